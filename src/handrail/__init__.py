@@ -1,0 +1,1 @@
+"""Handrail: the tool runtime for coding agents."""

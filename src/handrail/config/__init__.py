@@ -1,0 +1,1 @@
+"""Settings: keyword arguments over one file of the person."""

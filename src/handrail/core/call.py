@@ -1,0 +1,22 @@
+"""A tool call as a model made it, before anything was understood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One request to run one tool.
+
+    `arguments` is a mapping, or the provider's JSON text, which is parsed (and refused if it
+    is not one plain object) in `prepare`. `name` is whatever the model said, in any dialect.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] | str
+    turn: int = 0
+    agent: str = "main"

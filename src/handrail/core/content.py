@@ -1,0 +1,49 @@
+"""Bytes that may be large: held in parts, hashed at most once and only when asked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+Buffer = bytes | memoryview
+
+
+class Content:
+    """The bytes of one file, as a sequence of buffers that are never changed afterwards."""
+
+    __slots__ = ("_digest", "parts", "size")
+
+    def __init__(self, *parts: Buffer) -> None:
+        self.parts: Sequence[Buffer] = parts
+        self.size = sum(len(part) for part in parts)
+        self._digest: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bytes, in hex; costs one pass the first time."""
+        if self._digest is None:
+            state = hashlib.sha256()
+            for part in self.parts:
+                state.update(part)
+            self._digest = state.hexdigest()
+        return self._digest
+
+    def tobytes(self) -> bytes:
+        """The bytes in one piece; free when there is one part of type bytes."""
+        if len(self.parts) == 1 and isinstance(self.parts[0], bytes):
+            return self.parts[0]
+        return b"".join(self.parts)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Content):
+            return NotImplemented
+        return self.size == other.size and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Content({self.size} bytes)"

@@ -1,0 +1,86 @@
+"""What a call will touch, said before it runs.
+
+One value feeds permission, locks, journal, cache and scheduling, so that they cannot
+disagree. Keys are canonical (symlinks resolved): two spellings of one file are one key.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+
+class Access(StrEnum):
+    """How a key is touched."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+class Touch(NamedTuple):
+    """One key and how it is touched.
+
+    Keys: `file:/abs/path`, `tree:/abs/dir` (everything beneath), `session:name`, `net:host`.
+    """
+
+    key: str
+    access: Access
+
+
+class Footprint(NamedTuple):
+    """Everything a call touches; `open_ended` means that nobody can know beforehand."""
+
+    touches: tuple[Touch, ...] = ()
+    open_ended: bool = False
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether the call changes nothing, derived and never declared."""
+        if self.open_ended:
+            return False
+        for touch in self.touches:
+            if touch[1] is Access.WRITE:
+                return False
+        return True
+
+    def conflicts_with(self, other: Footprint) -> bool:
+        """Whether the two calls must not run at the same time or change places."""
+        if self.open_ended or other.open_ended:
+            return not (self.empty or other.empty)
+        return any(
+            (mine.access is Access.WRITE or theirs.access is Access.WRITE)
+            and _overlap(mine.key, theirs.key)
+            for mine in self.touches
+            for theirs in other.touches
+        )
+
+    @property
+    def empty(self) -> bool:
+        """Whether the call touches nothing that another call could touch."""
+        return not self.open_ended and not self.touches
+
+
+NOTHING: Final = Footprint()
+OPEN_ENDED: Final = Footprint(open_ended=True)
+
+
+def reading(*keys: str) -> Footprint:
+    """A footprint that only reads these keys."""
+    return Footprint(tuple([Touch(key, Access.READ) for key in keys]))
+
+
+def writing(*keys: str) -> Footprint:
+    """A footprint that writes these keys."""
+    return Footprint(tuple([Touch(key, Access.WRITE) for key in keys]))
+
+
+def _overlap(one: str, two: str) -> bool:
+    return one == two or _covers(one, two) or _covers(two, one)
+
+
+def _covers(tree: str, key: str) -> bool:
+    if not tree.startswith("tree:"):
+        return False
+    top = tree[5:].rstrip("/")
+    path = key.partition(":")[2]
+    return key.startswith(("file:", "tree:")) and (path == top or path.startswith(top + "/"))

@@ -1,0 +1,69 @@
+"""Where a path leads: the result of resolving it once, beneath a root."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Kind(StrEnum):
+    """What stands at a place."""
+
+    FILE = "file"
+    DIRECTORY = "directory"
+    SPECIAL = "special"
+    MISSING = "missing"
+
+
+class Stat(NamedTuple):
+    """Identity and attributes of a file at one moment.
+
+    `settled` says that the last change was long enough ago for the time stamps to prove that
+    equal stats mean equal content; otherwise only the content's hash proves it.
+    """
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    mode: int
+    links: int
+    settled: bool = True
+
+    def same_as(self, other: Stat) -> bool:
+        """Whether both describe the same unchanged file."""
+        return self[:5] == other[:5]
+
+
+class Place(NamedTuple):
+    """A path inside a root with every symlink resolved; `kind` is as of resolving.
+
+    `root` is the index of the root, `rel` the path from it ("" is the root itself).
+    `path` is how the place is shown: relative for the workspace, absolute elsewhere.
+    Opening a place never follows a symlink, so a swapped directory cannot redirect it.
+    """
+
+    root: int
+    rel: str
+    path: str
+    absolute: str
+    kind: Kind
+
+    @property
+    def key(self) -> str:
+        """The footprint key of this one file."""
+        return f"file:{self.absolute}"
+
+    @property
+    def tree_key(self) -> str:
+        """The footprint key of everything beneath this directory."""
+        return f"tree:{self.absolute}"
+
+
+class Entry(NamedTuple):
+    """One name in a directory."""
+
+    name: str
+    kind: Kind
+    is_link: bool

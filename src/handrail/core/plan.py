@@ -1,0 +1,70 @@
+"""What a file-changing tool wants done, as a value: shown, guarded, approved, committed, undone."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+from handrail.core.content import Content
+from handrail.core.places import Place, Stat
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file before and after; `before` None means it did not exist, `after` None deletes.
+
+    `seen` is the stat that belongs to `before`; commit refuses unless the file is still that.
+    `mode` sets permission bits; None keeps the old ones (or the default for a new file).
+    """
+
+    place: Place
+    before: Content | None
+    after: Content | None
+    seen: Stat | None = None
+    mode: int | None = None
+
+    @property
+    def path(self) -> str:
+        """How the file is shown to people and models."""
+        return self.place.path
+
+    @property
+    def before_hash(self) -> str | None:
+        """SHA-256 of the old content, None if the file is to be created."""
+        return self.before.digest if self.before is not None else None
+
+    @property
+    def after_hash(self) -> str | None:
+        """SHA-256 of the new content, None if the file is to be deleted."""
+        return self.after.digest if self.after is not None else None
+
+    @property
+    def operation(self) -> str:
+        """create, write or delete."""
+        if self.after is None:
+            return "delete"
+        return "create" if self.before is None else "write"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Changes that happen together or not at all.
+
+    `text` is what the model is told once they have happened, `preview` what a person is
+    shown before (usually the diff). A plan without changes answers `text` and writes nothing.
+    """
+
+    changes: tuple[Change, ...]
+    text: str
+    preview: str = ""
+    data: object = None
+
+    @cached_property
+    def hash(self) -> str:
+        """Identifies exactly these changes; an approval is bound to it."""
+        state = hashlib.sha256()
+        for change in self.changes:
+            fields = (change.place.absolute, change.before_hash, change.after_hash, change.mode)
+            state.update(repr(fields).encode("utf-8", "surrogateescape"))
+        return state.hexdigest()

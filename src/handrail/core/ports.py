@@ -1,0 +1,330 @@
+"""The outside world as protocols: what the engine and the tools need of the machine.
+
+Implementations live in `host/` and `store/`; tests wrap them with a fault layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple, Protocol
+
+from handrail.core.content import Content
+from handrail.core.places import Entry, Place, Stat
+from handrail.core.plan import Change
+from handrail.core.verdicts import Risk
+
+# --- files -----------------------------------------------------------------------------
+
+
+class Window(NamedTuple):
+    """Some lines of a text file.
+
+    `lines` come without their endings. `total` is the number of lines of the file where it
+    is known without reading further; `more` says that lines follow. `digest` is the hash of
+    the whole content where the file is at most 1 MB or `whole`; `shown_digest` covers the
+    shown lines' bytes.
+    """
+
+    lines: tuple[str, ...]
+    first: int
+    total: int | None
+    more: bool
+    whole: bool
+    encoding: str
+    stat: Stat
+    digest: str | None
+    shown_digest: str
+    note: str | None = None
+
+
+class FileContent(NamedTuple):
+    """All bytes of a file, with the stat they belong to."""
+
+    content: Content
+    stat: Stat
+
+
+class Staged(Protocol):
+    """One change made ready beside its target; nothing visible has happened yet."""
+
+    def publish(self) -> None:
+        """Make it visible in one step; raises `stale` if the target is not what was seen."""
+
+    def revert(self) -> None:
+        """Put the old content back after `publish` (another change of the plan failed)."""
+
+    def discard(self) -> None:
+        """Remove what staging left behind; safe to call at any time, and twice."""
+
+
+class Files(Protocol):
+    """Every look at and change of the workspace goes through here, beneath root handles."""
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Canonical absolute paths; the workspace first."""
+
+    def locate(self, path: str) -> Place:
+        """Resolve a path, relative to the workspace or absolute, beneath a root.
+
+        Symlinks are followed as long as they stay inside. Raises `outside_workspace`,
+        `not_found` (a parent is a file, a loop), `invalid_arguments` (NUL, empty, too long).
+        A missing file is a place of kind MISSING.
+        """
+
+    def stat(self, place: Place) -> Stat | None:
+        """The file's stat now, None if it is missing."""
+
+    def read(self, place: Place, *, max_bytes: int | None = None) -> FileContent:
+        """The whole file. Raises `not_found`, `not_text` (not a regular file), `too_large`."""
+
+    def read_part(self, place: Place, offset: int, count: int) -> bytes:
+        """Up to `count` bytes from a byte offset."""
+
+    def window(self, place: Place, first: int, count: int) -> Window:
+        """`count` lines from line `first` (1-based) of a text file of any size.
+
+        Raises `not_text` for binary content, `not_found` likewise.
+        """
+
+    def scan(self, place: Place) -> list[Entry]:
+        """The names in a directory, sorted."""
+
+    def unchanged(self, change: Change) -> bool:
+        """Whether the change's target is still what the plan saw."""
+
+    def stage(self, change: Change, *, durable: bool) -> Staged:
+        """Write the new content beside its target (temp file, fsync if `durable`)."""
+
+
+# --- search ----------------------------------------------------------------------------
+
+
+class GrepMode(StrEnum):
+    """What a content search returns."""
+
+    FILES = "files_with_matches"
+    CONTENT = "content"
+    COUNT = "count"
+
+
+@dataclass(frozen=True, slots=True)
+class GrepQuery:
+    """A search for text in files."""
+
+    pattern: str
+    place: Place
+    mode: GrepMode = GrepMode.FILES
+    literal: bool = False
+    ignore_case: bool = False
+    multiline: bool = False
+    before: int = 0
+    after: int = 0
+    globs: tuple[str, ...] = ()
+    type: str | None = None
+    recursive: bool = True
+
+
+class Hit(NamedTuple):
+    """One line of a content search; `matched` is False for context lines."""
+
+    path: str
+    line: int
+    text: str
+    matched: bool
+
+
+class GrepFound(NamedTuple):
+    """All that was found, sorted by path and line; paths shown as `Place.path` shows them.
+
+    `partial` says why the search stopped early (deadline, too much), None if it is complete.
+    """
+
+    files: tuple[str, ...]
+    counts: tuple[int, ...]
+    hits: tuple[Hit, ...]
+    partial: str | None
+    engine: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilesQuery:
+    """A search for files by name; a pattern without `/` matches base names."""
+
+    place: Place
+    patterns: tuple[str, ...] = ()
+    sort: Literal["name", "mtime"] = "name"
+    recursive: bool = True
+
+
+class FilesFound(NamedTuple):
+    """Paths of regular files, shown as `Place.path` shows them; mtime order is newest first."""
+
+    paths: tuple[str, ...]
+    partial: str | None
+    engine: str
+
+
+class Search(Protocol):
+    """Ignore-aware search beneath a root; never follows a link out, always comes back."""
+
+    async def grep(self, query: GrepQuery) -> GrepFound:
+        """Lines that match. Raises `invalid_arguments` for a pattern that does not compile."""
+
+    async def files(self, query: FilesQuery) -> FilesFound:
+        """Files whose names match."""
+
+
+# --- store -----------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """One line of the audit; `payload` belongs to the store from now on."""
+
+    session: str
+    kind: Literal["requested", "intent", "completed"]
+    call_id: str
+    turn: int
+    at_ns: int
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """What the store knows of one call."""
+
+    session: str
+    call_id: str
+    turn: int
+    requested_ns: int
+    requested: Mapping[str, Any]
+    intent: Mapping[str, Any] | None
+    completed: Mapping[str, Any] | None
+    completed_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """What the store knows of one session."""
+
+    id: str
+    ordinal: int
+    opened_ns: int
+    closed_ns: int | None
+    rows: int
+    info: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Integrity:
+    """What `verify` found; `broken` names the first broken row, None if the chains hold."""
+
+    sessions: int
+    rows: int
+    broken: str | None
+    head: str
+    open_sessions: Mapping[str, str]
+    purged_payloads: int
+    anchored: bool | None
+
+
+Durability = Literal["power", "process"]
+
+
+class Store(Protocol):
+    """Where the record is kept. `append` costs microseconds; a failed store refuses."""
+
+    def append(self, row: Row) -> None:
+        """Queue a row; raises `store_unavailable` if the store has failed."""
+
+    async def commit(self, row: Row, durability: Durability) -> None:
+        """Queue a row and return once it, and all rows before it, are on disk."""
+
+    async def flush(self) -> None:
+        """Return once everything queued so far is committed."""
+
+    async def find_completed(self, session: str, call_id: str) -> CallRecord | None:
+        """The record of a call by id, for answering a repeated one."""
+
+    async def calls(
+        self,
+        *,
+        session: str | None = None,
+        call_id: str | None = None,
+        limit: int = 50,
+        before_ns: int | None = None,
+    ) -> list[CallRecord]:
+        """The newest calls first."""
+
+    async def sessions(self, limit: int = 20) -> list[SessionRecord]:
+        """The newest sessions first."""
+
+    async def load_state(self, session: str) -> dict[str, Any]:
+        """What a named session kept (turn counter, read state)."""
+
+    def save_state(self, session: str, key: str, value: Any) -> None:
+        """Queue a value to be kept with a named session."""
+
+    async def close_session(self, session: str) -> None:
+        """Write the session's head into the chain of sessions."""
+
+    async def aclose(self) -> None:
+        """Commit what is queued and let go of the file."""
+
+
+class Artifacts(Protocol):
+    """Where full texts of oversized results and tools' own files are kept."""
+
+    def save(self, name: str, data: bytes) -> str:
+        """Keep bytes under a name made safe; returns the reference to show."""
+
+    def load(self, reference: str) -> bytes:
+        """What was kept under a reference; raises `not_found`."""
+
+
+# --- people and time -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """A question to the person: may this one call happen?
+
+    `action` says what would be done in a line; `preview` shows it (a diff). `model_says`
+    is text the model wrote about its own call, to be labelled as such. `binding` ties the
+    answer to exactly this call, these arguments and this plan.
+    """
+
+    call_id: str
+    tool: str
+    action: str
+    reason: str
+    risk: Risk
+    preview: str
+    binding: str
+    model_says: str | None = None
+
+
+class Answer(StrEnum):
+    """What the person said."""
+
+    YES = "yes"
+    NO = "no"
+
+
+class Approver(Protocol):
+    """Somebody who can be asked."""
+
+    async def ask(self, request: ApprovalRequest) -> Answer:
+        """Wait for the person, however long it takes."""
+
+
+class Clock(Protocol):
+    """Time, so that tests can set it."""
+
+    def now_ns(self) -> int:
+        """Wall clock in nanoseconds since the epoch."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""

@@ -1,0 +1,78 @@
+"""What a caller can be told when a call does not do what was asked.
+
+`Problem` is the value; `ProblemRaised` carries it through our own code to the one place
+(the pipeline, the command line) that turns it back into a value. Anything else that is
+raised inside Handrail is a bug of ours. The list of codes is closed: it is public API.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+Code = Literal[
+    "unknown_tool",
+    "invalid_arguments",
+    "not_found",
+    "outside_workspace",
+    "protected",
+    "denied",
+    "needs_approval",
+    "ambiguous",
+    "no_match",
+    "already_applied",
+    "stale",
+    "conflict",
+    "exists",
+    "too_large",
+    "not_text",
+    "timeout",
+    "cancelled",
+    "blocked",
+    "tampered",
+    "unavailable",
+    "duplicate_id",
+    "store_unavailable",
+    "internal",
+]
+CODES: Final[tuple[str, ...]] = get_args(Code)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a call failed or was refused, in words for the model and the person."""
+
+    code: Code
+    message: str
+    hint: str | None = None
+    field: str | None = None
+    retryable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.message}\nHint: {self.hint}" if self.hint else self.message
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape that `--json` output and audit rows carry."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "field": self.field,
+            "retryable": self.retryable,
+        }
+
+
+class ProblemRaised(Exception):
+    """Carries a `Problem` from where it was found to where it is told."""
+
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        *,
+        hint: str | None = None,
+        field: str | None = None,
+        retryable: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.problem = Problem(code, message, hint, field, retryable)

@@ -1,0 +1,154 @@
+"""What came of a call: one value for three audiences (model, person, program)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from handrail.core.problems import Problem, ProblemRaised
+
+
+class Status(StrEnum):
+    """How a call ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    REFUSED = "refused"
+    PLANNED = "planned"
+    INTERRUPTED = "interrupted"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """Context modifier: the model has now seen this content of this file."""
+
+    path: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionGranted:
+    """Context modifier: calls of this tool that match the pattern need no question."""
+
+    tool: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCommand:
+    """Context modifier: the loop should take up this command next."""
+
+    command: str
+
+
+Modifier = FileRead | PermissionGranted | QueueCommand
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture for a model that can see."""
+
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a tool's `run` returns: `text` for the model, `display` for the person
+    (None: the same text), `data` for the program (JSON-ready).
+    """
+
+    text: str
+    display: str | None = None
+    data: Any = None
+    modifiers: tuple[Modifier, ...] = ()
+    images: tuple[Image, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRecord:
+    """A change that happened, by its hashes."""
+
+    path: str
+    operation: str
+    before_hash: str | None
+    after_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The outcome of one call. A tool's failure is a result, never an exception."""
+
+    call_id: str
+    status: Status
+    text: str
+    display: str | None = None
+    data: Any = None
+    problem: Problem | None = None
+    changes: tuple[ChangeRecord, ...] = ()
+    modifiers: tuple[Modifier, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    images: tuple[Image, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call did, or in a dry run would do, what was asked."""
+        return self.status is Status.OK or self.status is Status.PLANNED
+
+    @property
+    def is_error(self) -> bool:
+        """The opposite of `ok`, as providers spell it."""
+        return not self.ok
+
+    def unwrap(self) -> ToolResult:
+        """This result if `ok`; raises `ProblemRaised` otherwise."""
+        if self.ok:
+            return self
+        problem = self.problem or Problem("internal", self.text)
+        raise ProblemRaised(
+            problem.code,
+            problem.message,
+            hint=problem.hint,
+            field=problem.field,
+            retryable=problem.retryable,
+        )
+
+    def with_modifier(self, modifier: Modifier) -> ToolResult:
+        """A copy that carries one more context modifier."""
+        return replace(self, modifiers=(*self.modifiers, modifier))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON shape of `--json` output."""
+        return {
+            "call_id": self.call_id,
+            "status": self.status.value,
+            "text": self.text,
+            "display": self.display,
+            "data": self.data,
+            "problem": self.problem.to_dict() if self.problem else None,
+            "changes": [
+                {
+                    "path": change.path,
+                    "operation": change.operation,
+                    "before_hash": change.before_hash,
+                    "after_hash": change.after_hash,
+                }
+                for change in self.changes
+            ],
+            "modifiers": [_modifier_dict(modifier) for modifier in self.modifiers],
+            "meta": dict(self.meta),
+        }
+
+
+def _modifier_dict(modifier: Modifier) -> dict[str, Any]:
+    match modifier:
+        case FileRead(path, content):
+            return {"type": "file_read", "path": path, "content": content}
+        case PermissionGranted(tool, pattern):
+            return {"type": "permission_granted", "tool": tool, "pattern": pattern}
+        case QueueCommand(command):
+            return {"type": "queue_command", "command": command}

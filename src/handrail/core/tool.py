@@ -1,0 +1,116 @@
+"""What the author of a tool writes."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Awaitable
+from enum import StrEnum
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from handrail.core.context import Session, ToolContext
+from handrail.core.footprint import Footprint
+from handrail.core.plan import Plan
+from handrail.core.results import Output
+from handrail.core.verdicts import Risk
+
+
+class Params(BaseModel):
+    """Base of every tool's arguments: frozen, strict, nothing unknown accepted.
+
+    Strict, so that a value of the wrong type reaches `coerce`, which repairs what is
+    harmless and records it, instead of being bent silently.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+P = TypeVar("P", bound=BaseModel)
+
+
+class Group(StrEnum):
+    """What kind of tool it is, for filtering what a model is shown."""
+
+    SEARCH = "search"
+    EDIT = "edit"
+    EXEC = "exec"
+    SUBTASK = "subtask"
+    META = "meta"
+    WEB = "web"
+    MCP = "mcp"
+    TASK = "task"
+    PLAN = "plan"
+
+
+Keep = Literal["end", "start", "both"]
+
+
+class Tool(ABC, Generic[P]):
+    """One capability. A tool implements `plan` (it changes files) or `run` (anything else).
+
+    Neither `plan` nor `run` may change a file of the workspace: a tool that wants a change
+    returns it as a Plan and the engine commits it. Raise `ProblemRaised` to refuse.
+    """
+
+    name: str
+    summary: str
+    params: type[P]
+    group: Group = Group.META
+    idempotent: bool = False
+    timeout_s: float | None = 120.0
+    max_chars: int = 30_000
+    keep: Keep = "end"
+    output_schema: dict[str, Any] | None = None
+    # Raw JSON Schema for tools whose arguments were not declared as a model (A05).
+    raw_schema: dict[str, Any] | None = None
+
+    _plans: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._plans = cls.plan is not Tool.plan
+
+    @property
+    def plans(self) -> bool:
+        """Whether this tool changes files by returning a plan."""
+        return self._plans
+
+    def footprint(self, args: P) -> Footprint | None:
+        """What the call will touch; None: exactly its path arguments, by their types.
+
+        Resolves paths, reads nothing, changes nothing.
+        """
+        del args
+        return None
+
+    def risk(self, args: P) -> Risk | None:
+        """How much the call could harm; None: safe if it only reads, else moderate."""
+        del args
+        return None
+
+    def enabled(self, session: Session) -> bool:
+        """Whether the tool can be used here and now; a disabled one is not shown."""
+        del session
+        return True
+
+    def describe(self, session: Session) -> str | Awaitable[str]:
+        """What the model reads. Built-ins take it from the prose file beside the code."""
+        del session
+        return self.summary
+
+    async def preflight(self, args: P, ctx: ToolContext) -> None:
+        """Raise `ProblemRaised` if the call cannot work; runs before anybody is asked."""
+
+    async def plan(self, args: P, ctx: ToolContext) -> Plan:
+        """The changes this call wants made."""
+        raise TypeError(f"{self.name} has no plan")
+
+    async def run(self, args: P, ctx: ToolContext) -> Output:
+        """Do it and say what came of it."""
+        raise TypeError(f"{self.name} has no run")
+
+    def render_call(self, args: P) -> str | None:
+        """One line for the person about what is being called; None: a general one is made."""
+        del args
+        return None

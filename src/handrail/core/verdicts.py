@@ -1,0 +1,57 @@
+"""Whether a call may happen: risk, verdicts, and how several verdicts become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Final
+
+
+class Risk(IntEnum):
+    """How much a call could harm, as one ladder (decides who is asked, nothing else)."""
+
+    SAFE = 0
+    MODERATE = 1
+    DANGEROUS = 2
+    CRITICAL = 3
+
+    @property
+    def sensitive(self) -> bool:
+        """Moderate and above: what some vocabularies call sensitive or risky."""
+        return self >= Risk.MODERATE
+
+    @property
+    def word(self) -> str:
+        """The lower-case name."""
+        return self.name.lower()
+
+
+class Effect(StrEnum):
+    """What a verdict does, from mildest to strictest."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One opinion on a call; `rule` names where it comes from, for the audit.
+
+    `code` and `hint` become the Problem when a DENY is told to the caller.
+    """
+
+    effect: Effect
+    reason: str
+    rule: str
+    code: str = "denied"
+    hint: str | None = None
+
+
+_STRICTNESS: Final = {Effect.ALLOW: 0, Effect.ASK: 1, Effect.DENY: 2}
+
+
+def strictest(verdicts: Iterable[Verdict]) -> Verdict:
+    """The strictest of at least one verdict; among equals, the first."""
+    return max(verdicts, key=lambda verdict: _STRICTNESS[verdict.effect])

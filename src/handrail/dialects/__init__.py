@@ -1,0 +1,1 @@
+"""One table per vocabulary: canonical inside, the model's own words at the rim."""

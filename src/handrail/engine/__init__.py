@@ -1,0 +1,1 @@
+"""How calls happen: registry, prepare, pipeline, scheduler, locks, results, events."""

@@ -1,0 +1,1 @@
+"""What was changed and how it is taken back: commit of plans, before-images."""

@@ -1,0 +1,1 @@
+"""The machine: files beneath root handles, processes through one door, search."""

@@ -1,0 +1,1 @@
+"""Files beneath root handles: resolve, read, write atomically, decode."""

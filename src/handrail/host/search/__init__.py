@@ -1,0 +1,1 @@
+"""Ignore-aware search: ripgrep through the one spawn door, or pure Python."""

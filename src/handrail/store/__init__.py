@@ -1,0 +1,1 @@
+"""Where the record of every call is kept: SQLite, hash-chained."""

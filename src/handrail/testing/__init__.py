@@ -1,0 +1,1 @@
+"""Public fakes for people who build agents on Handrail."""
