@@ -38,10 +38,7 @@ class Footprint(NamedTuple):
         """Whether the call changes nothing, derived and never declared."""
         if self.open_ended:
             return False
-        for touch in self.touches:
-            if touch[1] is Access.WRITE:
-                return False
-        return True
+        return all(touch.access is Access.READ for touch in self.touches)
 
     def conflicts_with(self, other: Footprint) -> bool:
         """Whether the two calls must not run at the same time or change places."""
