@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
+from handrail.core.results import Modifier
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -112,6 +114,15 @@ class FileChanged(Event):
     call_id: str
     path: str
     operation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextModified(Event):
+    """A tool asks for a change of the conversation's context; sent in call order."""
+
+    type: ClassVar[str] = "context_modified"
+    call_id: str
+    modifier: Modifier
 
 
 Listener = Callable[[Event], None]

@@ -5,7 +5,7 @@ Implementations live in `host/` and `store/`; tests wrap them with a fault layer
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple, Protocol
@@ -282,6 +282,30 @@ class Artifacts(Protocol):
 
     def load(self, reference: str) -> bytes:
         """What was kept under a reference; raises `not_found`."""
+
+
+class Blobs(Protocol):
+    """Old contents that undo still promises, by their hash."""
+
+    def keep(self, content: Content) -> str:
+        """Keep the content until it is released; returns its hash. Blocks; durable."""
+
+    def load(self, digest: str) -> bytes:
+        """The content of a hash; raises `not_found`."""
+
+
+class Held(Protocol):
+    """Locks held between processes."""
+
+    def release(self) -> None:
+        """Let go."""
+
+
+class ProcessLocks(Protocol):
+    """Locks that other processes of this machine respect too."""
+
+    async def acquire(self, keys: Sequence[str]) -> Held:
+        """Wait until all keys are ours; never a part of them."""
 
 
 # --- people and time -------------------------------------------------------------------

@@ -1,0 +1,95 @@
+"""Modes: what happens to a call that no rule speaks about.
+
+A mode never lifts a DENY; it decides only between allowing, asking and refusing.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.verdicts import Effect, Risk, Verdict
+from handrail.policy.subject import Subject
+
+
+class Mode(StrEnum):
+    """How much happens without a question."""
+
+    DEFAULT = "default"
+    CONFIRM_ALL = "confirm-all"
+    ACCEPT_EDITS = "accept-edits"
+    AUTO_SAFE = "auto-safe"
+    PLAN = "plan"
+    DONT_ASK = "dont-ask"
+    BYPASS = "bypass"
+
+
+ALIASES: Final = {
+    "confirm-sensitive": Mode.DEFAULT,
+    "interactive": Mode.DEFAULT,
+    "yolo": Mode.BYPASS,
+    "acceptedits": Mode.ACCEPT_EDITS,
+    "dontask": Mode.DONT_ASK,
+    "bypasspermissions": Mode.BYPASS,
+}
+
+
+def parse_mode(text: str) -> Mode:
+    """The mode a person named, by any of its names; raises `invalid_arguments`."""
+    name = text.strip().lower().replace("_", "-")
+    try:
+        return ALIASES[name] if name in ALIASES else Mode(name)
+    except ValueError:
+        known = ", ".join([*Mode, *ALIASES])
+        raise ProblemRaised(
+            "invalid_arguments", f"{text!r} is not a mode", hint=f"use one of: {known}"
+        ) from None
+
+
+def by_mode(mode: Mode, subject: Subject) -> Verdict:
+    """What the mode says about a call."""
+    if mode is Mode.CONFIRM_ALL:
+        return _ask(mode, "this mode asks before every call")
+    if _unasked(mode, subject):
+        return _ALLOWED[mode]
+    if mode is Mode.PLAN:
+        return _deny(
+            mode,
+            "plan mode only looks; nothing may be changed",
+            f"leave plan mode, or use --mode {Mode.ACCEPT_EDITS}",
+        )
+    if mode is Mode.DONT_ASK:
+        return _deny(
+            mode,
+            f"{subject.tool} is {subject.risk.word} and this mode never asks",
+            f"use --mode {Mode.ACCEPT_EDITS} (mode={Mode.ACCEPT_EDITS.value!r}) for file edits",
+        )
+    return _ask(mode, f"{subject.tool} is {subject.risk.word}")
+
+
+def _unasked(mode: Mode, subject: Subject) -> bool:
+    if subject.risk is Risk.SAFE and subject.reads_only:
+        return True
+    match mode:
+        case Mode.BYPASS:
+            return True
+        case Mode.ACCEPT_EDITS:
+            return subject.edits_files
+        case Mode.AUTO_SAFE:
+            return subject.risk < Risk.DANGEROUS
+        case _:
+            return False
+
+
+def _ask(mode: Mode, reason: str) -> Verdict:
+    return Verdict(Effect.ASK, reason, f"mode:{mode}")
+
+
+def _deny(mode: Mode, reason: str, hint: str) -> Verdict:
+    return Verdict(Effect.DENY, reason, f"mode:{mode}", hint=hint)
+
+
+_ALLOWED: Final = {
+    mode: Verdict(Effect.ALLOW, "nothing speaks against it", f"mode:{mode}") for mode in Mode
+}
