@@ -1,0 +1,55 @@
+"""The pages are true: their code runs, their links lead somewhere, the generated ones are current."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+README_LINES = 150
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+# The README is run from the built wheel, in test_wheel.py.
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name != "README.md"], ids=name)
+def test_the_code_of_a_page_runs(page):
+    assert script("run_blocks.py", str(page)) == ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_inside_the_repository_lead_somewhere(page):
+    targets = re.findall(r"\]\((?!\w+:)([^)#]+)", page.read_text(encoding="utf-8"))
+
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_page_does_not_talk_down_or_promise_later(page):
+    prose = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+    assert re.findall(r"(?i)\b(simply|just|easily|obviously|coming soon|todo)\b", prose) == []
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < README_LINES
+
+
+def test_generated_pages_are_current():
+    assert script("generate_docs.py", "--check") == ""
+
+
+def script(file: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / file, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    return "" if done.returncode == 0 else done.stdout + done.stderr
