@@ -3,64 +3,62 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "handrail"
-FILES = sorted(SOURCE.rglob("*.py"))
+TREES = {
+    path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+    for path in sorted(SOURCE.rglob("*.py"))
+}
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
+MAX_OPENING_LINES = 5
 
 
-def name(path: Path) -> str:
-    return path.relative_to(SOURCE).as_posix()
+def test_every_file_stays_within_the_wall():
+    lengths = {name: (SOURCE / name).read_text(encoding="utf-8").count("\n") for name in TREES}
+
+    assert {name: lines for name, lines in lengths.items() if lines > MAX_FILE_LINES} == {}
 
 
-@pytest.mark.parametrize("path", FILES, ids=name)
-def test_a_file_stays_within_the_wall(path):
-    lines = path.read_text(encoding="utf-8").count("\n")
-
-    assert lines <= MAX_FILE_LINES, f"{lines} lines: split it by reason to change"
-
-
-@pytest.mark.parametrize("path", FILES, ids=name)
-def test_functions_fit_on_a_screen(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-
-    long = {
-        node.name: node.end_lineno - node.lineno + 1
+def test_functions_fit_on_a_screen():
+    lengths = {
+        f"{name}:{node.name}": node.end_lineno - node.lineno + 1
+        for name, tree in TREES.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.end_lineno - node.lineno + 1 > MAX_FUNCTION_LINES
     }
 
-    assert long == {}
+    assert {name: lines for name, lines in lengths.items() if lines > MAX_FUNCTION_LINES} == {}
 
 
-@pytest.mark.parametrize("path", FILES, ids=name)
-def test_a_module_opens_with_one_to_five_lines_on_what_lives_here(path):
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+def test_a_module_opens_with_a_few_lines_on_what_lives_here():
+    openings = {name: ast.get_docstring(tree) or "" for name, tree in TREES.items()}
+    lengths = {
+        name: len([line for line in text.splitlines() if line.strip()])
+        for name, text in openings.items()
+    }
 
-    assert docstring
-    assert len([line for line in docstring.splitlines() if line.strip()]) <= 5
-
-
-@pytest.mark.parametrize("path", [p for p in FILES if p.name == "__init__.py"], ids=name)
-def test_a_package_file_holds_only_imports_and_tables(path):
-    body = ast.parse(path.read_text(encoding="utf-8")).body[1:]
-    # The package's own face is lazy (PEP 562), which takes these two functions.
-    lazy = {"__getattr__", "__dir__"} if path.parent == SOURCE else set()
-
-    strangers = [
-        ast.unparse(node).splitlines()[0]
-        for node in body
-        if not isinstance(node, ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign)
-        and not _is_type_checking(node)
-        and getattr(node, "name", None) not in lazy
-    ]
-
-    assert strangers == []
+    assert {name: n for name, n in lengths.items() if not 1 <= n <= MAX_OPENING_LINES} == {}
 
 
-def _is_type_checking(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+def test_a_package_file_holds_only_imports_and_tables():
+    strangers = {
+        f"{name}: {ast.unparse(node).splitlines()[0]}"
+        for name, tree in TREES.items()
+        if name.endswith("__init__.py")
+        for node in tree.body[1:]
+        if not _is_table(node) and not (name == "__init__.py" and _belongs_to_the_face(node))
+    }
+
+    assert strangers == set()
+
+
+def _is_table(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign)
+
+
+def _belongs_to_the_face(node: ast.stmt) -> bool:
+    """The package's own names are lazy (PEP 562); on Windows it says what to do instead."""
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test) in ("TYPE_CHECKING", "sys.platform == 'win32'")
+    return isinstance(node, ast.FunctionDef) and node.name in ("__getattr__", "__dir__")

@@ -1,0 +1,136 @@
+"""One line of the table, and how two things are timed fairly: turn by turn in the same loop."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
+
+Candidate = Callable[[], object] | Callable[[], Awaitable[object]]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is measured."""
+
+    files: int
+    rounds: int
+    calls: int
+    deep_mb: int
+    big_edit_mb: int
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Ours beside the limit of the same run; bar and goal are ratios unless `unit` says else.
+
+    `peers` holds ratios to the same limit; a peer that cannot do it is not there.
+    """
+
+    measure: str
+    what: str
+    limit: float
+    ours: float
+    bar: float
+    goal: float
+    unit: str = "ms"
+    absolute: bool = False
+    peers: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def value(self) -> float:
+        """What bar and goal are compared with."""
+        return self.ours if self.absolute else self.ours / self.limit
+
+    @property
+    def verdict(self) -> str:
+        if self.value <= self.goal:
+            return "goal"
+        return "pass" if self.value <= self.bar else "MISS"
+
+    def to_dict(self) -> dict[str, object]:
+        return {**asdict(self), "ratio": self.value, "verdict": self.verdict}
+
+
+async def interleave(
+    candidates: Mapping[str, Candidate], *, rounds: int, block: int = 1
+) -> dict[str, float]:
+    """Median seconds per call of each candidate; every round times each of them once.
+
+    The order turns with the rounds, so that nobody always runs after the same neighbour.
+    """
+    times: dict[str, list[float]] = {name: [] for name in candidates}
+    names = list(candidates)
+    for name in names:
+        await _time(candidates[name], block)
+    gc.collect()
+    for turn in range(rounds):
+        shift = turn % len(names)
+        for name in names[shift:] + names[:shift]:
+            times[name].append(await _time(candidates[name], block))
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+async def _time(candidate: Candidate, block: int) -> float:
+    if inspect.iscoroutinefunction(candidate):
+        start = time.perf_counter()
+        for _ in range(block):
+            await candidate()
+        return (time.perf_counter() - start) / block
+    start = time.perf_counter()
+    for _ in range(block):
+        candidate()
+    return (time.perf_counter() - start) / block
+
+
+def figure(
+    measure: str,
+    what: str,
+    medians: Mapping[str, float],
+    *,
+    bar: float,
+    goal: float,
+    unit: str = "ms",
+) -> Figure:
+    """A line from the medians of `limit`, `ours` and any peers, in seconds."""
+    factor = {"ms": 1e3, "µs": 1e6}[unit]
+    limit = medians["limit"]
+    peers = {
+        name: taken / limit for name, taken in medians.items() if name not in ("limit", "ours")
+    }
+    return Figure(
+        measure, what, limit * factor, medians["ours"] * factor, bar, goal, unit, peers=peers
+    )
+
+
+def table(figures: list[Figure]) -> str:
+    """All lines, aligned."""
+    head = ["", "measure", "limit", "ours", "ratio", "bar", "goal", "", "peers / limit"]
+    rows = [head, *(_cells(figure) for figure in figures)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if index in (0, 1, 7, 8) else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _cells(figure: Figure) -> list[str]:
+    suffix = f" {figure.unit}" if figure.absolute else "x"
+    return [
+        figure.measure,
+        figure.what,
+        f"{figure.limit:.3g} {figure.unit}",
+        f"{figure.ours:.3g} {figure.unit}",
+        f"{figure.ours / figure.limit:.2f}x",
+        f"{figure.bar:g}{suffix}",
+        f"{figure.goal:g}{suffix}",
+        figure.verdict,
+        "  ".join(f"{name} {ratio:.1f}x" for name, ratio in figure.peers.items()),
+    ]
