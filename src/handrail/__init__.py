@@ -1,1 +1,122 @@
-"""Handrail: the tool runtime for coding agents."""
+"""Handrail: the tool runtime for coding agents.
+
+Public names are imported on first use, so that `import handrail` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from handrail.app import open
+    from handrail.core.call import ToolCall
+    from handrail.core.context import ToolContext
+    from handrail.core.events import Event
+    from handrail.core.footprint import Access, Footprint, Touch
+    from handrail.core.paths import ReadPath, TreePath, WritePath
+    from handrail.core.plan import Change, Plan
+    from handrail.core.ports import Answer, ApprovalRequest, Approver
+    from handrail.core.problems import Problem, ProblemRaised
+    from handrail.core.results import Output, Status, ToolResult
+    from handrail.core.tool import Group, Params, Tool
+    from handrail.core.verdicts import Effect, Risk, Verdict
+    from handrail.engine.function_tool import tool
+    from handrail.engine.hooks import Hook, HookCall, Rewrite
+    from handrail.engine.registry import DuplicateToolError, Registry, ToolNotFoundError
+    from handrail.engine.runtime import Runtime
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "open": "handrail.app",
+    "ToolCall": "handrail.core.call",
+    "ToolContext": "handrail.core.context",
+    "Event": "handrail.core.events",
+    "Access": "handrail.core.footprint",
+    "Footprint": "handrail.core.footprint",
+    "Touch": "handrail.core.footprint",
+    "ReadPath": "handrail.core.paths",
+    "TreePath": "handrail.core.paths",
+    "WritePath": "handrail.core.paths",
+    "Change": "handrail.core.plan",
+    "Plan": "handrail.core.plan",
+    "Answer": "handrail.core.ports",
+    "ApprovalRequest": "handrail.core.ports",
+    "Approver": "handrail.core.ports",
+    "Problem": "handrail.core.problems",
+    "ProblemRaised": "handrail.core.problems",
+    "Output": "handrail.core.results",
+    "Status": "handrail.core.results",
+    "ToolResult": "handrail.core.results",
+    "Group": "handrail.core.tool",
+    "Params": "handrail.core.tool",
+    "Tool": "handrail.core.tool",
+    "Effect": "handrail.core.verdicts",
+    "Risk": "handrail.core.verdicts",
+    "Verdict": "handrail.core.verdicts",
+    "tool": "handrail.engine.function_tool",
+    "Hook": "handrail.engine.hooks",
+    "HookCall": "handrail.engine.hooks",
+    "Rewrite": "handrail.engine.hooks",
+    "DuplicateToolError": "handrail.engine.registry",
+    "Registry": "handrail.engine.registry",
+    "ToolNotFoundError": "handrail.engine.registry",
+    "Runtime": "handrail.engine.runtime",
+}
+
+__all__ = [
+    "Access",
+    "Answer",
+    "ApprovalRequest",
+    "Approver",
+    "Change",
+    "DuplicateToolError",
+    "Effect",
+    "Event",
+    "Footprint",
+    "Group",
+    "Hook",
+    "HookCall",
+    "Output",
+    "Params",
+    "Plan",
+    "Problem",
+    "ProblemRaised",
+    "ReadPath",
+    "Registry",
+    "Rewrite",
+    "Risk",
+    "Runtime",
+    "Status",
+    "Tool",
+    "ToolCall",
+    "ToolContext",
+    "ToolNotFoundError",
+    "ToolResult",
+    "Touch",
+    "TreePath",
+    "Verdict",
+    "WritePath",
+    "__version__",
+    "open",
+    "tool",
+]
+
+if sys.platform == "win32":
+    raise ImportError("Handrail runs on Linux and macOS; on Windows, use it inside WSL")
+
+
+def __getattr__(name: str) -> Any:
+    module = _PUBLIC.get(name)
+    if module is None:
+        raise AttributeError(f"module 'handrail' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

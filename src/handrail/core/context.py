@@ -88,27 +88,29 @@ class Session:
 class CancelSignal:
     """Tells running code that its call is over; safe to look at from any thread."""
 
-    __slots__ = ("_event",)
+    __slots__ = ("_event", "cancelled")
 
     def __init__(self) -> None:
-        self._event = threading.Event()
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the call was cancelled or ran out of time."""
-        return self._event.is_set()
+        self.cancelled = False
+        # Made by the first waiter: most calls are over before anybody waits.
+        self._event: threading.Event | None = None
 
     def set(self) -> None:
         """Mark the call as over."""
-        self._event.set()
+        self.cancelled = True
+        if self._event is not None:
+            self._event.set()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Block a worker thread until cancelled or timed out; True if cancelled."""
-        return self._event.wait(timeout_s)
+        if self._event is None:
+            self._event = threading.Event()
+        # Looked at only now: `set` marks first and wakes second, so nothing falls between.
+        return self.cancelled or self._event.wait(timeout_s)
 
     def raise_if_cancelled(self) -> None:
         """Raise `cancelled` if the call is over; for long loops in worker threads."""
-        if self._event.is_set():
+        if self.cancelled:
             raise ProblemRaised("cancelled", "the call was cancelled")
 
 

@@ -76,3 +76,10 @@ class ProblemRaised(Exception):
     ) -> None:
         super().__init__(message)
         self.problem = Problem(code, message, hint, field, retryable)
+
+    @classmethod
+    def of(cls, problem: Problem) -> ProblemRaised:
+        """A problem that was kept as a value, to be raised again."""
+        raised = cls(problem.code, problem.message)
+        raised.problem = problem
+        return raised

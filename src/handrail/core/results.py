@@ -108,14 +108,7 @@ class ToolResult:
         """This result if `ok`; raises `ProblemRaised` otherwise."""
         if self.ok:
             return self
-        problem = self.problem or Problem("internal", self.text)
-        raise ProblemRaised(
-            problem.code,
-            problem.message,
-            hint=problem.hint,
-            field=problem.field,
-            retryable=problem.retryable,
-        )
+        raise ProblemRaised.of(self.problem or Problem("internal", self.text))
 
     def with_modifier(self, modifier: Modifier) -> ToolResult:
         """A copy that carries one more context modifier."""

@@ -1,0 +1,281 @@
+"""Where the parts are put together: settings in, Runtime out. The only file that knows all."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from handrail.config.settings import Settings, load_settings
+from handrail.core.context import ReadState, Session
+from handrail.core.events import CallHeartbeat
+from handrail.core.ports import Approver
+from handrail.core.problems import ProblemRaised
+from handrail.dialects.known import vocabulary_of
+from handrail.engine.answered import Answered
+from handrail.engine.approval import Approval
+from handrail.engine.catalog import Catalog
+from handrail.engine.events import EventBus
+from handrail.engine.gate import Gate
+from handrail.engine.locks import Locks
+from handrail.engine.pipeline import Pipeline
+from handrail.engine.prepare import Preparer
+from handrail.engine.recorder import Recorder, Recording
+from handrail.engine.registry import Origin, Registry
+from handrail.engine.runtime import Parts, Runtime
+from handrail.engine.saved import restore_reads, save_reads
+from handrail.engine.ticker import Ticker, Watch
+from handrail.host.artifacts import DirectoryArtifacts
+from handrail.host.blobs import DirectoryBlobs, MemoryBlobs
+from handrail.host.clock import SystemClock
+from handrail.host.filelocks import FileLocks
+from handrail.host.files.local import LocalFiles
+from handrail.host.search import open_search
+from handrail.host.statedir import config_home, ensure_outside, state_home, workspace_state
+from handrail.policy.approvers import Callback, as_approver
+from handrail.policy.clearance import Clearance
+from handrail.policy.modes import Mode, parse_mode
+from handrail.policy.protected import ProtectedNames
+from handrail.store.sqlite import SqliteStore, open_store
+from handrail.tools.builtin import Services, builtin_tools
+
+MEMORY: Final = ":memory:"
+
+
+def open(
+    root: str | Path = ".",
+    *,
+    mode: str | None = None,
+    dialect: str | None = None,
+    store: str | Path | None = None,
+    session: str | None = None,
+    directories: Sequence[str | Path] | None = None,
+    approver: Approver | Callback | None = None,
+    allow_delete: bool | None = None,
+    allow_protected: Sequence[str] | None = None,
+    dry_run: bool | None = None,
+    config: str | Path | Mapping[str, Any] | None = None,
+    durability: str | None = None,
+) -> Opening:
+    """Open a runtime on a workspace: `async with handrail.open(path) as rt`, or await it.
+
+    What is not given comes from the person's configuration file, then from the defaults.
+    `config` names another file, or is a mapping used instead of one. `store` is a file,
+    or ":memory:" to leave nothing outside the workspace. `session` names a session to go on
+    with. Raises `ProblemRaised` if the workspace, a setting or the store is unusable.
+    """
+    overrides = {
+        "mode": mode,
+        "dialect": dialect,
+        "directories": None if directories is None else [str(one) for one in directories],
+        "allow_delete": allow_delete,
+        "allow_protected": allow_protected,
+        "dry_run": dry_run,
+        "durability": durability,
+    }
+    settings = settings_from(config, overrides)
+    return Opening(Path(root), settings, store, session, as_approver(approver))
+
+
+def settings_from(
+    config: str | Path | Mapping[str, Any] | None, overrides: Mapping[str, Any]
+) -> Settings:
+    """The settings in force: the caller's over the file's over the defaults."""
+    if isinstance(config, Mapping):
+        return load_settings(None, {**config, **_given(overrides)})
+    if config is not None and not Path(config).is_file():
+        raise ProblemRaised(
+            "not_found", f"there is no configuration file {str(config)!r}", field="config"
+        )
+    file = Path(config) if config is not None else config_home() / "config.toml"
+    return load_settings(file, overrides)
+
+
+@dataclass(slots=True)
+class Opening:
+    """What `open` returns: await it, or use it with `async with`."""
+
+    root: Path
+    settings: Settings
+    store: str | Path | None
+    session: str | None
+    approver: Approver | None
+    runtime: Runtime | None = None
+
+    def __await__(self) -> Generator[Any, None, Runtime]:
+        return _assemble(self).__await__()
+
+    async def __aenter__(self) -> Runtime:
+        self.runtime = await self
+        return self.runtime
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.runtime is not None:
+            await self.runtime.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where what outlives a runtime is kept; `directory` None: in memory only."""
+
+    store: str
+    directory: Path | None
+
+    @property
+    def blobs(self) -> Path | None:
+        """Old contents."""
+        return self.directory / "blobs" if self.directory else None
+
+    @property
+    def oversized(self) -> Path | None:
+        """Full texts of results that were too long."""
+        return self.directory / "oversized" if self.directory else None
+
+
+def home_of(root: Path, store: str | Path | None) -> Home:
+    """Where the store of a workspace is and what lies beside it; makes nothing."""
+    if store is None:
+        directory = workspace_state(root)
+        return Home(str(directory / "store.db"), directory)
+    if str(store) == MEMORY:
+        return Home(MEMORY, None)
+    path = Path(store).absolute()
+    return Home(str(path), path.parent / f"{path.name}.d")
+
+
+async def _assemble(opening: Opening) -> Runtime:
+    settings = opening.settings
+    mode = parse_mode(settings.mode)
+    roots = [_directory(opening.root), *(_directory(Path(one)) for one in settings.directories)]
+    home = home_of(roots[0], opening.store)
+    hidden = _outside(home, roots)
+    files = LocalFiles([str(root) for root in roots], hidden=hidden)
+    try:
+        store = open_store(home.store, busy_timeout_s=settings.store_timeout_s)
+        try:
+            return await _connect(opening, mode, home, files, store)
+        except BaseException:
+            await store.aclose()
+            raise
+    except BaseException:
+        files.close()
+        raise
+
+
+async def _connect(
+    opening: Opening, mode: Mode, home: Home, files: LocalFiles, store: SqliteStore
+) -> Runtime:
+    settings, clock, bus = opening.settings, SystemClock(), EventBus()
+    session_id = opening.session or uuid.uuid4().hex[:12]
+    info = {"workspace": files.roots[0], "mode": mode.value, "dialect": settings.dialect}
+    resumed = await store.open_session(session_id, info)
+    kept = await store.load_state(session_id) if resumed else {}
+    newest = await store.calls(session=session_id, limit=1) if resumed else []
+    session = Session(
+        id=session_id,
+        roots=files.roots,
+        mode=mode.value,
+        reads=restore_reads(kept["reads"]) if "reads" in kept else ReadState(),
+        artifacts=DirectoryArtifacts(home.oversized),
+    )
+    search = open_search(files.roots, deadline_s=20.0)
+    registry = Registry(bus)
+    for tool in builtin_tools(Services(files, search, settings.allow_delete)):
+        registry.register(tool, origin=Origin.BUILTIN)
+    vocabulary = vocabulary_of(settings.dialect)
+    catalog = Catalog(registry, vocabulary, session)
+    await catalog.refresh()
+    preparer = Preparer(registry, vocabulary, files, session)
+    protected = ProtectedNames(
+        files.roots,
+        own=_own_places(),
+        allowed=settings.allow_protected,
+        memories=mode is not Mode.BYPASS,
+    )
+    gate = Gate(Clearance(mode, [protected]), Approval(opening.approver), preparer)
+    recording = Recording(
+        settings.dialect, settings.durability, settings.max_chars, settings.reads_without_store
+    )
+    pipeline = Pipeline(
+        session=session,
+        files=files,
+        blobs=_blobs(home) if settings.journal else None,
+        preparer=preparer,
+        gate=gate,
+        locks=Locks(FileLocks(state_home() / "locks") if home.directory else None),
+        ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: bus.emit(_beat(watch, at))),
+        recorder=Recorder(session, store, bus, clock, recording),
+        dry_run=settings.dry_run,
+        durable=settings.durability == "power",
+    )
+
+    async def close() -> None:
+        if opening.session is not None:
+            store.save_state(session_id, "reads", save_reads(session.reads))
+        await store.aclose()
+        search.close()
+        files.close()
+
+    return Runtime(
+        Parts(
+            session=session,
+            registry=registry,
+            catalog=catalog,
+            pipeline=pipeline,
+            store=store,
+            bus=bus,
+            clock=clock,
+            answered=Answered(session_id, store, resumed=resumed),
+            most_at_once=settings.most_at_once,
+            first_turn=newest[0].turn + 1 if newest else 1,
+            close=close,
+        )
+    )
+
+
+def _given(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in overrides.items() if value is not None}
+
+
+def _directory(path: Path) -> Path:
+    try:
+        resolved = path.expanduser().resolve(strict=True)
+    except OSError:
+        raise ProblemRaised(
+            "not_found", f"there is no directory {str(path)!r}", hint="make it, or name another"
+        ) from None
+    if not resolved.is_dir():
+        raise ProblemRaised("not_found", f"{str(path)!r} is not a directory")
+    return resolved
+
+
+def _outside(home: Home, roots: Sequence[Path]) -> list[str]:
+    """Make the home; returns what must be hidden because a root contains it."""
+    if home.directory is None:
+        return []
+    hidden = ensure_outside(Path(home.store), roots)
+    home.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return hidden
+
+
+def _own_places() -> list[str]:
+    """What the model must never change, wherever it lies: the code that watches it."""
+    places = {Path(__file__).parent, Path(sys.prefix), state_home(), config_home()}
+    return sorted(str(place.resolve()) for place in places)
+
+
+def _blobs(home: Home) -> DirectoryBlobs | MemoryBlobs:
+    return DirectoryBlobs(home.blobs) if home.blobs is not None else MemoryBlobs()
+
+
+def _beat(watch: Watch, elapsed_s: float) -> CallHeartbeat:
+    return CallHeartbeat(watch.call_id, watch.tool, elapsed_s)

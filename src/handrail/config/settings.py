@@ -1,0 +1,78 @@
+"""The settings and their defaults: keyword arguments over one file of the person's.
+
+Only the person's own file is read. Nothing inside a workspace can change a setting.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from handrail.core.problems import ProblemRaised
+
+
+class Settings(BaseModel):
+    """Everything that can be set; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: str = Field("default", description="how much happens without a question")
+    dialect: str = Field("canonical", description="the vocabulary shown to the model")
+    directories: tuple[str, ...] = Field((), description="further roots beside the workspace")
+    allow_delete: bool = Field(False, description="whether delete_file works")
+    allow_protected: tuple[str, ...] = Field((), description="globs of protected names to allow")
+    dry_run: bool = Field(False, description="plan writes, carry none out")
+    durability: Literal["power", "process"] = Field(
+        "power", description="what a change survives: loss of power, or of this process"
+    )
+    journal: bool = Field(True, description="keep old contents before a change")
+    most_at_once: int = Field(10, ge=1, le=100, description="calls of a batch in flight together")
+    heartbeat_s: float = Field(4.0, ge=0, description="seconds between heartbeats; 0: none")
+    max_chars: int | None = Field(
+        None, ge=200, description="cap on the text of every result; unset: as each tool says"
+    )
+    reads_without_store: bool = Field(
+        False, description="let reads go on when they cannot be recorded"
+    )
+    store_timeout_s: float = Field(5.0, gt=0, description="how long to wait for a locked store")
+    keep_days: int = Field(30, ge=1, description="age at which `handrail gc` drops payloads")
+
+
+def load_settings(file: Path | None, overrides: Mapping[str, Any]) -> Settings:
+    """Defaults, then the person's file if it exists, then what the caller gave."""
+    values: dict[str, Any] = {}
+    if file is not None and file.is_file():
+        values = _read(file)
+    values.update({key: value for key, value in overrides.items() if value is not None})
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise _wrong(error, file) from error
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        # Never a silent fall-back to defaults: the person meant something by this file.
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"the configuration {str(file)!r} cannot be read: {error}",
+            hint="mend the file, or move it away",
+        ) from error
+
+
+def _wrong(error: ValidationError, file: Path | None) -> ProblemRaised:
+    rows = [
+        f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()
+    ]
+    where = f" (also looked in {str(file)!r})" if file is not None and file.is_file() else ""
+    return ProblemRaised(
+        "invalid_arguments",
+        f"these settings do not fit: {'; '.join(rows)}{where}",
+        hint=f"known settings: {', '.join(Settings.model_fields)}",
+    )

@@ -1,0 +1,88 @@
+"""Asking the person. One question at a time; nobody to ask means no."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+
+from handrail.core.plan import Plan
+from handrail.core.ports import Answer, ApprovalRequest, Approver
+from handrail.core.problems import ProblemRaised
+from handrail.core.verdicts import Verdict
+from handrail.engine.record import one_line
+from handrail.engine.running import Running
+from handrail.engine.scheduler import current_slot
+
+
+class Approval:
+    """The way to the person; `approver` None means that nobody can be asked."""
+
+    def __init__(self, approver: Approver | None) -> None:
+        self._approver = approver
+        self._one_at_a_time = asyncio.Lock()
+
+    async def ask(self, running: Running, verdict: Verdict, plan: Plan | None) -> None:
+        """Return if the person says yes to exactly this; raise `denied` otherwise."""
+        if self._approver is None:
+            raise _nobody(running, verdict)
+        request = _request(running, verdict, plan)
+        answers: list[Answer] = []
+
+        async def wait(approver: Approver) -> None:
+            async with self._one_at_a_time:
+                answers.append(await approver.ask(request))
+
+        slot = current_slot.get()
+        await (slot.lend(wait(self._approver)) if slot is not None else wait(self._approver))
+        if answers != [Answer.YES]:
+            raise ProblemRaised(
+                "denied",
+                "User denied permission",
+                hint="the person said no to this call; ask what they want instead",
+            )
+        running.asked = True
+        running.approved = binding(running, plan)
+
+
+def binding(running: Running, plan: Plan | None) -> str:
+    """What an approval is good for: this call, these arguments, this plan, once."""
+    prepared = running.prepared
+    bound = [
+        prepared.call.id,
+        prepared.name,
+        json.dumps(prepared.arguments, sort_keys=True, default=repr),
+        plan.hash if plan is not None else None,
+    ]
+    return hashlib.sha256(json.dumps(bound).encode()).hexdigest()
+
+
+def _request(running: Running, verdict: Verdict, plan: Plan | None) -> ApprovalRequest:
+    prepared = running.prepared
+    action = prepared.tool.render_call(prepared.args) or one_line(prepared)
+    return ApprovalRequest(
+        call_id=prepared.call.id,
+        tool=prepared.name,
+        action=action,
+        reason=verdict.reason,
+        risk=prepared.risk,
+        preview=plan.preview if plan is not None else "",
+        binding=binding(running, plan),
+        model_says=_text(prepared.arguments.get("description")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _nobody(running: Running, verdict: Verdict) -> ProblemRaised:
+    if verdict.code == "protected":
+        return ProblemRaised("protected", verdict.reason, hint=verdict.hint)
+    tool = running.prepared.tool
+    mode = "accept-edits" if tool.plans else "bypass"
+    return ProblemRaised(
+        "needs_approval",
+        f"{tool.name} needs a person's approval ({verdict.reason}) and nobody can be asked",
+        hint=verdict.hint or f"allow it with --mode {mode} (mode={mode!r}), or give an approver",
+    )

@@ -1,0 +1,44 @@
+"""Who is told what happens. A listener's own failure never reaches a call."""
+
+from __future__ import annotations
+
+import logging
+
+from handrail.core.events import Event, Listener
+
+_log = logging.getLogger("handrail")
+
+
+class EventBus:
+    """Hands events to listeners, in order, in the thread that emits."""
+
+    __slots__ = ("_listeners",)
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody listens, so that no event need be built."""
+        return not self._listeners
+
+    def subscribe(self, listener: Listener) -> None:
+        """Call the listener for every event from now on."""
+        self._listeners.append(listener)
+
+    def unsubscribe(self, listener: Listener) -> None:
+        """Stop calling the listener."""
+        self._listeners.remove(listener)
+
+    def emit(self, event: Event) -> None:
+        """Tell every listener; what one raises is logged and goes no further."""
+        for listener in tuple(self._listeners):
+            tell(listener, event)
+
+
+def tell(listener: Listener, event: Event) -> None:
+    """Tell one listener; what it raises is logged and goes no further."""
+    try:
+        listener(event)
+    except Exception:  # noqa: BLE001 - foreign code; a call must not fail because of it
+        _log.exception("a listener failed on %s", event.type)

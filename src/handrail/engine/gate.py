@@ -1,0 +1,102 @@
+"""Whether a prepared call may happen: guards, hooks, mode, and the person where they say so."""
+
+from __future__ import annotations
+
+import logging
+
+from handrail.core.call import ToolCall
+from handrail.core.plan import Plan
+from handrail.core.problems import Code, ProblemRaised
+from handrail.core.verdicts import Effect, Verdict
+from handrail.engine.approval import Approval, binding
+from handrail.engine.hooks import Hook, HookCall, Rewrite
+from handrail.engine.prepare import Prepared, Preparer
+from handrail.engine.recorder import Recorder
+from handrail.engine.running import Outcome, Running
+from handrail.policy.clearance import Clearance
+from handrail.policy.subject import Subject
+
+_log = logging.getLogger("handrail")
+
+
+class Gate:
+    """What a call passes before anything happens, and the hooks behind it."""
+
+    def __init__(self, clearance: Clearance, approval: Approval, preparer: Preparer) -> None:
+        self._clearance = clearance
+        self._approval = approval
+        self._preparer = preparer
+        self.hooks: list[Hook] = []
+
+    def refuse(self, prepared: Prepared) -> None:
+        """Stop, before any hook runs, what the call alone shows to be forbidden."""
+        verdict = self._clearance.judge(subject_of(prepared, None))
+        if verdict.effect is Effect.DENY:
+            raise _denied(verdict)
+
+    async def before_hooks(self, running: Running) -> None:
+        """Let every hook speak; a rewrite is prepared and guarded like any call, once."""
+        for hook in self.hooks:
+            opinion = await hook.before(_hook_call(running))
+            if isinstance(opinion, Rewrite):
+                running.prepared = self._rewritten(running.prepared, opinion)
+            elif opinion is not None and opinion.effect is Effect.DENY:
+                reason = f"Blocked by hook: {opinion.reason}"
+                raise ProblemRaised("blocked", reason, hint=opinion.hint)
+
+    async def clear(self, running: Running, plan: Plan | None, *, ask: bool) -> None:
+        """Return if the call may happen; asks the person where the verdict says so."""
+        verdict = self._clearance.judge(subject_of(running.prepared, plan))
+        running.verdict = verdict
+        if verdict.effect is Effect.DENY:
+            raise _denied(verdict)
+        if verdict.effect is Effect.ASK and ask:
+            await self._approval.ask(running, verdict, plan)
+
+    def still_clear(self, running: Running, plan: Plan) -> bool:
+        """Whether a plan that was made anew needs no new question."""
+        verdict = self._clearance.judge(subject_of(running.prepared, plan))
+        return verdict.effect is Effect.ALLOW or binding(running, plan) == running.approved
+
+    async def after_hooks(self, running: Running, outcome: Outcome, recorder: Recorder) -> None:
+        """Let every hook add words; none can change what happened."""
+        for hook in self.hooks:
+            try:
+                words = await hook.after(_hook_call(running), recorder.result(running, outcome))
+            except Exception as error:  # noqa: BLE001 - foreign code, and the call is over
+                _log.exception("a hook failed after %s", running.prepared.name)
+                words = f"[a hook failed after this call: {error}]"
+            if words:
+                outcome.text = f"{outcome.text}\n{words}"
+
+    def _rewritten(self, prepared: Prepared, rewrite: Rewrite) -> Prepared:
+        old = prepared.call
+        call = ToolCall(old.id, prepared.name, rewrite.arguments, old.turn, old.agent)
+        rewritten = self._preparer.prepare(call)
+        if rewritten.problem is not None:
+            raise ProblemRaised.of(rewritten.problem)
+        self.refuse(rewritten)
+        return rewritten
+
+
+def subject_of(prepared: Prepared, plan: Plan | None) -> Subject:
+    """The call as the policy sees it."""
+    return Subject(
+        prepared.name,
+        prepared.risk,
+        prepared.footprint,
+        tuple(prepared.places.values()),
+        plan,
+        prepared.tool.plans,
+    )
+
+
+def _hook_call(running: Running) -> HookCall:
+    prepared = running.prepared
+    call = prepared.call
+    return HookCall(call.id, prepared.name, prepared.arguments, call.turn, call.agent)
+
+
+def _denied(verdict: Verdict) -> ProblemRaised:
+    code: Code = "protected" if verdict.code == "protected" else "denied"
+    return ProblemRaised(code, verdict.reason, hint=verdict.hint)

@@ -1,0 +1,68 @@
+"""Results that are too long for a model: the full text is kept, a window is shown.
+
+Cuts fall on line boundaries where one is near, never inside a character.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Literal, NamedTuple
+
+from handrail.core.ports import Artifacts
+from handrail.core.problems import ProblemRaised
+from handrail.core.tool import Keep
+
+_log = logging.getLogger("handrail")
+
+
+class Fitted(NamedTuple):
+    """A text that fits, how many characters it lacks, and where the whole is kept."""
+
+    text: str
+    cut: int
+    saved: str | None
+
+
+def fit(text: str, limit: int, keep: Keep, artifacts: Artifacts, name: str) -> Fitted:
+    """The text itself, or a window of at most about `limit` characters with a marker."""
+    if len(text) <= limit:
+        return Fitted(text, 0, None)
+    saved = _save(artifacts, name, text)
+    where = f"full text in {saved}" if saved else "the full text could not be kept"
+    head, tail = _window(text, limit, keep)
+    cut = len(text) - len(head) - len(tail)
+    marker = f"[{cut} characters cut here; {where}]"
+    shown = "\n".join(part for part in (head.rstrip("\n"), marker, tail.lstrip("\n")) if part)
+    return Fitted(shown, cut, saved)
+
+
+def _window(text: str, limit: int, keep: Keep) -> tuple[str, str]:
+    match keep:
+        case "start":
+            return _whole_lines(text[:limit], "end"), ""
+        case "end":
+            return "", _whole_lines(text[len(text) - limit :], "start")
+        case "both":
+            half = limit // 2
+            return (
+                _whole_lines(text[:half], "end"),
+                _whole_lines(text[len(text) - half :], "start"),
+            )
+
+
+def _whole_lines(part: str, ragged: Literal["start", "end"]) -> str:
+    """Drop the ragged line at one end, unless that would cost more than a tenth."""
+    if ragged == "end":
+        at = part.rfind("\n") + 1
+        return part[:at] if at > len(part) * 0.9 else part
+    at = part.find("\n") + 1
+    return part[at:] if 0 < at < len(part) * 0.1 else part
+
+
+def _save(artifacts: Artifacts, name: str, text: str) -> str | None:
+    # A full disk must not turn a result that exists into a failure.
+    try:
+        return artifacts.save(f"{name}.txt", text.encode("utf-8", "surrogatepass"))
+    except (OSError, ProblemRaised):
+        _log.warning("the full text of %s could not be kept", name, exc_info=True)
+        return None

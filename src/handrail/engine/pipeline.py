@@ -1,0 +1,167 @@
+"""The way of a call, once, in order. Order is a security property: it is read in
+`_carry_out` and assembled nowhere else. `finish` never raises, except cancellation, which
+is recorded first; every exit passes through the recorder's `settle`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from functools import partial
+
+from handrail.core.call import ToolCall
+from handrail.core.context import Session, ToolContext
+from handrail.core.events import Listener
+from handrail.core.plan import Plan
+from handrail.core.ports import Blobs, Files
+from handrail.core.problems import Problem, ProblemRaised
+from handrail.core.results import Status, ToolResult
+from handrail.engine.gate import Gate
+from handrail.engine.locks import Locks
+from handrail.engine.prepare import Prepared, Preparer
+from handrail.engine.record import one_line
+from handrail.engine.recorder import Recorder
+from handrail.engine.running import (
+    Outcome,
+    Running,
+    current_session,
+    of_output,
+    of_problem,
+    to_the_end,
+)
+from handrail.engine.ticker import Ticker
+from handrail.history.commit import commit
+from handrail.history.images import describe_changes
+
+_log = logging.getLogger("handrail")
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """Carries out the calls of one session. `blobs` None: old contents are not kept."""
+
+    session: Session
+    files: Files
+    blobs: Blobs | None
+    preparer: Preparer
+    gate: Gate
+    locks: Locks
+    ticker: Ticker
+    recorder: Recorder
+    dry_run: bool
+    durable: bool
+
+    async def run(self, call: ToolCall, listener: Listener | None = None) -> ToolResult:
+        """Both halves: understand the call, then carry it out."""
+        return await self.finish(self.preparer.prepare(call), listener)
+
+    async def finish(self, prepared: Prepared, listener: Listener | None = None) -> ToolResult:
+        """The second half: clear, carry out, settle. A tool's failure is a result."""
+        watch = self.ticker.watch(prepared.call.id, prepared.name)
+        running = Running(prepared, watch, listener)
+        inside = current_session.set(self.session)
+        try:
+            self.recorder.begin(running)
+            outcome = await self._carry_out(running)
+        except ProblemRaised as raised:
+            outcome = of_problem(raised.problem)
+        except asyncio.CancelledError:
+            outcome = of_problem(_ended(running))
+            if not watch.take_back():
+                self.recorder.settle(running, outcome)
+                raise
+        except Exception as bug:  # noqa: BLE001 - the one boundary: a bug becomes a result
+            _log.exception("%s failed in a way that it should not", prepared.name)
+            outcome = of_problem(_bug(prepared, bug))
+        except BaseException:
+            self.recorder.settle(running, of_problem(_ended(running)))
+            raise
+        finally:
+            current_session.reset(inside)
+            self.ticker.forget(watch)
+        if self.gate.hooks:
+            await self.gate.after_hooks(running, outcome, self.recorder)
+        return self.recorder.settle(running, outcome)
+
+    async def _carry_out(self, running: Running) -> Outcome:
+        if running.prepared.problem is not None:
+            raise ProblemRaised.of(running.prepared.problem)
+        self.gate.refuse(running.prepared)
+        if self.gate.hooks:
+            await self.gate.before_hooks(running)
+        prepared, tool, args = running.prepared, running.prepared.tool, running.prepared.args
+        context = self._context(running)
+        await tool.preflight(args, context)
+        while True:
+            plan = await tool.plan(args, context) if tool.plans else None
+            await self.gate.clear(running, plan, ask=not self.dry_run)
+            context.confirmed = running.approved
+            if self.dry_run and not prepared.footprint.reads_only:
+                return _planned(prepared, plan)
+            async with self.locks.hold(prepared.footprint):
+                if plan is None:
+                    return await self._execute(running, context)
+                outcome = await self._commit(running, context, plan)
+            if outcome is not None:
+                return outcome
+
+    async def _execute(self, running: Running, context: ToolContext) -> Outcome:
+        prepared = running.prepared
+        if not prepared.footprint.reads_only:
+            await self.recorder.intent(running, {"runs": prepared.name})
+        self.ticker.limit(running.watch, prepared.tool.timeout_s)
+        return of_output(await prepared.tool.run(prepared.args, context))
+
+    async def _commit(self, running: Running, context: ToolContext, plan: Plan) -> Outcome | None:
+        """Commit the plan; None if it had to be made anew and the person must see that."""
+        prepared = running.prepared
+        if not all(self.files.unchanged(change) for change in plan.changes):
+            plan = await prepared.tool.plan(prepared.args, context)
+            if not self.gate.still_clear(running, plan):
+                return None
+        if plan.changes:
+            await self._write(running, plan)
+        return Outcome(Status.OK, plan.text, plan.preview or None, plan.data)
+
+    async def _write(self, running: Running, plan: Plan) -> None:
+        described: list[dict[str, object]] = []
+        await to_the_end(lambda: described.extend(describe_changes(plan, self.blobs)))
+        await self.recorder.intent(running, {"changes": described})
+
+        def work() -> None:
+            running.changes = commit(plan, self.files, durable=self.durable)
+
+        await to_the_end(work)
+
+    def _context(self, running: Running) -> ToolContext:
+        return ToolContext(
+            running.prepared.call,
+            self.session,
+            partial(self.recorder.report, running),
+            running.watch.signal,
+            running.prepared.places,
+        )
+
+
+def _planned(prepared: Prepared, plan: Plan | None) -> Outcome:
+    preview = plan.preview if plan is not None else ""
+    text = f"[DRY-RUN] Would execute: {one_line(prepared)}"
+    return Outcome(Status.PLANNED, f"{text}\n{preview}".rstrip(), preview or None)
+
+
+def _ended(running: Running) -> Problem:
+    name, watch = running.prepared.name, running.watch
+    if watch.expired:
+        limit = running.prepared.tool.timeout_s
+        return Problem("timeout", f"{name} did not finish within {limit:g} s", retryable=True)
+    happened = "; its changes had happened already" if running.changes else ""
+    return Problem("cancelled", f"{name} was cancelled{happened}")
+
+
+def _bug(prepared: Prepared, bug: Exception) -> Problem:
+    return Problem(
+        "internal",
+        f"{prepared.name} failed: {type(bug).__name__}: {bug}",
+        hint="this is a defect in the tool, not in your arguments; try another way",
+    )

@@ -1,0 +1,174 @@
+"""The first half of a call: understand it. Reads, but changes nothing and asks nobody.
+
+name → tool, arguments → canonical, coerced, validated, paths resolved, footprint, risk.
+What is wrong is kept in `Prepared.problem`: a call that cannot be understood still takes
+its place in a batch and leaves its record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from handrail.core.call import ToolCall
+from handrail.core.context import Session
+from handrail.core.footprint import NOTHING, Access, Footprint, Touch
+from handrail.core.paths import PathUse
+from handrail.core.places import Place
+from handrail.core.ports import Files
+from handrail.core.problems import Problem, ProblemRaised
+from handrail.core.tool import Tool
+from handrail.core.verdicts import Risk
+from handrail.dialects.base import View, Vocabulary
+from handrail.engine.arguments import check_plain, parse_arguments
+from handrail.engine.coerce import coerce, explain_errors
+from handrail.engine.registry import Entry, Registry
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A call that has been understood, or the reason why it cannot be."""
+
+    call: ToolCall
+    name: str
+    arguments: Mapping[str, Any]
+    entry: Entry | None = None
+    args: BaseModel | None = None
+    places: Mapping[str, Place] = field(default_factory=dict)
+    footprint: Footprint = NOTHING
+    risk: Risk = Risk.SAFE
+    coerced: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    problem: Problem | None = None
+
+    @property
+    def tool(self) -> Tool[Any]:
+        """The tool of a call without a problem."""
+        if self.entry is None:
+            raise LookupError(f"{self.name!r} was never found")
+        return self.entry.tool
+
+
+class Preparer:
+    """Prepares calls for one runtime; an agent may be limited to some tools."""
+
+    def __init__(
+        self, registry: Registry, vocabulary: Vocabulary, files: Files, session: Session
+    ) -> None:
+        self._registry = registry
+        self._vocabulary = vocabulary
+        self._files = files
+        self._session = session
+        self._limits: dict[str, frozenset[str]] = {}
+
+    def limit(self, agent: str, tools: Collection[str] | None) -> None:
+        """Let an agent call only these tools; None lifts the limit, empty means none."""
+        if tools is None:
+            self._limits.pop(agent, None)
+        else:
+            self._limits[agent] = frozenset(tools)
+
+    def prepare(self, call: ToolCall) -> Prepared:
+        """Understand the call; never raises."""
+        prepared = Prepared(call, call.name, {})
+        try:
+            self._understand(prepared)
+        except ProblemRaised as raised:
+            prepared.problem = raised.problem
+        return prepared
+
+    def resolve_again(self, prepared: Prepared) -> None:
+        """Look anew where the paths lead: earlier calls may have changed that."""
+        if prepared.problem is not None or prepared.entry is None or not prepared.entry.paths:
+            return
+        try:
+            self._resolve(prepared, prepared.entry)
+        except ProblemRaised as raised:
+            prepared.problem = raised.problem
+
+    def _understand(self, prepared: Prepared) -> None:
+        call = prepared.call
+        if isinstance(call.arguments, str):
+            given: Mapping[str, Any] = parse_arguments(call.arguments)
+        else:
+            check_plain(call.arguments)
+            given = dict(call.arguments)
+        prepared.arguments = given
+        view, entry = self._find(call)
+        prepared.name, prepared.entry = entry.tool.name, entry
+        translated = self._vocabulary.translate(view, given)
+        prepared.arguments = translated.arguments
+        prepared.ignored = tuple(translated.ignored)
+        try:
+            prepared.args = entry.validate(translated.arguments)
+        except ValidationError:
+            self._repair(prepared, entry, translated.spelled)
+        self._resolve(prepared, entry)
+
+    def _find(self, call: ToolCall) -> tuple[View, Entry]:
+        view = self._vocabulary.resolve(call.name)
+        entry = self._registry.entry(view.tool) if view is not None else None
+        if view is None or entry is None:
+            view, entry = self._vocabulary.shown(call.name), self._registry.entry(call.name)
+        allowed = self._limits.get(call.agent) if self._limits else None
+        if entry is None or (allowed is not None and entry.tool.name not in allowed):
+            raise self._unknown(call.name, allowed)
+        if not entry.tool.enabled(self._session):
+            raise ProblemRaised(
+                "unavailable",
+                f"{call.name!r} is disabled in current context",
+                hint="use another tool",
+            )
+        return view, entry
+
+    def _unknown(self, name: str, allowed: Collection[str] | None) -> ProblemRaised:
+        shown = sorted(
+            self._vocabulary.shown(tool.name).name
+            for tool in self._registry.list_all()
+            if allowed is None or tool.name in allowed
+        )
+        close = get_close_matches(name, shown, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"tools: {', '.join(shown)}"
+        return ProblemRaised("unknown_tool", f"there is no tool named {name!r}", hint=hint)
+
+    def _repair(self, prepared: Prepared, entry: Entry, spelled: Mapping[str, str]) -> None:
+        repaired = coerce(entry.params, prepared.arguments)
+        try:
+            prepared.args = entry.validate(repaired.arguments)
+        except ValidationError as error:
+            raise explain_errors(error, spelled) from error
+        prepared.arguments = repaired.arguments
+        prepared.coerced = repaired.notes
+
+    def _resolve(self, prepared: Prepared, entry: Entry) -> None:
+        args = prepared.args
+        if entry.paths:
+            prepared.places = {
+                name: self._files.locate(given)
+                for name, _ in entry.paths
+                if (given := getattr(args, name)) is not None
+            }
+        footprint = entry.tool.footprint(args)
+        if footprint is None:
+            footprint = _of_paths(entry, prepared.places)
+        prepared.footprint = footprint
+        risk = entry.tool.risk(args)
+        if risk is None:
+            risk = Risk.SAFE if footprint.reads_only else Risk.MODERATE
+        prepared.risk = risk
+
+
+def _of_paths(entry: Entry, places: Mapping[str, Place]) -> Footprint:
+    return Footprint(
+        tuple([_touch(use, places[name]) for name, use in entry.paths if name in places])
+    )
+
+
+def _touch(use: PathUse, place: Place) -> Touch:
+    if use is PathUse.TREE:
+        return Touch(f"tree:{place.absolute}", Access.READ)
+    return Touch(f"file:{place.absolute}", Access.READ if use is PathUse.READ else Access.WRITE)

@@ -1,0 +1,81 @@
+"""What is written down of a call, and a result read back from it. Shapes are append-only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from handrail.core.ports import CallRecord
+from handrail.core.problems import Problem
+from handrail.core.results import ChangeRecord, Status, ToolResult
+from handrail.engine.prepare import Prepared
+from handrail.engine.running import Running
+
+
+def requested(prepared: Prepared, dialect: str) -> dict[str, Any]:
+    """The payload of a `requested` row: what was asked, by whom, as it was understood."""
+    payload = {
+        "tool": prepared.name,
+        "called": prepared.call.name,
+        "arguments": prepared.arguments,
+        "agent": prepared.call.agent,
+        "dialect": dialect,
+        "risk": prepared.risk.word,
+    }
+    if prepared.coerced:
+        payload["coerced"] = prepared.coerced
+    if prepared.ignored:
+        payload["ignored"] = prepared.ignored
+    return payload
+
+
+def completed(running: Running, result: ToolResult) -> dict[str, Any]:
+    """The payload of a `completed` row: what came of it and who cleared it by which rule."""
+    verdict = running.verdict
+    return {
+        "tool": running.prepared.name,
+        "status": result.status.value,
+        "is_error": result.is_error,
+        "text": result.text,
+        "data": result.data,
+        "problem": result.problem.to_dict() if result.problem else None,
+        "changes": [
+            [change.path, change.operation, change.before_hash, change.after_hash]
+            for change in result.changes
+        ],
+        "cleared": None if verdict is None else [verdict.effect.value, verdict.rule],
+        "asked": running.asked,
+        "meta": result.meta,
+    }
+
+
+def replay(record: CallRecord) -> ToolResult | None:
+    """The result that was recorded for a call, None if it never completed."""
+    done = record.completed
+    if done is None:
+        return None
+    problem = done["problem"]
+    return ToolResult(
+        call_id=record.call_id,
+        status=Status(done["status"]),
+        text=done["text"],
+        data=done["data"],
+        problem=Problem(**problem) if problem else None,
+        changes=tuple([ChangeRecord(*change) for change in done["changes"]]),
+        meta={**_mapping(done["meta"]), "replayed": True},
+    )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def one_line(prepared: Prepared) -> str:
+    """A call in one line: its name and its arguments, long ones cut."""
+    shown = ", ".join(f"{key}={_short(value)}" for key, value in prepared.arguments.items())
+    return f"{prepared.name}({shown})"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:60]}… ({len(text)} characters)"

@@ -1,0 +1,153 @@
+"""What is told and written of a call: its rows, its events, its result.
+
+Every call leaves a `requested` and a `completed` row, whatever happens to it; one that
+writes or runs something leaves an `intent` row, on disk, before it does.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from handrail.core.context import Session
+from handrail.core.events import CallEnded, CallProgress, CallStarted, Event, FileChanged
+from handrail.core.ports import Clock, Durability, Row, Store
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import ToolResult
+from handrail.engine import record
+from handrail.engine.events import EventBus, tell
+from handrail.engine.oversize import fit
+from handrail.engine.running import Outcome, Running
+
+_log = logging.getLogger("handrail")
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """How much is shown and how durably it is kept; `max_chars` None: as each tool says."""
+
+    dialect: str
+    durability: Durability = "power"
+    max_chars: int | None = None
+    reads_without_store: bool = False
+
+
+class Recorder:
+    """Writes down and tells what happens to calls of one session."""
+
+    def __init__(
+        self, session: Session, store: Store, bus: EventBus, clock: Clock, recording: Recording
+    ) -> None:
+        self._session = session
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._recording = recording
+
+    def begin(self, running: Running) -> None:
+        """The call was asked for; raises `store_unavailable` if that cannot be recorded."""
+        prepared = running.prepared
+        payload = record.requested(prepared, self._recording.dialect)
+        try:
+            self._store.append(self._row(running, "requested", payload))
+        except ProblemRaised:
+            if not (self._recording.reads_without_store and prepared.footprint.reads_only):
+                raise
+        call = prepared.call
+        self._emit(
+            running,
+            lambda: CallStarted(
+                call.id, prepared.name, call.turn, call.agent, record.one_line(prepared)
+            ),
+        )
+
+    async def intent(self, running: Running, payload: Mapping[str, Any]) -> None:
+        """The call is about to change something: on disk before it does."""
+        row = self._row(running, "intent", {"tool": running.prepared.name, **payload})
+        await self._store.commit(row, self._recording.durability)
+
+    def report(self, running: Running, text: str) -> None:
+        """The tool says how far it is."""
+        prepared = running.prepared
+        self._emit(running, lambda: CallProgress(prepared.call.id, prepared.name, text))
+
+    def settle(self, running: Running, outcome: Outcome) -> ToolResult:
+        """The one exit of every call: result, record, events."""
+        result = self.result(running, outcome)
+        name = running.prepared.name
+        for change in result.changes:
+            event = FileChanged(result.call_id, change.path, change.operation)
+            self._emit(running, lambda event=event: event)
+        try:
+            self._store.append(self._row(running, "completed", record.completed(running, result)))
+        except ProblemRaised as raised:
+            # What happened has happened: the caller must hear of it even so.
+            _log.error("%s has no record: %s", name, raised.problem.message)
+        self._emit(running, lambda: _ended(name, result))
+        if _log.isEnabledFor(logging.INFO):
+            _log.info("%s: %s", name, result.status.value, extra={"call_id": result.call_id})
+        return result
+
+    def result(self, running: Running, outcome: Outcome) -> ToolResult:
+        """What the caller gets: the outcome, cut to size, with its measures."""
+        prepared = running.prepared
+        meta: dict[str, Any] = {
+            "tool": prepared.name,
+            "duration_s": self._clock.monotonic() - running.watch.started,
+        }
+        if outcome.meta:
+            meta.update(outcome.meta)
+        if prepared.coerced:
+            meta["coerced"] = list(prepared.coerced)
+        if prepared.ignored:
+            meta["ignored"] = list(prepared.ignored)
+        return ToolResult(
+            prepared.call.id,
+            outcome.status,
+            self._fitted(running, outcome.text, meta),
+            outcome.display,
+            outcome.data,
+            outcome.problem,
+            running.changes,
+            outcome.modifiers,
+            meta,
+            outcome.images,
+        )
+
+    def _fitted(self, running: Running, text: str, meta: dict[str, Any]) -> str:
+        if running.prepared.entry is None:
+            return text
+        tool = running.prepared.tool
+        limit = tool.max_chars
+        if self._recording.max_chars is not None:
+            limit = min(limit, self._recording.max_chars)
+        if len(text) <= limit:
+            return text
+        fitted = fit(text, limit, tool.keep, self._session.artifacts, running.prepared.call.id)
+        meta["oversize"] = {"cut": fitted.cut, "saved": fitted.saved}
+        return fitted.text
+
+    def _row(
+        self,
+        running: Running,
+        kind: Literal["requested", "intent", "completed"],
+        payload: Mapping[str, Any],
+    ) -> Row:
+        call = running.prepared.call
+        return Row(self._session.id, kind, call.id, call.turn, self._clock.now_ns(), payload)
+
+    def _emit(self, running: Running, make: Callable[[], Event]) -> None:
+        if running.listener is None and self._bus.idle:
+            return
+        event = make()
+        if running.listener is not None:
+            tell(running.listener, event)
+        self._bus.emit(event)
+
+
+def _ended(tool: str, result: ToolResult) -> CallEnded:
+    code = result.problem.code if result.problem else None
+    duration = result.meta["duration_s"]
+    return CallEnded(result.call_id, tool, result.status.value, code, duration)

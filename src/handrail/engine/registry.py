@@ -1,0 +1,151 @@
+"""Which tools exist, by canonical name. Nothing here decides who may call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel
+
+from handrail.core.events import Listener, ToolRegistered, ToolUnregistered
+from handrail.core.paths import PathUse, path_fields
+from handrail.core.schema import model_from_schema, schema_of
+from handrail.core.tool import Group, Tool
+from handrail.engine.events import EventBus
+
+
+class DuplicateToolError(ValueError):
+    """A tool of that name exists already."""
+
+
+class ToolNotFoundError(KeyError):
+    """No tool has that name."""
+
+
+class Origin(StrEnum):
+    """Where a tool comes from; a built-in can never be replaced by another origin."""
+
+    BUILTIN = "builtin"
+    USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A registered tool with what every call of it needs, worked out once."""
+
+    tool: Tool[Any]
+    origin: Origin
+    params: type[BaseModel]
+    paths: tuple[tuple[str, PathUse], ...]
+    validate: Callable[[Any], BaseModel]
+    schema: dict[str, Any]
+
+
+class Registry:
+    """The set of tools; deterministic order, so that prompt caches stay warm."""
+
+    def __init__(self, bus: EventBus | None = None) -> None:
+        self._bus = bus or EventBus()
+        self._entries: dict[str, Entry] = {}
+
+    def register(
+        self, tool: Tool[Any], *, allow_override: bool = False, origin: Origin = Origin.USER
+    ) -> None:
+        """Add a tool; raises `DuplicateToolError` unless an own tool may be overridden."""
+        old = self._entries.get(tool.name)
+        if old is not None and not allow_override:
+            raise DuplicateToolError(f"a tool named {tool.name!r} exists already")
+        if old is not None and old.origin is Origin.BUILTIN and origin is not Origin.BUILTIN:
+            raise DuplicateToolError(f"{tool.name!r} is built in and cannot be replaced")
+        self._entries[tool.name] = _entry(tool, origin)
+        self._bus.emit(ToolRegistered(tool.name))
+
+    def unregister(self, name: str) -> None:
+        """Remove a tool; raises `ToolNotFoundError`."""
+        if name not in self._entries:
+            raise ToolNotFoundError(name)
+        del self._entries[name]
+        self._bus.emit(ToolUnregistered(name))
+
+    def entry(self, name: str) -> Entry | None:
+        """The tool with what a call of it needs, None if there is none."""
+        return self._entries.get(name)
+
+    def get(self, name: str) -> Tool[Any]:
+        """The tool of a name; raises `ToolNotFoundError`."""
+        tool = self.find(name)
+        if tool is None:
+            raise ToolNotFoundError(name)
+        return tool
+
+    def find(self, name: str) -> Tool[Any] | None:
+        """The tool of a name, None if there is none."""
+        entry = self._entries.get(name)
+        return entry.tool if entry else None
+
+    def has_tool(self, name: str) -> bool:
+        """Whether a tool of that name exists."""
+        return name in self._entries
+
+    def count(self) -> int:
+        """How many tools there are."""
+        return len(self._entries)
+
+    def clear(self) -> None:
+        """Remove every tool."""
+        for name in list(self._entries):
+            self.unregister(name)
+
+    def list_all(self, *, groups: Iterable[Group | str] | None = None) -> list[Tool[Any]]:
+        """All tools, or those of some groups, sorted by name."""
+        wanted = None if groups is None else {Group(group) for group in groups}
+        return [
+            self._entries[name].tool
+            for name in sorted(self._entries)
+            if wanted is None or self._entries[name].tool.group in wanted
+        ]
+
+    def filter_by_names(self, names: Iterable[str]) -> Registry:
+        """A registry with only these tools; names that do not exist are left out."""
+        wanted = set(names)
+        chosen = Registry(self._bus)
+        chosen._entries = {name: one for name, one in self._entries.items() if name in wanted}
+        return chosen
+
+    @classmethod
+    def of(cls, tools: Sequence[Tool[Any]]) -> Registry:
+        """A registry built from a list of tools."""
+        registry = cls()
+        for tool in tools:
+            registry.register(tool)
+        return registry
+
+    def missing(self, names: Iterable[str]) -> list[str]:
+        """The names among these that no tool has, for diagnostics."""
+        return [name for name in names if name not in self._entries]
+
+    def subscribe(self, listener: Listener) -> None:
+        """Be told when tools come and go."""
+        self._bus.subscribe(listener)
+
+
+def _entry(tool: Tool[Any], origin: Origin) -> Entry:
+    declared = getattr(tool, "params", None)
+    if (declared is None) == (tool.raw_schema is None):
+        raise TypeError(f"{tool.name!r} must declare either params or raw_schema, not both")
+    Group(tool.group)
+    if declared is None:
+        assert tool.raw_schema is not None  # noqa: S101 - narrowed by the check above
+        params, schema = model_from_schema(tool.name, tool.raw_schema), tool.raw_schema
+    else:
+        params, schema = declared, schema_of(declared)
+    return Entry(
+        tool=tool,
+        origin=origin,
+        params=params,
+        paths=tuple(path_fields(params).items()),
+        validate=params.__pydantic_validator__.validate_python,
+        schema=schema,
+    )

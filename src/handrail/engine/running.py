@@ -1,0 +1,103 @@
+"""A call while it is being carried out, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from handrail.core.context import Session
+from handrail.core.events import Listener
+from handrail.core.problems import Problem
+from handrail.core.results import ChangeRecord, Image, Modifier, Output, Status
+from handrail.core.verdicts import Verdict
+from handrail.engine.prepare import Prepared
+from handrail.engine.ticker import Watch
+
+_REFUSALS: Final = frozenset(
+    {
+        "unknown_tool",
+        "invalid_arguments",
+        "outside_workspace",
+        "protected",
+        "denied",
+        "needs_approval",
+        "blocked",
+        "duplicate_id",
+        "store_unavailable",
+    }
+)
+
+
+# The session whose tool is running in this context, for the doors that would deadlock there.
+current_session: ContextVar[Session | None] = ContextVar("handrail_session", default=None)
+
+
+@dataclass(slots=True)
+class Running:
+    """What the steps of one call hand to each other."""
+
+    prepared: Prepared
+    watch: Watch
+    listener: Listener | None
+    verdict: Verdict | None = None
+    asked: bool = False
+    approved: str | None = None
+    changes: tuple[ChangeRecord, ...] = ()
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a call went, before it becomes a result."""
+
+    status: Status
+    text: str
+    display: str | None = None
+    data: Any = None
+    problem: Problem | None = None
+    modifiers: tuple[Modifier, ...] = ()
+    images: tuple[Image, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+def of_output(output: Output) -> Outcome:
+    """A tool ran and this is what it said."""
+    return Outcome(
+        Status.OK,
+        output.text,
+        output.display,
+        output.data,
+        None,
+        output.modifiers,
+        output.images,
+        output.meta,
+    )
+
+
+def of_problem(problem: Problem) -> Outcome:
+    """The call did not do what was asked, and this is why."""
+    if problem.code == "cancelled":
+        status = Status.INTERRUPTED
+    else:
+        status = Status.REFUSED if problem.code in _REFUSALS else Status.FAILED
+    return Outcome(status, str(problem), problem=problem)
+
+
+async def to_the_end(work: Callable[[], None]) -> None:
+    """Run blocking work in a thread and wait until it is over, even when cancelled: what it
+    changes must be known before anybody goes on. A cancellation is raised afterwards.
+    """
+    future = asyncio.get_running_loop().run_in_executor(None, work)
+    cancelled: asyncio.CancelledError | None = None
+    while not future.done():
+        try:
+            await asyncio.shield(future)
+        except asyncio.CancelledError as error:
+            cancelled = error
+        except BaseException:  # noqa: BLE001, S110 - told below, by `result`
+            pass
+    if cancelled is not None and future.exception() is None:
+        raise cancelled
+    future.result()

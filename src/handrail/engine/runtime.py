@@ -1,0 +1,293 @@
+"""The public object: everything an agent's loop does with tools goes through here."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any
+
+from handrail.core.call import ToolCall
+from handrail.core.context import Session
+from handrail.core.events import BatchEnded, BatchStarted, ContextModified, Event, Listener
+from handrail.core.ports import Clock, Store
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import QueueCommand, ToolResult
+from handrail.core.tool import Tool
+from handrail.engine.answered import Answered
+from handrail.engine.catalog import Catalog
+from handrail.engine.events import EventBus, tell
+from handrail.engine.hooks import Hook
+from handrail.engine.messages import Provider, read_calls, tool_messages
+from handrail.engine.pipeline import Pipeline
+from handrail.engine.prepare import Prepared
+from handrail.engine.registry import Registry
+from handrail.engine.scheduler import Ordering, Scheduler, order
+
+Call = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Parts:
+    """What a runtime is made of; put together in `handrail.app`."""
+
+    session: Session
+    registry: Registry
+    catalog: Catalog
+    pipeline: Pipeline
+    store: Store
+    bus: EventBus
+    clock: Clock
+    answered: Answered
+    most_at_once: int
+    first_turn: int
+    close: Callable[[], Awaitable[None]]
+
+
+class Runtime:
+    """One session of one workspace. Safe to use from many tasks of one event loop.
+
+    A tool's failure is a result; these methods raise only for misuse of the runtime itself
+    (a closed one, a response of unknown shape).
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._pipeline = parts.pipeline
+        self._numbers = itertools.count(1)
+        self._turns = itertools.count(parts.first_turn)
+        self._turn: ContextVar[int | None] = ContextVar("handrail_turn", default=None)
+        self._closed = False
+        self.queue: deque[str] = deque(maxlen=1000)
+
+    @property
+    def session(self) -> Session:
+        """What outlives a call: roots, mode, what the model has seen, options."""
+        return self._parts.session
+
+    @property
+    def registry(self) -> Registry:
+        """The tools; register your own here."""
+        return self._parts.registry
+
+    @property
+    def store(self) -> Store:
+        """The record of every call."""
+        return self._parts.store
+
+    @property
+    def hooks(self) -> list[Hook]:
+        """In-process hooks, called in order."""
+        return self._pipeline.gate.hooks
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None = None,
+        *,
+        id: str | None = None,
+        on_event: Listener | None = None,
+        agent: str = "main",
+    ) -> ToolResult:
+        """Run one tool. Its own turn, unless inside `turn()`."""
+        self._check_open()
+        call = self._tool_call(id, name, arguments, self._next_turn(), agent)
+        prepared = self._pipeline.preparer.prepare(call)
+        if id is None:
+            result = await self._pipeline.finish(prepared, on_event)
+        else:
+            result = await self._once(prepared, on_event)
+        if result.modifiers:
+            self._apply([result], on_event)
+        return result
+
+    async def batch(
+        self, calls: Iterable[Call], *, on_event: Listener | None = None, agent: str = "main"
+    ) -> list[ToolResult]:
+        """Run several calls as one turn, in parallel where they cannot disturb each other.
+
+        Each call is `{"id"?, "name", "arguments"?}`. Results come in call order.
+        """
+        self._check_open()
+        turn = self._next_turn()
+        prepared = self._prepare_all(calls, turn, agent)
+        footprints = [one.footprint for one in prepared]
+        ids = [one.call.id for one in prepared]
+        groups = order(ids, footprints).groups
+        self._tell(on_event, BatchStarted(turn, tuple(ids), groups))
+        started = self._parts.clock.monotonic()
+
+        async def run(one: Prepared, waited: bool) -> ToolResult:
+            if waited:
+                self._pipeline.preparer.resolve_again(one)
+            return await self._once(one, on_event)
+
+        async with Scheduler(run, most_at_once=self._parts.most_at_once) as scheduler:
+            for one in prepared:
+                scheduler.submit(one)
+        results = scheduler.results
+        self._apply(results, on_event)
+        failed = sum(result.is_error for result in results)
+        duration = self._parts.clock.monotonic() - started
+        self._tell(on_event, BatchEnded(turn, tuple(ids), failed, duration))
+        return results
+
+    def plan(self, calls: Iterable[Call], *, agent: str = "main") -> Ordering:
+        """How a batch of these calls would be ordered; runs nothing."""
+        prepared = self._prepare_all(calls, 0, agent)
+        return order([one.call.id for one in prepared], [one.footprint for one in prepared])
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[int]:
+        """Group the calls made inside as one turn."""
+        with self.same_turn() as number:
+            yield number
+
+    @contextmanager
+    def same_turn(self) -> Iterator[int]:
+        """The same for code that is not async; follows the calling thread or task."""
+        number = next(self._turns)
+        token = self._turn.set(number)
+        try:
+            yield number
+        finally:
+            self._turn.reset(token)
+
+    def declare(
+        self,
+        provider: str,
+        *,
+        allowed: Collection[str] | None = None,
+        groups: Collection[str] | None = None,
+    ) -> list[dict[str, Any]]:
+        """The tools as a provider wants them declared: "openai" (chat), "openai-responses",
+        "anthropic" or "mcp". `allowed` names tools (None: all; empty: none).
+        """
+        return self._parts.catalog.declare(provider, allowed=allowed, groups=groups)
+
+    async def answer(
+        self, response: Any, *, on_event: Listener | None = None, agent: str = "main"
+    ) -> list[dict[str, Any]]:
+        """Run the tool calls in a provider's response; returns that provider's messages.
+
+        An OpenAI chat completion, OpenAI response or Anthropic message, as object or dict.
+        Empty if the response has no tool call.
+        """
+        asked = read_calls(response)
+        if not asked.calls:
+            return []
+        results = await self.batch(asked.calls, on_event=on_event, agent=agent)
+        return tool_messages(results, asked.provider)
+
+    def tool_messages(self, results: Sequence[ToolResult], provider: Provider) -> list[dict[str, Any]]:
+        """Results as the messages of a provider, in order."""
+        return tool_messages(results, provider)
+
+    async def cancel(self, id: str) -> bool:
+        """End a running call; it returns as interrupted. False if no such call runs."""
+        watch = self._pipeline.ticker.find(id)
+        if watch is None:
+            return False
+        watch.cancelled = True
+        watch.end()
+        return True
+
+    def register(self, tool: Tool[Any], *, allow_override: bool = False) -> None:
+        """Add a tool of your own."""
+        self._parts.registry.register(tool, allow_override=allow_override)
+
+    def limit_agent(self, agent: str, tools: Collection[str] | None) -> None:
+        """Let an agent see and call only these tools; None lifts the limit."""
+        self._pipeline.preparer.limit(agent, tools)
+
+    def subscribe(self, listener: Listener) -> None:
+        """Be told of every event of this runtime."""
+        self._parts.bus.subscribe(listener)
+
+    async def refresh(self) -> None:
+        """Compute anew the descriptions that tools make from their surroundings."""
+        await self._parts.catalog.refresh()
+
+    async def aclose(self) -> None:
+        """End what is running, commit the record, let go of everything. Safe to repeat."""
+        if self._closed:
+            return
+        self._closed = True
+        for watch in self._pipeline.ticker.running():
+            watch.cancelled = True
+            watch.end()
+        self._pipeline.ticker.close()
+        await self._parts.close()
+
+    async def _once(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
+        """Run a call unless its id was used before."""
+        claim = await self._parts.answered.claim(prepared)
+        if claim.clash is not None:
+            prepared.problem = claim.clash
+            # Recorded under a name of its own: the id belongs to the earlier call.
+            own = replace(prepared.call, id=f"{prepared.call.id}#{next(self._numbers)}")
+            prepared, call_id = replace(prepared, call=own), prepared.call.id
+            return replace(await self._pipeline.finish(prepared, listener), call_id=call_id)
+        if claim.earlier is not None:
+            earlier = await claim.earlier()
+            if earlier is not None:
+                return earlier
+        result: ToolResult | None = None
+        try:
+            result = await self._pipeline.finish(prepared, listener)
+        finally:
+            self._parts.answered.settle(prepared.call.id, result)
+        return result
+
+    def _prepare_all(self, calls: Iterable[Call], turn: int, agent: str) -> list[Prepared]:
+        prepare = self._pipeline.preparer.prepare
+        return [
+            prepare(
+                self._tool_call(call.get("id"), call.get("name"), call.get("arguments"), turn, agent)
+            )
+            for call in calls
+        ]
+
+    def _tool_call(
+        self,
+        id: Any,
+        name: Any,
+        arguments: Mapping[str, Any] | str | None,
+        turn: int,
+        agent: str,
+    ) -> ToolCall:
+        call_id = str(id) if id is not None else f"{self.session.id}.{next(self._numbers)}"
+        return ToolCall(call_id, str(name), {} if arguments is None else arguments, turn, agent)
+
+    def _next_turn(self) -> int:
+        current = self._turn.get()
+        return current if current is not None else next(self._turns)
+
+    def _apply(self, results: Iterable[ToolResult], listener: Listener | None) -> None:
+        """Hand on what tools ask of the conversation, in call order."""
+        for result in results:
+            for modifier in result.modifiers:
+                if isinstance(modifier, QueueCommand):
+                    self.queue.append(modifier.command)
+                self._tell(listener, ContextModified(result.call_id, modifier))
+
+    def _tell(self, listener: Listener | None, event: Event) -> None:
+        if listener is not None:
+            tell(listener, event)
+        self._parts.bus.emit(event)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ProblemRaised("unavailable", "this runtime is closed", hint="open a new one")

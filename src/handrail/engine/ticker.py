@@ -1,0 +1,116 @@
+"""Deadlines and heartbeats of all running calls, from one timer per runtime.
+
+A call that never suspends costs two dictionary operations here and no task, no timer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from handrail.core.context import CancelSignal
+from handrail.core.ports import Clock
+
+
+class Watch:
+    """One running call: since when, until when, and why it was ended from outside."""
+
+    __slots__ = ("beat_at", "call_id", "cancelled", "deadline", "expired", "signal", "started",
+                 "task", "tool")  # fmt: skip
+
+    def __init__(self, call_id: str, tool: str, started: float, beat_at: float) -> None:
+        self.call_id = call_id
+        self.tool = tool
+        self.started = started
+        self.beat_at = beat_at
+        self.deadline: float | None = None
+        self.task = asyncio.current_task()
+        self.signal = CancelSignal()
+        self.expired = False
+        self.cancelled = False
+
+    def end(self) -> None:
+        """Cancel the call's task; the pipeline turns that into a result."""
+        self.signal.set()
+        if self.task is not None:
+            self.task.cancel()
+
+    def take_back(self) -> bool:
+        """After a cancellation: True if it was ours (deadline or `cancel`), not the caller's."""
+        if not (self.expired or self.cancelled) or self.task is None:
+            return False
+        return self.task.uncancel() == 0
+
+
+class Ticker:
+    """Looks after the running calls of one runtime."""
+
+    def __init__(
+        self, clock: Clock, heartbeat_s: float, beat: Callable[[Watch, float], None]
+    ) -> None:
+        self._clock = clock
+        self._heartbeat_s = heartbeat_s
+        self._beat = beat
+        self._watches: dict[int, Watch] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
+
+    def watch(self, call_id: str, tool: str) -> Watch:
+        """Look after a call from now on, until `forget`."""
+        now = self._clock.monotonic()
+        beat_at = now + self._heartbeat_s if self._heartbeat_s > 0 else float("inf")
+        watch = Watch(call_id, tool, now, beat_at)
+        self._watches[id(watch)] = watch
+        if self._timer is None:
+            self._arm(now)
+        return watch
+
+    def limit(self, watch: Watch, timeout_s: float | None) -> None:
+        """Set or lift the deadline of a call, counted from now."""
+        now = self._clock.monotonic()
+        watch.deadline = None if timeout_s is None else now + timeout_s
+        if watch.deadline is not None and (self._timer is None or watch.deadline < self._due):
+            self._arm(now)
+
+    def forget(self, watch: Watch) -> None:
+        """The call is over."""
+        self._watches.pop(id(watch), None)
+
+    def find(self, call_id: str) -> Watch | None:
+        """The running call of an id."""
+        return next((one for one in self._watches.values() if one.call_id == call_id), None)
+
+    def running(self) -> list[Watch]:
+        """All running calls."""
+        return list(self._watches.values())
+
+    def close(self) -> None:
+        """Stop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _arm(self, now: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        due = min(
+            (min(one.beat_at, one.deadline or float("inf")) for one in self._watches.values()),
+            default=float("inf"),
+        )
+        if due != float("inf"):
+            self._due = due
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, due - now), self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        now = self._clock.monotonic()
+        for watch in self.running():
+            if watch.deadline is not None and now >= watch.deadline and not watch.expired:
+                watch.expired = True
+                watch.deadline = None
+                watch.end()
+            if now >= watch.beat_at:
+                watch.beat_at = now + self._heartbeat_s
+                self._beat(watch, now - watch.started)
+        self._arm(now)

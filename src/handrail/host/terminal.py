@@ -1,0 +1,67 @@
+"""Asking the person at the terminal: yes or no, nothing typed ahead, no default yes."""
+
+from __future__ import annotations
+
+import os
+import termios
+
+import anyio.to_thread
+
+from handrail.core.ports import Answer, ApprovalRequest
+from handrail.core.safe_text import safe_text
+
+
+class TerminalApprover:
+    """Asks on the controlling terminal, whatever standard input and output are."""
+
+    def __init__(self, device: str = "/dev/tty") -> None:
+        self._device = device
+
+    async def ask(self, request: ApprovalRequest) -> Answer:
+        """Show what would happen and wait for y or n."""
+        return await anyio.to_thread.run_sync(self._ask, request, abandon_on_cancel=True)
+
+    def _ask(self, request: ApprovalRequest) -> Answer:
+        terminal = os.open(self._device, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            _write(terminal, _question(request))
+            _forget_typed_ahead(terminal)
+            while True:
+                _write(terminal, "Allow this once? [y/n] ")
+                line = os.read(terminal, 1024)
+                match line.decode("utf-8", "replace").strip().lower():
+                    case "y" | "yes":
+                        return Answer.YES
+                    case "n" | "no":
+                        return Answer.NO
+                if not line:
+                    return Answer.NO
+        finally:
+            os.close(terminal)
+
+
+def _question(request: ApprovalRequest) -> str:
+    lines = [
+        "",
+        f"── {request.tool} wants to run ({request.risk.word}) ──",
+        safe_text(request.action, one_line=True),
+        f"why you are asked: {safe_text(request.reason, one_line=True)}",
+    ]
+    if request.model_says:
+        lines.append(f"the model says: {safe_text(request.model_says, one_line=True)}")
+    if request.preview:
+        lines += ["", safe_text(request.preview)]
+    return "\n".join(lines) + "\n"
+
+
+def _write(terminal: int, text: str) -> None:
+    data = text.encode("utf-8", "replace")
+    while data:
+        data = data[os.write(terminal, data) :]
+
+
+def _forget_typed_ahead(terminal: int) -> None:
+    try:
+        termios.tcflush(terminal, termios.TCIFLUSH)
+    except termios.error:
+        return

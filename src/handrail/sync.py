@@ -1,0 +1,173 @@
+"""The one synchronous door: the same runtime, called from any thread.
+
+The runtime lives on an event loop in a thread of its own, so this also works where a loop
+is already running (Jupyter). Ctrl-C cancels the call and leaves the runtime usable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from handrail import app
+from handrail.core.events import Listener
+from handrail.core.results import ToolResult
+from handrail.core.tool import Tool
+from handrail.engine.messages import Provider
+from handrail.engine.runtime import Runtime
+from handrail.engine.running import current_session
+from handrail.engine.scheduler import Ordering
+
+T = TypeVar("T")
+_PATIENCE_S = 10.0
+
+
+def open(root: str | Path = ".", **settings: Any) -> SyncRuntime:
+    """Open a runtime; takes what `handrail.open` takes. Use it with `with`."""
+    return SyncRuntime(root, settings)
+
+
+class SyncRuntime:
+    """A `Runtime` whose methods block; safe to use from many threads at once."""
+
+    def __init__(self, root: str | Path, settings: Mapping[str, Any]) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="handrail-loop", daemon=True
+        )
+        self._thread.start()
+        try:
+            self._runtime: Runtime = self._wait(_opened(root, settings))
+        except BaseException:
+            self._stop()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None = None,
+        *,
+        id: str | None = None,
+        on_event: Listener | None = None,
+        agent: str = "main",
+    ) -> ToolResult:
+        """Run one tool; see `Runtime.call`."""
+        return self._wait(
+            self._runtime.call(name, arguments, id=id, on_event=on_event, agent=agent)
+        )
+
+    def batch(
+        self,
+        calls: Iterable[Mapping[str, Any]],
+        *,
+        on_event: Listener | None = None,
+        agent: str = "main",
+    ) -> list[ToolResult]:
+        """Run several calls as one turn; see `Runtime.batch`."""
+        return self._wait(self._runtime.batch(calls, on_event=on_event, agent=agent))
+
+    def plan(self, calls: Iterable[Mapping[str, Any]]) -> Ordering:
+        """How a batch would be ordered; see `Runtime.plan`."""
+        return self._wait(_value(lambda: self._runtime.plan(calls)))
+
+    @contextmanager
+    def turn(self) -> Iterator[int]:
+        """Group the calls of this thread made inside as one turn."""
+        with self._runtime.same_turn() as number:
+            yield number
+
+    def declare(self, provider: str, **chosen: Any) -> list[dict[str, Any]]:
+        """The tools as a provider wants them declared; see `Runtime.declare`."""
+        return self._runtime.declare(provider, **chosen)
+
+    def answer(
+        self, response: Any, *, on_event: Listener | None = None, agent: str = "main"
+    ) -> list[dict[str, Any]]:
+        """Run the tool calls in a provider's response; see `Runtime.answer`."""
+        return self._wait(self._runtime.answer(response, on_event=on_event, agent=agent))
+
+    def tool_messages(
+        self, results: Sequence[ToolResult], provider: Provider
+    ) -> list[dict[str, Any]]:
+        """Results as the messages of a provider."""
+        return self._runtime.tool_messages(results, provider)
+
+    def cancel(self, id: str) -> bool:
+        """End a running call; see `Runtime.cancel`."""
+        return self._wait(self._runtime.cancel(id))
+
+    def register(self, tool: Tool[Any], *, allow_override: bool = False) -> None:
+        """Add a tool of your own."""
+        self._wait(_value(lambda: self._runtime.register(tool, allow_override=allow_override)))
+
+    @property
+    def runtime(self) -> Runtime:
+        """The runtime behind this door; its coroutines belong to its own loop."""
+        return self._runtime
+
+    def close(self) -> None:
+        """Close the runtime and its loop. Safe to repeat."""
+        if self._loop.is_closed():
+            return
+        try:
+            self._wait(self._runtime.aclose())
+        finally:
+            self._stop()
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        if threading.current_thread() is self._thread or self._inside_own_call():
+            work.close()
+            raise RuntimeError(
+                "the synchronous door was used inside a tool call of the same runtime: it would "
+                "wait for itself; make the tool async and await the runtime instead"
+            )
+        done: Future[T] = Future()
+        task = asyncio.run_coroutine_threadsafe(_drive(work, done), self._loop)
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            task.cancel()
+            # Until the interruption is on record.
+            done.exception(timeout=_PATIENCE_S)
+            raise
+
+    def _inside_own_call(self) -> bool:
+        return hasattr(self, "_runtime") and current_session.get() is self._runtime.session
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+
+
+async def _opened(root: str | Path, settings: Mapping[str, Any]) -> Runtime:
+    return await app.open(root, **settings)
+
+
+async def _value(make: Any) -> Any:
+    return make()
+
+
+async def _drive(work: Coroutine[Any, Any, T], done: Future[T]) -> None:
+    try:
+        done.set_result(await work)
+    except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+        done.set_exception(error)

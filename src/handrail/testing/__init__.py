@@ -1,1 +1,0 @@
-"""Public fakes for people who build agents on Handrail."""
