@@ -1,0 +1,76 @@
+"""What every built-in tool has: prose beside its code, and work kept off the event loop.
+
+The hot path (a small file) must create neither a task nor a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, TypeVar, TypeVarTuple
+
+from anyio import to_thread
+from pydantic import BaseModel
+
+from handrail.core.context import Session
+from handrail.core.places import Kind, Place
+from handrail.core.problems import ProblemRaised
+from handrail.core.tool import Tool
+
+P = TypeVar("P", bound=BaseModel)
+T = TypeVar("T")
+A = TypeVarTuple("A")
+
+INLINE_BYTES: Final = 1_000_000
+
+
+class Builtin(Tool[P]):
+    """A tool of ours; what the model reads about it is `<name>.md`, one idea per line."""
+
+    def describe(self, session: Session) -> str:
+        """The prose, with `[[argument]]` and `[[tool:name]]` for names that dialects change."""
+        del session
+        return prose(self.name)
+
+
+@cache
+def prose(name: str) -> str:
+    """The text of a built-in's prose file."""
+    from importlib.resources import files  # noqa: PLC0415 - 5 ms, and only when shown
+
+    return files("handrail.tools").joinpath(f"{name}.md").read_text("utf-8").strip()
+
+
+async def sized(size: int, work: Callable[[*A], T], *args: *A) -> T:
+    """Do the work here if it concerns few bytes, else in a thread.
+
+    The work must only read: when the call is cancelled, the thread is left behind.
+    """
+    if size <= INLINE_BYTES:
+        return work(*args)
+    return await to_thread.run_sync(work, *args, abandon_on_cancel=True)
+
+
+def require_file(place: Place, hint: str) -> None:
+    """Refuse a place that holds something other than a regular file."""
+    if place.kind is Kind.DIRECTORY:
+        raise ProblemRaised("not_text", f"{place.path!r} is a directory", hint=hint, field="path")
+    if place.kind is Kind.SPECIAL:
+        raise ProblemRaised(
+            "not_text",
+            f"{place.path!r} is not a regular file (a device, pipe or socket)",
+            hint="only regular files can be read or changed",
+            field="path",
+        )
+
+
+def object_schema(**properties: Any) -> dict[str, Any]:
+    """JSON Schema of a tool's `data` with exactly these properties."""
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+STRING: Final = {"type": "string"}
+BOOLEAN: Final = {"type": "boolean"}
+INTEGER: Final = {"type": "integer"}
+INTEGER_OR_NULL: Final = {"type": ["integer", "null"]}
+STRINGS: Final = {"type": "array", "items": STRING}

@@ -1,0 +1,33 @@
+"""How lines are shown to the model: cut when very long, numbered when asked, notes apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+MAX_LINE: Final = 2_000
+
+
+def clip(line: str, limit: int = MAX_LINE) -> str:
+    """The line, or its beginning and how much was left out."""
+    if len(line) <= limit:
+        return line
+    return f"{line[:limit]}… [{len(line) - limit} more characters in this line]"
+
+
+def numbered(lines: Iterable[str], first: int) -> list[str]:
+    """Lines as `cat -n` shows them, counted from `first`."""
+    return [f"{number:6}\t{line}" for number, line in enumerate(lines, first)]
+
+
+def with_notes(text: str, notes: Sequence[str]) -> str:
+    """The text with remarks of ours below it, in brackets."""
+    if not notes:
+        return text
+    remarks = "\n".join([f"[{note}]" for note in notes])
+    return f"{text}\n\n{remarks}" if text else remarks
+
+
+def counted(number: int, word: str) -> str:
+    """`1 line`, `2 lines`, `2,000 lines`."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

@@ -1,0 +1,112 @@
+"""Where a text stands in a file, and the bytes that take its place.
+
+A newline in the text stands for whatever ends that line in the file, because the model is
+shown lines without their endings; everything else must agree byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from handrail.tools._lib.bytetext import ByteText
+
+
+class Match(NamedTuple):
+    """Bytes `start` to `end`; `endings` are the line endings in them, in order.
+
+    `endings` None: the text named its endings itself, so its replacement does too.
+    """
+
+    start: int
+    end: int
+    endings: tuple[bytes, ...] | None
+
+
+def find_matches(file: ByteText, text: str, most: int) -> list[Match]:
+    """Up to `most` places where the text stands, also those that overlap, in order."""
+    if "\r" in text:
+        exact = list(islice(_exact(file, file.form.encode_part(text), None), most))
+        if exact:
+            return exact
+        text = text.replace("\r\n", "\n")
+    if "\n" not in text:
+        return list(islice(_exact(file, file.form.encode_part(text), ()), most))
+    lines = [file.form.encode_part(line) for line in text.split("\n")]
+    if file.find(file.cr) < 0:
+        endings = (file.lf,) * (len(lines) - 1)
+        return list(islice(_exact(file, file.lf.join(lines), endings), most))
+    return list(islice(_by_lines(file, lines), most))
+
+
+def without_overlaps(matches: Sequence[Match]) -> list[Match]:
+    """The matches that a replacement from left to right would meet."""
+    kept: list[Match] = []
+    for match in matches:
+        if not kept or match.start >= kept[-1].end:
+            kept.append(match)
+    return kept
+
+
+def replacement(file: ByteText, match: Match, text: str) -> bytes:
+    """The text in the file's encoding, its lines ended as the lines it replaces were."""
+    encode = file.form.encode_part
+    if match.endings is None or "\n" not in text:
+        return encode(text)
+    endings = match.endings or (file.ending_near(match.start, match.end),)
+    *lines, rest = text.split("\n")
+    parts: list[bytes] = []
+    for index, line in enumerate(lines):
+        own = file.lf if line.endswith("\r") else endings[min(index, len(endings) - 1)]
+        parts += (encode(line), own)
+    return b"".join([*parts, encode(rest)])
+
+
+def _exact(file: ByteText, needle: bytes, endings: tuple[bytes, ...] | None) -> Iterator[Match]:
+    for at in file.find_all(needle):
+        yield Match(at, at + len(needle), endings)
+
+
+def _by_lines(file: ByteText, lines: list[bytes]) -> Iterator[Match]:
+    # The longest line is looked for at full speed; its neighbours are compared there.
+    anchor = max(range(len(lines)), key=lambda index: len(lines[index]))
+    if lines[anchor]:
+        places = file.find_all(lines[anchor])
+    else:
+        anchor = 1
+        places = (at + file.width for at in file.find_all(file.endings[-1]))
+    for at in places:
+        above = _upwards(file, lines[:anchor], at)
+        below = _downwards(file, lines[anchor + 1 :], at + len(lines[anchor]))
+        if above is not None and below is not None:
+            yield Match(above.edge, below.edge, above.endings + below.endings)
+
+
+class _Side(NamedTuple):
+    edge: int
+    endings: tuple[bytes, ...]
+
+
+def _upwards(file: ByteText, lines: list[bytes], position: int) -> _Side | None:
+    endings: list[bytes] = []
+    for line in reversed(lines):
+        ending = file.ending_before(position)
+        if ending is None:
+            return None
+        endings.append(ending)
+        position -= len(ending) + len(line)
+        if position < 0 or not file.data.startswith(line, position):
+            return None
+    return _Side(position, tuple(reversed(endings)))
+
+
+def _downwards(file: ByteText, lines: list[bytes], position: int) -> _Side | None:
+    endings: list[bytes] = []
+    for line in lines:
+        ending = file.ending_at(position)
+        if ending is None or not file.data.startswith(line, position + len(ending)):
+            return None
+        endings.append(ending)
+        position += len(ending) + len(line)
+    return _Side(position, tuple(endings))

@@ -1,0 +1,127 @@
+"""Bytes put in place of others: the new content, and the hunks that show the change.
+
+Neither copies or decodes what stays the same, so an edit in 50 MB costs what a small one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from handrail.core.content import Buffer, Content
+from handrail.tools._lib.bytetext import ByteText
+from handrail.tools._lib.diff import CONTEXT, MAX_SHOWN, Hunk, split_lines
+
+# Beyond this many pieces one copy is cheaper than handing them on one by one.
+_MAX_PARTS: Final = 64
+# A line longer than this is shown only around the change.
+_LONG: Final = 1_000
+_AROUND: Final = 200
+
+
+class Splice(NamedTuple):
+    """Bytes `start` to `end` of a file become `new`."""
+
+    start: int
+    end: int
+    new: bytes
+
+
+def spliced(data: bytes, splices: Sequence[Splice]) -> Content:
+    """The content after all splices, which are in order and do not overlap."""
+    view = memoryview(data)
+    parts: list[Buffer] = []
+    at = 0
+    for splice in splices:
+        parts += (view[at : splice.start], splice.new)
+        at = splice.end
+    parts.append(view[at:])
+    if len(parts) > _MAX_PARTS:
+        return Content(b"".join(parts))
+    return Content(*[part for part in parts if len(part)])
+
+
+def hunks_of(file: ByteText, splices: Sequence[Splice]) -> list[Hunk]:
+    """What changed, with a few lines around it; stops when there is more than can be shown."""
+    hunks: list[Hunk] = []
+    shown = line = seen = grown = 0
+    for group, low, high in _blocks(file, splices):
+        line += file.lines_between(seen, low.at)
+        seen = low.at
+        before = _shown_lines(file, file.data[low.at : high.at], low, high)
+        after = _shown_lines(file, _after(file.data, group, low.at, high.at), low, high)
+        hunks.append(Hunk(before, after, line + 1, line + 1 + grown))
+        grown += len(after) - len(before)
+        shown += len(before) + len(after)
+        # Twice over, because lines of context count once in the diff.
+        if shown > 2 * MAX_SHOWN:
+            break
+    return hunks
+
+
+class _Edge(NamedTuple):
+    at: int
+    clipped: bool
+
+
+_Block = tuple[list[Splice], _Edge, _Edge]
+
+
+def _blocks(file: ByteText, splices: Sequence[Splice]) -> list[_Block]:
+    blocks: list[_Block] = []
+    for splice in splices:
+        low, high = _upper_edge(file, splice.start), _lower_edge(file, splice.end)
+        if blocks and low.at < blocks[-1][2].at:
+            blocks[-1] = ([*blocks[-1][0], splice], blocks[-1][1], high)
+        elif len(blocks) > MAX_SHOWN:
+            break
+        else:
+            blocks.append(([splice], low, high))
+    return blocks
+
+
+def _upper_edge(file: ByteText, position: int) -> _Edge:
+    start = file.line_start(position, position - _LONG)
+    if start is None:
+        cut = position - _AROUND
+        return _Edge(cut - cut % file.width, clipped=True)
+    for _ in range(CONTEXT):
+        above = file.line_start(start - file.width, start - _LONG) if start else None
+        if above is None:
+            break
+        start = above
+    return _Edge(start, clipped=False)
+
+
+def _lower_edge(file: ByteText, position: int) -> _Edge:
+    if position >= file.width and file.data.startswith(file.lf, position - file.width):
+        end: int | None = position
+    else:
+        end = file.line_end(position, position + _LONG)
+    if end is None:
+        cut = position + _AROUND
+        return _Edge(cut - cut % file.width, clipped=True)
+    for _ in range(CONTEXT):
+        below = file.line_end(end, end + _LONG)
+        if below is None:
+            break
+        end = below
+    return _Edge(end, clipped=False)
+
+
+def _after(data: bytes, group: Sequence[Splice], low: int, high: int) -> bytes:
+    parts: list[bytes] = []
+    at = low
+    for splice in group:
+        parts += (data[at : splice.start], splice.new)
+        at = splice.end
+    return b"".join([*parts, data[at:high]])
+
+
+def _shown_lines(file: ByteText, data: bytes, low: _Edge, high: _Edge) -> list[str]:
+    text = file.shown(data)
+    if low.clipped:
+        text = "…" + text
+    if high.clipped:
+        text += "…\n"
+    return split_lines(text)

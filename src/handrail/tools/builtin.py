@@ -1,0 +1,40 @@
+"""Which tools are built in; a new one is one line here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.core.tool import Tool
+from handrail.tools._lib.services import Services
+from handrail.tools.delete_file import DeleteFile
+from handrail.tools.edit_file import EditFile
+from handrail.tools.file_info import FileInfo
+from handrail.tools.find_files import FindFiles
+from handrail.tools.grep import Grep
+from handrail.tools.list_files import ListFiles
+from handrail.tools.read_file import ReadFile
+from handrail.tools.write_file import WriteFile
+
+__all__ = ["Services", "builtin_tools", "filesystem_tools", "search_tools"]
+
+
+def builtin_tools(services: Services) -> list[Tool[Any]]:
+    """Every built-in tool, in the order in which a model is shown them."""
+    return [*filesystem_tools(services), *search_tools(services)]
+
+
+def filesystem_tools(services: Services) -> list[Tool[Any]]:
+    """Tools that look at or change named files and directories."""
+    return [
+        ReadFile(services.files),
+        WriteFile(services.files),
+        EditFile(services.files),
+        DeleteFile(services.files, allow_delete=services.allow_delete),
+        ListFiles(services.files, services.search),
+        FileInfo(services.files),
+    ]
+
+
+def search_tools(services: Services) -> list[Tool[Any]]:
+    """Tools that find files by name or content."""
+    return [FindFiles(services.search), Grep(services.search)]

@@ -1,0 +1,68 @@
+"""Delete one file, where the person allows it."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from handrail.core.context import ToolContext
+from handrail.core.paths import WritePath
+from handrail.core.places import Place
+from handrail.core.plan import Change, Plan
+from handrail.core.ports import Files
+from handrail.core.problems import ProblemRaised
+from handrail.core.tool import Group, Params
+from handrail.core.verdicts import Risk
+from handrail.tools._lib.builtin import (
+    INTEGER,
+    STRING,
+    Builtin,
+    object_schema,
+    require_file,
+    sized,
+)
+from handrail.tools._lib.lines import counted
+
+
+class DeleteFileParams(Params):
+    path: WritePath = Field(description="The file.")
+
+
+class DeleteFile(Builtin[DeleteFileParams]):
+    name = "delete_file"
+    summary = "Delete a file."
+    params = DeleteFileParams
+    group = Group.EDIT
+    output_schema = object_schema(path=STRING, bytes=INTEGER)
+
+    def __init__(self, files: Files, *, allow_delete: bool) -> None:
+        self._files = files
+        self._allow_delete = allow_delete
+
+    def risk(self, args: DeleteFileParams) -> Risk:
+        """Always dangerous: what is gone cannot be looked at again."""
+        del args
+        return Risk.DANGEROUS
+
+    async def plan(self, args: DeleteFileParams, ctx: ToolContext) -> Plan:
+        """The deletion; `denied` unless deleting is allowed, `not_found`, `not_text`."""
+        del args
+        if not self._allow_delete:
+            raise ProblemRaised(
+                "denied",
+                "deleting files is switched off (allow_delete=False)",
+                hint="the person can switch it on with allow_delete=True",
+            )
+        place = ctx.places["path"]
+        require_file(place, "only single files can be deleted, not directories")
+        stat = self._files.stat(place)
+        return await sized(stat.size if stat else 0, self._delete, place)
+
+    def _delete(self, place: Place) -> Plan:
+        seen = self._files.read(place)
+        size = counted(len(seen.content), "byte")
+        return Plan(
+            changes=(Change(place, seen.content, None, seen.stat),),
+            text=f"deleted {place.path} ({size})",
+            preview=f"delete {place.path} ({size})",
+            data={"path": place.path, "bytes": len(seen.content)},
+        )

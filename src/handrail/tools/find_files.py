@@ -1,0 +1,69 @@
+"""Find files by name."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from handrail.core.context import ToolContext
+from handrail.core.paths import TreePath
+from handrail.core.ports import FilesFound, FilesQuery, Search
+from handrail.core.results import Output
+from handrail.core.tool import Group, Params
+from handrail.tools._lib.builtin import INTEGER, INTEGER_OR_NULL, STRINGS, Builtin, object_schema
+from handrail.tools._lib.globs import check_globs
+from handrail.tools._lib.lines import with_notes
+from handrail.tools._lib.paging import Page, how_many_fit
+
+
+class FindFilesParams(Params):
+    pattern: str | list[str] = Field(
+        description="Glob such as `*.py`, `test_*.{js,ts}`, `src/**/*.md`; or several."
+    )
+    path: TreePath = Field(".", description="Directory to search.")
+    sort: Literal["name", "mtime"] = Field("name", description="mtime: newest first.")
+    limit: int = Field(200, ge=1, description="How many paths.")
+    offset: int = Field(0, ge=0, description="Skip this many, for the next page.")
+    recursive: bool = Field(True, description="Also search beneath [[path]].")
+
+
+class FindFiles(Builtin[FindFilesParams]):
+    name = "find_files"
+    summary = "Find files by name."
+    params = FindFilesParams
+    group = Group.SEARCH
+    idempotent = True
+    keep = "start"
+    output_schema = object_schema(paths=STRINGS, total=INTEGER, next_offset=INTEGER_OR_NULL)
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+
+    async def run(self, args: FindFilesParams, ctx: ToolContext) -> Output:
+        """One page of paths; `not_found`, or `invalid_arguments` for a pattern with `..`."""
+        query = FilesQuery(
+            place=ctx.places["path"],
+            patterns=check_globs(args.pattern, "pattern"),
+            sort=args.sort,
+            recursive=args.recursive,
+        )
+        found = await self._search.files(query)
+        paths = found.paths[args.offset :][: args.limit]
+        paths = paths[: how_many_fit(paths, self.max_chars)]
+        page = Page(args.offset, len(paths), len(found.paths))
+        return Output(
+            with_notes("\n".join(paths), _notes(args, found, page)),
+            data={"paths": list(paths), "total": page.total, "next_offset": page.next_offset},
+        )
+
+
+def _notes(args: FindFilesParams, found: FilesFound, page: Page) -> list[str]:
+    notes = []
+    if not found.paths:
+        notes.append(f"no file matches {args.pattern!r} beneath {args.path!r}")
+    else:
+        notes += page.notes("file")
+    if found.partial:
+        notes.append(f"incomplete: {found.partial}")
+    return notes

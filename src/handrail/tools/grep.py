@@ -1,0 +1,149 @@
+"""Search file contents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from handrail.core.context import ToolContext
+from handrail.core.paths import TreePath
+from handrail.core.ports import GrepFound, GrepMode, GrepQuery, Hit, Search
+from handrail.core.results import Output
+from handrail.core.tool import Group, Params
+from handrail.tools._lib.builtin import Builtin
+from handrail.tools._lib.globs import check_globs
+from handrail.tools._lib.hits import render, select
+from handrail.tools._lib.lines import with_notes
+from handrail.tools._lib.paging import ROOM_FOR_NOTES, Page, how_many_fit
+
+
+class GrepParams(Params):
+    pattern: str = Field(min_length=1, description="Regular expression (Rust syntax).")
+    path: TreePath = Field(".", description="Directory or file to search.")
+    literal: bool = Field(False, description="[[pattern]] is plain text.")
+    glob: str | list[str] | None = Field(None, description="Only files like `*.py`; or several.")
+    type: str | None = Field(None, description="Only this language, e.g. `py`, `js`, `rust`.")
+    output_mode: Literal["files_with_matches", "content", "count"] = Field(
+        "files_with_matches", description="Paths, matching lines, or matches per file."
+    )
+    before: int = Field(0, ge=0, le=100, description="Lines of context before a match.")
+    after: int = Field(0, ge=0, le=100, description="Lines after.")
+    context: int | None = Field(None, ge=0, le=100, description="Lines before and after.")
+    ignore_case: bool = False
+    multiline: bool = Field(False, description="A match may span lines, and `.` matches newline.")
+    limit: int = Field(100, ge=1, description="How many matching lines, or files.")
+    offset: int = Field(0, ge=0, description="Skip this many, for the next page.")
+    recursive: bool = Field(True, description="Also search beneath [[path]].")
+    line_numbers: bool = Field(True, description="In content mode.")
+
+
+class Grep(Builtin[GrepParams]):
+    name = "grep"
+    summary = "Search file contents."
+    params = GrepParams
+    group = Group.SEARCH
+    idempotent = True
+    max_chars = 20_000
+    keep = "start"
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+
+    async def run(self, args: GrepParams, ctx: ToolContext) -> Output:
+        """One page of findings; `invalid_arguments` for a pattern that does not compile."""
+        query = _query(args, ctx)
+        found = await self._search.grep(query)
+        match query.mode:
+            case GrepMode.CONTENT:
+                findings = _content(args, query, found.hits, self.max_chars)
+            case GrepMode.COUNT:
+                findings = _counts(args, found, self.max_chars)
+            case GrepMode.FILES:
+                findings = _files(args, found, self.max_chars)
+        page = findings.page
+        data = {
+            findings.name: findings.items,
+            "total": page.total,
+            "next_offset": page.next_offset,
+            "partial": found.partial,
+        }
+        return Output(with_notes(findings.text, _notes(query, found, page)), data=data)
+
+
+class Findings(NamedTuple):
+    """What is shown, as text and as data under its name."""
+
+    text: str
+    name: str
+    items: list[Any]
+    page: Page
+
+
+def _query(args: GrepParams, ctx: ToolContext) -> GrepQuery:
+    around = args.context
+    return GrepQuery(
+        pattern=args.pattern,
+        place=ctx.places["path"],
+        mode=GrepMode(args.output_mode),
+        literal=args.literal,
+        ignore_case=args.ignore_case,
+        multiline=args.multiline,
+        before=args.before if around is None else around,
+        after=args.after if around is None else around,
+        globs=check_globs(args.glob, "glob"),
+        type=args.type,
+        recursive=args.recursive,
+    )
+
+
+def _content(args: GrepParams, query: GrepQuery, hits: Sequence[Hit], max_chars: int) -> Findings:
+    matches = [index for index, hit in enumerate(hits) if hit.matched]
+    limit = args.limit
+    while True:
+        page_matches = matches[args.offset : args.offset + limit]
+        shown = select(hits, page_matches, query.before, query.after)
+        grouped = query.before + query.after > 0
+        text = render(shown, grouped=grouped, line_numbers=args.line_numbers)
+        if len(text) <= max_chars - ROOM_FOR_NOTES or len(page_matches) <= 1:
+            break
+        limit = len(page_matches) // 2
+    page = Page(args.offset, len(page_matches), len(matches))
+    return Findings(text, "hits", [hit._asdict() for hit in shown], page)
+
+
+def _counts(args: GrepParams, found: GrepFound, max_chars: int) -> Findings:
+    rows = list(zip(found.files, found.counts, strict=True))[args.offset :][: args.limit]
+    lines = [f"{path}:{count}" for path, count in rows]
+    shown = how_many_fit(lines, max_chars)
+    items = [{"path": path, "count": count} for path, count in rows[:shown]]
+    page = Page(args.offset, shown, len(found.files))
+    return Findings("\n".join(lines[:shown]), "counts", items, page)
+
+
+def _files(args: GrepParams, found: GrepFound, max_chars: int) -> Findings:
+    paths = found.files[args.offset :][: args.limit]
+    shown = how_many_fit(paths, max_chars)
+    page = Page(args.offset, shown, len(found.files))
+    return Findings("\n".join(paths[:shown]), "paths", list(paths[:shown]), page)
+
+
+def _notes(query: GrepQuery, found: GrepFound, page: Page) -> list[str]:
+    notes = []
+    if page.total:
+        notes += page.notes("matching line" if query.mode is GrepMode.CONTENT else "file")
+    else:
+        notes.append(f"no matches for {query.pattern!r} in {_where(query)}")
+    if found.partial:
+        notes.append(f"incomplete: {found.partial}")
+    return notes
+
+
+def _where(query: GrepQuery) -> str:
+    where = query.place.path or "."
+    if query.globs:
+        where += f", files like {', '.join(query.globs)}"
+    if query.type:
+        where += f", type {query.type}"
+    return f"{where} (ignored files are not searched)"

@@ -1,0 +1,106 @@
+"""Show what a directory holds."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from anyio import to_thread
+from pydantic import Field
+
+from handrail.core.context import ToolContext
+from handrail.core.paths import TreePath
+from handrail.core.places import Kind, Place
+from handrail.core.ports import Files, FilesQuery, Search
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import Output
+from handrail.core.tool import Group, Params
+from handrail.tools._lib.builtin import STRINGS, Builtin
+from handrail.tools._lib.globs import check_globs, name_matcher
+from handrail.tools._lib.lines import with_notes
+from handrail.tools._lib.paging import how_many_fit
+
+MAX_ENTRIES: Final = 1_000
+
+
+class ListFilesParams(Params):
+    path: TreePath = Field(".", description="The directory.")
+    pattern: str | None = Field(None, description="Only names like `*.py` or `src/**/*.ts`.")
+    recursive: bool = Field(False, description="All files beneath, without ignored ones.")
+
+
+class ListFiles(Builtin[ListFilesParams]):
+    name = "list_files"
+    summary = "List a directory."
+    params = ListFilesParams
+    group = Group.SEARCH
+    idempotent = True
+    keep = "start"
+    output_schema = STRINGS
+
+    def __init__(self, files: Files, search: Search) -> None:
+        self._files = files
+        self._search = search
+
+    async def run(self, args: ListFilesParams, ctx: ToolContext) -> Output:
+        """The names, relative to the workspace; `not_found`, or `invalid_arguments`."""
+        place = ctx.places["path"]
+        _require_directory(place)
+        listing = await self._list(place, args)
+        names = listing.names[:MAX_ENTRIES]
+        shown = list(names[: how_many_fit(names, self.max_chars)])
+        notes = _notes(place, args, listing, len(shown))
+        return Output(with_notes("\n".join(shown), notes), data=shown)
+
+    async def _list(self, place: Place, args: ListFilesParams) -> Listing:
+        patterns = check_globs(args.pattern, "pattern")
+        if args.recursive or (args.pattern is not None and "/" in args.pattern):
+            found = await self._search.files(FilesQuery(place, patterns))
+            return Listing(found.paths, found.partial)
+        return await to_thread.run_sync(self._scan, place, args.pattern, abandon_on_cancel=True)
+
+    def _scan(self, place: Place, pattern: str | None) -> Listing:
+        fits = name_matcher(pattern) if pattern is not None else None
+        above = "" if place.path in ("", ".") else place.path.rstrip("/") + "/"
+        names = [
+            f"{above}{entry.name}/" if entry.kind is Kind.DIRECTORY else f"{above}{entry.name}"
+            for entry in self._files.scan(place)
+            if fits is None or fits(entry.name)
+        ]
+        return Listing(tuple(sorted(names)), None)
+
+
+class Listing(NamedTuple):
+    """Names in order, and why they may not be all."""
+
+    names: tuple[str, ...]
+    partial: str | None
+
+
+def _require_directory(place: Place) -> None:
+    if place.kind is Kind.MISSING:
+        raise ProblemRaised(
+            "not_found",
+            f"there is no directory {place.path!r}",
+            hint="list the directory above it, or search with find_files",
+            field="path",
+        )
+    if place.kind is not Kind.DIRECTORY:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"{place.path!r} is a file, not a directory",
+            hint="read_file shows its content, file_info its size and type",
+            field="path",
+        )
+
+
+def _notes(place: Place, args: ListFilesParams, listing: Listing, shown: int) -> list[str]:
+    notes = []
+    if not listing.names:
+        what = f"nothing matches {args.pattern!r}" if args.pattern else "nothing"
+        notes.append(f"{what} in {place.path or '.'}")
+    if len(listing.names) > shown:
+        left = len(listing.names) - shown
+        notes.append(f"{left:,} more not shown; narrow it with path or pattern")
+    if listing.partial:
+        notes.append(f"incomplete: {listing.partial}")
+    return notes

@@ -1,0 +1,234 @@
+"""Read a file, or a range of its lines; any size, because only the range is looked at.
+
+What was shown is noted in the read state, so that a later edit can tell whether the model
+knows the file. The path of a small file through here creates no task and no thread.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Final, NamedTuple
+
+from pydantic import Field, field_validator
+
+from handrail.core.context import ReadRecord, ToolContext
+from handrail.core.paths import ReadPath
+from handrail.core.places import Place
+from handrail.core.ports import Files, Window
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import FileRead, Output
+from handrail.core.tool import Group, Params
+from handrail.tools._lib.builtin import (
+    INTEGER,
+    INTEGER_OR_NULL,
+    STRING,
+    Builtin,
+    object_schema,
+    require_file,
+    sized,
+)
+from handrail.tools._lib.firstbytes import first_bytes
+from handrail.tools._lib.lines import MAX_LINE, clip, counted, numbered, with_notes
+from handrail.tools._lib.paging import ROOM_FOR_NOTES, how_many_fit
+
+LIMIT: Final = 2_000
+_RANGE: Final = re.compile(r"\s*(\d{1,15})\s*(?:-\s*(\d{1,15})\s*)?\Z")
+
+
+class ReadFileParams(Params):
+    path: ReadPath = Field(description="The file.")
+    offset: int = Field(1, ge=0, description="First line to show, from 1.")
+    limit: int = Field(LIMIT, ge=1, description="How many lines.")
+    line_range: list[int] | str | None = Field(
+        None, description='Instead of [[offset]] and [[limit]]: "10-20", inclusive.'
+    )
+    max_bytes: int | None = Field(
+        None, ge=1, description="Only this many bytes; the way to look into a binary file."
+    )
+    number_lines: bool = Field(False, description="Put the line number before each line.")
+
+    @field_validator("line_range")
+    @classmethod
+    def _a_range(cls, value: list[int] | str | None) -> list[int] | str | None:
+        if value is not None:
+            parse_range(value)
+        return value
+
+
+class ReadFile(Builtin[ReadFileParams]):
+    name = "read_file"
+    summary = "Read a text file, or some of its lines."
+    params = ReadFileParams
+    group = Group.SEARCH
+    idempotent = True
+    max_chars = 100_000
+    keep = "start"
+    output_schema = object_schema(
+        path=STRING,
+        first=INTEGER,
+        last=INTEGER,
+        total=INTEGER_OR_NULL,
+        encoding=STRING,
+        size=INTEGER,
+    )
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    async def run(self, args: ReadFileParams, ctx: ToolContext) -> Output:
+        """Show the lines; `not_found`, `not_text`, or `invalid_arguments` past the end."""
+        place = ctx.places["path"]
+        require_file(place, "list_files shows what is in it")
+        wanted = wanted_lines(args)
+        if args.max_bytes is not None and wanted == _EVERYTHING:
+            return self._first_bytes(place, args.max_bytes, ctx)
+        room = self.max_chars
+        if args.max_bytes is not None:
+            room = min(room, args.max_bytes + ROOM_FOR_NOTES)
+        # From the start at most 1 MB is looked at; only to skip lines may take long.
+        stat = self._files.stat(place) if wanted.first > 1 else None
+        size = 0 if stat is None else stat.size
+        view = await sized(size, self._view, place, wanted, room, args)
+        _remember(ctx, place, view.window)
+        return _output(place, view, args)
+
+    def _first_bytes(self, place: Place, count: int, ctx: ToolContext) -> Output:
+        start = first_bytes(self._files, place, count, self.max_chars)
+        ctx.reads.record_read(place.absolute, start.record(time.time()))
+        return Output(
+            with_notes(start.text, start.notes),
+            data={
+                "path": place.path,
+                "first": 1,
+                "last": start.lines,
+                "total": start.lines if start.whole else None,
+                "encoding": start.encoding,
+                "size": start.stat.size,
+            },
+            modifiers=(FileRead(place.path, start.text),),
+        )
+
+    def _view(self, place: Place, wanted: Wanted, room: int, args: ReadFileParams) -> View:
+        window = self._files.window(place, wanted.first, wanted.lines)
+        if not window.lines and wanted.first > 1:
+            raise _past_the_end(place, wanted.first, window.total)
+        lines = _shown(window, args)
+        text = "\n".join(lines)
+        if len(text) <= room - ROOM_FOR_NOTES:
+            return View(window, text, cut=False)
+        fitting = how_many_fit(lines, room)
+        # Looked at again, so that what is remembered as seen is exactly what is shown.
+        window = self._files.window(place, wanted.first, fitting)
+        lines = _shown(window, args)
+        return View(window, "\n".join(lines)[: room - ROOM_FOR_NOTES], cut=True)
+
+
+class Wanted(NamedTuple):
+    """Which lines are asked for."""
+
+    first: int
+    lines: int
+
+
+class View(NamedTuple):
+    """What will be shown of a file; `cut` says that fewer lines fitted than were wanted."""
+
+    window: Window
+    text: str
+    cut: bool
+
+
+_EVERYTHING: Final = Wanted(1, LIMIT)
+
+
+def wanted_lines(args: ReadFileParams) -> Wanted:
+    """The lines that the arguments name, in either of the two ways."""
+    first = args.offset or 1
+    if args.line_range is None:
+        return Wanted(first, args.limit)
+    start, end = parse_range(args.line_range)
+    count = end - start + 1
+    # A value equal to its default counts as not given: some models send every argument.
+    if first not in (1, start) or args.limit not in (LIMIT, count):
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"line_range {args.line_range!r} and offset/limit name different lines",
+            hint="give either line_range, or offset and limit",
+            field="line_range",
+        )
+    return Wanted(start, count)
+
+
+def parse_range(value: list[int] | str) -> tuple[int, int]:
+    """First and last line of `"10-20"`, `"10"` or `[10, 20]`; ValueError for anything else."""
+    if isinstance(value, str):
+        found = _RANGE.match(value)
+        value = [int(found[1]), int(found[2] or found[1])] if found else []
+    if len(value) != 2 or not 1 <= value[0] <= value[1]:
+        raise ValueError('expected "FIRST-LAST" or [first, last] with 1 <= first <= last')
+    return value[0], value[1]
+
+
+def _shown(window: Window, args: ReadFileParams) -> list[str]:
+    lines = [clip(line) if len(line) > MAX_LINE else line for line in window.lines]
+    return numbered(lines, window.first) if args.number_lines else lines
+
+
+def _remember(ctx: ToolContext, place: Place, window: Window) -> None:
+    ctx.reads.record_read(
+        place.absolute,
+        ReadRecord(
+            read_at=time.time(),
+            offset=window.first,
+            limit=len(window.lines),
+            stat=window.stat,
+            whole=window.whole,
+            digest=window.digest,
+            shown_digest=window.shown_digest,
+        ),
+    )
+
+
+def _output(place: Place, view: View, args: ReadFileParams) -> Output:
+    window = view.window
+    content = "\n".join(window.lines) if args.number_lines else view.text
+    last = window.first + len(window.lines) - 1
+    return Output(
+        text=with_notes(view.text, _notes(place, view, last)),
+        data={
+            "path": place.path,
+            "first": window.first,
+            "last": last,
+            "total": window.total,
+            "encoding": window.encoding,
+            "size": window.stat.size,
+        },
+        modifiers=(FileRead(place.path, content),),
+    )
+
+
+def _notes(place: Place, view: View, last: int) -> list[str]:
+    window = view.window
+    notes = []
+    if not window.lines:
+        notes.append(f"{place.path} exists but is empty")
+    elif window.more:
+        of = f" of {window.total:,}" if window.total is not None else ""
+        why = "; no more fitted" if view.cut else ""
+        notes.append(f"lines {window.first}-{last}{of}{why}; go on with offset={last + 1}")
+    elif window.first > 1:
+        notes.append(f"lines {window.first}-{last}, the end of the file")
+    if window.note:
+        notes.append(window.note)
+    return notes
+
+
+def _past_the_end(place: Place, first: int, total: int | None) -> ProblemRaised:
+    has = "fewer lines" if total is None else f"only {counted(total, 'line')}"
+    return ProblemRaised(
+        "invalid_arguments",
+        f"line {first} is past the end: {place.path!r} has {has}",
+        hint="ask for lines that exist",
+        field="offset",
+    )

@@ -1,0 +1,131 @@
+"""Write a whole file, or add to its end."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+from pydantic import Field
+
+from handrail.core.content import Content
+from handrail.core.context import ToolContext
+from handrail.core.paths import WritePath
+from handrail.core.places import Kind, Place
+from handrail.core.plan import Change, Plan
+from handrail.core.ports import FileContent, Files
+from handrail.core.text import UTF8, TextForm, detect
+from handrail.core.tool import Group, Params
+from handrail.tools._lib.builtin import (
+    BOOLEAN,
+    INTEGER,
+    STRING,
+    Builtin,
+    object_schema,
+    require_file,
+    sized,
+)
+from handrail.tools._lib.bytetext import ByteText, form_of
+from handrail.tools._lib.diff import Hunk, render_diff, split_lines
+from handrail.tools._lib.lines import counted
+from handrail.tools._lib.newfile import creation
+from handrail.tools._lib.splice import Splice, hunks_of, spliced
+
+_MAX_DIFFED: Final = 2_000_000
+
+
+class WriteFileParams(Params):
+    path: WritePath = Field(description="The file; missing directories are made.")
+    content: str = Field(description="The text to write.")
+    mode: Literal["overwrite", "append"] = Field("overwrite", description="append adds to the end.")
+
+
+class WriteFile(Builtin[WriteFileParams]):
+    name = "write_file"
+    summary = "Create or overwrite a file, or append to it."
+    params = WriteFileParams
+    group = Group.EDIT
+    output_schema = object_schema(path=STRING, created=BOOLEAN, lines=INTEGER, bytes=INTEGER)
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    async def plan(self, args: WriteFileParams, ctx: ToolContext) -> Plan:
+        """The write; `not_text` for what is not a regular file."""
+        place = ctx.places["path"]
+        require_file(place, "name a file in it")
+        if place.kind is Kind.MISSING:
+            return creation(place, args.content)
+        stat = self._files.stat(place)
+        size = (stat.size if stat else 0) + len(args.content)
+        work = self._append if args.mode == "append" else self._overwrite
+        return await sized(size, work, place, args.content)
+
+    def _append(self, place: Place, content: str) -> Plan:
+        seen = self._files.read(place)
+        data = seen.content.tobytes()
+        file = ByteText(data, form_of(data, content))
+        text = _fitted(content, file)
+        added = file.form.encode_part(text.text)
+        if not added:
+            return _unchanged(place, seen, "nothing to append")
+        splices = [Splice(len(data), len(data), added)]
+        change = Change(place, seen.content, spliced(data, splices), seen.stat)
+        lines = counted(len(split_lines(content)), "line")
+        return _plan(
+            change,
+            f"appended {lines} to {place.path}{text.note}",
+            render_diff(place.path, hunks_of(file, splices)),
+            len(split_lines(content)),
+        )
+
+    def _overwrite(self, place: Place, content: str) -> Plan:
+        seen = self._files.read(place)
+        data = seen.content.tobytes()
+        old = detect(data)
+        form = old if old is not None and (old.bom or old.unit == 2) else UTF8
+        text = _fitted(content, ByteText(data, form))
+        after = Content(form.encode(text.text.removeprefix("\ufeff") if form.bom else text.text))
+        if after.tobytes() == data:
+            return _unchanged(place, seen, "it has this content already")
+        notes = text.note
+        if old is not None and old.encoding != form.encoding:
+            notes += f"; it was {old.name}, now it is {form.name}"
+        lines = len(split_lines(content))
+        size = f"{counted(lines, 'line')}, {counted(len(after), 'byte')}"
+        return _plan(
+            Change(place, seen.content, after, seen.stat),
+            f"overwrote {place.path} ({size}){notes}",
+            _preview(place, data, old, text.text),
+            lines,
+        )
+
+
+class _Fitted(NamedTuple):
+    text: str
+    note: str
+
+
+def _fitted(content: str, file: ByteText) -> _Fitted:
+    endings = file.count(file.cr + file.lf)
+    if endings and endings == file.count(file.lf) and "\n" in content and "\r" not in content:
+        return _Fitted(content.replace("\n", "\r\n"), "; line endings are CRLF, as before")
+    return _Fitted(content, "")
+
+
+def _plan(change: Change, text: str, preview: str, lines: int) -> Plan:
+    size = len(change.after) if change.after is not None else 0
+    data = {"path": change.path, "created": False, "lines": lines, "bytes": size}
+    return Plan((change,), text, preview, data)
+
+
+def _unchanged(place: Place, seen: FileContent, why: str) -> Plan:
+    data = {"path": place.path, "created": False, "lines": 0, "bytes": len(seen.content)}
+    return Plan((), f"{place.path} is unchanged: {why}", "", data)
+
+
+def _preview(place: Place, data: bytes, old: TextForm | None, after: str) -> str:
+    if old is None:
+        return f"{place.path}: {counted(len(data), 'byte')} of binary content are replaced"
+    if len(data) + len(after) > _MAX_DIFFED:
+        return f"{place.path}: {counted(len(data), 'byte')} are replaced, too many to compare"
+    before = split_lines(old.show(old.decode(data)))
+    return render_diff(place.path, [Hunk(before, split_lines(after))])
