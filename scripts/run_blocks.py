@@ -75,7 +75,7 @@ def _run(
 ) -> subprocess.CompletedProcess[str]:
     script = folder / f"block_{block.line}.{'py' if block.language == 'python' else 'sh'}"
     script.write_text(block.text, encoding="utf-8")
-    command = (
+    command: list[str | Path] = (
         [programs / "python", script]
         if block.language == "python"
         else ["bash", "-euo", "pipefail", script]

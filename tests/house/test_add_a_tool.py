@@ -1,0 +1,56 @@
+"""The recipe in CONTRIBUTING is complete: followed to the letter in a copy, the tool works."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+STEP = re.compile(r"<!-- (file|lines): (\S+) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_the_recipe_for_a_new_tool_is_all_it_takes(tmp_path):
+    for part in ("src", "tests", "scripts", "docs"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+
+    for kind, name, text in STEP.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")):
+        if kind == "file":
+            (tmp_path / name).write_text(text)
+        else:
+            add_lines(tmp_path / name, text.splitlines())
+
+    run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/tools/test_word_count.py")
+    run(tmp_path, "-m", "mypy", "--cache-dir", tmp_path / "types", "src/handrail/tools")
+    run(tmp_path, "scripts/generate_docs.py")
+    assert "Count the words" in (tmp_path / "docs/reference/word_count.md").read_text()
+
+
+def add_lines(path: Path, lines: list[str]) -> None:
+    """Put each line before the last one of its like: an import, a row of the table."""
+    text = path.read_text().splitlines()
+    imports, row = lines
+    last_import = max(
+        number for number, line in enumerate(text) if line.startswith("from handrail")
+    )
+    text.insert(last_import + 1, imports)
+    last_row = max(
+        number for number, line in enumerate(text) if re.match(r"        \w+\(.*\),$", line)
+    )
+    text.insert(last_row + 1, row)
+    path.write_text("\n".join(text) + "\n")
+
+
+def run(folder: Path, *arguments: object) -> None:
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,49 @@
+"""Every tool has what a reader and a model need, and what a model is shown stays affordable."""
+
+import json
+from pathlib import Path
+
+import bpe_openai
+import pytest
+
+import handrail
+from handrail.dialects.known import DIALECTS
+from handrail.tools.builtin import Services, builtin_tools
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = {tool.name: tool for tool in builtin_tools(Services(files=None, search=None))}
+MOST_TOOLS = 12
+MOST_TOKENS = 4_000
+
+
+@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize(
+    "place",
+    [
+        "src/handrail/tools/{}.py",
+        "src/handrail/tools/{}.md",
+        "docs/reference/{}.md",
+        "tests/tools/test_{}.py",
+    ],
+)
+def test_every_tool_has_code_prose_page_and_test_under_its_name(name, place):
+    assert (ROOT / place.format(name)).read_text(encoding="utf-8").strip()
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_every_tool_has_a_row_in_the_canonical_table(name):
+    assert name in [view.tool for view in DIALECTS["canonical"].views]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_what_a_model_is_shown_stays_within_its_budget(dialect, tmp_path):
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    encoding = bpe_openai.get_encoding("o200k_base")
+
+    async with handrail.open(workspace, dialect=dialect, store=":memory:") as rt:
+        shown = rt.declare("openai")
+
+    text = json.dumps(shown, ensure_ascii=False)
+    assert 0 < len(shown) <= MOST_TOOLS
+    assert len(encoding.encode(text)) <= MOST_TOKENS
