@@ -1,0 +1,113 @@
+"""Arguments as a model and as JSON Schema; pure.
+
+What a language model is shown is kept short: every token of it is paid for in every turn.
+The other direction, from a schema to a model, lives in `schema_types`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from pydantic import BaseModel
+
+from handrail.core.schema_types import build_model, model_from_schema
+
+__all__ = ["Schema", "build_model", "dump_given", "full_schema", "model_from_schema", "schema_of"]
+
+Schema: TypeAlias = dict[str, Any]
+
+# Keywords whose value is one schema, a list of schemas, or a table of schemas. Only these
+# are walked, so that an argument that happens to be called "title" stays an argument.
+_ONE: Final = frozenset({"items", "additionalProperties", "not", "contains", "propertyNames"})
+_MANY: Final = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_TABLE: Final = frozenset({"properties", "patternProperties"})
+_NOISE: Final = frozenset({"title", "discriminator", "$defs"})
+_NULL: Final[Schema] = {"type": "null"}
+# References that lead to references multiply; beyond this many a reference shows nothing.
+_MAX_REFERENCES: Final = 500
+
+
+def schema_of(model: type[BaseModel]) -> Schema:
+    """The JSON Schema of a tool's arguments as a language model should see it.
+
+    No titles and no `$defs`; an argument that may be left out shows only the type it has
+    when given; defaults that say nothing are dropped; unknown arguments are forbidden
+    unless the model takes them.
+    """
+    schema: Schema = _compact(full_schema(model))
+    schema.pop("description", None)
+    if model.model_config.get("extra") != "allow":
+        schema["additionalProperties"] = False
+    return schema
+
+
+def full_schema(model: type[BaseModel]) -> Schema:
+    """The JSON Schema with its references put in place, `null` and all defaults kept."""
+    raw = model.model_json_schema(by_alias=True)
+    inlined: Schema = _Inliner(raw.get("$defs", {})).inlined(raw, ())
+    return inlined
+
+
+def dump_given(model: BaseModel) -> dict[str, Any]:
+    """Only the arguments that were given, under the names they were given by."""
+    return model.model_dump(by_alias=True, exclude_unset=True)
+
+
+class _Inliner:
+    def __init__(self, defs: Mapping[str, Schema]) -> None:
+        self._defs = defs
+        self._left = _MAX_REFERENCES
+
+    def inlined(self, node: Any, inside: tuple[str, ...]) -> Any:
+        """The node with references replaced; one that leads back to itself shows nothing."""
+        if not isinstance(node, dict):
+            return node
+        if "$ref" not in node:
+            return _mapped(node, lambda child: self.inlined(child, inside))
+        name = node["$ref"].rpartition("/")[2]
+        rest = {key: value for key, value in node.items() if key != "$ref"}
+        self._left -= 1
+        if name in inside or self._left < 0:
+            return rest
+        return {**self.inlined(self._defs[name], (*inside, name)), **rest}
+
+
+def _mapped(node: Schema, change: Callable[[Any], Any]) -> Schema:
+    result: Schema = {}
+    for key, value in node.items():
+        if key in _ONE:
+            result[key] = change(value)
+        elif key in _MANY:
+            result[key] = [change(one) for one in value]
+        elif key in _TABLE:
+            result[key] = {name: change(one) for name, one in value.items()}
+        elif key not in _NOISE:
+            result[key] = value
+    return result
+
+
+def _compact(node: Any) -> Any:
+    if not isinstance(node, dict):
+        return node
+    slim = _mapped(node, _compact)
+    if "anyOf" in slim:
+        slim = _without_null(slim)
+    if "default" in slim and not _informative(slim["default"]):
+        del slim["default"]
+    if slim.get("additionalProperties") is True:
+        del slim["additionalProperties"]
+    return slim
+
+
+def _without_null(node: Schema) -> Schema:
+    kept = [one for one in node["anyOf"] if one != _NULL] or [_NULL]
+    rest = {key: value for key, value in node.items() if key != "anyOf"}
+    if len(kept) == 1:
+        return {**kept[0], **rest}
+    return {"anyOf": kept, **rest}
+
+
+def _informative(default: Any) -> bool:
+    # Zero says something ("no lines of context"), a flag that is off does not.
+    return default is not False and default not in (None, "", [], {})

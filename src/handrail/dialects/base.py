@@ -1,0 +1,202 @@
+"""What a dialect is: a table of views over the canonical tools, and how names are looked up.
+
+Everything behind this point sees canonical names only. A dialect never has parameters or
+an implementation of its own, so that no vocabulary can do what another cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from handrail.core.problems import ProblemRaised
+
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+Convert = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """One argument as a dialect shows it.
+
+    `canonical` None: we have no such argument; it is accepted and recorded, not passed on.
+    `read` turns a value into the canonical one, `show` back; `schema` overrides what the
+    canonical argument's schema says; a hidden argument is accepted but not shown.
+    """
+
+    name: str
+    canonical: str | None
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    read: Convert | None = None
+    show: Convert | None = None
+    hidden: bool = False
+
+
+def same(*names: str) -> tuple[Arg, ...]:
+    """Arguments that are shown under their canonical names."""
+    return tuple(Arg(name, name) for name in names)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A canonical tool as a dialect shows it.
+
+    `rest` shows the arguments that `args` does not list, under their own names. `defaults`
+    are canonical values for what the caller leaves out. `lead` is said before the tool's
+    own prose. `example` is a call in this view's own words.
+    """
+
+    tool: str
+    name: str
+    args: tuple[Arg, ...] = ()
+    rest: bool = False
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    lead: str = ""
+    example: Mapping[str, Any] = field(default_factory=dict)
+
+    def shown_args(self, canonical: Iterable[str]) -> list[Arg]:
+        """The arguments that a model is shown, given the names the tool has."""
+        listed = {arg.canonical: arg for arg in self.args}
+        if not self.rest:
+            return [arg for arg in self.args if not arg.hidden]
+        all_args = [listed.get(name) or Arg(name, name) for name in canonical]
+        return [arg for arg in all_args if not arg.hidden]
+
+
+@dataclass(frozen=True, eq=False)
+class Dialect:
+    """A vocabulary; `version` is raised when what a model is shown changes."""
+
+    name: str
+    version: int
+    views: tuple[View, ...]
+
+
+class Translated(NamedTuple):
+    """Arguments in canonical names.
+
+    `ignored` holds what was given and has no meaning here. `spelled` leads from canonical
+    names to the caller's: the ones that were used, else the ones that are shown.
+    """
+
+    arguments: Mapping[str, Any]
+    ignored: Mapping[str, Any]
+    spelled: Mapping[str, str]
+
+
+class _Table(NamedTuple):
+    """What translating calls of one view needs, worked out once."""
+
+    args: Mapping[str, Arg]
+    foreign: frozenset[str]
+    spelled: Mapping[str, str]
+    defaults: Mapping[str, Any]
+
+
+class Vocabulary:
+    """One dialect as it is shown, with every spelling of all others accepted on input."""
+
+    def __init__(self, dialect: Dialect, others: Sequence[Dialect]) -> None:
+        self.dialect = dialect
+        dialects = (dialect, *others)
+        self._exact: dict[str, View] = {}
+        self._by_tool: dict[str, list[View]] = {}
+        for view in [view for one in dialects for view in one.views]:
+            self._exact.setdefault(view.name, view)
+            self._by_tool.setdefault(view.tool, []).append(view)
+        self._folded = _folded(self._exact)
+        self._tables: dict[View, _Table] = {}
+        self._identities: dict[str, View] = {}
+
+    def resolve(self, name: str) -> View | None:
+        """The view that a name means: in this dialect, canonically, in any other dialect.
+
+        A name in another case is accepted if it can mean only one tool.
+        """
+        return self._exact.get(name) or self._folded.get(name.casefold())
+
+    def shown(self, tool: str) -> View:
+        """How this dialect shows a canonical tool; a tool that no table knows, as it is."""
+        return self.views(tool)[0]
+
+    def views(self, tool: str) -> list[View]:
+        """Every way in which this dialect shows a canonical tool (grep: literal and regex)."""
+        known = self._by_tool.get(tool)
+        if known is None:
+            return [self._identities.setdefault(tool, View(tool, tool, rest=True))]
+        own = [view for view in self.dialect.views if view.tool == tool]
+        return own or [next((view for view in known if view.name == tool), known[0])]
+
+    def translate(self, view: View, arguments: Mapping[str, Any]) -> Translated:
+        """Canonical arguments; raises `invalid_arguments` if two spellings disagree."""
+        table = self._tables.get(view)
+        if table is None:
+            table = self._tables[view] = self._table(view)
+        if not table.defaults and arguments.keys().isdisjoint(table.foreign):
+            return Translated(arguments, NOTHING, table.spelled)
+        return _translated(table, arguments)
+
+    def spell(self, view: View, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Canonical arguments in a view's own words, without what it would add by itself."""
+        names = {arg.canonical: arg for arg in reversed(view.args) if arg.canonical}
+        spelled = {}
+        for name, value in arguments.items():
+            if name in view.defaults and view.defaults[name] == value:
+                continue
+            arg = names.get(name) or Arg(name, name)
+            spelled[arg.name] = arg.show(value) if arg.show else value
+        return spelled
+
+    def _table(self, view: View) -> _Table:
+        args: dict[str, Arg] = {}
+        for other in (view, *self._by_tool.get(view.tool, ())):
+            for arg in other.args:
+                args.setdefault(arg.name, arg)
+        foreign = {name for name, arg in args.items() if arg.canonical != name or arg.read}
+        spelled = {arg.canonical: arg.name for arg in view.args if arg.canonical and not arg.hidden}
+        return _Table(args, frozenset(foreign), spelled, view.defaults)
+
+
+def _folded(exact: Mapping[str, View]) -> dict[str, View]:
+    found: dict[str, list[View]] = {}
+    for name, view in exact.items():
+        found.setdefault(name.casefold(), []).append(view)
+    return {
+        name: views[0] for name, views in found.items() if len({view.tool for view in views}) == 1
+    }
+
+
+def _translated(table: _Table, arguments: Mapping[str, Any]) -> Translated:
+    canonical = dict(table.defaults)
+    ignored: dict[str, Any] = {}
+    used: dict[str, str] = {}
+    for name, given in arguments.items():
+        arg = table.args.get(name)
+        if arg is None:
+            target, value = name, given
+        elif arg.canonical is None:
+            ignored[name] = given
+            continue
+        else:
+            target, value = arg.canonical, arg.read(given) if arg.read else given
+        if target in used and not _equal(canonical[target], value):
+            raise _disagreement(used[target], name)
+        canonical[target] = value
+        used[target] = name
+    return Translated(canonical, ignored, {**table.spelled, **used})
+
+
+def _equal(one: Any, two: Any) -> bool:
+    # 1 and True are equal in Python, and different in JSON.
+    return type(one) is type(two) and one == two
+
+
+def _disagreement(one: str, two: str) -> ProblemRaised:
+    return ProblemRaised(
+        "invalid_arguments",
+        f"Invalid arguments: {one!r} and {two!r} mean the same argument but have different values",
+        hint=f"give only {one!r}",
+        field=two,
+    )

@@ -1,0 +1,53 @@
+"""Our own names; the vocabulary of rules, records and documentation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handrail.dialects.base import Arg, Dialect, View
+
+CANONICAL: Final = Dialect(
+    "canonical",
+    1,
+    (
+        View(
+            "read_file",
+            "read_file",
+            rest=True,
+            example={"path": "src/app.py", "offset": 10, "limit": 40},
+        ),
+        View(
+            "write_file",
+            "write_file",
+            rest=True,
+            example={"path": "notes.txt", "content": "one\n", "mode": "append"},
+        ),
+        View(
+            "edit_file",
+            "edit_file",
+            rest=True,
+            example={"path": "src/app.py", "old_string": "a", "new_string": "b"},
+        ),
+        View("delete_file", "delete_file", rest=True, example={"path": "old.txt"}),
+        View("list_files", "list_files", rest=True, example={"path": "src", "recursive": True}),
+        View(
+            "find_files",
+            "find_files",
+            # Only vocabularies that have it show it: a pattern can say the same.
+            args=(Arg("recursive", "recursive", hidden=True),),
+            rest=True,
+            example={"pattern": "*.py", "sort": "mtime"},
+        ),
+        View(
+            "grep",
+            "grep",
+            args=(
+                Arg("recursive", "recursive", hidden=True),
+                Arg("line_numbers", "line_numbers", hidden=True),
+            ),
+            rest=True,
+            example={"pattern": "TODO|FIXME", "glob": "*.py", "output_mode": "content"},
+        ),
+        View("file_info", "file_info", rest=True, example={"path": "src/app.py"}),
+    ),
+)

@@ -1,0 +1,61 @@
+"""Claude Code's vocabulary: capitalised names, numbered lines, files by time of change."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handrail.dialects.base import Arg, Dialect, View, same
+from handrail.dialects.convert import zero_for_all
+
+_FILE: Final = Arg("file_path", "path")
+
+CLAUDE: Final = Dialect(
+    "claude",
+    1,
+    (
+        View(
+            "read_file",
+            "Read",
+            (_FILE, *same("offset", "limit")),
+            defaults={"number_lines": True},
+            lead="Every line comes with its number before it, which is not part of the file.",
+            example={"file_path": "src/app.py", "offset": 10, "limit": 40},
+        ),
+        View(
+            "write_file",
+            "Write",
+            (_FILE, *same("content")),
+            example={"file_path": "notes.txt", "content": "one\n"},
+        ),
+        View(
+            "edit_file",
+            "Edit",
+            (_FILE, *same("old_string", "new_string", "replace_all")),
+            example={"file_path": "src/app.py", "old_string": "a", "new_string": "b"},
+        ),
+        View(
+            "find_files",
+            "Glob",
+            same("pattern", "path"),
+            defaults={"sort": "mtime"},
+            lead="Newest files come first.",
+            example={"pattern": "**/*.py", "path": "src"},
+        ),
+        View(
+            "grep",
+            "Grep",
+            (
+                *same("pattern", "path", "glob", "type", "output_mode"),
+                Arg("-i", "ignore_case", {"description": "Ignore case."}),
+                Arg("-n", "line_numbers", {"description": "Line numbers, in content mode."}),
+                Arg("-A", "after"),
+                Arg("-B", "before"),
+                Arg("-C", "context"),
+                *same("multiline"),
+                Arg("head_limit", "limit", {"minimum": 0}, read=zero_for_all),
+                *same("offset"),
+            ),
+            example={"pattern": "def main", "output_mode": "content", "-i": True, "-C": 2},
+        ),
+    ),
+)

@@ -1,0 +1,39 @@
+"""Codex's vocabulary for files; what it does with patches keeps our own names for now."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handrail.dialects.base import Arg, Dialect, View, same
+from handrail.dialects.convert import deeper_than_one
+
+CODEX: Final = Dialect(
+    "codex",
+    1,
+    (
+        View(
+            "read_file",
+            "read_file",
+            (Arg("file_path", "path"), *same("offset", "limit")),
+            example={"file_path": "src/app.py", "offset": 10, "limit": 40},
+        ),
+        View(
+            "list_files",
+            "list_dir",
+            (
+                Arg("dir_path", "path"),
+                Arg("depth", "recursive", read=deeper_than_one, hidden=True),
+                Arg("offset", None, hidden=True),
+                Arg("limit", None, hidden=True),
+            ),
+            example={"dir_path": "src"},
+        ),
+        View(
+            "grep",
+            "grep_files",
+            (*same("pattern"), Arg("include", "glob"), *same("path", "limit")),
+            lead="Lists the files that match.",
+            example={"pattern": "def main", "include": "*.py", "path": "src", "limit": 20},
+        ),
+    ),
+)

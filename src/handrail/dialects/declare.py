@@ -1,0 +1,134 @@
+"""Tools as a provider wants them declared, from a view, the canonical schema and the prose.
+
+Pure: equal input gives equal output in the same order, so that prompt caches stay warm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+from handrail.core.problems import ProblemRaised
+from handrail.dialects.base import View
+from handrail.dialects.prose import fill
+
+Provider = Literal["openai", "openai-responses", "anthropic", "mcp"]
+PROVIDERS: Final[tuple[str, ...]] = get_args(Provider)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One tool to be declared; the last three say what it does, for MCP's annotations."""
+
+    view: View
+    schema: Mapping[str, Any]
+    prose: str
+    output_schema: Mapping[str, Any] | None = None
+    reads_only: bool = False
+    idempotent: bool = False
+    open_ended: bool = False
+
+
+def declarations(provider: str, entries: Sequence[Declared]) -> list[dict[str, Any]]:
+    """The tools as `provider` takes them; raises `invalid_arguments` for an unknown one."""
+    form = _FORMS.get(provider)
+    if form is None:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"there is no provider format named {provider!r}",
+            hint=f"formats: {', '.join(PROVIDERS)}",
+            field="provider",
+        )
+    tools: dict[str, str] = {}
+    for entry in entries:
+        tools.setdefault(entry.view.tool, entry.view.name)
+    return [
+        form(entry, _description(entry, tools), shown_schema(entry, tools)) for entry in entries
+    ]
+
+
+def shown_schema(entry: Declared, tools: Mapping[str, str]) -> dict[str, Any]:
+    """The schema of the arguments as the view shows them."""
+    view, properties = entry.view, entry.schema.get("properties", {})
+    names = _shown_names(entry)
+    needed = entry.schema.get("required", ())
+    shown: dict[str, Any] = {}
+    required: list[str] = []
+    for arg in view.shown_args(properties):
+        part = {**properties.get(arg.canonical, {}), **arg.schema}
+        if "default" not in arg.schema:
+            _set_default(part, view, arg.canonical, arg.show)
+        about = fill(part.pop("description", ""), names, tools)
+        shown[arg.name] = {**part, "description": about} if about else part
+        if arg.canonical in needed and arg.canonical not in view.defaults:
+            required.append(arg.name)
+    replaced = {"properties": shown, "required": required} if required else {"properties": shown}
+    return {key: value for key, value in entry.schema.items() if key != "required"} | replaced
+
+
+def _set_default(
+    part: dict[str, Any], view: View, canonical: str | None, show: Callable[[Any], Any] | None
+) -> None:
+    default = view.defaults.get(canonical, part.get("default")) if canonical else None
+    if default is not None:
+        part["default"] = show(default) if show else default
+
+
+def _description(entry: Declared, tools: Mapping[str, str]) -> str:
+    prose = fill(entry.prose, _shown_names(entry), tools)
+    return f"{entry.view.lead}\n{prose}" if entry.view.lead else prose
+
+
+def _shown_names(entry: Declared) -> dict[str, str]:
+    args = entry.view.shown_args(entry.schema.get("properties", {}))
+    return {arg.canonical: arg.name for arg in args if arg.canonical}
+
+
+Form = Callable[[Declared, str, dict[str, Any]], dict[str, Any]]
+
+
+def _openai(entry: Declared, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    function = {"name": entry.view.name, "description": description, "parameters": schema}
+    return {"type": "function", "function": function}
+
+
+def _openai_responses(entry: Declared, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": entry.view.name,
+        "description": description,
+        "parameters": schema,
+        # Strict there means that every argument is required.
+        "strict": False,
+    }
+
+
+def _anthropic(entry: Declared, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": entry.view.name, "description": description, "input_schema": schema}
+
+
+def _mcp(entry: Declared, description: str, schema: dict[str, Any]) -> dict[str, Any]:
+    declared: dict[str, Any] = {
+        "name": entry.view.name,
+        "description": description,
+        "inputSchema": schema,
+        "annotations": {
+            "readOnlyHint": entry.reads_only,
+            "destructiveHint": not entry.reads_only,
+            "idempotentHint": entry.idempotent,
+            "openWorldHint": entry.open_ended,
+        },
+    }
+    # MCP allows only objects as structured output.
+    if entry.output_schema is not None and entry.output_schema.get("type") == "object":
+        declared["outputSchema"] = dict(entry.output_schema)
+    return declared
+
+
+_FORMS: Final[Mapping[str, Form]] = {
+    "openai": _openai,
+    "openai-responses": _openai_responses,
+    "anthropic": _anthropic,
+    "mcp": _mcp,
+}

@@ -1,0 +1,81 @@
+"""Names that are accepted everywhere and shown nowhere: other vocabularies' tools, and
+what models call an argument although they were told its name. Per tool, so that `limit`
+of one never becomes `limit` of another; a closed table, never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from handrail.dialects.base import NOTHING, Arg, Dialect, View
+from handrail.dialects.convert import inverted
+
+_FILE: Final = ("file", "filepath", "file_path", "filePath", "filename")
+_DIRECTORY: Final = ("dir_path", "directory", "dir")
+_LIMIT: Final = ("max_results", "maxResults", "head_limit")
+
+# tool → canonical argument → other spellings of it
+ARGUMENTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "read_file": {"path": _FILE, "line_range": ("lineRange",), "max_bytes": ("maxBytes",)},
+    "write_file": {"path": _FILE},
+    "edit_file": {
+        "path": _FILE,
+        "old_string": (
+            *("old", "search", "from", "old_str", "oldStr", "oldString"),
+            *("old_text", "oldText"),
+        ),
+        "new_string": (
+            *("new", "replace", "to", "new_str", "newStr", "newString"),
+            *("new_text", "newText"),
+        ),
+        "replace_all": ("replaceAll", "all"),
+    },
+    "delete_file": {"path": _FILE},
+    "file_info": {"path": _FILE},
+    "list_files": {"path": _DIRECTORY, "pattern": ("glob",)},
+    "find_files": {"pattern": ("glob", "globs"), "path": _DIRECTORY, "limit": _LIMIT},
+    "grep": {
+        "pattern": ("query", "text"),
+        "path": _DIRECTORY,
+        "glob": ("globs", "file_pattern", "include"),
+        "limit": _LIMIT,
+        "context": ("context_lines",),
+        "ignore_case": ("case_insensitive",),
+    },
+}
+
+# tool → other names of it, with what that name implies
+NAMES: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
+    "read_file": {"readFile": NOTHING},
+    "write_file": {"writeFile": NOTHING},
+    "edit_file": {"editFile": NOTHING},
+    "delete_file": {"deleteFile": NOTHING},
+    "file_info": {"get_file_info": NOTHING, "getFileInfo": NOTHING},
+    "list_files": {"listFiles": NOTHING, "LS": NOTHING},
+    "find_files": {
+        "findFiles": NOTHING,
+        "search_files": NOTHING,
+        "searchFiles": NOTHING,
+        "glob": {"sort": "mtime"},
+    },
+}
+
+
+def _args(tool: str) -> tuple[Arg, ...]:
+    table = ARGUMENTS.get(tool, {})
+    renamed = [Arg(name, to, hidden=True) for to, names in table.items() for name in names]
+    if tool == "grep":
+        renamed.append(Arg("case_sensitive", "ignore_case", read=inverted, hidden=True))
+    return tuple(renamed)
+
+
+SPELLINGS: Final = Dialect(
+    "spellings",
+    1,
+    tuple(
+        View(tool, name, _args(tool), rest=True, defaults=implied)
+        for tool in ARGUMENTS
+        for name, implied in {tool: NOTHING, **NAMES.get(tool, NOTHING)}.items()
+    ),
+)

@@ -1,0 +1,200 @@
+"""Tool calls out of a provider's response, and results back as that provider's messages.
+
+Works by shape, with objects and dicts alike, and imports no SDK: what a response is like
+is public and stable, which classes carry it is not.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import Image, ToolResult
+
+Provider = Literal["openai", "openai-responses", "anthropic"]
+
+_VISIBLE: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_ANTHROPIC_BLOCKS: Final = frozenset(
+    {"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use"}
+)
+
+
+class Asked(NamedTuple):
+    """The calls a model makes in one response; each `{"id", "name", "arguments"}`."""
+
+    provider: Provider
+    calls: list[dict[str, Any]]
+
+
+def read_calls(response: Any) -> Asked:
+    """The tool calls of a response, in order; raises `invalid_arguments` for other shapes.
+
+    Takes an OpenAI chat completion or its message, an OpenAI response or its output list,
+    an Anthropic message or its content list. Calls of tools that the provider runs itself
+    are not ours and are left out.
+    """
+    if isinstance(response, list | tuple):
+        return _from_items(response)
+    choices = _get(response, "choices")
+    if isinstance(choices, Sequence) and choices:
+        return _from_chat(_get(choices[0], "message"))
+    output = _get(response, "output")
+    if isinstance(output, list | tuple):
+        return _from_output(output)
+    if _get(response, "role") != "assistant":
+        raise _unknown_shape(response)
+    content = _get(response, "content")
+    if isinstance(content, list | tuple) and _get(response, "tool_calls") is None:
+        return _from_blocks(content)
+    return _from_chat(response)
+
+
+def tool_messages(results: Sequence[ToolResult], provider: Provider) -> list[dict[str, Any]]:
+    """One message per result in their order; for Anthropic one message with all of them."""
+    if not results:
+        return []
+    if provider == "anthropic":
+        return [{"role": "user", "content": [_anthropic(result) for result in results]}]
+    form = _FORMS.get(provider)
+    if form is None:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"there is no message format for {provider!r}",
+            hint=f"formats: {', '.join(_FORMS)}, anthropic",
+            field="provider",
+        )
+    return [form(result) for result in results]
+
+
+# --- reading ----------------------------------------------------------------------------
+
+
+def _get(thing: Any, name: str) -> Any:
+    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+
+
+def _from_items(items: Sequence[Any]) -> Asked:
+    if any(_get(item, "type") in _ANTHROPIC_BLOCKS for item in items):
+        return _from_blocks(items)
+    return _from_output(items)
+
+
+def _from_chat(message: Any) -> Asked:
+    calls = _get(message, "tool_calls")
+    if _get(message, "role") != "assistant" or not isinstance(calls or [], list | tuple):
+        raise _unknown_shape(message)
+    functions = [(call, _get(call, "function")) for call in calls or ()]
+    return Asked(
+        "openai",
+        [
+            _call(_get(call, "id"), _get(function, "name"), _get(function, "arguments"))
+            for call, function in functions
+            if function is not None
+        ],
+    )
+
+
+def _from_output(items: Iterable[Any]) -> Asked:
+    calls = []
+    for item in items:
+        if not isinstance(_get(item, "type"), str):
+            raise _unknown_shape(item)
+        if _get(item, "type") == "function_call":
+            calls.append(_call(_get(item, "call_id"), _get(item, "name"), _get(item, "arguments")))
+    return Asked("openai-responses", calls)
+
+
+def _from_blocks(blocks: Iterable[Any]) -> Asked:
+    return Asked(
+        "anthropic",
+        [
+            _call(_get(block, "id"), _get(block, "name"), _get(block, "input"))
+            for block in blocks
+            if _get(block, "type") == "tool_use"
+        ],
+    )
+
+
+def _call(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:
+    if not isinstance(call_id, str) or not call_id or not isinstance(name, str):
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"a tool call in the response has no id or no name (id {call_id!r}, name {name!r})",
+            hint="hand over the complete response, not a part of a stream",
+        )
+    return {"id": call_id, "name": name, "arguments": "" if arguments is None else arguments}
+
+
+def _unknown_shape(thing: Any) -> ProblemRaised:
+    return ProblemRaised(
+        "invalid_arguments",
+        f"a {type(thing).__name__} of this shape is not a response that can be answered",
+        hint=(
+            "hand over an OpenAI chat completion or its message, an OpenAI response or its "
+            "output list, or an Anthropic message; as object or dict, complete, not streamed"
+        ),
+        field="response",
+    )
+
+
+# --- answering --------------------------------------------------------------------------
+
+
+def _chat(result: ToolResult) -> dict[str, Any]:
+    notes = [_note(image) for image in result.images]
+    content = "\n".join([result.text, *notes] if result.text else notes)
+    return {"role": "tool", "tool_call_id": result.call_id, "content": content}
+
+
+def _responses(result: ToolResult) -> dict[str, Any]:
+    output: str | list[dict[str, Any]] = result.text
+    if result.images:
+        output = _parts(result, "input_text", _input_image)
+    return {"type": "function_call_output", "call_id": result.call_id, "output": output}
+
+
+def _anthropic(result: ToolResult) -> dict[str, Any]:
+    content: str | list[dict[str, Any]] = result.text
+    if result.images:
+        content = _parts(result, "text", _image_block)
+    return {
+        "type": "tool_result",
+        "tool_use_id": result.call_id,
+        "content": content,
+        "is_error": result.is_error,
+    }
+
+
+def _parts(
+    result: ToolResult, text_type: str, block: Callable[[Image], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    parts = [{"type": text_type, "text": result.text}] if result.text else []
+    for image in result.images:
+        if image.media_type in _VISIBLE:
+            parts.append(block(image))
+        else:
+            parts.append({"type": text_type, "text": _note(image)})
+    return parts
+
+
+def _image_block(image: Image) -> dict[str, Any]:
+    data = base64.b64encode(image.data).decode("ascii")
+    source = {"type": "base64", "media_type": image.media_type, "data": data}
+    return {"type": "image", "source": source}
+
+
+def _input_image(image: Image) -> dict[str, Any]:
+    data = base64.b64encode(image.data).decode("ascii")
+    return {"type": "input_image", "image_url": f"data:{image.media_type};base64,{data}"}
+
+
+def _note(image: Image) -> str:
+    return f"[an image, {image.media_type}, {len(image.data):,} bytes, cannot be shown here]"
+
+
+_FORMS: Final[Mapping[str, Callable[[ToolResult], dict[str, Any]]]] = {
+    "openai": _chat,
+    "openai-responses": _responses,
+}

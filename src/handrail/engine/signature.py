@@ -1,0 +1,139 @@
+"""What a function takes, read from its signature: a model of arguments, and which are paths.
+
+A path type that would not be seen by whoever contains paths is an error, never a string.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic_core import SchemaError
+
+from handrail.core.context import ToolContext
+from handrail.core.paths import PathUse
+from handrail.core.schema import build_model, schema_of
+from handrail.core.tool import Params
+
+_SCALARS: Final = (str, int, float, bool)
+_PLAIN: Final = (*_SCALARS, type(None), Any, list, dict)
+
+
+class _LaxParams(BaseModel):
+    """For types that JSON has no word for (dates, enums): read from their JSON form."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What the function takes: the model, the path arguments, where the context goes.
+
+    `names` leads from the model's attributes to the function's parameters.
+    """
+
+    params: type[BaseModel]
+    names: dict[str, str]
+    paths: dict[str, PathUse]
+    context: str | None
+
+
+def read_signature(name: str, function: Callable[..., Any], described: dict[str, str]) -> Signature:
+    """The parameters as a model; TypeError for what a model cannot be offered."""
+    hints = _hints(name, function)
+    fields: dict[str, tuple[Any, Any]] = {}
+    paths: dict[str, PathUse] = {}
+    context: str | None = None
+    for parameter in inspect.signature(function).parameters.values():
+        annotation = _annotation(name, parameter, hints)
+        if annotation is ToolContext:
+            context = parameter.name
+            continue
+        use = _path_use(name, parameter.name, annotation)
+        if use is not None:
+            paths[parameter.name] = use
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = _described(annotation, described.get(parameter.name)), default
+    base: type[BaseModel] = Params
+    if not all(_is_plain(annotation) for annotation, _ in fields.values()):
+        base = _LaxParams
+        fields = {one: (_strict(kind), default) for one, (kind, default) in fields.items()}
+    model = _model(name, fields, base)
+    return Signature(model, dict(zip(model.model_fields, fields, strict=True)), paths, context)
+
+
+def _hints(name: str, function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise TypeError(
+            f"{name}: an annotation cannot be resolved ({error}); "
+            "name only types that the function's module knows"
+        ) from error
+
+
+def _annotation(name: str, parameter: inspect.Parameter, hints: dict[str, Any]) -> Any:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        raise TypeError(f"{name}: {parameter} cannot be offered to a model; name every parameter")
+    if parameter.kind is parameter.POSITIONAL_ONLY:
+        raise TypeError(f"{name}: {parameter.name!r} is positional only; arguments come by name")
+    if parameter.name not in hints:
+        raise TypeError(f"{name}: {parameter.name!r} needs a type annotation")
+    return hints[parameter.name]
+
+
+def _path_use(name: str, parameter: str, annotation: Any) -> PathUse | None:
+    metadata = getattr(annotation, "__metadata__", ())
+    for one in metadata:
+        if isinstance(one, PathUse):
+            return one
+    if _holds_path(annotation):
+        # Not seen by whoever resolves paths: it would look contained and not be.
+        raise TypeError(
+            f"{name}: a path type must be the whole type of {parameter!r}, not part of another; "
+            "give an optional path a default such as '.'"
+        )
+    return None
+
+
+def _holds_path(annotation: Any) -> bool:
+    if any(isinstance(one, PathUse) for one in getattr(annotation, "__metadata__", ())):
+        return True
+    return any(_holds_path(part) for part in get_args(annotation))
+
+
+def _described(annotation: Any, description: str | None) -> Any:
+    told = [one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, FieldInfo)]
+    if description is None or any(one.description for one in told):
+        return annotation
+    return Annotated[annotation, Field(description=description)]
+
+
+def _is_plain(annotation: Any) -> bool:
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _is_plain(parts[0])
+    if origin in (list, dict, Union, UnionType):
+        return all(_is_plain(part) for part in parts)
+    model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return origin is Literal or model or annotation in _PLAIN
+
+
+def _strict(annotation: Any) -> Any:
+    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    return Annotated[annotation, Field(strict=True)] if bare in _SCALARS else annotation
+
+
+def _model(name: str, fields: dict[str, tuple[Any, Any]], base: type[BaseModel]) -> type[BaseModel]:
+    try:
+        model = build_model(name, fields, base)
+        schema_of(model)
+    except (PydanticUserError, SchemaError) as error:
+        raise TypeError(f"{name}: a parameter has a type that JSON cannot hold: {error}") from error
+    return model
