@@ -1,0 +1,183 @@
+"""Which text a file's bytes are, such that decoding and encoding give the same bytes back.
+
+UTF-8, UTF-16 (with or without BOM) and single-byte text are text; any other NUL is binary.
+No byte that nobody changed may come back different.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+
+_BOM8: Final = codecs.BOM_UTF8
+_BOMS16: Final = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_NON_ASCII: Final = re.compile("[^\x00-\x7f]")
+# What ordinary text contains although Python does not call it printable.
+_PLAIN: Final = dict.fromkeys(
+    map(ord, "\t\n\r\f\v\x1b\xa0\xad\u2000\u2001\u2002\u2003\u2009\u200b\u200c\u200d\u200e\u200f")
+) | dict.fromkeys(map(ord, "\u2028\u2029\u202f\u2060\u3000\ufeff"))
+_IS_ASCII: Final = bytes(1 if 0x20 <= byte < 0x7F else 0 for byte in range(256))
+_NOTES: Final = {
+    ("utf-8", "surrogateescape"): "mostly UTF-8; bytes that are not are shown as \ufffd and kept",
+    ("utf-16-le", "strict"): "UTF-16 text; it stays UTF-16",
+    ("utf-16-be", "strict"): "UTF-16 text (big-endian); it stays UTF-16",
+    ("utf-16-le", "surrogatepass"): "UTF-16 text with broken characters, shown as \ufffd and kept",
+    ("utf-16-be", "surrogatepass"): "UTF-16 text with broken characters, shown as \ufffd and kept",
+    ("cp1252", "strict"): "not UTF-8, shown as Windows-1252 (Latin-1) text; the bytes are kept",
+    ("latin-1", "strict"): "not UTF-8, shown as Latin-1 text; the bytes are kept",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """How bytes are text: a codec, the byte order mark before it, and what is done with
+    bytes that do not fit the codec (they travel as lone surrogates and come back exactly).
+    """
+
+    encoding: str
+    bom: bytes = b""
+    errors: str = "strict"
+
+    @property
+    def name(self) -> str:
+        """The codec's usual name, with `-sig` for UTF-8 behind a BOM."""
+        return "utf-8-sig" if self.bom == _BOM8 else self.encoding
+
+    @property
+    def unit(self) -> int:
+        """Bytes per code unit: 2 in UTF-16, else 1."""
+        return 2 if self.encoding.startswith("utf-16") else 1
+
+    @property
+    def note(self) -> str | None:
+        """A line for whoever reads the text, None for plain UTF-8."""
+        return _NOTES.get((self.encoding, self.errors))
+
+    @property
+    def tolerant(self) -> TextForm:
+        """This form, or the nearest that takes any bytes; for a part that does not fit."""
+        match self.encoding:
+            case "utf-8":
+                return TextForm("utf-8", self.bom, "surrogateescape")
+            case "utf-16-le" | "utf-16-be":
+                return TextForm(self.encoding, self.bom, "surrogatepass")
+            case _:
+                return TextForm("latin-1")
+
+    def decode(self, data: bytes) -> str:
+        """The text of a whole file, without its BOM."""
+        return self.decode_part(data.removeprefix(self.bom))
+
+    def decode_part(self, data: bytes) -> str:
+        """The text of bytes from inside a file."""
+        return data.decode(self.encoding, self.errors)
+
+    def encode(self, text: str) -> bytes:
+        """The bytes of a whole file, BOM included; raises `not_text` for a foreign character."""
+        return self.bom + self.encode_part(text)
+
+    def encode_part(self, text: str) -> bytes:
+        """The bytes of a piece of text; raises `not_text` for a character it cannot hold."""
+        try:
+            return text.encode(self.encoding, self.errors)
+        except UnicodeEncodeError as error:
+            char = error.object[error.start]
+            raise ProblemRaised(
+                "not_text",
+                f"the file is {self.name} text, which cannot hold {char!r} (U+{ord(char):04X})",
+                hint="leave that character out, or write the whole file anew as UTF-8",
+            ) from error
+
+    def show(self, text: str) -> str:
+        """Decoded text with U+FFFD where bytes did not fit; for display only."""
+        return text if self.errors == "strict" else _SURROGATE.sub("\ufffd", text)
+
+
+UTF8: Final = TextForm("utf-8")
+UTF8_MIXED: Final = TextForm("utf-8", errors="surrogateescape")
+
+
+def detect(data: bytes, *, partial: bool = False) -> TextForm | None:
+    """The form of a file's bytes, None if they are binary.
+
+    With `partial`, the data is the start of a longer file and may end inside a character.
+    """
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        form = _with_bom16(data, partial=partial)
+        if form is not None:
+            return form
+    if b"\0" in data:
+        return _without_bom16(data, partial=partial)
+    bom = _BOM8 if data.startswith(_BOM8) else b""
+    if _is_utf8(data, partial=partial):
+        return TextForm("utf-8", bom) if bom else UTF8
+    if bom or _mostly_utf8(data):
+        return TextForm("utf-8", bom, "surrogateescape")
+    return _single_byte(data)
+
+
+def _is_utf8(data: bytes, *, partial: bool) -> bool:
+    try:
+        codecs.utf_8_decode(data, "strict", not partial)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _mostly_utf8(data: bytes) -> bool:
+    text = data.decode("utf-8", "surrogateescape")
+    broken = len(_SURROGATE.findall(text))
+    whole = len(_NON_ASCII.findall(text)) - broken
+    return whole >= 3 * broken
+
+
+def _single_byte(data: bytes) -> TextForm:
+    # cp1252 leaves five bytes undefined; Latin-1 defines all, so it always survives.
+    try:
+        data.decode("cp1252")
+    except UnicodeDecodeError:
+        return TextForm("latin-1")
+    return TextForm("cp1252")
+
+
+def _with_bom16(data: bytes, *, partial: bool) -> TextForm | None:
+    bom, encoding = next(pair for pair in _BOMS16 if data.startswith(pair[0]))
+    text = _decode16(data[2:], encoding, partial=partial)
+    # U+0000 speaks for UTF-32 or for something that is no text at all.
+    if text is None or "\0" in text:
+        return None
+    return TextForm(encoding, bom, "surrogatepass" if _SURROGATE.search(text) else "strict")
+
+
+def _without_bom16(data: bytes, *, partial: bool) -> TextForm | None:
+    low, high = data[::2].count(0), data[1::2].count(0)
+    if low and high:
+        return None
+    units, latin = len(data) // 2, max(low, high)
+    # Few Latin characters or blanks: numbers, or words of ASCII with NULs between them.
+    if 10 * latin < units or (2 * latin < units and _ascii_pairs(data) > 0.9 * (units - latin)):
+        return None
+    encoding = "utf-16-le" if high else "utf-16-be"
+    text = _decode16(data, encoding, partial=partial)
+    if text is None or not text.translate(_PLAIN).isprintable():
+        return None
+    return TextForm(encoding)
+
+
+def _ascii_pairs(data: bytes) -> int:
+    marks = data.translate(_IS_ASCII)
+    low, high = int.from_bytes(marks[::2], "little"), int.from_bytes(marks[1::2], "little")
+    return (low & high).bit_count()
+
+
+def _decode16(data: bytes, encoding: str, *, partial: bool) -> str | None:
+    if partial:
+        text = data[: len(data) & ~1].decode(encoding, "surrogatepass")
+        # The last character may be the first half of a pair that goes on.
+        return text[:-1] if text and "\ud800" <= text[-1] <= "\udbff" else text
+    return None if len(data) % 2 else data.decode(encoding, "surrogatepass")

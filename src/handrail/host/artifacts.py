@@ -1,0 +1,140 @@
+"""Large texts and tools' own files, kept beside the record and out of the workspace.
+
+Names come from calls, so they never become paths as they are; the oldest go when it is full.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from handrail.core.ports import Clock
+from handrail.core.problems import ProblemRaised
+from handrail.host.clock import SystemClock
+
+QUOTA_BYTES: Final = 64 * 1024 * 1024
+_ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_REFERENCE: Final = re.compile(r"[0-9a-f]{8}-[A-Za-z0-9._-]{1,80}")
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class _Kept(NamedTuple):
+    mtime_ns: int
+    size: int
+    reference: str
+
+
+class DirectoryArtifacts:
+    """Keeps bytes as private files in a directory, or in memory if there is none."""
+
+    def __init__(
+        self,
+        directory: Path | None,
+        *,
+        quota_bytes: int = QUOTA_BYTES,
+        clock: Clock | None = None,
+    ) -> None:
+        self._directory = directory
+        self._quota_bytes = quota_bytes
+        self._clock = clock or SystemClock()
+        self._memory: dict[str, bytes] = {}
+
+    def save(self, name: str, data: bytes) -> str:
+        """Keep bytes under a name made safe; returns the reference to show.
+
+        Raises `too_large` if they alone exceed the quota, `unavailable` if the disk is full.
+        """
+        if len(data) > self._quota_bytes:
+            raise ProblemRaised("too_large", f"{len(data)} bytes are too many to keep")
+        reference = f"{os.urandom(4).hex()}-{_ODD.sub('-', name).strip('-.')[:80] or 'artifact'}"
+        try:
+            self._make_room(len(data))
+            if self._directory is None:
+                self._memory[reference] = data
+            else:
+                _write(self._directory / reference, data)
+        except OSError as error:
+            raise ProblemRaised(
+                "unavailable", f"{name!r} could not be kept: {error.strerror}"
+            ) from error
+        return reference
+
+    def load(self, reference: str) -> bytes:
+        """What was kept under a reference; raises `not_found`."""
+        if not _REFERENCE.fullmatch(reference):
+            raise _gone(reference)
+        if self._directory is None:
+            if reference not in self._memory:
+                raise _gone(reference)
+            return self._memory[reference]
+        try:
+            descriptor = os.open(
+                self._directory / reference, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+            )
+        except OSError as error:
+            raise _gone(reference) from error
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read()
+
+    def sweep(self, older_than_s: float) -> int:
+        """Remove what is older; returns how many were removed."""
+        if self._directory is None:
+            return 0
+        oldest = self._clock.now_ns() - int(older_than_s * 1e9)
+        old = [kept for kept in self._kept() if kept.mtime_ns < oldest]
+        for kept in old:
+            self._remove(kept.reference)
+        return len(old)
+
+    def _make_room(self, size: int) -> None:
+        kept = self._kept()
+        total = sum(one.size for one in kept) + size
+        for one in kept:
+            if total <= self._quota_bytes:
+                return
+            self._remove(one.reference)
+            total -= one.size
+
+    def _kept(self) -> list[_Kept]:
+        """Everything kept, the oldest first."""
+        if self._directory is None:
+            return [_Kept(0, len(data), name) for name, data in self._memory.items()]
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found: list[_Kept] = []
+        with os.scandir(self._directory) as entries:
+            for entry in entries:
+                # Another process may remove it while we look.
+                with suppress(FileNotFoundError):
+                    if _REFERENCE.fullmatch(entry.name):
+                        info = entry.stat(follow_symlinks=False)
+                        found.append(_Kept(info.st_mtime_ns, info.st_size, entry.name))
+        return sorted(found)
+
+    def _remove(self, reference: str) -> None:
+        if self._directory is None:
+            self._memory.pop(reference, None)
+        else:
+            (self._directory / reference).unlink(missing_ok=True)
+
+
+def _write(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, _CREATE, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb", buffering=0) as file:
+            view = memoryview(data)
+            while view:
+                view = view[file.write(view) :]
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _gone(reference: str) -> ProblemRaised:
+    return ProblemRaised(
+        "not_found",
+        f"nothing is kept under {reference!r}",
+        hint="old artifacts are removed to make room; run the call again",
+    )

@@ -1,0 +1,82 @@
+"""Locks between processes: one flock per bucket of keys, all of them or none.
+
+Buckets are taken in order, so that two processes can never wait on each other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from handrail.core.problems import ProblemRaised
+
+_BUCKETS: Final = 1024
+_FIRST_WAIT_S: Final = 0.001
+_LONGEST_WAIT_S: Final = 0.02
+
+
+class Held:
+    """Locks that are held; the kernel lets go of them too when the process ends."""
+
+    def __init__(self, descriptors: list[int]) -> None:
+        self._descriptors = descriptors
+
+    def release(self) -> None:
+        """Let go; safe to call twice."""
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+
+
+class FileLocks:
+    """Exclusive locks by key, shared by all processes that use the same directory.
+
+    Different keys may share a bucket: then one waits for the other, which is harmless.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    async def acquire(self, keys: Sequence[str]) -> Held:
+        """Wait until all keys are ours; cancelling leaves nothing held."""
+        wait = _FIRST_WAIT_S
+        while (held := self.try_acquire(keys)) is None:
+            await anyio.sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT_S)
+        return held
+
+    def try_acquire(self, keys: Sequence[str]) -> Held | None:
+        """All keys at once without waiting, None if somebody else has one of them.
+
+        Raises `unavailable` if the lock directory cannot be used.
+        """
+        descriptors: list[int] = []
+        try:
+            for bucket in sorted({_bucket(key) for key in keys}):
+                descriptors.append(self._open(bucket))
+                fcntl.flock(descriptors[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            Held(descriptors).release()
+            return None
+        except OSError as error:
+            Held(descriptors).release()
+            raise ProblemRaised(
+                "unavailable",
+                f"files cannot be locked in {str(self._directory)!r}: {error.strerror}",
+                hint="check that this directory exists and can be written",
+            ) from error
+        return Held(descriptors)
+
+    def _open(self, bucket: int) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(self._directory / f"{bucket:04d}.lock", flags, 0o600)
+
+
+def _bucket(key: str) -> int:
+    digest = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=4).digest()
+    return int.from_bytes(digest) % _BUCKETS

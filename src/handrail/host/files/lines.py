@@ -1,0 +1,142 @@
+"""Finding lines in files of any size: newlines counted once, remembered sparsely.
+
+Memory stays bounded by one chunk however large the file or its lines are.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from array import array
+from bisect import bisect_left
+from typing import Final, NamedTuple
+
+from handrail.core.text import TextForm
+
+BLOCK: Final = 64 * 1024
+_CHUNK: Final = 4 * BLOCK
+# What one window may hold at most; a longer line is cut.
+BUDGET: Final = 1 << 20
+LONGEST_LINE: Final = 64 * 1024
+
+
+class Newlines:
+    """Counts and finds the newlines of one kind of text in a buffer."""
+
+    def __init__(self, form: TextForm) -> None:
+        self._unit = form.unit
+        self._encoding = form.encoding
+        self.mark = "\n".encode(form.encoding)
+
+    def count(self, data: bytearray | bytes, start: int, end: int) -> int:
+        """How many lines end between two offsets."""
+        if self._unit == 1:
+            return data.count(b"\n", start, end)
+        # In UTF-16 the bytes of a newline also occur across two characters.
+        return bytes(data[start:end]).decode(self._encoding, "replace").count("\n")
+
+    def after(self, data: bytes, nth: int) -> int:
+        """The offset behind the nth newline, which must be there."""
+        at = 0
+        while nth:
+            at = data.index(self.mark, at)
+            if at % self._unit:
+                at += 1
+            else:
+                at += self._unit
+                nth -= 1
+        return at
+
+
+class Taken(NamedTuple):
+    """The bytes of some lines and where they start; `cut` if the first line is not whole."""
+
+    start: int
+    raw: bytes
+    cut: bool
+
+
+class LineIndex:
+    """Where the lines of one unchanging file are: newlines before each block, as far as seen."""
+
+    def __init__(self, form: TextForm) -> None:
+        self.form = form
+        self.total: int | None = None
+        self._newlines = Newlines(form)
+        self._before = array("Q", [0])
+        self._lock = threading.Lock()
+
+    def take(self, descriptor: int, first: int, count: int) -> Taken:
+        """The bytes of `count` lines from line `first` (1-based), at most BUDGET of them.
+
+        Raises ValueError if the file is no longer the one that was counted.
+        """
+        skip = first - 1
+        with self._lock:
+            self._reach(descriptor, skip)
+        if skip > self._before[-1]:
+            return Taken(0, b"", cut=False)
+        block = max(bisect_left(self._before, skip) - 1, 0)
+        return self._gather(descriptor, block * BLOCK, skip - self._before[block], count)
+
+    def _reach(self, descriptor: int, newlines: int) -> None:
+        """Count on until that many newlines have been seen, or the file ends."""
+        if self.total is not None or self._before[-1] >= newlines:
+            return
+        buffer = bytearray(_CHUNK)
+        view = memoryview(buffer)
+        offset = (len(self._before) - 1) * BLOCK
+        while self._before[-1] < newlines:
+            got = _fill(descriptor, view, offset)
+            for start in range(0, got, BLOCK):
+                end = min(start + BLOCK, got)
+                seen = self._newlines.count(buffer, start, end)
+                self._before.append(self._before[-1] + seen)
+            offset += got
+            if got < _CHUNK:
+                self._finish(descriptor, offset)
+                return
+
+    def _finish(self, descriptor: int, size: int) -> None:
+        mark = self._newlines.mark
+        tail = os.pread(descriptor, len(mark), max(size - len(mark), 0))
+        self.total = self._before[-1] + (tail != mark and size > len(self.form.bom))
+
+    def _gather(self, descriptor: int, offset: int, skip: int, count: int) -> Taken:
+        parts: list[bytes] = []
+        start = offset
+        had = 0
+        while count > 0 and had < BUDGET:
+            data = os.pread(descriptor, BLOCK, offset)
+            if not data:
+                return Taken(start, b"".join(parts), cut=False)
+            offset += len(data)
+            if not parts:
+                begin = self._newlines.after(data, skip)
+                start += begin
+                data = data[begin:]
+            ended = self._newlines.count(data, 0, len(data))
+            if ended >= count:
+                data = data[: self._newlines.after(data, count)]
+            count -= ended
+            parts.append(data)
+            had += len(data)
+        raw = b"".join(parts)
+        return Taken(start, raw, cut=False) if count <= 0 else self._whole(start, raw)
+
+    def _whole(self, start: int, raw: bytes) -> Taken:
+        """Only the lines that ended within the budget, or the start of a line that did not."""
+        ended = self._newlines.count(raw, 0, len(raw))
+        if ended:
+            return Taken(start, raw[: self._newlines.after(raw, ended)], cut=False)
+        return Taken(start, raw[:LONGEST_LINE], cut=True)
+
+
+def _fill(descriptor: int, view: memoryview, offset: int) -> int:
+    got = 0
+    while got < len(view):
+        more = os.preadv(descriptor, [view[got:]], offset + got)
+        if not more:
+            break
+        got += more
+    return got

@@ -1,0 +1,139 @@
+"""The files of this machine, beneath the roots; implements the `Files` port."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from handrail.core.places import Entry, Kind, Place, Stat
+from handrail.core.plan import Change
+from handrail.core.ports import FileContent, Staged, Window
+from handrail.core.problems import ProblemRaised
+from handrail.host.files import reading
+from handrail.host.files.errors import explain, quoted
+from handrail.host.files.locate import Locator
+from handrail.host.files.openat2 import LIST
+from handrail.host.files.parents import Parent
+from handrail.host.files.roots import Roots
+from handrail.host.files.staging import StagedChange, is_unchanged, lstat
+from handrail.host.files.window import Windows
+
+
+class LocalFiles:
+    """Looks at and changes files beneath `roots`, the workspace first.
+
+    `hidden` are directories no tool may reach although a root contains them. A file with
+    several hard links is replaced only with `break_hard_links`.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[str | Path],
+        *,
+        hidden: Sequence[str] = (),
+        break_hard_links: bool = False,
+    ) -> None:
+        """Raises `not_found` for a root that is no directory."""
+        self._roots = Roots(roots, hidden)
+        self._break_hard_links = break_hard_links
+        self._locator = Locator(self._roots)
+        self._windows = Windows(self._roots)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Canonical absolute paths; the workspace first."""
+        return self._roots.paths
+
+    def handle(self, root: int) -> int:
+        """The open directory handle of a root, for a process that shall start there."""
+        return self._roots.handles[root]
+
+    def close(self) -> None:
+        """Let go of the root handles."""
+        self._roots.close()
+
+    def locate(self, path: str) -> Place:
+        """Resolve a path, relative to the workspace or absolute, beneath a root."""
+        return self._locator.locate(path)
+
+    def stat(self, place: Place) -> Stat | None:
+        """The file's stat now, None if it is missing."""
+        return reading.look(self._roots, place)
+
+    def read(self, place: Place, *, max_bytes: int | None = None) -> FileContent:
+        """The whole file. Raises `not_found`, `not_text` (not a regular file), `too_large`."""
+        return reading.read(self._roots, place, max_bytes)
+
+    def read_part(self, place: Place, offset: int, count: int) -> bytes:
+        """Up to `count` bytes from a byte offset."""
+        return reading.read_part(self._roots, place, offset, count)
+
+    def window(self, place: Place, first: int, count: int) -> Window:
+        """`count` lines from line `first` (1-based) of a text file of any size."""
+        return self._windows.window(place, first, count)
+
+    def scan(self, place: Place) -> list[Entry]:
+        """The names in a directory, sorted; a link has the kind of what it leads to inside."""
+        try:
+            handle = self._roots.open(place, LIST)
+        except FileNotFoundError as error:
+            raise reading.missing(self._roots, place) from error
+        except NotADirectoryError as error:
+            raise ProblemRaised(
+                "not_found",
+                f"{quoted(place.path)} is not a directory",
+                hint="use read_file to read a file",
+            ) from error
+        except OSError as error:
+            raise explain(error, place.path) from error
+        try:
+            with os.scandir(handle) as entries:
+                found = [self._entry(place, entry) for entry in entries]
+        except OSError as error:
+            raise explain(error, place.path) from error
+        finally:
+            os.close(handle)
+        return sorted(entry for entry in found if entry is not None)
+
+    def unchanged(self, change: Change) -> bool:
+        """Whether the change's target is still what the plan saw."""
+        try:
+            parent = Parent(self._roots, change.place, create=False, durable=False)
+        except FileNotFoundError:
+            return change.before is None
+        except NotADirectoryError:
+            return False
+        except OSError as error:
+            raise explain(error, change.path) from error
+        try:
+            return is_unchanged(parent, lstat(parent), change)
+        except OSError as error:
+            raise explain(error, change.path) from error
+        finally:
+            parent.close()
+
+    def stage(self, change: Change, *, durable: bool) -> Staged:
+        """Write the new content beside its target (temp file, fsync if `durable`)."""
+        return StagedChange(
+            self._roots, change, durable=durable, break_links=self._break_hard_links
+        )
+
+    def _entry(self, place: Place, entry: os.DirEntry[str]) -> Entry | None:
+        absolute = f"{place.absolute.rstrip('/')}/{entry.name}"
+        if self._roots.hidden and self._roots.hides(absolute):
+            return None
+        # A name that is no valid text cannot be asked for either; it is only shown.
+        name = os.fsencode(entry.name).decode("utf-8", "replace")
+        if entry.is_symlink():
+            return Entry(name, self._leads_to(absolute), is_link=True)
+        if entry.is_dir(follow_symlinks=False):
+            return Entry(name, Kind.DIRECTORY, is_link=False)
+        regular = entry.is_file(follow_symlinks=False)
+        return Entry(name, Kind.FILE if regular else Kind.SPECIAL, is_link=False)
+
+    def _leads_to(self, absolute: str) -> Kind:
+        try:
+            return self.locate(absolute).kind
+        except ProblemRaised:
+            return Kind.SPECIAL

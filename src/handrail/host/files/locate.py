@@ -1,0 +1,116 @@
+"""From a path as a model wrote it to the place it means.
+
+The common path costs one openat2. Links, `..` and odd spellings are resolved name by name in
+user space; the result is only a claim, since every later open repeats the containment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from typing import Final
+
+from handrail.core.places import Kind, Place
+from handrail.core.problems import ProblemRaised
+from handrail.host.files.errors import explain, quoted
+from handrail.host.files.openat2 import LOOK
+from handrail.host.files.roots import Beneath, Roots
+from handrail.host.files.walk import Walk
+
+# An empty, `.` or `..` name anywhere, which includes a slash at either end; or a NUL.
+_ODD: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|\0")
+_KINDS: Final = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.DIRECTORY}
+_MAX_PATH: Final = 4095
+_MAX_NAME: Final = 255
+
+
+class Locator:
+    """Resolves paths beneath the roots."""
+
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
+
+    def locate(self, path: str) -> Place:
+        """The place of a path; see `Files.locate`."""
+        roots = self._roots
+        root, rel = 0, path
+        if path.startswith("/"):
+            for prefix in roots.spellings:
+                if path.startswith(prefix.text):
+                    root, rel = prefix.root, path[len(prefix.text) :]
+                    break
+        if _ODD.search(rel) is not None:
+            return self._slowly(path)
+        try:
+            descriptor = roots.opener(roots.handles[root], rel.encode(), LOOK)
+        except (OSError, UnicodeEncodeError) as error:
+            # No link on the way: what is missing is missing under exactly this name.
+            if isinstance(error, FileNotFoundError) and _fits(rel):
+                return self._place(Beneath(root, rel), Kind.MISSING, path)
+            return self._slowly(path)
+        try:
+            mode = os.fstat(descriptor).st_mode
+        finally:
+            os.close(descriptor)
+        return self._place(Beneath(root, rel), kind_of(mode), path)
+
+    def _slowly(self, path: str) -> Place:
+        check(path)
+        walk = Walk(self._roots, path)
+        try:
+            found = walk.run()
+        except OSError as error:
+            raise explain(error, path) from error
+        finally:
+            walk.close()
+        try:
+            found.rel.encode()
+        except UnicodeEncodeError:
+            raise ProblemRaised(
+                "invalid_arguments", f"{quoted(path)} leads to a name that is not valid UTF-8"
+            ) from None
+        return self._place(found, walk.kind, path)
+
+    def _place(self, at: Beneath, kind: Kind, path: str) -> Place:
+        absolute = self._roots.absolute(at.root, at.rel)
+        if self._roots.hidden and self._roots.hides(absolute):
+            raise ProblemRaised(
+                "outside_workspace",
+                f"{quoted(path)} belongs to Handrail itself and is out of reach",
+                hint=f"work on other files of {self._roots.paths[0]!r}",
+            )
+        return Place(at.root, at.rel, absolute if at.root else at.rel or ".", absolute, kind)
+
+
+def kind_of(mode: int) -> Kind:
+    """What stands at a place, by its mode bits."""
+    return _KINDS.get(stat.S_IFMT(mode), Kind.SPECIAL)
+
+
+def check(path: str) -> None:
+    """Raise `invalid_arguments` for what can be no path at all."""
+    wrong = _wrong(path)
+    if wrong:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"{quoted(path)} is not a path: {wrong}",
+            hint="give a path relative to the workspace, such as 'src/main.py'",
+        )
+
+
+def _wrong(path: str) -> str | None:
+    if not path:
+        return "it is empty"
+    if "\0" in path:
+        return "it contains a NUL character"
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return "it is not valid Unicode"
+    return None if _fits(path) else "it, or a name in it, is too long"
+
+
+def _fits(path: str) -> bool:
+    encoded = path.encode()
+    return len(encoded) <= _MAX_PATH and all(len(name) <= _MAX_NAME for name in encoded.split(b"/"))

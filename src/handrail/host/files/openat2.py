@@ -1,0 +1,157 @@
+"""Opening a path beneath a directory handle without following any symlink.
+
+openat2 where the kernel has it, else one O_NOFOLLOW open per name. No path of a workspace may
+reach the kernel in any other way than through here or as a single name below an open handle.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+from collections.abc import Callable
+from typing import Any, Final
+
+Opener = Callable[[int, bytes, int], int]
+
+# Without O_PATH (macOS) a plain open has to do; O_NONBLOCK keeps a FIFO from hanging it.
+LOOK: Final = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
+LOOK_IN: Final = LOOK | os.O_DIRECTORY
+READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+LIST: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+_SYS_OPENAT2: Final = 437
+_NO_MAGICLINKS: Final = 0x02
+_NO_SYMLINKS: Final = 0x04
+_BENEATH: Final = 0x08
+_NOREPLACE: Final = 1
+_TRIES: Final = 100
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (
+        ("flags", ctypes.c_uint64),
+        ("mode", ctypes.c_uint64),
+        ("resolve", ctypes.c_uint64),
+    )
+
+
+def choose_opener() -> Opener:
+    """The best opener this machine has: `opener(handle, path, flags)` returns a descriptor.
+
+    Raises OSError: ELOOP for any symlink in the path, EXDEV for a way up.
+    """
+    return kernel_opener() if kernel_has_openat2() else walk_beneath
+
+
+def kernel_has_openat2() -> bool:
+    """Whether openat2 works here; old kernels and strict seccomp profiles lack it."""
+    if not hasattr(os, "O_PATH"):
+        return False
+    handle = os.open("/", LOOK_IN)
+    try:
+        os.close(kernel_opener()(handle, b".", LOOK_IN))
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def kernel_opener() -> Opener:
+    """An opener that asks the kernel to stay beneath the handle."""
+    call: Any = ctypes.CDLL(None, use_errno=True).syscall
+    call.restype = ctypes.c_long
+    call.argtypes = (
+        ctypes.c_long,
+        ctypes.c_int,
+        ctypes.c_char_p,
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+    )
+    size = ctypes.sizeof(_OpenHow)
+    hows: dict[int, _OpenHow] = {}
+    addresses: dict[int, int] = {}
+
+    def remember(flags: int) -> int:
+        hows[flags] = _OpenHow(flags, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
+        addresses[flags] = ctypes.addressof(hows[flags])
+        return addresses[flags]
+
+    def open_beneath(handle: int, path: bytes, flags: int) -> int:
+        # C would take a NUL for the end of the path.
+        if b"\0" in path:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        how = addresses.get(flags) or remember(flags)
+        for _ in range(_TRIES):
+            descriptor: int = call(_SYS_OPENAT2, handle, path, how, size)
+            if descriptor >= 0:
+                return descriptor
+            code = ctypes.get_errno()
+            if code not in (errno.EINTR, errno.EAGAIN):
+                break
+        raise OSError(code, os.strerror(code))
+
+    return open_beneath
+
+
+def walk_beneath(handle: int, path: bytes, flags: int) -> int:
+    """The same without openat2: one name at a time, each with O_NOFOLLOW."""
+    names = path.split(b"/")
+    if b".." in names:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+    current = handle
+    try:
+        for name in names[:-1]:
+            below = _open_name(current, name, LOOK_IN)
+            if current != handle:
+                os.close(current)
+            current = below
+        return _open_name(current, names[-1], flags)
+    finally:
+        if current != handle:
+            os.close(current)
+
+
+def _open_name(handle: int, name: bytes, flags: int) -> int:
+    try:
+        descriptor = os.open(name, flags | os.O_NOFOLLOW, dir_fd=handle)
+    except NotADirectoryError:
+        if stat.S_ISLNK(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
+        raise
+    # O_PATH | O_NOFOLLOW opens the link itself instead of failing.
+    if stat.S_ISLNK(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return descriptor
+
+
+def rename_new(handle: int, source: str, target: str) -> None:
+    """Rename within one directory, failing with FileExistsError if the target exists."""
+    call: Any = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is not None:
+        call.argtypes = (
+            ctypes.c_int,
+            ctypes.c_char_p,
+            ctypes.c_int,
+            ctypes.c_char_p,
+            ctypes.c_uint,
+        )
+        names = os.fsencode(source), os.fsencode(target)
+        if call(handle, names[0], handle, names[1], _NOREPLACE) == 0:
+            return
+        code = ctypes.get_errno()
+        if code not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+            raise OSError(code, os.strerror(code))
+    # A link fails where a name exists, which a plain rename does not.
+    try:
+        os.link(source, target, src_dir_fd=handle, dst_dir_fd=handle, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:
+        # No links on this file system either; the caller has looked just before.
+        os.rename(source, target, src_dir_fd=handle, dst_dir_fd=handle)
+    else:
+        os.unlink(source, dir_fd=handle)

@@ -1,0 +1,106 @@
+"""Where Handrail keeps what outlives a run: the user's state directory, never a workspace.
+
+A directory is trusted only if it is ours, private and no symlink, judged on an open handle.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+
+_OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_SLUG: Final = 40
+
+
+def state_home(environ: Mapping[str, str] = os.environ) -> Path:
+    """`$XDG_STATE_HOME/handrail`, by default `~/.local/state/handrail`; not created."""
+    return _xdg("XDG_STATE_HOME", ".local/state", environ)
+
+
+def config_home(environ: Mapping[str, str] = os.environ) -> Path:
+    """`$XDG_CONFIG_HOME/handrail`, by default `~/.config/handrail`; not created."""
+    return _xdg("XDG_CONFIG_HOME", ".config", environ)
+
+
+def workspace_state(root: str | Path, home: Path | None = None) -> Path:
+    """The private directory of one workspace, made if it is missing.
+
+    Raises `unavailable` if it cannot be made or is not ours alone.
+    """
+    canonical = os.path.realpath(root)
+    slug = _ODD.sub("-", Path(canonical).name).strip("-.")[:_SLUG] or "root"
+    digest = sha256(canonical.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    top = home or state_home()
+    return private_directory(private_directory(top) / f"{slug}-{digest}")
+
+
+def private_directory(path: Path) -> Path:
+    """Make a directory that only we can enter, or check that it is one."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
+        descriptor = os.open(path, _OPEN)
+    except OSError as error:
+        raise _untrusted(path, f"it cannot be used ({error.strerror})") from error
+    try:
+        _check(path, descriptor)
+    finally:
+        os.close(descriptor)
+    return path
+
+
+def ensure_outside(path: Path, roots: Sequence[str], home: Path | None = None) -> tuple[str, ...]:
+    """Directories to hide from tools because a root contains them; empty if none does.
+
+    The user's state home inside a root (the workspace is `$HOME`) is hidden. Any other place
+    inside a root is refused with `unavailable`: a workspace must not hold its own record.
+    """
+    place = os.path.realpath(path)
+    top = os.path.realpath(home or state_home())
+    if not any(_inside(place, os.path.realpath(root)) for root in roots):
+        return ()
+    if _inside(place, top):
+        return (top,)
+    raise _untrusted(path, "it lies inside the workspace, where tools could change it")
+
+
+def _xdg(variable: str, default: str, environ: Mapping[str, str]) -> Path:
+    given = environ.get(variable, "")
+    # The XDG specification has relative values ignored.
+    base = Path(given) if given.startswith("/") else _user_home(environ) / default
+    return base / "handrail"
+
+
+def _user_home(environ: Mapping[str, str]) -> Path:
+    given = environ.get("HOME", "")
+    return Path(given) if given.startswith("/") else Path.home()
+
+
+def _check(path: Path, descriptor: int) -> None:
+    info = os.fstat(descriptor)
+    if info.st_uid != os.geteuid():
+        raise _untrusted(path, f"it belongs to another user (uid {info.st_uid})")
+    if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise _untrusted(path, "other users may write to it")
+    if info.st_mode & 0o077:
+        os.fchmod(descriptor, 0o700)
+
+
+def _inside(path: str, top: str) -> bool:
+    return path == top or path.startswith(f"{top.rstrip('/')}/")
+
+
+def _untrusted(path: Path, why: str) -> ProblemRaised:
+    return ProblemRaised(
+        "unavailable",
+        f"{str(path)!r} is not used to keep Handrail's state: {why}",
+        hint="set XDG_STATE_HOME or store= to a directory of your own, or use store=':memory:'",
+    )

@@ -1,0 +1,30 @@
+"""A workspace for file tests, opened both ways: with openat2 and with the walk."""
+
+import pytest
+
+from handrail.host.files import openat2
+from handrail.host.files.local import LocalFiles
+
+
+@pytest.fixture(params=["openat2", "walk"])
+def opener(request, monkeypatch):
+    """Both ways of staying beneath a handle must behave the same."""
+    if request.param == "walk":
+        monkeypatch.setattr(openat2, "kernel_has_openat2", lambda: False)
+    else:
+        assert openat2.kernel_has_openat2(), "these tests need a kernel with openat2"
+    return request.param
+
+
+@pytest.fixture
+def work(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    return work
+
+
+@pytest.fixture
+def files(work):
+    files = LocalFiles([work])
+    yield files
+    files.close()
