@@ -1,0 +1,84 @@
+"""Finding the programs that Handrail itself runs: by absolute path, never from a root.
+
+A root's content is what a model may write, so a program found there is not ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import struct
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+_ELF_MAGIC: Final = b"\x7fELF"
+_PT_INTERP: Final = 3
+
+
+def find(name: str, roots: Sequence[str], *, search_path: str | None = None) -> str | None:
+    """The absolute real path of a helper program, None if there is none to trust.
+
+    Looks beside this Python first (installed with us), then along PATH. Trusted means: a
+    regular executable, owned by root or us, not writable by everybody, outside every root.
+    """
+    real_roots = [os.path.realpath(root) for root in roots]
+    for folder in _folders(os.environ.get("PATH", "") if search_path is None else search_path):
+        candidate = os.path.join(folder, name)  # noqa: PTH118 - on the way of every search
+        real = os.path.realpath(candidate)
+        outside = not any(_inside(place, r) for place in (folder, real) for r in real_roots)
+        if outside and _trusted(real):
+            return real
+    return None
+
+
+def sha256(path: str) -> str:
+    """The hash of a program's bytes, for `doctor`."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@lru_cache(maxsize=64)
+def needs_loader(path: str) -> bool:
+    """Whether starting the program reads shared libraries; a static one needs only itself."""
+    with Path(path).open("rb") as file:
+        head = file.read(64)
+        if len(head) < 64 or head[:4] != _ELF_MAGIC or head[4] != 2:
+            return True
+        order = "<" if head[5] == 1 else ">"
+        (table,) = struct.unpack_from(order + "Q", head, 32)
+        size, count = struct.unpack_from(order + "HH", head, 54)
+        file.seek(table)
+        headers = file.read(size * count)
+    kinds = (struct.unpack_from(order + "I", headers, i)[0] for i in range(0, len(headers), size))
+    return _PT_INTERP in kinds
+
+
+def _folders(search_path: str) -> Iterator[str]:
+    yield os.path.realpath(sysconfig.get_path("scripts"))
+    yield os.path.realpath(Path(sys.executable).parent)
+    for entry in search_path.split(os.pathsep):
+        # An empty or relative entry means the current directory, which may be a root.
+        if entry.startswith(os.sep):
+            yield os.path.realpath(entry)
+
+
+def _inside(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def _trusted(path: str) -> bool:
+    try:
+        info = os.stat(path)  # noqa: PTH116 - a string in, three numbers out
+    except OSError:
+        return False
+    return (
+        stat.S_ISREG(info.st_mode)
+        and bool(info.st_mode & 0o111)
+        and not info.st_mode & 0o002
+        and info.st_uid in (0, os.geteuid())
+    )

@@ -1,0 +1,20 @@
+"""Which engine searches on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from handrail.host import spawn
+from handrail.host.binaries import find
+from handrail.host.search.python import PythonSearch
+from handrail.host.search.ripgrep import RipgrepSearch
+
+
+def open_search(roots: Sequence[str]) -> RipgrepSearch | PythonSearch:
+    """A search over these roots (canonical paths, the workspace first).
+
+    ripgrep if a trusted one is found outside the roots, else Python. Raises OSError if a
+    root is not a directory. Close it to let go of its handles.
+    """
+    binary = find("rg", roots) if spawn.supported() else None
+    return PythonSearch(roots) if binary is None else RipgrepSearch(roots, binary)

@@ -1,0 +1,88 @@
+"""The command lines for ripgrep. What a model wrote is only ever an operand.
+
+A pattern follows `-e`, a path follows `--` and begins with `./`, a glob is glued to its
+option: none of them can be taken for an option.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handrail.core.places import Kind, Place
+from handrail.core.ports import FilesQuery, GrepMode, GrepQuery
+from handrail.host.search.filters import PathFilter
+from handrail.host.search.limits import MAX_LINE
+from handrail.host.search.query import understands_crlf
+
+# A line of more bytes than this has more characters than we show, whatever they are.
+_MAX_COLUMNS: Final = 4 * MAX_LINE + 4
+
+_ALWAYS: Final = (
+    "--no-config",
+    "--no-follow",
+    "--no-ignore-messages",
+    "--no-require-git",
+    "--no-ignore-global",
+    "--hidden",
+    "--glob=!.git",
+    "--color=never",
+    "--null",
+)
+_GREP: Final = (
+    "--no-heading",
+    "--with-filename",
+    # A mapped file that is truncated meanwhile would kill the process.
+    "--no-mmap",
+    "--no-context-separator",
+)
+_MODES: Final = {
+    GrepMode.FILES: ("--files-with-matches",),
+    GrepMode.COUNT: ("--count",),
+    GrepMode.CONTENT: (
+        "--line-number",
+        f"--max-columns={_MAX_COLUMNS}",
+        "--max-columns-preview",
+    ),
+}
+
+
+def grep_command(query: GrepQuery, allowed: PathFilter, *, threads: int) -> list[str]:
+    """Arguments that search for text."""
+    arguments = [*_ALWAYS, *_GREP, *_MODES[query.mode], *_walk(query.place, allowed, threads)]
+    if query.mode is GrepMode.CONTENT:
+        arguments += [f"--before-context={query.before}", f"--after-context={query.after}"]
+    if query.literal:
+        arguments.append("--fixed-strings")
+    if query.ignore_case:
+        arguments.append("--ignore-case")
+    if query.multiline:
+        arguments += ["--multiline", "--multiline-dotall"]
+    if understands_crlf(query):
+        arguments.append("--crlf")
+    if query.type is not None:
+        arguments.append(f"--type={query.type}")
+    elif allowed.names is not None:
+        # A type, because types narrow what ignore files leave; --glob would overrule them.
+        arguments += [f"--type-add=handrail:{name}" for name in allowed.names]
+        arguments.append("--type=handrail")
+    if not query.recursive:
+        arguments.append("--max-depth=1")
+    return [*arguments, "-e", query.pattern, "--", _operand(query.place)]
+
+
+def files_command(query: FilesQuery, allowed: PathFilter, *, threads: int) -> list[str]:
+    """Arguments that list files."""
+    depth = () if query.recursive else ("--max-depth=1",)
+    walk = _walk(query.place, allowed, threads)
+    return [*_ALWAYS, "--files", *walk, *depth, "--", _operand(query.place)]
+
+
+def _walk(place: Place, allowed: PathFilter, threads: int) -> list[str]:
+    arguments = [f"--threads={threads}"] if threads else []
+    if place.kind is Kind.DIRECTORY:
+        arguments += [f"--glob=!{glob}" for glob in allowed.excluded]
+    return arguments
+
+
+def _operand(place: Place) -> str:
+    return f"./{place.rel}"

@@ -1,0 +1,71 @@
+"""The bytes of a file as a search reads them: UTF-8 without its mark, or not text at all."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from typing import Final
+
+from handrail.core.places import Kind, Place
+from handrail.core.problems import ProblemRaised
+from handrail.host.search.roots import Root, open_beneath
+
+# ripgrep looks for NUL in pieces of this size, and forgets a file in whose first it finds one.
+PIECE: Final = 64 << 10
+MAX_FILE: Final = 256 << 20
+
+_UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def check_text(root: Root, place: Place) -> None:
+    """Raise `not_text` for a file that is searched by its own name but is binary."""
+    if place.kind is not Kind.FILE:
+        return
+    handle = open_beneath(root, place.rel)
+    if handle is None:
+        return
+    try:
+        start = os.read(handle, PIECE)
+    finally:
+        os.close(handle)
+    if binary_start(start):
+        raise ProblemRaised(
+            "not_text",
+            f"{place.path!r} is binary; only text is searched.",
+            hint="read some of its bytes with read_file and max_bytes",
+            field="path",
+        )
+
+
+def binary_start(start: bytes) -> bool:
+    """Whether the first piece of a file shows that it is not text."""
+    return b"\0" in to_utf8(start)
+
+
+def to_utf8(data: bytes) -> bytes:
+    """UTF-16 with a mark becomes UTF-8; a UTF-8 mark goes; anything else stays as it is."""
+    if data.startswith(codecs.BOM_UTF8):
+        return data[len(codecs.BOM_UTF8) :]
+    if data.startswith(_UTF16_MARKS):
+        return data.decode("utf-16", "replace").encode("utf-8", "replace")
+    return data
+
+
+def read_all(handle: int) -> bytes | None:
+    """All of a file as UTF-8, None if it is far too large.
+
+    Of one that is binary from the start only a NUL, by which the reader knows it as such.
+    """
+    start = os.read(handle, PIECE)
+    if binary_start(start):
+        return b"\0"
+    if os.fstat(handle).st_size > MAX_FILE:
+        return None
+    pieces = [start]
+    total = len(start)
+    while piece := os.read(handle, 1 << 20):
+        pieces.append(piece)
+        total += len(piece)
+        if total > MAX_FILE:
+            return None
+    return to_utf8(b"".join(pieces))

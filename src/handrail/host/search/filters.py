@@ -1,0 +1,144 @@
+"""Which files a query's globs let through, decided on paths from the root.
+
+A glob only ever narrows a search: it never brings back what an ignore file hides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from handrail.core.places import Kind, Place
+from handrail.core.problems import ProblemRaised
+from handrail.host.search.globs import BadGlob, expand, literal, pattern, widened
+from handrail.host.search.roots import Root
+
+
+@dataclass(frozen=True, slots=True)
+class PathFilter:
+    """`accepts` a file; `prunes` a directory. The hints let an engine skip files early.
+
+    `names` are globs for base names of which every accepted file matches one; None if
+    nothing is known. `excluded` are gitignore-style globs that accepted files never match.
+    """
+
+    names: tuple[str, ...] | None
+    excluded: tuple[str, ...]
+    _keep: re.Pattern[str] | None
+    _drop: re.Pattern[str] | None
+
+    def accepts(self, rel: str) -> bool:
+        """Whether a file belongs to the answer."""
+        if self._keep is not None and self._keep.fullmatch(rel) is None:
+            return False
+        return self._drop is None or self._drop.fullmatch(rel) is None
+
+    def prunes(self, rel: str) -> bool:
+        """Whether nothing beneath a directory belongs to the answer."""
+        return self._drop is not None and self._drop.fullmatch(f"{rel}/") is not None
+
+    @property
+    def open(self) -> bool:
+        """Whether it lets everything through."""
+        return self._keep is None and self._drop is None
+
+
+def path_filter(root: Root, place: Place, globs: Sequence[str], field: str) -> PathFilter:
+    """What the globs of a query mean below its place; a `!` in front excludes.
+
+    A file that is searched by its own name passes whatever the globs say. Raises
+    `invalid_arguments` and `outside_workspace`.
+    """
+    if place.kind is Kind.FILE:
+        globs = ()
+    wanted: list[str] = []
+    unwanted: list[str] = []
+    for glob in globs:
+        negated = glob.startswith("!")
+        for alternative in _expand(glob.removeprefix("!"), glob, field):
+            inside = _from_root(alternative, root, place, glob, field)
+            (unwanted if negated else wanted).append(inside)
+    return PathFilter(
+        names=_names(wanted),
+        excluded=tuple(_for_ripgrep(glob) for glob in unwanted if not set("?[") & set(glob)),
+        _keep=_compile([pattern(_beneath(glob)) for glob in wanted], globs, field),
+        _drop=_compile([_with_content(glob) for glob in unwanted], globs, field),
+    )
+
+
+def _expand(glob: str, given: str, field: str) -> tuple[str, ...]:
+    if not glob or "\0" in glob:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"The glob {given!r} is empty or holds a NUL.",
+            hint="write it like '*.py' or 'src/**/*.ts'",
+            field=field,
+        )
+    try:
+        return expand(glob)
+    except BadGlob as error:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"The glob {given!r} {error}.",
+            hint="put a backslash before a character that stands for itself",
+            field=field,
+        ) from error
+
+
+def _from_root(glob: str, root: Root, place: Place, given: str, field: str) -> str:
+    """The glob as seen from the root; without a `/` it matches names anywhere below."""
+    own = root.path.rstrip("/") + "/"
+    if glob.startswith(own):
+        return "./" + glob.removeprefix(own)
+    if glob.startswith("/") or ".." in glob.split("/"):
+        raise ProblemRaised(
+            "outside_workspace",
+            f"The glob {given!r} leads out of {place.path!r}.",
+            hint="write it relative to the searched path, like 'src/**/*.py'; to search "
+            "elsewhere give that directory as the path",
+            field=field,
+        )
+    base = f"./{literal(place.rel)}/" if place.rel else "./"
+    if "/" not in glob.rstrip("/"):
+        return f"{base}**/{glob}"
+    return base + glob.removeprefix("./")
+
+
+def _names(wanted: Sequence[str]) -> tuple[str, ...] | None:
+    names = {_beneath(glob).rpartition("/")[2] for glob in wanted}
+    if not names or "**" in names:
+        return None
+    return tuple(sorted({widened(name) for name in names}))
+
+
+def _beneath(glob: str) -> str:
+    """A glob that ends in `/` means everything below that directory."""
+    glob = glob.removeprefix("./")
+    return f"{glob}**" if glob.endswith("/") else glob
+
+
+def _with_content(glob: str) -> str:
+    """The pattern of an excluded path: itself, unless it must be a directory, and its content."""
+    glob = glob.removeprefix("./")
+    if glob.endswith("/"):
+        return pattern(glob.rstrip("/")) + "/.*"
+    return pattern(glob) + "(?:/.*)?"
+
+
+def _for_ripgrep(glob: str) -> str:
+    return "/" + glob.removeprefix("./")
+
+
+def _compile(patterns: Sequence[str], globs: Sequence[str], field: str) -> re.Pattern[str] | None:
+    if not patterns:
+        return None
+    try:
+        return re.compile("|".join(f"(?:{one})" for one in patterns), re.DOTALL)
+    except re.error as error:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"One of the globs {list(globs)!r} has a character set that cannot be read: {error}.",
+            hint="write a set like [a-z]",
+            field=field,
+        ) from error

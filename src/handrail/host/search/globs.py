@@ -1,0 +1,137 @@
+"""Globs as patterns over paths: `*`, `?`, `[a-z]`, `{a,b}`, `**` and backslash.
+
+Globs come from models and from repositories, so the patterns made here never backtrack
+further than one part of a path: no glob can be made slow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+_MAX_LENGTH: Final = 2000
+_MAX_ALTERNATIVES: Final = 500
+_TOKEN: Final = re.compile(
+    r"\\(?P<escaped>.)|(?P<star>\*+)|(?P<any>\?)|\[(?P<set>[!^]?\]?[^\]]*)\]|(?P<char>.)",
+    re.DOTALL,
+)
+# What an escape or a set holds is passed over as one piece.
+_BRACE: Final = re.compile(r"\\.|\[[!^]?\]?[^\]]*\]|[{},]", re.DOTALL)
+
+
+class BadGlob(ValueError):
+    """The glob cannot be understood; the text says why."""
+
+
+def expand(glob: str) -> tuple[str, ...]:
+    """The glob without its braces: one glob per alternative."""
+    if len(glob) > _MAX_LENGTH:
+        raise BadGlob(f"is longer than {_MAX_LENGTH} characters")
+    pending, done = [glob], []
+    while pending:
+        current = pending.pop()
+        group = _inner_group(current)
+        if group is None:
+            done.append(current)
+        else:
+            start, end, options = group
+            pending += [current[:start] + option + current[end:] for option in reversed(options)]
+        if len(pending) + len(done) > _MAX_ALTERNATIVES:
+            raise BadGlob(f"has more than {_MAX_ALTERNATIVES} alternatives")
+    return tuple(dict.fromkeys(done))
+
+
+def widened(name: str) -> str:
+    """A glob for base names that matches at least as much, made of `*` and characters only.
+
+    A colon becomes `*` too: it separates the fields where ripgrep takes such globs.
+    """
+    return "".join(
+        "*" if text == ":" or kind not in ("escaped", "char") else literal(text)
+        for kind, text in _tokens(name)
+    )
+
+
+def literal(text: str) -> str:
+    """A glob that matches exactly this text."""
+    return re.sub(r"([*?{}\[\]\\,!])", r"\\\1", text)
+
+
+def pattern(glob: str) -> str:
+    """A regular expression for a whole path; the glob has no braces any more.
+
+    Between two `**` the leftmost place that fits is as good as any other, so each stretch
+    is an atomic group; the same holds between two `*` in one part of a path.
+    """
+    stretches: list[list[str]] = [[]]
+    for part in glob.split("/"):
+        if part == "**":
+            stretches.append([])
+        else:
+            stretches[-1].append(_part(part))
+    first, *rest = stretches
+    made = "/".join(first)
+    if not rest:
+        return made
+    made += "/" if first else ""
+    *middle, last = rest
+    for stretch in filter(None, middle):
+        made += f"(?>(?:[^/]+/)*?{'/'.join(stretch)}/)"
+    return made + ("(?:[^/]+/)*" + "/".join(last) if last else ".+")
+
+
+def _part(part: str) -> str:
+    chunks = [""]
+    for kind, text in _tokens(part):
+        if kind == "star":
+            chunks.append("")
+        elif kind == "any":
+            chunks[-1] += "[^/]"
+        elif kind == "set":
+            chunks[-1] += _set(text)
+        else:
+            chunks[-1] += re.escape(text)
+    first, *rest = chunks
+    if not rest:
+        return first
+    *middle, last = rest
+    return first + "".join(f"(?>[^/]*?{chunk})" for chunk in middle) + "[^/]*" + last
+
+
+def _tokens(part: str) -> Iterator[tuple[str, str]]:
+    for found in _TOKEN.finditer(part):
+        kind = str(found.lastgroup)
+        yield kind, found[kind]
+
+
+def _set(content: str) -> str:
+    negated = content[:1] in ("!", "^") and len(content) > 1
+    body = content[1:] if negated else content
+    made = "".join(
+        "-" if char == "-" and 0 < index < len(body) - 1 else re.escape(char)
+        for index, char in enumerate(body)
+    )
+    return f"[^/{made}]" if negated else f"(?!/)[{made}]"
+
+
+def _inner_group(glob: str) -> tuple[int, int, list[str]] | None:
+    """The first `{…}` that holds no other: where it stands, and its alternatives."""
+    commas: list[int] = []
+    start: int | None = None
+    for found in _BRACE.finditer(glob):
+        sign, index = found[0], found.start()
+        if sign == "{":
+            start, commas = index, []
+        elif sign == "," and start is not None:
+            commas.append(index)
+        elif sign == "}":
+            if start is None:
+                raise BadGlob("closes a '}' that was not opened")
+            cuts = [start, *commas, index]
+            parts = [glob[left + 1 : right] for left, right in pairwise(cuts)]
+            return start, index + 1, parts
+    if start is not None:
+        raise BadGlob("opens a '{' that is not closed")
+    return None

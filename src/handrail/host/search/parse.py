@@ -1,0 +1,76 @@
+"""What ripgrep printed, as values. A record that was cut off in the middle is dropped."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+_LINE: Final = re.compile(rb"([^\0]*)\0(\d+)([:-])([^\n]*)\n")
+_COUNT: Final = re.compile(rb"([^\0]*)\0(\d+)\n")
+# Printed between the records, with a name but without a NUL.
+_BINARY: Final = re.compile(
+    rb"(?s:.*?): (?:WARNING: stopped searching binary file after match|binary file matches)"
+    rb" \(found \"\\0\" byte around offset \d+\)\n"
+)
+_COMPLAINT: Final = re.compile(rb"^rg: \./", re.MULTILINE)
+
+
+class Line(NamedTuple):
+    """One line of one file."""
+
+    number: int
+    matched: bool
+    text: bytes
+
+
+class Lines(NamedTuple):
+    """Lines by path, and how many files turned out to be binary on the way."""
+
+    by_path: dict[bytes, list[Line]]
+    turned_binary: int
+
+
+def parse_lines(output: bytes) -> Lines:
+    """The output of a content search."""
+    by_path: dict[bytes, list[Line]] = {}
+    binary = end = 0
+    for found in _LINE.finditer(output):
+        path, number, separator, text = found.groups()
+        end = found.end()
+        if path not in by_path:
+            path, notices = _without_notices(path)
+            binary += notices
+        by_path.setdefault(path, []).append(Line(int(number), separator == b":", text))
+    return Lines(by_path, binary + _without_notices(output[end:])[1])
+
+
+def parse_counts(output: bytes) -> dict[bytes, int]:
+    """The output of a counting search."""
+    return {path: int(count) for path, count in _COUNT.findall(output)}
+
+
+def parse_paths(output: bytes) -> list[bytes]:
+    """Names that each end in NUL."""
+    return output.split(b"\0")[:-1]
+
+
+def unreadable_files(errors: bytes) -> int:
+    """How many files or directories it complained about."""
+    return len(_COMPLAINT.findall(errors))
+
+
+def pattern_error(errors: bytes) -> str:
+    """Why it would not start, in one line."""
+    lines = errors.decode("utf-8", "replace").splitlines()
+    for line in lines:
+        if line.startswith("error: "):
+            return line.removeprefix("error: ").rstrip(".")
+    return lines[0].removeprefix("rg: ").rstrip(".") if lines else "it would not start"
+
+
+def _without_notices(text: bytes) -> tuple[bytes, int]:
+    notices = 0
+    while (found := _BINARY.match(text)) is not None:
+        text = text[found.end() :]
+        notices += 1
+    return text, notices

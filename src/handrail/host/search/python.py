@@ -1,0 +1,138 @@
+"""Search without ripgrep: slower, the same answers, in a thread of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+import anyio.to_thread
+
+from handrail.core.places import Kind
+from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
+from handrail.host.search import limits
+from handrail.host.search.answers import found_counts, found_files, found_lines
+from handrail.host.search.budget import Budget
+from handrail.host.search.decode import check_text, read_all
+from handrail.host.search.filetypes import type_globs, type_names, type_pattern
+from handrail.host.search.filters import PathFilter, path_filter
+from handrail.host.search.matcher import Matched, Matcher
+from handrail.host.search.newest import newest_first
+from handrail.host.search.query import check_pattern, check_place, unknown_type
+from handrail.host.search.roots import Root, close_roots, open_file, open_roots
+from handrail.host.search.walk import Found, Walk
+
+_ENGINE: Final = "python"
+
+_T = TypeVar("_T")
+
+
+class PythonSearch:
+    """The `Search` port on the standard library and RE2."""
+
+    def __init__(self, roots: Sequence[str], *, deadline_s: float = limits.DEADLINE_S) -> None:
+        self._roots = open_roots(roots)
+        self._deadline_s = deadline_s
+
+    async def grep(self, query: GrepQuery) -> GrepFound:
+        """Lines that match; see the port."""
+        check_pattern(query)
+        check_place(query.place)
+        root = self._roots[query.place.root]
+        allowed = path_filter(root, query.place, query.globs, "glob")
+        check_text(root, query.place)
+        return await self._aside(partial(_grep, root, query, allowed, Matcher(query)))
+
+    async def files(self, query: FilesQuery) -> FilesFound:
+        """Files whose names match; see the port."""
+        check_place(query.place)
+        root = self._roots[query.place.root]
+        allowed = path_filter(root, query.place, query.patterns, "pattern")
+        return await self._aside(partial(_files, root, query, allowed))
+
+    def close(self) -> None:
+        """Let go of the roots' handles."""
+        close_roots(self._roots)
+
+    async def _aside(self, work: Callable[[Budget], _T]) -> _T:
+        budget = Budget(self._deadline_s)
+        try:
+            return await anyio.to_thread.run_sync(work, budget, abandon_on_cancel=True)
+        finally:
+            budget.stop()
+
+
+def _grep(
+    root: Root, query: GrepQuery, allowed: PathFilter, matcher: Matcher, budget: Budget
+) -> GrepFound:
+    walk = Walk(root, query.place, allowed, query.recursive, budget)
+    results = _Results()
+    for found in _of_type(walk, query):
+        results.add(found.rel, _search(found, matcher, budget))
+        if results.lines > limits.MAX_HITS or budget.over:
+            break
+    notes = [*_notes(walk, results.unreadable)]
+    if query.mode is GrepMode.CONTENT:
+        if results.turned_binary:
+            notes.append(limits.turned_binary(results.turned_binary))
+        by_rel = {rel: matched.lines for rel, matched in results.matched.items()}
+        return found_lines(root, by_rel, notes, _ENGINE)
+    counting = query.mode is GrepMode.COUNT
+    counts = {rel: matched.times if counting else 0 for rel, matched in results.matched.items()}
+    return found_counts(root, counts, notes, _ENGINE)
+
+
+def _files(root: Root, query: FilesQuery, allowed: PathFilter, budget: Budget) -> FilesFound:
+    walk = Walk(root, query.place, allowed, query.recursive, budget)
+    rels = [found.rel for found in walk]
+    ordered = newest_first(root, rels) if query.sort == "mtime" else sorted(rels)
+    return found_files(root, ordered, _notes(walk, 0), _ENGINE)
+
+
+class _Results:
+    """What a search has found so far."""
+
+    def __init__(self) -> None:
+        self.matched: dict[str, Matched] = {}
+        self.lines = 0
+        self.unreadable = 0
+        self.turned_binary = 0
+
+    def add(self, rel: str, matched: Matched | None) -> None:
+        """Take the result of one file; None: it could not be read."""
+        if matched is None:
+            self.unreadable += 1
+        elif matched.times:
+            self.matched[rel] = matched
+            self.lines += len(matched.lines)
+            self.turned_binary += matched.turned_binary
+
+
+def _of_type(walk: Walk, query: GrepQuery) -> Iterator[Found]:
+    if query.type is None or query.place.kind is Kind.FILE:
+        return iter(walk)
+    globs = type_globs(query.type)
+    if globs is None:
+        raise unknown_type(query.type, type_names())
+    matches = type_pattern(globs).fullmatch
+    return (found for found in walk if matches(found.name))
+
+
+def _search(found: Found, matcher: Matcher, budget: Budget) -> Matched | None:
+    handle = open_file(found.name, found.directory)
+    if handle is None:
+        return None
+    try:
+        data = read_all(handle)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    return None if data is None else matcher.match(data, budget)
+
+
+def _notes(walk: Walk, unreadable: int) -> list[str]:
+    missed = walk.unreadable + unreadable
+    notes = [limits.TOO_SLOW] if walk.budget.timed_out else []
+    return [*notes, limits.unreadable(missed)] if missed else notes

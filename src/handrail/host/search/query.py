@@ -1,0 +1,93 @@
+"""What both engines check of a query before they start."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+
+from handrail.core.places import Kind, Place
+from handrail.core.ports import GrepQuery
+from handrail.core.problems import ProblemRaised
+from handrail.host.search.limits import MAX_PATTERN
+
+
+def check_place(place: Place) -> None:
+    """Raise `not_found` or `not_text` for a place that cannot be searched."""
+    if place.kind is Kind.MISSING:
+        raise ProblemRaised(
+            "not_found",
+            f"There is no {place.path!r} to search.",
+            hint="list its parent directory to see what is there",
+            field="path",
+        )
+    if place.kind is Kind.SPECIAL:
+        raise ProblemRaised(
+            "not_text",
+            f"{place.path!r} is neither a file nor a directory.",
+            hint="search the directory it is in",
+            field="path",
+        )
+
+
+def check_pattern(query: GrepQuery) -> None:
+    """Raise `invalid_arguments` for a pattern that no engine could be given."""
+    complaint = None
+    if "\0" in query.pattern:
+        complaint = "holds a NUL character; grep searches text"
+    elif len(query.pattern) > MAX_PATTERN:
+        complaint = f"is longer than {MAX_PATTERN:,} characters"
+    elif not query.pattern.isascii() and _has_surrogates(query.pattern):
+        complaint = "holds half a character (a lone surrogate)"
+    elif not query.multiline and "\n" in query.pattern:
+        complaint = "holds a line break, and lines are searched one by one; set multiline"
+    if complaint:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"The pattern {_short(query.pattern)} {complaint}.",
+            field="pattern",
+        )
+
+
+def bad_pattern(query: GrepQuery, reason: str) -> ProblemRaised:
+    """The problem of a pattern that does not compile."""
+    if "look-around" in reason or "look-ahead" in reason:
+        hint = "search for something simpler and read the lines that match"
+    elif '"\\n"' in reason:
+        hint = "set multiline to match across lines"
+    else:
+        hint = "set literal to search for the text as it is, or escape special characters with \\"
+    return ProblemRaised(
+        "invalid_arguments",
+        f"The pattern {_short(query.pattern)} is not a regular expression: {reason}.",
+        hint=hint,
+        field="pattern",
+    )
+
+
+def unknown_type(name: str, known: Collection[str]) -> ProblemRaised:
+    """The problem of a file type that nobody knows."""
+    close = difflib.get_close_matches(name, known, n=3)
+    return ProblemRaised(
+        "invalid_arguments",
+        f"There is no file type {name!r}.",
+        hint=f"did you mean {' or '.join(map(repr, close))}?"
+        if close
+        else "use a glob like '*.py' instead",
+        field="type",
+    )
+
+
+def understands_crlf(query: GrepQuery) -> bool:
+    """Whether `$` should also match before a CRLF, as a person would expect.
+
+    Not where the pattern names the carriage return itself: it looks for exactly those.
+    """
+    return not query.literal and "$" in query.pattern and "\\r" not in query.pattern
+
+
+def _has_surrogates(text: str) -> bool:
+    return any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _short(pattern: str) -> str:
+    return repr(pattern if len(pattern) <= 80 else pattern[:80] + "…")

@@ -1,0 +1,76 @@
+"""From what ripgrep printed to an answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Final
+
+from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
+from handrail.host.search import limits
+from handrail.host.search.answers import found_counts, found_files, found_lines
+from handrail.host.search.filters import PathFilter
+from handrail.host.search.newest import newest_first
+from handrail.host.search.parse import parse_counts, parse_lines, parse_paths, unreadable_files
+from handrail.host.search.reopen import still_there, still_true
+from handrail.host.search.roots import Root
+from handrail.host.spawn import Finished
+
+_ENGINE: Final = "ripgrep"
+
+
+def grep_answer(root: Root, query: GrepQuery, allowed: PathFilter, ended: Finished) -> GrepFound:
+    """The answer of a search for text."""
+    if query.mode is GrepMode.CONTENT:
+        return _lines_answer(root, allowed, ended)
+    if query.mode is GrepMode.COUNT:
+        counts = parse_counts(ended.stdout)
+    else:
+        counts = dict.fromkeys(parse_paths(ended.stdout), 0)
+    by_rel = {_rel(path): count for path, count in counts.items()}
+    kept = {rel: by_rel[rel] for rel in _kept(root, by_rel, allowed, ended)}
+    return found_counts(root, kept, _notes(ended), _ENGINE)
+
+
+def files_answer(root: Root, query: FilesQuery, allowed: PathFilter, ended: Finished) -> FilesFound:
+    """The answer of a search for names."""
+    rels = [_rel(path) for path in parse_paths(ended.stdout)]
+    kept = list(_kept(root, rels, allowed, ended))
+    ordered = newest_first(root, kept) if query.sort == "mtime" else sorted(kept)
+    return found_files(root, ordered, _notes(ended), _ENGINE)
+
+
+def _lines_answer(root: Root, allowed: PathFilter, ended: Finished) -> GrepFound:
+    parsed = parse_lines(ended.stdout)
+    by_rel = {_rel(path): lines for path, lines in parsed.by_path.items()}
+    shown = {
+        rel: [
+            (line.number, line.matched, limits.cut_line(line.text.decode("utf-8", "replace")))
+            for line in by_rel[rel]
+        ]
+        for rel in _kept(root, by_rel, allowed, ended)
+    }
+    if not ended.confined:
+        shown = {rel: still_true(root, rel, lines) for rel, lines in shown.items()}
+    binary = limits.turned_binary(parsed.turned_binary) if parsed.turned_binary else None
+    return found_lines(root, shown, [*_notes(ended), binary], _ENGINE)
+
+
+def _kept(root: Root, rels: Iterable[str], allowed: PathFilter, ended: Finished) -> Iterable[str]:
+    kept = rels if allowed.open else filter(allowed.accepts, rels)
+    return kept if ended.confined else (rel for rel in kept if still_there(root, rel))
+
+
+def _notes(ended: Finished) -> list[str | None]:
+    missed = unreadable_files(ended.stderr)
+    died = ended.exit_code < 0 and not (ended.timed_out or ended.cut)
+    return [
+        limits.TOO_SLOW if ended.timed_out else None,
+        limits.too_much(len(ended.stdout), "bytes of text") if ended.cut else None,
+        limits.broke_off(-ended.exit_code) if died else None,
+        limits.unreadable(missed) if missed else None,
+    ]
+
+
+def _rel(path: bytes) -> str:
+    return os.fsdecode(path[2:])

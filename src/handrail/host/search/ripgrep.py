@@ -1,0 +1,123 @@
+"""Search by ripgrep: started through the one door, in its root's handle, reading only it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+import anyio.to_thread
+
+from handrail.core.places import Place
+from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepQuery
+from handrail.core.problems import ProblemRaised
+from handrail.host import spawn
+from handrail.host.search import limits
+from handrail.host.search.command import files_command, grep_command
+from handrail.host.search.crowd import Crowd
+from handrail.host.search.decode import check_text
+from handrail.host.search.filters import path_filter
+from handrail.host.search.parse import pattern_error, unreadable_files
+from handrail.host.search.query import bad_pattern, check_pattern, check_place, unknown_type
+from handrail.host.search.readout import files_answer, grep_answer
+from handrail.host.search.roots import Root, close_roots, open_roots, repository_above
+from handrail.host.search.size import is_small
+
+_COMPLAINED: Final = 2
+# Above this, putting an answer together would hold up the loop for milliseconds.
+_INLINE_BYTES: Final = 64 << 10
+
+_T = TypeVar("_T")
+
+
+class RipgrepSearch:
+    """The `Search` port on ripgrep; `deadline_s` and `max_bytes` bound every search."""
+
+    def __init__(
+        self,
+        roots: Sequence[str],
+        binary: str,
+        *,
+        deadline_s: float = limits.DEADLINE_S,
+        max_bytes: int = limits.MAX_BYTES,
+    ) -> None:
+        self.binary: Final = binary
+        self._roots = open_roots(roots)
+        self._deadline_s = deadline_s
+        self._max_bytes = max_bytes
+        self._crowd = Crowd()
+        self._types: frozenset[str] | None = None
+
+    async def grep(self, query: GrepQuery) -> GrepFound:
+        """Lines that match; see the port."""
+        check_pattern(query)
+        check_place(query.place)
+        root = self._roots[query.place.root]
+        allowed = path_filter(root, query.place, query.globs, "glob")
+        check_text(root, query.place)
+        if query.type is not None:
+            await self._check_type(query.type)
+        ended = await self._run(root, query.place, partial(grep_command, query, allowed))
+        if ended.exit_code == _COMPLAINED and not ended.stdout:
+            self._check_complaint(query, ended)
+        return await _aside(ended, partial(grep_answer, root, query, allowed, ended))
+
+    async def files(self, query: FilesQuery) -> FilesFound:
+        """Files whose names match; see the port."""
+        check_place(query.place)
+        root = self._roots[query.place.root]
+        allowed = path_filter(root, query.place, query.patterns, "pattern")
+        ended = await self._run(root, query.place, partial(files_command, query, allowed))
+        return await _aside(ended, partial(files_answer, root, query, allowed, ended))
+
+    async def version(self) -> str:
+        """What the binary calls itself, for `doctor`."""
+        ended = await self._spawn(self._roots[0], ["--version"])
+        return ended.stdout.decode("utf-8", "replace").partition("\n")[0]
+
+    def close(self) -> None:
+        """Let go of the roots' handles."""
+        close_roots(self._roots)
+
+    async def _run(
+        self, root: Root, place: Place, arguments: Callable[..., list[str]]
+    ) -> spawn.Finished:
+        async with self._crowd.member() as alone:
+            threads = 0 if alone and not is_small(root, place) else 1
+            return await self._spawn(root, arguments(threads=threads))
+
+    async def _spawn(self, root: Root, arguments: Sequence[str]) -> spawn.Finished:
+        above = [f"{directory}/.gitignore" for directory in repository_above(root.path)]
+        try:
+            return await spawn.run(
+                [self.binary, *arguments],
+                cwd_fd=root.fd,
+                read=[root.fd, *above],
+                deadline_s=self._deadline_s,
+                max_bytes=self._max_bytes,
+            )
+        except OSError as error:
+            raise ProblemRaised(
+                "unavailable",
+                f"ripgrep ({self.binary!r}) could not be started: {error.strerror}.",
+                hint="`handrail doctor` shows which programs are found",
+            ) from error
+
+    async def _check_type(self, name: str) -> None:
+        if self._types is None:
+            listed = await self._spawn(self._roots[0], ["--no-config", "--type-list"])
+            lines = listed.stdout.decode("utf-8", "replace").splitlines()
+            self._types = frozenset(line.partition(":")[0] for line in lines)
+        if name not in self._types:
+            raise unknown_type(name, self._types)
+
+    def _check_complaint(self, query: GrepQuery, ended: spawn.Finished) -> None:
+        if not unreadable_files(ended.stderr):
+            raise bad_pattern(query, pattern_error(ended.stderr))
+
+
+async def _aside(ended: spawn.Finished, answer: Callable[[], _T]) -> _T:
+    """Compute the answer here if it is small, in a thread if it is not."""
+    if len(ended.stdout) <= _INLINE_BYTES and ended.confined:
+        return answer()
+    return await anyio.to_thread.run_sync(answer)

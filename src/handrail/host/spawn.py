@@ -1,0 +1,304 @@
+"""The only door through which a process starts; nothing else may start one.
+
+Each process gets a thread of its own that first gives up its rights (Landlock and seccomp
+bind threads, and what they start), then starts the process, drains it, and dies with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import resource
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Self
+
+import anyio
+
+from handrail.host import landlock, seccomp
+from handrail.host.binaries import needs_loader
+
+_ENVIRONMENT: Final = {"LC_ALL": "C.UTF-8"}
+_LIBRARIES: Final = (
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/etc/ld.so.cache",
+)
+_CHUNK: Final = 1 << 16
+_MAX_STDERR: Final = 1 << 16
+_MAX_MEMORY: Final = 2 << 30
+# How long the pipes of a killed process may stay open (somebody else holds them).
+_GRACE_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a process ended. `cut`: it was killed because it said too much.
+
+    `confined` tells whether the kernel held it to the files that it was granted.
+    """
+
+    stdout: bytes
+    stderr: bytes
+    exit_code: int
+    timed_out: bool
+    cut: bool
+    confined: bool
+
+
+async def run(
+    command: Sequence[str],
+    *,
+    cwd_fd: int,
+    read: Sequence[str | int],
+    deadline_s: float,
+    max_bytes: int,
+) -> Finished:
+    """Run a program that only reads: no writes, no network, no other program.
+
+    `command[0]` is an absolute path. The process starts in the directory behind `cwd_fd`,
+    whatever its path has become, and may open only what lies beneath `read`. Leaving this
+    function by any way leaves no process and no thread. Raises OSError if it cannot start.
+    """
+    job = _Job(tuple(command), cwd_fd, tuple(read), deadline_s, max_bytes)
+    done = anyio.Event()
+    loop = asyncio.get_running_loop()
+    thread = threading.Thread(
+        target=job.supervise, args=(loop, done), name="handrail-spawn", daemon=True
+    )
+    thread.start()
+    try:
+        await done.wait()
+    finally:
+        if not done.is_set():
+            job.kill()
+            with anyio.CancelScope(shield=True):
+                await done.wait()
+        thread.join()
+    if job.error is not None:
+        raise job.error
+    if job.finished is None:
+        raise RuntimeError("the thread of a process ended without an answer")
+    return job.finished
+
+
+def supported() -> bool:
+    """Whether this machine has what the door is built from."""
+    return sys.platform == "linux" and _has_process_handles()
+
+
+def enforcement() -> dict[str, str | int]:
+    """What the kernel holds a searching process to, measured on a throw-away thread."""
+    measured: dict[str, str | int] = {"landlock_abi": landlock.abi()}
+
+    def probe() -> None:
+        landlock.restrict_thread((), ())
+        seccomp.restrict_thread()
+        measured["read_outside"] = _verdict(_open_root)
+        measured["write"] = _verdict(_open_for_writing)
+        measured["network"] = _verdict(_open_socket)
+
+    thread = threading.Thread(target=probe, name="handrail-probe", daemon=True)
+    thread.start()
+    thread.join()
+    return measured
+
+
+def _has_process_handles() -> bool:
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError:
+        return False
+    return Path("/proc/self/fd").is_dir()
+
+
+@dataclass(slots=True)
+class _Job:
+    """One process, from its thread's point of view; `kill` is for everybody else."""
+
+    command: tuple[str, ...]
+    cwd_fd: int
+    read: tuple[str | int, ...]
+    deadline_s: float
+    max_bytes: int
+    finished: Finished | None = None
+    error: OSError | None = None
+    _process: subprocess.Popen[bytes] | None = None
+    _killed: bool = False
+    # Held while the process is killed or reaped, so that its number cannot be another's.
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def supervise(self, loop: asyncio.AbstractEventLoop, done: anyio.Event) -> None:
+        """The thread's whole life."""
+        try:
+            self.finished = self._run()
+        except OSError as error:
+            self.error = error
+        finally:
+            # A loop that is gone has nobody left to tell.
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(done.set)
+
+    def kill(self) -> None:
+        """End the process and its whole group, now or as soon as it exists."""
+        with self._lock:
+            self._killed = True
+            if self._process is not None:
+                self._kill_group(self._process)
+
+    def _run(self) -> Finished:
+        libraries = _LIBRARIES if needs_loader(self.command[0]) else ()
+        # Opened here, because this thread will not be able to in a moment.
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            confined = landlock.restrict_thread(self.read, (self.command[0], *libraries))
+            seccomp.restrict_thread()
+            process = self._start(null)
+        finally:
+            os.close(null)
+        try:
+            return self._drain(process, confined=confined)
+        finally:
+            self._reap(process)
+
+    def _start(self, null: int) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._killed:
+                raise InterruptedError(errno.EINTR, "killed before it started")
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=null,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                # The child enters the handle itself, before its handles are closed.
+                cwd=f"/proc/self/fd/{self.cwd_fd}",
+                env=_ENVIRONMENT,
+                start_new_session=True,
+            )
+        self._limit_memory(self._process.pid)
+        return self._process
+
+    def _limit_memory(self, pid: int) -> None:
+        try:
+            resource.prlimit(pid, resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
+        except ProcessLookupError:
+            return
+
+    def _drain(self, process: subprocess.Popen[bytes], *, confined: bool) -> Finished:
+        deadline = time.monotonic() + self.deadline_s
+        timed_out = stopped = False
+        with _Collected(process, self.max_bytes) as collected:
+            while collected.reading or not collected.exited:
+                collected.take(deadline - time.monotonic())
+                late = time.monotonic() >= deadline
+                if stopped and late:
+                    break
+                if not stopped and (late or collected.cut or collected.exited):
+                    timed_out = late and not collected.exited
+                    stopped = True
+                    self.kill()
+                    deadline = time.monotonic() + _GRACE_S
+        self._reap(process)
+        return Finished(
+            bytes(collected.stdout),
+            bytes(collected.stderr),
+            process.returncode,
+            timed_out,
+            collected.cut,
+            confined,
+        )
+
+    def _reap(self, process: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            if self._process is None:
+                return
+            self._kill_group(process)
+            process.wait()
+            self._process = None
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    def _kill_group(self, process: subprocess.Popen[bytes]) -> None:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+
+class _Collected:
+    """What a process has said so far, of which only so much is kept, and whether it ended."""
+
+    def __init__(self, process: subprocess.Popen[bytes], max_bytes: int) -> None:
+        self.stdout = bytearray()
+        self.stderr = bytearray()
+        self.cut = False
+        self.exited = False
+        self.reading: dict[int, bytearray] = {}
+        self._max_bytes = max_bytes
+        self._poller = select.poll()
+        for pipe, kept in ((process.stdout, self.stdout), (process.stderr, self.stderr)):
+            if pipe is not None:
+                self.reading[pipe.fileno()] = kept
+                self._poller.register(pipe.fileno(), select.POLLIN)
+        self._end = os.pidfd_open(process.pid)
+        self._poller.register(self._end, select.POLLIN)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._end)
+
+    def take(self, timeout_s: float) -> None:
+        """Read what is there, waiting for it at most so long."""
+        for handle, _ in self._poller.poll(max(timeout_s, 0) * 1000):
+            if handle == self._end:
+                self.exited = True
+                self._poller.unregister(handle)
+            else:
+                self._keep(handle, os.read(handle, _CHUNK))
+
+    def _keep(self, handle: int, chunk: bytes) -> None:
+        if not chunk:
+            self._poller.unregister(handle)
+            del self.reading[handle]
+        elif self.reading[handle] is self.stdout:
+            room = self._max_bytes - len(self.stdout)
+            self.cut = self.cut or len(chunk) > room
+            self.stdout += chunk[:room]
+        else:
+            self.stderr += chunk[: _MAX_STDERR - len(self.stderr)]
+
+
+def _verdict(attempt: Callable[[], object]) -> str:
+    try:
+        attempt()
+    except PermissionError:
+        return "enforced"
+    return "absent"
+
+
+def _open_root() -> None:
+    os.close(os.open(os.sep, os.O_RDONLY | os.O_CLOEXEC))
+
+
+def _open_for_writing() -> None:
+    os.close(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC))
+
+
+def _open_socket() -> None:
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
