@@ -267,6 +267,9 @@ class Store(Protocol):
     def save_state(self, session: str, key: str, value: Any) -> None:
         """Queue a value to be kept with a named session."""
 
+    async def open_session(self, session: str, info: Mapping[str, Any]) -> bool:
+        """Write that a session begins or goes on; True if it existed before."""
+
     async def close_session(self, session: str) -> None:
         """Write the session's head into the chain of sessions."""
 

@@ -1,0 +1,172 @@
+"""The connection: how it is opened, and how a write transaction starts and ends.
+
+Never open and close the database file by other means than SQLite in a process that may hold
+it open: POSIX drops all of a process's locks on a file when any handle of it is closed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, TypeVar
+
+from handrail.core.ports import Durability
+from handrail.core.problems import ProblemRaised
+from handrail.store.migrate import check_identity, steps, upgrade
+from handrail.store.refusals import explain, is_busy, raised, unavailable
+
+MEMORY: Final = ":memory:"
+
+T = TypeVar("T")
+
+
+class Database:
+    """One connection to one file, used by one thread at a time."""
+
+    def __init__(self, path: str, *, busy_timeout_s: float) -> None:
+        self.path = path
+        self._file = Path(path)
+        self.busy_timeout_s = busy_timeout_s
+        self._level: Durability = "process"
+        self._identity: tuple[int, int] | None = None
+        _make_file(path)
+        try:
+            self.db = self._open()
+        except sqlite3.Error as error:
+            raise raised(explain(error, path)) from error
+        if path != MEMORY:
+            self._identity = _identity(self._file)
+
+    @contextlib.contextmanager
+    def writing(self, level: Durability, patience_s: float) -> Iterator[sqlite3.Connection]:
+        """A write transaction, committed at the end; rolled back if anything fails."""
+        self._check_file()
+        self._set_level(level)
+        patiently(lambda: self.db.execute("BEGIN IMMEDIATE"), patience_s)
+        try:
+            yield self.db
+            self.db.execute("COMMIT")
+        finally:
+            if self.db.in_transaction:
+                # A rollback that fails leaves nothing behind either: SQLite undoes on reopen.
+                with contextlib.suppress(sqlite3.Error):
+                    self.db.execute("ROLLBACK")
+
+    def _open(self) -> sqlite3.Connection:
+        # timeout=0: we wait ourselves (see `patiently`).
+        db = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            patiently(lambda: self._prepare(db), self.busy_timeout_s)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        plan = steps()
+        version = check_identity(db, self.path, plan[-1].version)
+        if version == 0:
+            # Only possible before the first table: lets `gc` give pages back piecemeal.
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+        # macOS: a plain fsync does not reach the platters there.
+        db.execute("PRAGMA fullfsync = ON")
+        db.execute(f"PRAGMA journal_size_limit = {16 << 20}")
+        if version < plan[-1].version:
+            upgrade(db, self.path, plan)
+
+    def _set_level(self, level: Durability) -> None:
+        if level != self._level:
+            name = "FULL" if level == "power" else "NORMAL"
+            self.db.execute(f"PRAGMA synchronous = {name}")
+            self._level = level
+
+    def _check_file(self) -> None:
+        # SQLite would go on writing into a file that nobody can find any more.
+        if self._identity is not None and _identity(self._file) != self._identity:
+            problem = unavailable(
+                self.path,
+                "its file was removed or replaced while it was open",
+                "put the file back, or open the workspace again to start a new store",
+            )
+            raise raised(problem)
+
+
+def open_read_only(path: str) -> sqlite3.Connection:
+    """A connection that cannot write, for a store that others may be writing to."""
+    file = Path(path)
+    if not file.is_file():
+        raise raised(unavailable(path, "there is no such file", "check the path", retryable=False))
+    address = file.absolute().as_uri() + "?mode=ro"
+    if not os.access(file.parent, os.W_OK) and not Path(f"{path}-wal").exists():
+        # Kept where nobody can write, it also cannot change; SQLite needs to be told so.
+        address += "&immutable=1"
+    db = sqlite3.connect(address, uri=True, timeout=5, isolation_level=None)
+    try:
+        db.execute("BEGIN")
+        check_identity(db, path, steps()[-1].version)
+    except sqlite3.Error as error:
+        db.close()
+        raise raised(explain(error, path)) from error
+    except ProblemRaised:
+        db.close()
+        raise
+    return db
+
+
+def patiently(action: Callable[[], T], patience_s: float) -> T:
+    """Try again while others hold the lock, at even odds with them, for so long at most.
+
+    SQLite's own waiting backs off more and more, so that whoever waited longest is asked
+    last; under eight writers that starves one of them.
+    """
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            return action()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() >= deadline:
+                raise
+        # The clock's last digits as jitter, so that two waiters do not march in step.
+        time.sleep(0.0003 + time.perf_counter_ns() % 1000 / 1e6)
+
+
+def _make_file(path: str) -> None:
+    if path == MEMORY:
+        return
+    try:
+        if not stat.S_ISREG(Path(path).stat().st_mode):
+            problem = unavailable(
+                path, "it is not a regular file", "choose another store", retryable=False
+            )
+            raise raised(problem)
+    except FileNotFoundError:
+        _create(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise raised(unavailable(path, reason, "check its directory")) from error
+
+
+def _create(path: str) -> None:
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        reason = f"it cannot be created ({error.strerror})"
+        hint = "make its directory first, writable for this user, or choose another store"
+        raise raised(unavailable(path, reason, hint)) from error
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,87 @@
+"""Brings a file to the schema this version knows: numbered steps, each in one transaction.
+
+A file that is not ours, or that a newer Handrail has written, is refused untouched.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from typing import Final, NamedTuple
+
+from handrail.store.refusals import raised, unavailable
+
+# "HRai" in SQLite's header, where `file` and we can see whose database it is.
+APPLICATION_ID: Final = 0x48526169
+
+
+class Step(NamedTuple):
+    """One migration: the version it leads to and its SQL."""
+
+    version: int
+    sql: str
+
+
+def steps() -> list[Step]:
+    """All migrations in order, from the .sql files beside this module."""
+    folder = resources.files("handrail.store") / "schema"
+    names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".sql"))
+    return [Step(int(name[:4]), (folder / name).read_text("utf-8")) for name in names]
+
+
+def check_identity(db: sqlite3.Connection, path: str, known: int) -> int:
+    """The file's schema version, 0 for a new one; raises if it is not ours or too new."""
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    # Reads the schema in any case, so that damage there is met now and not in a call.
+    tables = db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    if application != APPLICATION_ID:
+        if application or version or tables:
+            problem = unavailable(
+                path,
+                "it is not a Handrail store",
+                "choose another store; this file was not touched",
+                retryable=False,
+            )
+            raise raised(problem)
+        return 0
+    if version > known:
+        problem = unavailable(
+            path,
+            f"it has schema version {version}, this Handrail knows up to version {known}",
+            "upgrade Handrail, or choose another store",
+            retryable=False,
+        )
+        raise raised(problem)
+    return version
+
+
+def upgrade(db: sqlite3.Connection, path: str, plan: Sequence[Step]) -> None:
+    """Apply the steps that the file does not have yet.
+
+    The caller holds no transaction. Several processes may do this at once: each step looks
+    at the version again once it holds the write lock.
+    """
+    for step in plan:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            if check_identity(db, path, plan[-1].version) < step.version:
+                for statement in _statements(step.sql):
+                    db.execute(statement)
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version = {step.version}")
+            db.execute("COMMIT")
+        finally:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+
+
+def _statements(script: str) -> Iterator[str]:
+    # Not executescript: that would commit the transaction that makes a step all or nothing.
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

@@ -1,0 +1,108 @@
+"""Taking payloads out of a store; rows and hashes stay, so the chains still hold.
+
+What is purged is gone for good: overwritten in the file and in the write-ahead log.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from handrail.store.connect import Database, patiently
+from handrail.store.refusals import explain, raised
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much a store holds; `file_bytes` counts the file and its write-ahead log."""
+
+    sessions: int
+    calls: int
+    rows: int
+    payloads: int
+    payload_bytes: int
+    file_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What a purge did. `erased` is False while a reader keeps the old log alive: the
+    purged text can then still be found in the -wal file until the store is closed.
+    """
+
+    payloads: int
+    before_bytes: int
+    after_bytes: int
+    erased: bool
+
+
+def purge_payloads(
+    location: str | Path,
+    *,
+    before_ns: int | None = None,
+    session: str | None = None,
+    call_id: str | None = None,
+    busy_timeout_s: float = 5.0,
+) -> Purged:
+    """Drop the payloads of completed calls that match all that is given (at least one).
+
+    `before_ns`: requested before that time. A call without its completion is kept, as
+    recovery needs it. Blocks; safe while other processes use the store.
+    """
+    if before_ns is None and session is None and call_id is None:
+        raise ValueError("say which payloads: before_ns, session or call_id")
+    path = str(Path(location).absolute())
+    database = Database(path, busy_timeout_s=busy_timeout_s)
+    try:
+        before = file_bytes(path)
+        database.db.execute("PRAGMA secure_delete = ON")
+        with database.writing("power", busy_timeout_s) as db:
+            count = _delete(db, before_ns, session, call_id)
+        erased = _shrink(database)
+    except sqlite3.Error as error:
+        raise raised(explain(error, path)) from error
+    finally:
+        database.db.close()
+    return Purged(count, before, file_bytes(path), erased)
+
+
+def measure(db: sqlite3.Connection, path: str) -> Sizes:
+    """Count what there is."""
+    sessions, calls, rows = db.execute(
+        "SELECT (SELECT count(*) FROM sessions),"
+        " (SELECT count(*) FROM rows WHERE kind = 'requested'), (SELECT count(*) FROM rows)"
+    ).fetchone()
+    payloads, size = db.execute(
+        "SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0) FROM payloads"
+    ).fetchone()
+    return Sizes(sessions, calls, rows, payloads, size, file_bytes(path))
+
+
+def file_bytes(path: str) -> int:
+    """The size of the store's files together; 0 for one in memory."""
+    files = (Path(path), Path(f"{path}-wal"))
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _delete(
+    db: sqlite3.Connection, before_ns: int | None, session: str | None, call_id: str | None
+) -> int:
+    wanted = {"q.at_ns < ?": before_ns, "q.session = ?": session, "q.call_id = ?": call_id}
+    used = {clause: value for clause, value in wanted.items() if value is not None}
+    where = " AND ".join(["q.kind = 'requested'", *used])
+    done = db.execute(
+        "DELETE FROM payloads WHERE row IN (SELECT r.id FROM rows q"  # noqa: S608 - clauses from above
+        " JOIN rows c ON c.session = q.session AND c.call_id = q.call_id AND c.kind = 'completed'"
+        " JOIN rows r ON r.session = q.session AND r.call_id = q.call_id"
+        f" WHERE {where})",
+        tuple(used.values()),
+    )
+    return done.rowcount
+
+
+def _shrink(database: Database) -> bool:
+    db = database.db
+    patiently(lambda: db.execute("PRAGMA incremental_vacuum").fetchall(), database.busy_timeout_s)
+    busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    return not busy

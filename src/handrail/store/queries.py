@@ -1,0 +1,110 @@
+"""The SQL that reads: calls and sessions as the rest of Handrail sees them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from handrail.core.ports import CallRecord, SessionRecord
+
+# What stands for a payload that was purged.
+PURGED: Final[Mapping[str, Any]] = {"purged": True}
+
+
+def find_completed(db: sqlite3.Connection, session: str, call_id: str) -> CallRecord | None:
+    """The first completed call of this id in the session."""
+    found = (
+        record for record in _attempts(db, session, call_id, 0) if record.completed is not None
+    )
+    return next(found, None)
+
+
+def list_calls(
+    db: sqlite3.Connection,
+    session: str | None,
+    call_id: str | None,
+    limit: int,
+    before_ns: int | None,
+) -> list[CallRecord]:
+    """Calls by the time they were requested, newest first."""
+    wanted = {"session = ?": session, "call_id = ?": call_id, "at_ns < ?": before_ns}
+    used = {clause: value for clause, value in wanted.items() if value is not None}
+    where = " AND ".join(["kind = 'requested'", *used])
+    starts = db.execute(
+        f"SELECT session, call_id, seq FROM rows WHERE {where}"  # noqa: S608 - clauses from above
+        " ORDER BY at_ns DESC, id DESC LIMIT ?",
+        (*used.values(), limit),
+    ).fetchall()
+    return [next(_attempts(db, *start)) for start in starts]
+
+
+def list_sessions(db: sqlite3.Connection, limit: int) -> list[SessionRecord]:
+    """Sessions by their latest opening, newest first."""
+    found = db.execute(
+        "SELECT s.id, s.ordinal, s.opened_ns, s.closed_ns,"
+        " (SELECT coalesce(max(seq), 0) FROM rows WHERE session = s.id), l.info"
+        " FROM (SELECT session, max(id) AS id FROM ledger WHERE kind = 'open' GROUP BY session) o"
+        " JOIN ledger l ON l.id = o.id JOIN sessions s ON s.id = o.session"
+        " ORDER BY l.id DESC LIMIT ?",
+        (limit,),
+    )
+    return [
+        SessionRecord(session, ordinal, opened_ns, closed_ns, rows, _decode(info))
+        for session, ordinal, opened_ns, closed_ns, rows, info in found
+    ]
+
+
+def load_state(db: sqlite3.Connection, session: str) -> dict[str, Any]:
+    """What was saved with a session, by key."""
+    found = db.execute("SELECT key, value FROM session_state WHERE session = ?", (session,))
+    return {key: json.loads(value) for key, value in found}
+
+
+def _attempts(
+    db: sqlite3.Connection, session: str, call_id: str, first_seq: int
+) -> Iterator[CallRecord]:
+    """The calls of one id, oldest first; each reaches from its request to the next one."""
+    rows = db.execute(
+        "SELECT kind, turn, at_ns, body FROM rows LEFT JOIN payloads ON payloads.row = rows.id"
+        " WHERE session = ? AND call_id = ? AND seq >= ? ORDER BY seq",
+        (session, call_id, first_seq),
+    )
+    steps: dict[str, tuple[int, int, str | None]] = {}
+    for kind, turn, at_ns, body in rows:
+        if kind == "requested" and "requested" in steps:
+            yield _record(session, call_id, steps)
+            steps = {}
+        steps.setdefault(kind, (turn, at_ns, body))
+    if "requested" in steps:
+        yield _record(session, call_id, steps)
+
+
+def _record(
+    session: str, call_id: str, steps: Mapping[str, tuple[int, int, str | None]]
+) -> CallRecord:
+    turn, requested_ns, requested = steps["requested"]
+    intent = steps.get("intent")
+    completed = steps.get("completed")
+    return CallRecord(
+        session,
+        call_id,
+        turn,
+        requested_ns,
+        _decode(requested),
+        _decode(intent[2]) if intent else None,
+        _decode(completed[2]) if completed else None,
+        completed[1] if completed else None,
+    )
+
+
+def _decode(body: str | None) -> Mapping[str, Any]:
+    if body is None:
+        return PURGED
+    try:
+        payload = json.loads(body)
+    except ValueError as error:
+        # Somebody has edited it; `verify` names the row, and the list stays readable.
+        return {"unreadable": str(error)}
+    return payload if isinstance(payload, dict) else {"value": payload}

@@ -1,0 +1,79 @@
+"""What is told when the store cannot do its work: which file, why, and what to do next."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from handrail.core.problems import Problem, ProblemRaised
+
+# By SQLite's primary error name: what happened, what to do.
+_REASONS: Final = {
+    "SQLITE_BUSY": (
+        "another process holds it locked",
+        "end the process that holds it (a database browser, a stuck handrail), then call again",
+    ),
+    "SQLITE_LOCKED": (
+        "another process holds it locked",
+        "end the process that holds it (a database browser, a stuck handrail), then call again",
+    ),
+    "SQLITE_FULL": (
+        "there is no space left for it",
+        "free some space on its disk, or shrink the store with `handrail gc`, then call again",
+    ),
+    "SQLITE_READONLY": (
+        "it is read-only",
+        "make the file and its directory writable for this user, or choose another store",
+    ),
+    "SQLITE_PERM": (
+        "access to it is denied",
+        "make the file and its directory writable for this user, or choose another store",
+    ),
+    "SQLITE_CANTOPEN": (
+        "it cannot be opened",
+        "check that its directory exists and is writable for this user",
+    ),
+    "SQLITE_IOERR": (
+        "its disk reports an error",
+        "check the disk, then call again",
+    ),
+    "SQLITE_CORRUPT": (
+        "it is damaged",
+        "move the file and its -wal and -shm files away; a new store is made on the next start",
+    ),
+    "SQLITE_NOTADB": (
+        "it is not a Handrail store or is damaged at its beginning",
+        "move the file away, or choose another store",
+    ),
+}
+
+
+def explain(error: sqlite3.Error, path: str) -> Problem:
+    """The Problem for an error that SQLite reported."""
+    name = getattr(error, "sqlite_errorname", None) or "SQLITE_ERROR"
+    primary = "_".join(name.split("_")[:2])
+    reason, hint = _REASONS.get(primary, ("SQLite reports an error", "see the message"))
+    return unavailable(path, f"{reason} ({error})", hint)
+
+
+def unavailable(path: str, reason: str, hint: str, *, retryable: bool = True) -> Problem:
+    """The Problem of a store that cannot be used, now or at all."""
+    message = f"the store {path!r} cannot be used: {reason}"
+    return Problem("store_unavailable", message, hint, retryable=retryable)
+
+
+def raised(problem: Problem) -> ProblemRaised:
+    """A fresh exception for a Problem that several callers are told."""
+    return ProblemRaised(
+        problem.code,
+        problem.message,
+        hint=problem.hint,
+        field=problem.field,
+        retryable=problem.retryable,
+    )
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether waiting a little may help."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

@@ -1,0 +1,222 @@
+"""The store on SQLite: what the engine sees. All work is done by the writer thread."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from handrail.core.ports import CallRecord, Durability, Row, SessionRecord
+from handrail.core.problems import Problem, ProblemRaised
+from handrail.store import queries, record
+from handrail.store.chain import encode_json, storable
+from handrail.store.connect import MEMORY, Database
+from handrail.store.purge import Sizes, measure
+from handrail.store.refusals import raised, unavailable
+from handrail.store.waiting import Waiter
+from handrail.store.writer import MAX_HELD_ROWS, Act, Commit, State, Writer
+
+T = TypeVar("T")
+
+_getpid = os.getpid
+
+
+def open_store(
+    location: str | Path,
+    *,
+    busy_timeout_s: float = 5.0,
+    now_ns: Callable[[], int] = time.time_ns,
+) -> SqliteStore:
+    """The store in this file, made (0600) or migrated if need be; ":memory:" keeps nothing.
+
+    The directory must exist. Raises `store_unavailable` for a file that is damaged, not a
+    Handrail store, or written by a newer Handrail; such a file is not touched.
+    """
+    path = str(location)
+    if path != MEMORY:
+        path = str(Path(location).absolute())
+    return SqliteStore(Database(path, busy_timeout_s=busy_timeout_s), now_ns)
+
+
+class SqliteStore:
+    """Implements `Store`. Made by `open_store`; belongs to the process that opened it.
+
+    While the store fails, `append` holds the row in memory (up to 10,000 rows or 64 MB) and
+    raises `store_unavailable`, so that the record is complete once the store works again;
+    each append, commit and flush, and a timer, try again. A row given to `commit` is
+    dropped when `commit` raises: the side effect it announced must not happen.
+    """
+
+    def __init__(self, database: Database, now_ns: Callable[[], int]) -> None:
+        self.path = database.path
+        self._now_ns = now_ns
+        self._writer = Writer(database)
+        self._pid = os.getpid()
+        self._opened: dict[str, None] = {}
+        # At exit and when forgotten: the writer ends after what is queued.
+        self._finalizer = weakref.finalize(self, _end, self._writer, self._opened, now_ns)
+
+    @property
+    def refused_rows(self) -> int:
+        """How many rows found no room while the store failed."""
+        return self._writer.refused
+
+    def append(self, row: Row) -> None:
+        """Queue a row; raises `store_unavailable` if the store has failed."""
+        writer = self._writer
+        if (
+            writer.trouble is None
+            and not writer.ended
+            and _getpid() == self._pid
+            and writer.backlog() < MAX_HELD_ROWS
+        ):
+            writer.put(row)
+        else:
+            self._append_in_trouble(row)
+
+    async def commit(self, row: Row, durability: Durability) -> None:
+        """Queue a row and return once it, and all rows before it, are on disk."""
+        await self._wait(partial(Commit, row, durability))
+
+    async def flush(self) -> None:
+        """Return once everything queued so far is committed."""
+        await self._wait(partial(Commit, None, "process"))
+
+    async def open_session(self, session: str, info: Mapping[str, Any]) -> bool:
+        """Write that a session begins or goes on; True if it existed before."""
+        session, text, now_ns = storable(session), encode_json(info).decode(), self._now_ns
+        # Noted first: if the caller is cancelled meanwhile, `aclose` still closes it.
+        self._opened[session] = None
+        try:
+            return await self._ask(
+                lambda db: record.open_session(db, session, text, now_ns()), writes=True
+            )
+        except ProblemRaised:
+            self._opened.pop(session, None)
+            raise
+
+    async def close_session(self, session: str) -> None:
+        """Write the session's head into the chain of sessions, if this store opened it."""
+        session, now_ns = storable(session), self._now_ns
+        if session in self._opened:
+            await self._ask(lambda db: record.close_sessions(db, [session], now_ns()), writes=True)
+            self._opened.pop(session, None)
+
+    async def find_completed(self, session: str, call_id: str) -> CallRecord | None:
+        """The record of a completed call by id, for answering a repeated one."""
+        key = storable(session), storable(call_id)
+        return await self._ask(lambda db: queries.find_completed(db, *key))
+
+    async def calls(
+        self,
+        *,
+        session: str | None = None,
+        call_id: str | None = None,
+        limit: int = 50,
+        before_ns: int | None = None,
+    ) -> list[CallRecord]:
+        """The newest calls first."""
+        session = None if session is None else storable(session)
+        call_id = None if call_id is None else storable(call_id)
+        return await self._ask(
+            lambda db: queries.list_calls(db, session, call_id, limit, before_ns)
+        )
+
+    async def sessions(self, limit: int = 20) -> list[SessionRecord]:
+        """The most recently opened sessions first."""
+        return await self._ask(lambda db: queries.list_sessions(db, limit))
+
+    async def load_state(self, session: str) -> dict[str, Any]:
+        """What a named session kept (turn counter, read state)."""
+        session = storable(session)
+        return await self._ask(lambda db: queries.load_state(db, session))
+
+    def save_state(self, session: str, key: str, value: Any) -> None:
+        """Queue a value to be kept with a named session; held like a row if that fails."""
+        self._check_usable()
+        self._writer.put(State(session, key, encode_json(value).decode()))
+
+    async def sizes(self) -> Sizes:
+        """How much the store holds and how large its files are."""
+        path = self.path
+        return await self._ask(lambda db: measure(db, path))
+
+    async def aclose(self) -> None:
+        """Close the sessions, commit what is queued and let go of the file.
+
+        Raises `store_unavailable` if rows are lost because the store has failed; the file
+        is let go of all the same. Closing again does nothing.
+        """
+        if self._writer.ended or _getpid() != self._pid:
+            return
+        work = partial(_close_all, opened=self._opened, now_ns=self._now_ns)
+        writes = bool(self._opened)
+        await self._wait(lambda waiter: Act(work, waiter, writes=writes, last=True))
+
+    async def _ask(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
+        # `work` must not hold the store: the writer lets go of it only after answering, and
+        # a store forgotten in between would be ended from its own thread.
+        outcome: T = await self._wait(lambda waiter: Act(work, waiter, writes=writes))
+        return outcome
+
+    async def _wait(self, item: Callable[[Waiter], Commit | Act]) -> Any:
+        self._check_usable()
+        waiter = Waiter()
+        self._writer.put_urgent(item(waiter))
+        return await waiter.future
+
+    def _append_in_trouble(self, row: Row) -> None:
+        self._check_usable()
+        writer = self._writer
+        deadline = time.monotonic() + 0.25
+        while writer.trouble is None and writer.backlog() >= MAX_HELD_ROWS:
+            # Faster than the disk for a moment: let the writer catch up.
+            if time.monotonic() >= deadline:
+                writer.refused += 1
+                raise raised(_behind(self.path))
+            time.sleep(0.001)
+        problem = writer.trouble
+        if problem is not None and not writer.has_room:
+            writer.refused += 1
+            raise raised(problem)
+        writer.put(row)
+        if problem is not None:
+            raise raised(problem)
+
+    def _check_usable(self) -> None:
+        if _getpid() != self._pid:
+            raise raised(_forked(self.path, self._pid))
+        if self._writer.ended:
+            raise raised(self._writer.farewell)
+
+
+def _close_all(db: sqlite3.Connection, opened: dict[str, None], now_ns: Callable[[], int]) -> None:
+    record.close_sessions(db, list(opened), now_ns())
+
+
+def _end(writer: Writer, opened: dict[str, None], now_ns: Callable[[], int]) -> None:
+    work = partial(_close_all, opened=opened, now_ns=now_ns)
+    writer.put_urgent(Act(work, None, writes=bool(opened), last=True))
+    writer.join(10)
+
+
+def _behind(path: str) -> Problem:
+    return unavailable(
+        path,
+        f"{MAX_HELD_ROWS} rows wait to be written and its disk does not keep up",
+        "call again in a moment",
+    )
+
+
+def _forked(path: str, owner: int) -> Problem:
+    return unavailable(
+        path,
+        f"process {owner} opened it, and this is its forked child {os.getpid()}",
+        "open the workspace again in the child",
+        retryable=False,
+    )

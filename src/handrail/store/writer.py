@@ -1,0 +1,301 @@
+"""The one thread that touches the connection: takes what is queued, in order, in few commits.
+
+What a caller was told to be refused is never written afterwards; what was accepted is held
+in memory while the store fails, and written when it works again. An intent is the one row
+that is dropped when its commit fails: its caller was told so, and has not acted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
+from typing import Any, Final, NamedTuple
+
+from handrail.core.ports import Durability, Row
+from handrail.core.problems import Problem, ProblemRaised
+from handrail.store.chain import storable
+from handrail.store.connect import Database
+from handrail.store.record import Entry, encode, write_entries, write_state
+from handrail.store.refusals import explain, unavailable
+from handrail.store.waiting import Waiter, tell
+
+GROUP_S: Final = 0.005
+GROUP_ROWS: Final = 256
+RETRY_S: Final = 1.0
+MAX_HELD_ROWS: Final = 10_000
+MAX_HELD_BYTES: Final = 64 << 20
+
+
+class State(NamedTuple):
+    """A value to be kept with a session, already JSON: its owner goes on changing it."""
+
+    session: str
+    key: str
+    value: str
+
+
+class Commit(NamedTuple):
+    """A row somebody waits for (None: for all rows before)."""
+
+    row: Row | None
+    durability: Durability
+    waiter: Waiter
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something else to do on the connection, after all that was queued before it.
+
+    `last` ends the thread, whether or not the work could be done.
+    """
+
+    work: Callable[[sqlite3.Connection], Any]
+    waiter: Waiter | None
+    writes: bool = False
+    last: bool = False
+
+
+Item = Row | State | Commit | Act
+
+
+class _Batch:
+    """What goes into the next transaction."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.state: dict[tuple[str, str], str] = {}
+        self.intents: set[int] = set()
+        self.waiters: list[Waiter] = []
+        self.durability: Durability = "process"
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.state)
+
+    def keep_accepted(self) -> None:
+        """Drop the intents, whose callers are told; keep what was taken on without waiting."""
+        self.entries = [entry for at, entry in enumerate(self.entries) if at not in self.intents]
+        self.intents = set()
+        self.waiters = []
+        self.durability = "process"
+
+
+class Writer:
+    """Owns the connection and the queue; every other thread only puts items."""
+
+    def __init__(self, database: Database) -> None:
+        self.trouble: Problem | None = None
+        self.ended = False
+        self.refused = 0
+        self._database = database
+        self._queue: SimpleQueue[Item] = SimpleQueue()
+        self._bell = threading.Event()
+        self._batch = _Batch()
+        self._held_bytes = 0
+        self._in_hand: list[Item] = []
+        self.farewell = _closed(database.path)
+        self._thread = threading.Thread(target=self._run, name="handrail-store", daemon=True)
+        self._thread.start()
+        # Bound here: `append` is measured in fractions of microseconds.
+        self.put = self._queue.put
+        self.backlog = self._queue.qsize
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more row may be held while the store fails."""
+        held = len(self._batch.entries) + self.backlog()
+        return held < MAX_HELD_ROWS and self._held_bytes < MAX_HELD_BYTES
+
+    def put_urgent(self, item: Commit | Act) -> None:
+        """Queue an item that is not to wait for the group to fill."""
+        self.put(item)
+        self._bell.set()
+        if self.ended:
+            # The thread may have looked at the queue for the last time before we put.
+            self._turn_away()
+
+    def join(self, timeout_s: float | None = None) -> None:
+        """Wait for the thread to end, unless it is the thread itself that asks."""
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        try:
+            while not self.ended:
+                self._round()
+                self._in_hand = []
+        finally:
+            if not self.ended:
+                # A bug of ours: nobody may wait for a thread that is gone.
+                self.farewell = _crashed(self._database.path)
+                self.ended = True
+                for item in self._in_hand:
+                    self.put(item)
+            with contextlib.suppress(sqlite3.Error):
+                self._database.db.close()
+            self._turn_away()
+
+    def _round(self) -> None:
+        self._in_hand = items = self._gather()
+        act: Act | None = None
+        for item in items:
+            if isinstance(item, Act):
+                act = item
+            else:
+                self._take(item)
+        asked = bool(act or self._batch.waiters)
+        patient = asked or self.trouble is None
+        problem = None
+        # After a failure even an empty transaction is worth a try: it ends the trouble.
+        if self._batch or (self.trouble and not act):
+            problem = self._write(self._database.busy_timeout_s if patient else 0)
+        if problem:
+            self._fail(problem, act)
+            return
+        tell(self._batch.waiters, None)
+        self._batch = _Batch()
+        if act:
+            self._do(act)
+
+    def _gather(self) -> list[Item]:
+        try:
+            first = self._queue.get(timeout=RETRY_S if self.trouble else None)
+        except Empty:
+            return []
+        if isinstance(first, Row | State):
+            self._bell.wait(GROUP_S)
+        self._bell.clear()
+        items = [first]
+        while len(items) < GROUP_ROWS and not isinstance(items[-1], Act):
+            try:
+                items.append(self._queue.get_nowait())
+            except Empty:
+                return items
+        # What is left may be urgent, and its bell is silenced: do not wait next time.
+        self._bell.set()
+        return items
+
+    def _take(self, item: Row | State | Commit) -> None:
+        batch = self._batch
+        if isinstance(item, Row):
+            batch.entries.append(_encode_anyhow(item))
+        elif isinstance(item, Commit):
+            self._take_commit(item)
+        else:
+            batch.state[storable(item.session), storable(item.key)] = item.value
+
+    def _take_commit(self, item: Commit) -> None:
+        batch = self._batch
+        if item.row is not None:
+            try:
+                entry = encode(item.row)
+            except (TypeError, ValueError, RecursionError) as error:
+                tell([item.waiter], _not_json(item.row, error))
+                return
+            batch.intents.add(len(batch.entries))
+            batch.entries.append(entry)
+        if item.durability == "power":
+            batch.durability = "power"
+        batch.waiters.append(item.waiter)
+
+    def _write(self, patience_s: float) -> Problem | None:
+        batch = self._batch
+        try:
+            with self._database.writing(batch.durability, patience_s) as db:
+                write_entries(db, batch.entries)
+                write_state(db, batch.state)
+        except sqlite3.Error as error:
+            return explain(error, self._database.path)
+        except ProblemRaised as error:
+            return error.problem
+        self._held_bytes = 0
+        self.trouble = None
+        return None
+
+    def _fail(self, problem: Problem, act: Act | None) -> None:
+        """Tell everybody who waits; hold the rest until the store works again."""
+        self.trouble = problem
+        waiting = [*self._batch.waiters]
+        self._batch.keep_accepted()
+        late: list[Item] = [act] if act else []
+        # Whoever queued up behind the failure has waited as long; nobody waits twice.
+        with contextlib.suppress(Empty):
+            while True:
+                late.append(self._queue.get_nowait())
+        for item in late:
+            if isinstance(item, Commit | Act):
+                if item.waiter:
+                    waiting.append(item.waiter)
+                self.ended = self.ended or (isinstance(item, Act) and item.last)
+            else:
+                self._take(item)
+        self._limit_held()
+        tell(waiting, self._with_losses(problem) if self.ended else problem)
+
+    def _limit_held(self) -> None:
+        entries = self._batch.entries
+        self.refused += max(0, len(entries) - MAX_HELD_ROWS)
+        del entries[MAX_HELD_ROWS:]
+        self._held_bytes = sum(len(entry.body) for entry in entries)
+
+    def _with_losses(self, problem: Problem) -> Problem:
+        lost = len(self._batch.entries) + self.refused
+        return replace(problem, message=f"{problem.message}; {lost} rows are lost with it")
+
+    def _do(self, act: Act) -> None:
+        database = self._database
+        try:
+            if act.writes:
+                with database.writing("process", database.busy_timeout_s) as db:
+                    outcome = act.work(db)
+            else:
+                outcome = act.work(database.db)
+        except sqlite3.Error as error:
+            outcome = explain(error, database.path)
+        except ProblemRaised as error:
+            outcome = error.problem
+        if act.last:
+            self.ended = True
+        if act.waiter:
+            tell([act.waiter], outcome)
+
+    def _turn_away(self) -> None:
+        problem = self.farewell
+        with contextlib.suppress(Empty):
+            while True:
+                item = self._queue.get_nowait()
+                if isinstance(item, Commit):
+                    tell([item.waiter], problem)
+                elif isinstance(item, Act) and item.waiter:
+                    tell([item.waiter], None if item.last else problem)
+                elif isinstance(item, Row):
+                    self.refused += 1
+
+
+def _closed(path: str) -> Problem:
+    return unavailable(path, "it was closed", "open the workspace again", retryable=False)
+
+
+def _crashed(path: str) -> Problem:
+    return unavailable(
+        path,
+        "its writer has failed by a bug of Handrail",
+        "report the bug; open the workspace again",
+        retryable=False,
+    )
+
+
+def _encode_anyhow(row: Row) -> Entry:
+    try:
+        return encode(row)
+    except (TypeError, ValueError, RecursionError) as error:
+        # That the call happened must be on record, even if not what it carried.
+        return encode(row._replace(payload={"unencodable": f"{type(error).__name__}: {error}"}))
+
+
+def _not_json(row: Row, error: Exception) -> Problem:
+    message = f"the {row.kind} row of call {row.call_id!r} has no JSON form: {error}"
+    return Problem("internal", message, "report this as a bug of Handrail")

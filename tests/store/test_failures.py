@@ -1,0 +1,429 @@
+"""A store that cannot do its work says so, holds what it took, and heals."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from handrail.core.problems import ProblemRaised
+from handrail.store import writer as writer_module
+from handrail.store.migrate import APPLICATION_ID
+from handrail.store.sqlite import open_store
+from handrail.store.verify import verify
+
+
+@pytest.fixture
+def locked(path):
+    """Takes and gives back the write lock as another program would."""
+
+    @contextlib.contextmanager
+    def hold():
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        try:
+            yield
+        finally:
+            other.execute("ROLLBACK")
+            other.close()
+
+    return hold
+
+
+def problem_of(caught):
+    problem = caught.value.problem
+    assert problem.code == "store_unavailable"
+    assert problem.hint
+    return problem
+
+
+async def test_a_locked_store_refuses_in_time_and_heals_without_loss_or_doubles(path, row, locked):
+    store = open_store(path, busy_timeout_s=0.2)
+    await store.open_session("s", {})
+    with locked(), anyio.fail_after(5):
+        store.append(row("before"))
+        with pytest.raises(ProblemRaised) as caught:
+            await store.commit(row("refused", "intent"), "power")
+        with pytest.raises(ProblemRaised):
+            store.append(row("held", "completed"))
+
+    problem = problem_of(caught)
+    assert str(path) in problem.message
+    assert "locked" in problem.message
+    assert problem.retryable
+
+    await store.commit(row("after", "intent"), "power")
+    found = await store._ask(
+        lambda db: db.execute("SELECT call_id FROM rows ORDER BY seq").fetchall()
+    )
+    assert found == [("before",), ("held",), ("after",)]
+    store.append(row("fine"))
+    await store.aclose()
+    assert (verify(path).rows, verify(path).broken, store.refused_rows) == (4, None, 0)
+
+
+async def test_nobody_waits_longer_than_the_first_in_line(path, row, locked):
+    store = open_store(path, busy_timeout_s=0.3)
+    ended = []
+
+    async def wait_for_it(number):
+        with pytest.raises(ProblemRaised):
+            await (
+                store.commit(row(f"c{number}", "intent"), "process")
+                if number % 2
+                else store.sessions()
+            )
+        ended.append(number)
+
+    with locked(), anyio.fail_after(10):
+        store.append(row("c0"))
+        await anyio.sleep(0.1)
+        async with anyio.create_task_group() as group:
+            for number in range(40):
+                group.start_soon(wait_for_it, number)
+
+    assert len(ended) == 40
+    await store.aclose()
+    assert verify(path).rows == 1
+
+
+async def test_a_failed_store_heals_by_itself_when_the_lock_goes(path, row, locked, monkeypatch):
+    monkeypatch.setattr(writer_module, "RETRY_S", 0.01)
+    store = open_store(path, busy_timeout_s=0.05)
+    with locked():
+        store.append(row("held"))
+        with pytest.raises(ProblemRaised):
+            await store.flush()
+
+    with anyio.fail_after(5):
+        while store._writer.trouble:
+            await anyio.lowlevel.checkpoint()
+    store.append(row("next"))
+    await store.aclose()
+    assert verify(path).rows == 2
+
+
+async def test_a_read_on_a_locked_store_works_while_nothing_waits_to_be_written(path, row, locked):
+    store = open_store(path, busy_timeout_s=0.05)
+    await store.commit(row("c1"), "process")
+    with locked():
+        assert len(await store.calls()) == 1
+        with pytest.raises(ProblemRaised):
+            await store.commit(row("c2", "intent"), "process")
+        assert len(await store.calls()) == 1
+
+        other = open_store(path, busy_timeout_s=0.05)
+        assert len(await other.calls()) == 1
+        with pytest.raises(ProblemRaised):
+            await other.open_session("s", {})
+        await other.aclose()
+    await store.aclose()
+
+
+async def test_held_rows_are_bounded_and_the_rest_counted(path, row, locked, monkeypatch):
+    monkeypatch.setattr(writer_module, "MAX_HELD_ROWS", 50)
+    store = open_store(path, busy_timeout_s=0.05)
+    await store.commit(row("first"), "process")
+    with locked():
+        with pytest.raises(ProblemRaised):
+            await store.commit(row("intent", "intent"), "process")
+        for number in range(80):
+            with pytest.raises(ProblemRaised):
+                store.append(row(f"c{number}"))
+    await store.flush()
+    await store.aclose()
+
+    assert store.refused_rows >= 1
+    assert verify(path).rows + store.refused_rows == 81
+    assert verify(path).rows >= 51
+
+
+async def test_held_rows_are_bounded_in_bytes_too(path, row, locked, monkeypatch):
+    monkeypatch.setattr(writer_module, "MAX_HELD_BYTES", 10_000)
+    store = open_store(path, busy_timeout_s=0.05)
+    with locked():
+        for number in range(3):
+            store.append(row(f"c{number}", text="x" * 6_000))
+        with pytest.raises(ProblemRaised):
+            await store.flush()
+        with pytest.raises(ProblemRaised):
+            store.append(row("too much", text="x"))
+    await store.flush()
+    await store.aclose()
+
+    assert (verify(path).rows, store.refused_rows) == (3, 1)
+
+
+async def test_closing_a_locked_store_says_what_is_lost_and_lets_go(path, row, locked):
+    store = open_store(path, busy_timeout_s=0.05)
+    await store.open_session("s", {})
+    with locked():
+        store.append(row("c1"))
+        store.append(row("c2"))
+        with pytest.raises(ProblemRaised, match="2 rows are lost"):
+            await store.aclose()
+        await store.aclose()
+
+    store._writer.join(5)
+    assert not store._writer._thread.is_alive()
+    assert verify(path).rows == 0
+
+
+async def test_a_full_disk_refuses_and_heals(path, row):
+    store = open_store(path)
+    await store.commit(row("c1"), "process")
+    await store._ask(lambda db: _limit_pages(db, extra=0))
+    store.append(row("c2", text="x" * 100_000))
+
+    with pytest.raises(ProblemRaised) as caught:
+        await store.commit(row("c3", "intent", text="y" * 100_000), "power")
+
+    assert "no space" in problem_of(caught).message
+    with pytest.raises(ProblemRaised):
+        await store.flush()
+    store._writer._database.db.execute("PRAGMA max_page_count = 100000")
+    await store.flush()
+    store.append(row("c4"))
+    await store.aclose()
+    assert (verify(path).rows, verify(path).broken) == (3, None)
+
+
+def _limit_pages(db, extra):
+    pages = db.execute("PRAGMA page_count").fetchone()[0]
+    db.execute(f"PRAGMA max_page_count = {pages + extra}")
+
+
+@contextlib.contextmanager
+def someone_else():
+    """A user who owns nothing here; root may write everywhere."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def shared_directory():
+    """One that other users can enter, unlike pytest's own."""
+    folder = Path(tempfile.mkdtemp(prefix="handrail-test-"))
+    yield folder
+    folder.chmod(0o700)
+    shutil.rmtree(folder)
+
+
+async def test_a_read_only_store_can_be_read_and_refuses_to_write(shared_directory, row):
+    path = shared_directory / "store.db"
+    owner = open_store(path)
+    await owner.commit(row("c1"), "process")
+    for file in shared_directory.iterdir():
+        file.chmod(0o444)
+    shared_directory.chmod(0o555)
+
+    with someone_else():
+        reader = open_store(path)
+        assert len(await reader.calls()) == 1
+        with pytest.raises(ProblemRaised) as caught:
+            await reader.commit(row("c2", "intent"), "process")
+        await reader.aclose()
+        live = verify(path)
+
+    assert "read-only" in problem_of(caught).message
+    assert (live.rows, live.broken) == (1, None)
+    await owner.aclose()
+    with someone_else():
+        assert verify(path).rows == 1
+
+
+def test_a_store_that_may_not_be_read_is_refused(shared_directory):
+    path = shared_directory / "store.db"
+    path.touch(0o000)
+    shared_directory.chmod(0o555)
+
+    with someone_else(), pytest.raises(ProblemRaised) as caught:
+        open_store(path)
+
+    assert str(path) in problem_of(caught).message
+
+
+async def test_a_file_that_was_taken_away_is_noticed_and_heals_when_put_back(path, row):
+    store = open_store(path)
+    await store.commit(row("c1"), "process")
+    away = path.with_name("away.db")
+    path.rename(away)
+
+    with pytest.raises(ProblemRaised) as caught:
+        await store.commit(row("c2", "intent"), "process")
+
+    assert "removed or replaced" in problem_of(caught).message
+    away.rename(path)
+    await store.commit(row("c3", "intent"), "process")
+    await store.aclose()
+    assert verify(path).rows == 2
+
+
+async def test_a_directory_that_vanished_is_noticed(tmp_path, row):
+    folder = tmp_path / "state"
+    folder.mkdir()
+    store = open_store(folder / "store.db")
+    await store.commit(row("c1"), "process")
+    shutil.rmtree(folder)
+
+    with pytest.raises(ProblemRaised) as caught:
+        await store.commit(row("c2", "intent"), "process")
+    assert "removed or replaced" in problem_of(caught).message
+    await store.aclose()
+
+
+def test_a_missing_directory_is_refused(tmp_path):
+    with pytest.raises(ProblemRaised) as caught:
+        open_store(tmp_path / "nowhere" / "store.db")
+
+    assert "directory" in problem_of(caught).hint
+
+
+def test_a_parent_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("x")
+
+    with pytest.raises(ProblemRaised) as caught:
+        open_store(tmp_path / "file" / "store.db")
+
+    assert problem_of(caught).hint
+
+
+@pytest.mark.parametrize("kind", ["directory", "fifo"])
+def test_what_is_not_a_regular_file_is_refused_without_hanging(path, kind):
+    path.mkdir() if kind == "directory" else os.mkfifo(path)
+
+    with pytest.raises(ProblemRaised, match="not a regular file"):
+        open_store(path)
+
+
+async def _filled(path, row):
+    store = open_store(path)
+    await store.open_session("s", {})
+    for number in range(200):
+        store.append(row(f"c{number}", text="x" * 500))
+    await store.aclose()
+
+
+async def test_a_file_damaged_at_its_schema_is_refused_and_left_alone(path, row):
+    await _filled(path, row)
+    damaged = bytearray(path.read_bytes())
+    damaged[100:4096] = b"\xa5" * 3996
+    path.write_bytes(damaged)
+
+    for attempt in (lambda: open_store(path), lambda: verify(path)):
+        with pytest.raises(ProblemRaised) as caught:
+            attempt()
+        problem = problem_of(caught)
+        assert str(path) in problem.message
+        assert "damaged" in problem.message
+        assert "move the file" in problem.hint
+    assert path.read_bytes() == damaged
+
+
+async def test_damage_deeper_in_the_file_is_told_when_met(path, row):
+    await _filled(path, row)
+    damaged = bytearray(path.read_bytes())
+    damaged[4096:] = b"\xa5" * (len(damaged) - 4096)
+    path.write_bytes(damaged)
+
+    assert "damaged" in (verify(path).broken or "")
+    store = open_store(path)
+    with pytest.raises(ProblemRaised) as caught:
+        await store.commit(row("c1", "intent"), "process")
+    assert "damaged" in problem_of(caught).message
+    with pytest.raises(ProblemRaised):
+        await store.calls()
+    with contextlib.suppress(ProblemRaised):
+        await store.aclose()
+
+
+async def test_a_cut_file_is_refused_or_told_when_met(path, row):
+    await _filled(path, row)
+    path.write_bytes(path.read_bytes()[:10_000])
+
+    with pytest.raises(ProblemRaised) as caught:
+        store = open_store(path)
+        await store.commit(row("c1", "intent"), "process")
+
+    assert "damaged" in problem_of(caught).message
+
+
+@pytest.mark.parametrize(
+    "content", [b"just some text, long enough to be no header" * 20, b"SQLite"]
+)
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
+    path.write_bytes(content)
+
+    with pytest.raises(ProblemRaised) as caught:
+        open_store(path)
+
+    assert "not a Handrail store" in problem_of(caught).message
+    assert path.read_bytes() == content
+
+
+def test_another_programs_database_is_refused_and_left_alone(path):
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE bookmarks (url TEXT)")
+    before = path.read_bytes()
+
+    for attempt in (lambda: open_store(path), lambda: verify(path)):
+        with pytest.raises(ProblemRaised, match="not a Handrail store"):
+            attempt()
+    assert path.read_bytes() == before
+
+
+def test_a_newer_store_is_refused_with_both_versions(path):
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        other.execute("PRAGMA user_version = 999")
+    before = path.read_bytes()
+
+    for attempt in (lambda: open_store(path), lambda: verify(path)):
+        with pytest.raises(ProblemRaised) as caught:
+            attempt()
+        problem = problem_of(caught)
+        assert "version 999" in problem.message
+        assert "version 2" in problem.message
+        assert "upgrade Handrail" in problem.hint
+        assert not problem.retryable
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_becomes_a_store(path):
+    path.touch()
+
+    store = open_store(path)
+
+    assert store.path == str(path)
+    asyncio.run(store.aclose())
+    assert verify(path).sessions == 0
+
+
+async def test_a_bug_in_the_writer_ends_in_refusals_not_in_waiting(path, row, monkeypatch):
+    monkeypatch.setattr(threading, "excepthook", lambda args: None)
+    store = open_store(path)
+
+    def bug(db):
+        raise ZeroDivisionError
+
+    with anyio.fail_after(5):
+        with pytest.raises(ProblemRaised, match="bug of Handrail"):
+            await store._ask(bug)
+        with pytest.raises(ProblemRaised):
+            await store.commit(row(), "process")
+    with pytest.raises(ProblemRaised):
+        store.append(row())
+    await store.aclose()

@@ -1,0 +1,447 @@
+"""The store as the engine uses it: appending, committing, reading back."""
+
+import asyncio
+import gc
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import warnings
+import weakref
+from types import MappingProxyType
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from handrail.core.ports import CallRecord, Row, SessionRecord, Store
+from handrail.core.problems import ProblemRaised
+from handrail.store.sqlite import open_store
+from handrail.store.verify import check, verify
+
+
+async def test_a_call_is_read_back_as_it_was_appended(path, row):
+    store: Store = open_store(path)
+    await store.open_session("s", {"mode": "default"})
+    store.append(row("c1", "requested", tool="edit_file", args={"path": "ä.py"}))
+    await store.commit(row("c1", "intent", before="x"), "power")
+    store.append(row("c1", "completed", text="done", ok=True))
+
+    [found] = await store.calls()
+
+    assert found == CallRecord(
+        session="s",
+        call_id="c1",
+        turn=1,
+        requested_ns=1_000,
+        requested={"tool": "edit_file", "args": {"path": "ä.py"}},
+        intent={"before": "x"},
+        completed={"text": "done", "ok": True},
+        completed_ns=1_002,
+    )
+    assert await store.find_completed("s", "c1") == found
+    await store.aclose()
+
+
+async def test_calls_come_newest_first_and_can_be_filtered_and_paged(path, row):
+    store = open_store(path)
+    for session in ("a", "b"):
+        for number in range(3):
+            store.append(row(f"c{number}", session=session))
+
+    async def ids(**filters):
+        return [f"{call.session}/{call.call_id}" for call in await store.calls(**filters)]
+
+    assert await ids() == ["b/c2", "b/c1", "b/c0", "a/c2", "a/c1", "a/c0"]
+    assert await ids(session="a") == ["a/c2", "a/c1", "a/c0"]
+    assert await ids(call_id="c1") == ["b/c1", "a/c1"]
+    assert await ids(limit=2) == ["b/c2", "b/c1"]
+    assert await ids(limit=2, before_ns=1_004) == ["b/c0", "a/c2"]
+    await store.aclose()
+
+
+async def test_a_call_without_completion_is_listed_but_not_found_as_completed(path, row):
+    store = open_store(path)
+    store.append(row("c1"))
+
+    [listed] = await store.calls()
+
+    assert listed.completed is None
+    assert listed.completed_ns is None
+    assert await store.find_completed("s", "c1") is None
+    assert await store.find_completed("s", "never") is None
+    await store.aclose()
+
+
+async def test_a_repeated_id_answers_with_the_first_call_and_lists_both(path, row):
+    store = open_store(path)
+    for answer in ("first", "second"):
+        store.append(row("c1", asked=answer))
+        store.append(row("c1", "completed", text=answer))
+
+    found = await store.find_completed("s", "c1")
+
+    assert found is not None
+    assert (found.requested, found.completed) == ({"asked": "first"}, {"text": "first"})
+    assert [call.completed for call in await store.calls()] == [
+        {"text": "second"},
+        {"text": "first"},
+    ]
+    await store.aclose()
+
+
+async def test_two_hundred_tasks_at_once_lose_and_double_nothing(path, row):
+    store = open_store(path)
+    await store.open_session("s", {})
+    in_flight = 0
+    most = 0
+
+    async def one_call(number):
+        nonlocal in_flight, most
+        store.append(row(f"c{number}", "requested"))
+        in_flight += 1
+        most = max(most, in_flight)
+        await store.commit(row(f"c{number}", "intent"), "power" if number % 2 else "process")
+        in_flight -= 1
+        store.append(row(f"c{number}", "completed", number=number))
+
+    async with anyio.create_task_group() as group:
+        for number in range(200):
+            group.start_soon(one_call, number)
+
+    calls = await store.calls(limit=1_000)
+    assert most > 100
+    assert sorted(call.call_id for call in calls) == sorted(f"c{n}" for n in range(200))
+    assert all(call.completed == {"number": int(call.call_id[1:])} for call in calls)
+    await store.aclose()
+    assert (verify(path).rows, verify(path).broken) == (600, None)
+
+
+async def test_a_committed_row_carries_all_rows_before_it_into_the_file(path, row):
+    store = open_store(path)
+    for number in range(300):
+        store.append(row(f"c{number}"))
+    await store.commit(row("last", "intent"), "process")
+
+    assert verify(path).rows == 301
+    await store.aclose()
+
+
+async def test_flush_returns_when_earlier_rows_are_in_the_file(path, row):
+    store = open_store(path)
+    store.append(row())
+    await store.flush()
+
+    assert verify(path).rows == 1
+    await store.aclose()
+
+
+async def test_rows_reach_the_file_without_anybody_waiting_for_them(path, row):
+    store = open_store(path)
+    store.append(row())
+
+    with anyio.fail_after(5):
+        while verify(path).rows == 0:
+            await anyio.lowlevel.checkpoint()
+    await store.aclose()
+
+
+async def test_a_cancelled_waiter_disturbs_nobody(path, row):
+    store = open_store(path)
+    tasks = [
+        asyncio.ensure_future(store.commit(row(f"c{n}", "intent"), "power")) for n in range(20)
+    ]
+    await asyncio.sleep(0)
+    for task in tasks[::2]:
+        task.cancel()
+
+    ends = await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert [type(end) for end in ends[::2]] == [asyncio.CancelledError] * 10
+    assert ends[1::2] == [None] * 10
+    await store.aclose()
+    assert verify(path).broken is None
+
+
+async def test_one_store_serves_loops_in_several_threads(path, row):
+    store = open_store(path)
+    rows = [[row(f"t{thread}-{n}", "intent") for n in range(20)] for thread in range(4)]
+
+    async def commit_all(mine):
+        for each in mine:
+            await store.commit(each, "process")
+
+    threads = [threading.Thread(target=asyncio.run, args=(commit_all(mine),)) for mine in rows]
+    for thread in threads:
+        thread.start()
+    await anyio.to_thread.run_sync(lambda: [thread.join() for thread in threads])
+
+    await store.aclose()
+    assert (verify(path).rows, verify(path).broken) == (80, None)
+
+
+async def test_a_loop_that_is_gone_before_its_answer_harms_nobody(path, row):
+    store = open_store(path)
+
+    async def walk_away():
+        waiting = asyncio.ensure_future(store.commit(row("gone", "intent"), "process"))
+        await asyncio.sleep(0)
+        waiting.cancel()
+
+    await anyio.to_thread.run_sync(lambda: asyncio.run(walk_away()))
+    await store.commit(row("here", "intent"), "process")
+
+    assert verify(path).rows == 2
+    await store.aclose()
+
+
+async def test_more_rows_than_the_queue_holds_slow_the_caller_instead_of_losing_any(path, row):
+    store = open_store(path)
+    for number in range(12_000):
+        store.append(row(f"c{number}"))
+    await store.aclose()
+
+    assert (verify(path).rows, store.refused_rows) == (12_000, 0)
+
+
+async def test_appending_costs_the_caller_microseconds(path, row):
+    store = open_store(path)
+    costs = []
+    for number in range(2_000):
+        one = row(f"c{number}", text="x" * 1_000)
+        start = time.thread_time_ns()
+        store.append(one)
+        costs.append(time.thread_time_ns() - start)
+    await store.aclose()
+
+    # The caller's own processor time, so that a busy machine does not fail the test.
+    assert statistics.median(costs) < 5_000
+
+
+async def test_a_store_in_memory_does_the_same_and_leaves_no_file(tmp_path, monkeypatch, row):
+    monkeypatch.chdir(tmp_path)
+    store = open_store(":memory:")
+    await store.open_session("s", {})
+    store.append(row("c1"))
+    await store.commit(row("c1", "intent"), "power")
+    store.append(row("c1", "completed", text="ok"))
+
+    found = await store.find_completed("s", "c1")
+
+    assert found is not None
+    assert found.completed == {"text": "ok"}
+    assert (await store._ask(lambda db: check(db, None))).broken is None
+    await store.aclose()
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_session_is_opened_resumed_and_closed(path, row):
+    store = open_store(path, now_ns=iter(range(1, 100)).__next__)
+    first = await store.open_session("cli", {"mode": "plan"})
+    store.append(row(session="cli"))
+    await store.open_session("other", {})
+    await store.close_session("cli")
+    await store.close_session("cli")
+    again = await store.open_session("cli", {"mode": "default"})
+    store.append(row(session="cli"))
+
+    assert (first, again) == (False, True)
+    assert await store.sessions() == [
+        SessionRecord("cli", 1, 1, None, 2, {"mode": "default"}),
+        SessionRecord("other", 2, 2, None, 0, {}),
+    ]
+    await store.aclose()
+    reopened = open_store(path)
+    assert [session.closed_ns is None for session in await reopened.sessions()] == [False, False]
+    assert len(await reopened.sessions(limit=1)) == 1
+    await reopened.aclose()
+    assert verify(path).broken is None
+
+
+async def test_a_row_of_a_session_that_nobody_opened_is_recorded_all_the_same(path, row):
+    store = open_store(path)
+    store.append(row(session="stranger"))
+    await store.aclose()
+
+    integrity = verify(path)
+    assert (integrity.rows, integrity.broken, list(integrity.open_sessions)) == (
+        1,
+        None,
+        ["stranger"],
+    )
+
+
+async def test_state_is_kept_as_it_was_when_saved(path):
+    store = open_store(path)
+    reads = {"a.py": [1, 2]}
+    store.save_state("cli", "reads", reads)
+    reads["a.py"].append(3)
+    store.save_state("cli", "turn", 1)
+    store.save_state("cli", "turn", 2)
+    store.save_state("other", "turn", 9)
+    await store.aclose()
+
+    reopened = open_store(path)
+    assert await reopened.load_state("cli") == {"reads": {"a.py": [1, 2]}, "turn": 2}
+    assert await reopened.load_state("never") == {}
+    await reopened.aclose()
+
+
+@pytest.mark.parametrize(
+    ("payload", "read_back"),
+    [
+        ({"text": "half \ud800 pair"}, {"text": "half \ud800 pair"}),
+        ({"text": "zero \x00 and ü"}, {"text": "zero \x00 and ü"}),
+        ({"raw": b"\xff"}, {"raw": "b'\\xff'"}),
+        (MappingProxyType({"a": MappingProxyType({"b": 1})}), {"a": {"b": 1}}),
+        ({"kind": ValueError("x")}, {"kind": "ValueError('x')"}),
+        ({}, {}),
+    ],
+)
+async def test_any_payload_is_recorded_and_verifies(path, payload, read_back):
+    store = open_store(path)
+    store.append(Row("s", "requested", "c1", 1, 1, payload))
+
+    [found] = await store.calls()
+
+    assert found.requested == read_back
+    await store.aclose()
+    assert verify(path).broken is None
+
+
+async def test_a_payload_without_any_json_form_is_noted_but_refused_as_intent(path, row):
+    store = open_store(path)
+    circle: dict = {}
+    circle["self"] = circle
+    store.append(row("c1")._replace(payload=circle))
+
+    with pytest.raises(ProblemRaised) as caught:
+        await store.commit(row("c2", "intent")._replace(payload=circle), "power")
+
+    assert caught.value.problem.code == "internal"
+    assert "'c2'" in caught.value.problem.message
+    [found] = await store.calls()
+    assert list(found.requested) == ["unencodable"]
+    await store.aclose()
+    assert verify(path).rows == 1
+
+
+async def test_odd_session_and_call_names_are_stored_and_found(path, row):
+    store = open_store(path)
+    await store.open_session("s\ud800", {})
+    store.append(row("c\udfff", session="s\ud800"))
+    store.append(row("c\udfff", "completed", session="s\ud800"))
+
+    assert await store.find_completed("s\ud800", "c\udfff") is not None
+    assert len(await store.calls(session="s\ud800", call_id="c\udfff")) == 1
+    await store.aclose()
+    assert verify(path).broken is None
+
+
+async def test_closing_twice_or_at_once_is_fine_and_later_use_is_refused(path, row):
+    store = open_store(path)
+    await store.open_session("s", {})
+    store.append(row())
+    await asyncio.gather(store.aclose(), store.aclose())
+    await store.aclose()
+
+    for use in (store.flush, store.sessions, lambda: store.commit(row(), "process")):
+        with pytest.raises(ProblemRaised, match="was closed"):
+            await use()
+    with pytest.raises(ProblemRaised, match="was closed"):
+        store.append(row())
+    with pytest.raises(ProblemRaised, match="was closed"):
+        store.save_state("s", "k", 1)
+    assert verify(path).open_sessions == {}
+
+
+async def test_closing_goes_through_although_the_closer_is_cancelled(path, row):
+    store = open_store(path)
+    await store.open_session("s", {})
+    store.append(row())
+    closing = asyncio.ensure_future(store.aclose())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.gather(closing, return_exceptions=True)
+    await anyio.to_thread.run_sync(store._writer.join)
+
+    assert (verify(path).rows, verify(path).open_sessions) == (1, {})
+
+
+async def test_a_forgotten_store_writes_what_it_holds_and_ends_its_thread(path, row):
+    store = open_store(path)
+    await store.open_session("s", {})
+    store.append(row())
+    thread = store._writer._thread
+    gone = weakref.ref(store)
+    del store
+    gc.collect()
+
+    assert gone() is None
+    assert not thread.is_alive()
+    assert (verify(path).rows, verify(path).open_sessions) == (1, {})
+
+
+def test_a_program_that_ends_without_closing_keeps_its_rows(path):
+    script = (
+        "import sys\n"
+        "from handrail.core.ports import Row\n"
+        "from handrail.store.sqlite import open_store\n"
+        "store = open_store(sys.argv[1])\n"
+        "store.append(Row('s', 'requested', 'c1', 1, 1, {}))\n"
+    )
+    subprocess.run([sys.executable, "-c", script, path], check=True, timeout=30)
+
+    assert verify(path).rows == 1
+
+
+async def test_a_forked_child_is_told_to_open_its_own_store(path, row):
+    store = open_store(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            store.append(row())
+        except ProblemRaised as raised:
+            told = raised.problem
+            code = 0 if "forked child" in told.message and not told.retryable else 2
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    await store.commit(row(), "process")
+    await store.aclose()
+    assert verify(path).rows == 1
+
+
+async def test_the_file_is_for_its_owner_only(path, row):
+    old = os.umask(0)
+    try:
+        store = open_store(path)
+        await store.commit(row(), "process")
+        modes = {file.name: oct(file.stat().st_mode & 0o777) for file in path.parent.iterdir()}
+    finally:
+        os.umask(old)
+    await store.aclose()
+
+    assert set(modes.values()) == {"0o600"}
+    assert "store.db" in modes
+
+
+async def test_sizes_count_what_there_is(path, row):
+    store = open_store(path)
+    await store.open_session("s", {})
+    store.append(row(text="x"))
+    store.append(row("c1", "completed", text="y"))
+
+    sizes = await store.sizes()
+
+    assert (sizes.sessions, sizes.calls, sizes.rows, sizes.payloads) == (1, 1, 2, 2)
+    assert sizes.payload_bytes == len('{"text":"x"}') * 2
+    assert sizes.file_bytes >= path.stat().st_size
+    await store.aclose()
