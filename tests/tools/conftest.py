@@ -10,8 +10,8 @@ from handrail.core.call import ToolCall
 from handrail.core.context import CancelSignal, ReadState, Session, ToolContext
 from handrail.core.paths import path_fields
 from handrail.core.problems import ProblemRaised
-from handrail.host.files import LocalFiles
-from handrail.host.search import open_search
+from handrail.host.files.local import LocalFiles
+from handrail.host.search.choose import open_search
 from handrail.tools.builtin import Services, builtin_tools
 
 
@@ -84,8 +84,10 @@ def workspace(tmp_path):
     root = tmp_path / "work"
     root.mkdir()
     files = LocalFiles([str(root)])
-    services = Services(files, open_search(files), allow_delete=True)
+    search = open_search(files.roots)
+    services = Services(files, search, allow_delete=True)
     tools = {tool.name: tool for tool in builtin_tools(services)}
     session = Session("s", files.roots, "default", ReadState(), NoArtifacts())
     yield Workspace(root, files, tools, session, services)
+    search.close()
     files.close()

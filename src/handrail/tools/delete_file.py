@@ -18,6 +18,7 @@ from handrail.tools._lib.builtin import (
     Builtin,
     object_schema,
     require_file,
+    size_to_change,
     sized,
 )
 from handrail.tools._lib.lines import counted
@@ -54,8 +55,8 @@ class DeleteFile(Builtin[DeleteFileParams]):
             )
         place = ctx.places["path"]
         require_file(place, "only single files can be deleted, not directories")
-        stat = self._files.stat(place)
-        return await sized(stat.size if stat else 0, self._delete, place)
+        size = size_to_change(place, self._files.stat(place))
+        return await sized(size, self._delete, place)
 
     def _delete(self, place: Place) -> Plan:
         seen = self._files.read(place)

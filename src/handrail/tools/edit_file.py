@@ -23,10 +23,11 @@ from handrail.tools._lib.builtin import (
     Builtin,
     object_schema,
     require_file,
+    size_to_change,
     sized,
 )
 from handrail.tools._lib.bytetext import ByteText, form_of
-from handrail.tools._lib.diff import render_diff
+from handrail.tools._lib.diff import MAX_SHOWN, render_diff
 from handrail.tools._lib.lines import counted
 from handrail.tools._lib.matching import Match, find_matches, replacement, without_overlaps
 from handrail.tools._lib.nearest import nearest_lines
@@ -67,8 +68,8 @@ class EditFile(Builtin[EditFileParams]):
             )
         if not args.old_string:
             return _create(place, args)
-        stat = self._files.stat(place)
-        return await sized(stat.size if stat else 0, self._edit, place, args)
+        size = size_to_change(place, self._files.stat(place))
+        return await sized(size, self._edit, place, args)
 
     def _edit(self, place: Place, args: EditFileParams) -> Plan:
         seen = self._files.read(place)
@@ -103,9 +104,10 @@ def _create(place: Place, args: EditFileParams) -> Plan:
 
 def _plan(place: Place, seen: FileContent, file: ByteText, splices: Sequence[Splice]) -> Plan:
     change = Change(place, seen.content, spliced(file.data, splices), seen.stat)
-    hunks = hunks_of(file, splices)
     line = file.lines_between(0, splices[0].start) + 1
-    diff = render_diff(place.path, hunks)
+    diff = render_diff(place.path, hunks_of(file, splices, line))
+    if len(splices) > MAX_SHOWN:
+        diff += f"\n[{len(splices) - MAX_SHOWN:,} more replacements are not shown]"
     where = f"at line {line}" if len(splices) == 1 else f"from line {line} on"
     text = f"{place.path}: {counted(len(splices), 'replacement')} {where}\n{diff}"
     data = {"path": place.path, "replacements": len(splices), "line": line}

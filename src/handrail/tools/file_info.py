@@ -7,6 +7,7 @@ from posixpath import normpath
 from stat import S_IMODE
 from typing import Any, Final
 
+from anyio import to_thread
 from pydantic import Field
 
 from handrail.core.context import ToolContext
@@ -52,7 +53,8 @@ class FileInfo(Builtin[FileInfoParams]):
         if normpath(args.path) not in (place.path, place.absolute):
             facts["named"] = args.path
         if place.kind is Kind.DIRECTORY:
-            facts["entries"] = len(self._files.scan(place))
+            entries = await to_thread.run_sync(self._files.scan, place, abandon_on_cancel=True)
+            facts["entries"] = len(entries)
         elif place.kind is Kind.FILE and stat.size <= MAX_COUNTED:
             facts |= await sized(stat.size, self._text_facts, place)
         text = "\n".join([f"{name}: {value}" for name, value in facts.items()])

@@ -112,16 +112,14 @@ class ReadFile(Builtin[ReadFileParams]):
     def _view(self, place: Place, wanted: Wanted, room: int, args: ReadFileParams) -> View:
         window = self._files.window(place, wanted.first, wanted.lines)
         if not window.lines and wanted.first > 1:
-            raise _past_the_end(place, wanted.first, window.total)
-        lines = _shown(window, args)
-        text = "\n".join(lines)
+            raise _past_the_end(place, wanted.first, window.total, args)
+        text = _shown(window, args)
         if len(text) <= room - ROOM_FOR_NOTES:
             return View(window, text, cut=False)
-        fitting = how_many_fit(lines, room)
+        fitting = how_many_fit(text.split("\n"), room)
         # Looked at again, so that what is remembered as seen is exactly what is shown.
         window = self._files.window(place, wanted.first, fitting)
-        lines = _shown(window, args)
-        return View(window, "\n".join(lines)[: room - ROOM_FOR_NOTES], cut=True)
+        return View(window, _shown(window, args)[: room - ROOM_FOR_NOTES], cut=True)
 
 
 class Wanted(NamedTuple):
@@ -170,9 +168,12 @@ def parse_range(value: list[int] | str) -> tuple[int, int]:
     return value[0], value[1]
 
 
-def _shown(window: Window, args: ReadFileParams) -> list[str]:
+def _shown(window: Window, args: ReadFileParams) -> str:
+    text = "\n".join(window.lines)
+    if len(text) <= MAX_LINE and not args.number_lines:
+        return text
     lines = [clip(line) if len(line) > MAX_LINE else line for line in window.lines]
-    return numbered(lines, window.first) if args.number_lines else lines
+    return "\n".join(numbered(lines, window.first) if args.number_lines else lines)
 
 
 def _remember(ctx: ToolContext, place: Place, window: Window) -> None:
@@ -224,11 +225,13 @@ def _notes(place: Place, view: View, last: int) -> list[str]:
     return notes
 
 
-def _past_the_end(place: Place, first: int, total: int | None) -> ProblemRaised:
+def _past_the_end(
+    place: Place, first: int, total: int | None, args: ReadFileParams
+) -> ProblemRaised:
     has = "fewer lines" if total is None else f"only {counted(total, 'line')}"
     return ProblemRaised(
         "invalid_arguments",
         f"line {first} is past the end: {place.path!r} has {has}",
         hint="ask for lines that exist",
-        field="offset",
+        field="offset" if args.line_range is None else "line_range",
     )

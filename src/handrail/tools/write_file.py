@@ -21,6 +21,7 @@ from handrail.tools._lib.builtin import (
     Builtin,
     object_schema,
     require_file,
+    size_to_change,
     sized,
 )
 from handrail.tools._lib.bytetext import ByteText, form_of
@@ -54,8 +55,7 @@ class WriteFile(Builtin[WriteFileParams]):
         require_file(place, "name a file in it")
         if place.kind is Kind.MISSING:
             return creation(place, args.content)
-        stat = self._files.stat(place)
-        size = (stat.size if stat else 0) + len(args.content)
+        size = size_to_change(place, self._files.stat(place)) + len(args.content)
         work = self._append if args.mode == "append" else self._overwrite
         return await sized(size, work, place, args.content)
 
@@ -69,12 +69,13 @@ class WriteFile(Builtin[WriteFileParams]):
             return _unchanged(place, seen, "nothing to append")
         splices = [Splice(len(data), len(data), added)]
         change = Change(place, seen.content, spliced(data, splices), seen.stat)
-        lines = counted(len(split_lines(content)), "line")
+        last = file.lines_between(0, len(data)) + 1
+        lines = len(split_lines(content))
         return _plan(
             change,
-            f"appended {lines} to {place.path}{text.note}",
-            render_diff(place.path, hunks_of(file, splices)),
-            len(split_lines(content)),
+            f"appended {counted(lines, 'line')} to {place.path}{text.note}",
+            render_diff(place.path, hunks_of(file, splices, last)),
+            lines,
         )
 
     def _overwrite(self, place: Place, content: str) -> Plan:

@@ -13,7 +13,7 @@ from anyio import to_thread
 from pydantic import BaseModel
 
 from handrail.core.context import Session
-from handrail.core.places import Kind, Place
+from handrail.core.places import Kind, Place, Stat
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Tool
 
@@ -22,6 +22,8 @@ T = TypeVar("T")
 A = TypeVarTuple("A")
 
 INLINE_BYTES: Final = 1_000_000
+# The old and the new content are held in memory at the same time.
+MAX_CHANGED_BYTES: Final = 500_000_000
 
 
 class Builtin(Tool[P]):
@@ -62,6 +64,19 @@ def require_file(place: Place, hint: str) -> None:
             hint="only regular files can be read or changed",
             field="path",
         )
+
+
+def size_to_change(place: Place, stat: Stat | None) -> int:
+    """The size of a file that is read whole because it will change; `too_large` past a limit."""
+    size = 0 if stat is None else stat.size
+    if size > MAX_CHANGED_BYTES:
+        raise ProblemRaised(
+            "too_large",
+            f"{place.path!r} has {size:,} bytes; files over {MAX_CHANGED_BYTES:,} are not changed",
+            hint="leave this file as it is, or ask the person to change it",
+            field="path",
+        )
+    return size
 
 
 def object_schema(**properties: Any) -> dict[str, Any]:

@@ -122,5 +122,5 @@ class ByteText:
         return size if stop == size else None
 
     def shown(self, data: bytes) -> str:
-        """Bytes from inside the file as text to look at."""
-        return self.form.show(self.form.decode_part(data)).removeprefix("\ufeff")
+        """Bytes from inside the file, perhaps cut within a character, as text to look at."""
+        return data.decode(self.form.encoding, "replace").removeprefix("\ufeff")

@@ -13,6 +13,7 @@ from handrail.core.places import Place, Stat
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.text import TextForm, detect
+from handrail.tools._lib.diff import split_lines
 from handrail.tools._lib.paging import ROOM_FOR_NOTES
 
 _ESCAPED: Final = re.compile(r"[^\t\n\x20-\x7e]|\\")
@@ -21,11 +22,12 @@ _LONGEST_ESCAPE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The beginning of a file; `form` is None for binary content."""
+    """The beginning of a file and how it is shown; `form` is None for binary content."""
 
     data: bytes
     stat: Stat
     form: TextForm | None
+    text: str
 
     @property
     def whole(self) -> bool:
@@ -38,19 +40,9 @@ class Start:
         return self.form.name if self.form else "binary"
 
     @property
-    def text(self) -> str:
-        """The bytes as text; in binary content every byte that is not plain is escaped."""
-        if self.form is None:
-            return _ESCAPED.sub(_escape, self.data.decode("latin-1"))
-        decoder = codecs.getincrementaldecoder(self.form.encoding)(self.form.errors)
-        data = self.data.removeprefix(self.form.bom)
-        return self.form.show(decoder.decode(data, self.whole))
-
-    @property
     def lines(self) -> int:
         """How many lines are shown, the last one perhaps in part."""
-        text = self.text
-        return text.count("\n") + (0 if text.endswith("\n") or not text else 1)
+        return len(split_lines(self.text))
 
     @property
     def notes(self) -> list[str]:
@@ -82,7 +74,10 @@ def first_bytes(files: Files, place: Place, count: int, max_chars: int) -> Start
     form = detect(data, partial=len(data) < stat.size)
     if form is None:
         data = data[: room // _LONGEST_ESCAPE]
-    return Start(data, stat, form)
+        return Start(data, stat, None, _ESCAPED.sub(_escape, data.decode("latin-1")))
+    decoder = codecs.getincrementaldecoder(form.encoding)(form.errors)
+    text = decoder.decode(data.removeprefix(form.bom), len(data) >= stat.size)
+    return Start(data, stat, form, form.show(text))
 
 
 def _escape(found: re.Match[str]) -> str:

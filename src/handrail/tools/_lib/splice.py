@@ -41,21 +41,23 @@ def spliced(data: bytes, splices: Sequence[Splice]) -> Content:
     return Content(*[part for part in parts if len(part)])
 
 
-def hunks_of(file: ByteText, splices: Sequence[Splice]) -> list[Hunk]:
-    """What changed, with a few lines around it; stops when there is more than can be shown."""
+def hunks_of(file: ByteText, splices: Sequence[Splice], line: int) -> list[Hunk]:
+    """What the first few hundred splices change, with some lines around them.
+
+    `line` is the number of the line in which the first splice begins.
+    """
     hunks: list[Hunk] = []
-    shown = line = seen = grown = 0
-    for group, low, high in _blocks(file, splices):
-        line += file.lines_between(seen, low.at)
+    grown = seen = 0
+    for group, low, high in _blocks(file, splices[:MAX_SHOWN]):
+        if hunks:
+            line += file.lines_between(seen, low.at)
+        else:
+            line -= file.lines_between(low.at, group[0].start)
         seen = low.at
         before = _shown_lines(file, file.data[low.at : high.at], low, high)
         after = _shown_lines(file, _after(file.data, group, low.at, high.at), low, high)
-        hunks.append(Hunk(before, after, line + 1, line + 1 + grown))
+        hunks.append(Hunk(before, after, line, line + grown))
         grown += len(after) - len(before)
-        shown += len(before) + len(after)
-        # Twice over, because lines of context count once in the diff.
-        if shown > 2 * MAX_SHOWN:
-            break
     return hunks
 
 
@@ -72,9 +74,9 @@ def _blocks(file: ByteText, splices: Sequence[Splice]) -> list[_Block]:
     for splice in splices:
         low, high = _upper_edge(file, splice.start), _lower_edge(file, splice.end)
         if blocks and low.at < blocks[-1][2].at:
-            blocks[-1] = ([*blocks[-1][0], splice], blocks[-1][1], high)
-        elif len(blocks) > MAX_SHOWN:
-            break
+            group, first, _ = blocks[-1]
+            group.append(splice)
+            blocks[-1] = (group, first, high)
         else:
             blocks.append(([splice], low, high))
     return blocks
