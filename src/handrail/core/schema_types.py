@@ -151,7 +151,7 @@ class _Reader:
         about = part if isinstance(part, Mapping) else {}
         description = about.get("description")
         return self.type_of(name, part, depth + 1), Field(
-            ... if needed else about.get("default"),
+            ... if needed else _scalar(about.get("default")),
             description=description if isinstance(description, str) else None,
         )
 
@@ -228,7 +228,13 @@ def _one_of(values: list[Any]) -> Any:
             raise ValueError(f"should be one of {', '.join(accepted)}")
         return value
 
-    return Annotated[Any, AfterValidator(check), Field(json_schema_extra={"enum": values})]
+    extra = {"enum": values} if values == [_scalar(value) for value in values] else None
+    return Annotated[Any, AfterValidator(check), Field(json_schema_extra=extra)]
+
+
+def _scalar(value: Any) -> Any:
+    # Pydantic looks for references inside whatever stands in a schema, so no containers.
+    return value if isinstance(value, str | int | float) else None
 
 
 def _as_json(value: Any) -> str:

@@ -7,6 +7,7 @@ fits, never takes anything for true or false by its truthiness, and never guesse
 from __future__ import annotations
 
 import json
+import math
 import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
@@ -150,7 +151,9 @@ def _to_number(value: Any, schema: Schema) -> Any:
     if not isinstance(value, str) or not _NUMBER.fullmatch(value.strip()):
         return _UNREPAIRED
     whole = _to_integer(value, schema)
-    return float(value) if whole is _UNREPAIRED else whole
+    if whole is not _UNREPAIRED:
+        return whole
+    return number if math.isfinite(number := float(value)) else _UNREPAIRED
 
 
 def _to_array(value: Any, schema: Schema) -> Any:
