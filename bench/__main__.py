@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -54,6 +55,8 @@ def main() -> int:
     scale = SCALES[options.scale]
     # Compiled files are what a user has; without them imports are timed wrongly.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # Peers look for `rg` on the path; they get the same one.
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
         os.environ["XDG_STATE_HOME"] = os.path.join(folder, "state")

@@ -27,7 +27,8 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
 
         result = (await ours()).unwrap()  # type: ignore[attr-defined]
         assert len(limit()) == wanted
-        assert len(result.data["paths"]) == wanted, f"{len(result.data['paths'])} of {wanted}"
+        # All are found and sorted; the text for the model ends where its limit is.
+        assert result.data["total"] == wanted, f"{result.data['total']} of {wanted}"
         candidates: dict[str, Candidate] = {"limit": limit, "ours": ours}
         if glob := peers.deepagents_tools(workspace).get("glob"):
             candidates[peers.DEEPAGENTS] = lambda: glob({"pattern": "**/*.py", "path": "/"})

@@ -1,10 +1,16 @@
-"""e. One word changed in a large file, durably, beside a bare atomic write with fsync."""
+"""e. One word changed in a large file, durably, beside a bare atomic write with fsync.
+
+Once with old contents kept before the change (the journal), once without.
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import handrail
 from bench import peers
@@ -12,43 +18,68 @@ from bench.figure import Candidate, Figure, Scale, figure, interleave
 
 
 async def measure(folder: Path, scale: Scale) -> list[Figure]:
+    sizes = {1: max(20, scale.rounds * 5), scale.big_edit_mb: scale.rounds}
+    return [each for size, rounds in sizes.items() for each in await _one(folder, size, rounds)]
+
+
+async def _one(folder: Path, size_mb: int, rounds: int) -> list[Figure]:
+    workspace = folder / f"workspace{size_mb}"
+    workspace.mkdir()
+    for name in ("limit.txt", "on.txt", "off.txt", "other.txt"):
+        _write(workspace / name, size_mb)
+    words = _turns()
+
+    def limit() -> None:
+        old, new = next(words)
+        replace(workspace / "limit.txt", old.encode(), new.encode())
+
+    candidates: dict[str, Candidate] = {"limit": limit}
+    if edit := peers.deepagents_tools(workspace).get("edit_file"):
+        candidates[peers.DEEPAGENTS] = _editor(edit, "file_path", "/other.txt")
+    async with AsyncExitStack() as stack:
+        for kept in ("on", "off"):
+            rt = await stack.enter_async_context(
+                handrail.open(
+                    workspace,
+                    store=folder / f"{kept}{size_mb}.sqlite",
+                    config={"journal": kept == "on", "mode": "accept-edits"},
+                )
+            )
+            candidates[kept] = _ours(rt, f"{kept}.txt")
+        medians = await interleave(candidates, rounds=rounds)
+    what = f"edit_file {size_mb} MB, journal"
+    on = {"ours": medians.pop("on"), "limit": medians["limit"]}
+    off = {"ours": medians.pop("off"), **medians}
+    small = size_mb == 1
     return [
-        await _one(folder / "small", 1, max(20, scale.rounds * 5), bar=2, goal=1.5),
-        await _one(folder / "large", scale.big_edit_mb, scale.rounds, bar=2, goal=1.3),
+        figure("e", f"{what} on / atomic write + fsync", on, bar=3 if small else 4, goal=2),
+        figure("e", f"{what} off", off, bar=2, goal=1.5 if small else 1.3),
     ]
 
 
-async def _one(folder: Path, size_mb: int, rounds: int, *, bar: float, goal: float) -> Figure:
-    workspace = folder / "workspace"
-    workspace.mkdir(parents=True)
-    for name in ("limit.txt", "ours.txt", "other.txt"):
-        _write(workspace / name, size_mb)
-    bare = itertools.cycle([(b"marker_one", b"marker_two"), (b"marker_two", b"marker_one")])
+def _ours(rt: handrail.Runtime, name: str) -> Candidate:
+    words = _turns()
 
-    def limit() -> None:
-        replace(workspace / "limit.txt", *next(bare))
+    async def edit() -> None:
+        old, new = next(words)
+        arguments = {"path": name, "old_string": old, "new_string": new}
+        (await rt.call("edit_file", arguments)).unwrap()
 
-    turns = itertools.cycle([("marker_one", "marker_two"), ("marker_two", "marker_one")])
-    async with handrail.open(workspace, store=folder / "audit.sqlite", mode="accept-edits") as rt:
-        (await rt.call("read_file", {"path": "ours.txt", "limit": 5})).unwrap()
+    return edit
 
-        async def ours() -> None:
-            old, new = next(turns)
-            arguments = {"path": "ours.txt", "old_string": old, "new_string": new}
-            (await rt.call("edit_file", arguments)).unwrap()
 
-        candidates: dict[str, Candidate] = {"limit": limit, "ours": ours}
-        if edit := peers.deepagents_tools(workspace).get("edit_file"):
-            theirs = itertools.cycle([("marker_one", "marker_two"), ("marker_two", "marker_one")])
+def _editor(edit: Callable[[dict[str, Any]], Any], argument: str, name: str) -> Candidate:
+    words = _turns()
 
-            def other() -> None:
-                old, new = next(theirs)
-                edit({"file_path": "/other.txt", "old_string": old, "new_string": new})
+    def run() -> None:
+        old, new = next(words)
+        edit({argument: name, "old_string": old, "new_string": new})
 
-            candidates[peers.DEEPAGENTS] = other
-        medians = await interleave(candidates, rounds=rounds)
-    what = f"edit_file {size_mb} MB, durable / atomic write + fsync"
-    return figure("e", what, medians, bar=bar, goal=goal)
+    return run
+
+
+def _turns() -> Iterator[tuple[str, str]]:
+    return itertools.cycle([("marker_one", "marker_two"), ("marker_two", "marker_one")])
 
 
 def replace(path: Path, old: bytes, new: bytes) -> None:
