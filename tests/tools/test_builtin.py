@@ -1,4 +1,5 @@
 import json
+import os
 import re
 
 import pytest
@@ -75,3 +76,21 @@ def test_what_a_model_is_shown_stays_short(workspace):
     ]
 
     assert len(json.dumps(shown)) < 8_800
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("edit_file", {"old_string": "a", "new_string": "b"}),
+        ("write_file", {"content": "b"}),
+        ("delete_file", {}),
+    ],
+)
+async def test_a_file_too_large_to_hold_is_not_changed(workspace, name, arguments):
+    target = workspace.write("sparse", "")
+    os.truncate(target, 600_000_000)
+
+    problem = await workspace.problem(name, path="sparse", **arguments)
+
+    assert problem.code == "too_large"
+    assert target.stat().st_size == 600_000_000

@@ -74,6 +74,17 @@ async def test_a_page_of_content_counts_matches_and_brings_only_their_context(wo
     )
 
 
+async def test_the_context_of_the_next_match_belongs_to_the_next_page(workspace):
+    workspace.write("a", "one\nHIT\ntwo\nthree\nfour\nHIT\nfive\n")
+
+    arguments = {"pattern": "HIT", "output_mode": "content", "context": 1, "limit": 1}
+    first = await workspace.run("grep", **arguments)
+    second = await workspace.run("grep", **arguments, offset=1)
+
+    assert first.text.startswith("a-1-one\na:2:HIT\na-3-two\n\n[")
+    assert second.text.startswith("a-5-four\na:6:HIT\na-7-five\n\n[")
+
+
 @pytest.mark.feature("E23")
 async def test_pages_of_files_lead_from_one_to_the_next(project):
     first = await project.run("grep", pattern="os", limit=2)

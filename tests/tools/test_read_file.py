@@ -256,3 +256,13 @@ async def test_a_large_file_is_read_by_range(workspace):
     output = await workspace.run("read_file", path="big", offset=250_000, limit=2)
 
     assert output.text.startswith("line 250000\nline 250001\n\n[lines 250000-250001")
+
+
+def test_a_small_file_is_read_without_waiting_for_anything(workspace):
+    workspace.write("a", "x\n" * 100)
+    tool, args, ctx = workspace.prepare("read_file", {"path": "a", "offset": 3})
+
+    with pytest.raises(StopIteration) as finished:
+        tool.run(args, ctx).send(None)
+
+    assert finished.value.value.data["last"] == 100
