@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from handrail.core.plan import Change, Plan
     from handrail.core.ports import Answer, ApprovalRequest, Approver
     from handrail.core.problems import Problem, ProblemRaised
-    from handrail.core.results import Output, Status, ToolResult
+    from handrail.core.results import (
+        FileRead,
+        Output,
+        PermissionGranted,
+        QueueCommand,
+        Status,
+        ToolResult,
+    )
     from handrail.core.tool import Group, Params, Tool
     from handrail.core.verdicts import Effect, Risk, Verdict
     from handrail.engine.function_tool import tool
@@ -46,7 +53,10 @@ _PUBLIC = {
     "Approver": "handrail.core.ports",
     "Problem": "handrail.core.problems",
     "ProblemRaised": "handrail.core.problems",
+    "FileRead": "handrail.core.results",
     "Output": "handrail.core.results",
+    "PermissionGranted": "handrail.core.results",
+    "QueueCommand": "handrail.core.results",
     "Status": "handrail.core.results",
     "ToolResult": "handrail.core.results",
     "Group": "handrail.core.tool",
@@ -74,15 +84,18 @@ __all__ = [
     "DuplicateToolError",
     "Effect",
     "Event",
+    "FileRead",
     "Footprint",
     "Group",
     "Hook",
     "HookCall",
     "Output",
     "Params",
+    "PermissionGranted",
     "Plan",
     "Problem",
     "ProblemRaised",
+    "QueueCommand",
     "ReadPath",
     "Registry",
     "Rewrite",

@@ -34,8 +34,14 @@ from handrail.host.blobs import DirectoryBlobs, MemoryBlobs
 from handrail.host.clock import SystemClock
 from handrail.host.filelocks import FileLocks
 from handrail.host.files.local import LocalFiles
-from handrail.host.search import open_search
-from handrail.host.statedir import config_home, ensure_outside, state_home, workspace_state
+from handrail.host.search.choose import open_search
+from handrail.host.statedir import (
+    config_home,
+    ensure_outside,
+    private_directory,
+    state_home,
+    workspace_state,
+)
 from handrail.policy.approvers import Callback, as_approver
 from handrail.policy.clearance import Clearance
 from handrail.policy.modes import Mode, parse_mode
@@ -142,7 +148,7 @@ class Home:
 
 
 def home_of(root: Path, store: str | Path | None) -> Home:
-    """Where the store of a workspace is and what lies beside it; makes nothing."""
+    """Where the store of a workspace is and what lies beside it."""
     if store is None:
         directory = workspace_state(root)
         return Home(str(directory / "store.db"), directory)
@@ -187,7 +193,7 @@ async def _connect(
         reads=restore_reads(kept["reads"]) if "reads" in kept else ReadState(),
         artifacts=DirectoryArtifacts(home.oversized),
     )
-    search = open_search(files.roots, deadline_s=20.0)
+    search = open_search(files.roots)
     registry = Registry(bus)
     for tool in builtin_tools(Services(files, search, settings.allow_delete)):
         registry.register(tool, origin=Origin.BUILTIN)
@@ -211,7 +217,7 @@ async def _connect(
         blobs=_blobs(home) if settings.journal else None,
         preparer=preparer,
         gate=gate,
-        locks=Locks(FileLocks(state_home() / "locks") if home.directory else None),
+        locks=Locks(_process_locks(home)),
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: bus.emit(_beat(watch, at))),
         recorder=Recorder(session, store, bus, clock, recording),
         dry_run=settings.dry_run,
@@ -258,12 +264,12 @@ def _directory(path: Path) -> Path:
     return resolved
 
 
-def _outside(home: Home, roots: Sequence[Path]) -> list[str]:
+def _outside(home: Home, roots: Sequence[Path]) -> tuple[str, ...]:
     """Make the home; returns what must be hidden because a root contains it."""
     if home.directory is None:
-        return []
-    hidden = ensure_outside(Path(home.store), roots)
-    home.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return ()
+    hidden = ensure_outside(Path(home.store), [str(root) for root in roots])
+    private_directory(home.directory)
     return hidden
 
 
@@ -275,6 +281,11 @@ def _own_places() -> list[str]:
 
 def _blobs(home: Home) -> DirectoryBlobs | MemoryBlobs:
     return DirectoryBlobs(home.blobs) if home.blobs is not None else MemoryBlobs()
+
+
+def _process_locks(home: Home) -> FileLocks | None:
+    # One place for all stores: two runtimes on one workspace must meet, whatever they record to.
+    return FileLocks(private_directory(state_home() / "locks")) if home.directory else None
 
 
 def _beat(watch: Watch, elapsed_s: float) -> CallHeartbeat:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +20,8 @@ from handrail.core.events import Listener
 from handrail.core.results import ToolResult
 from handrail.core.tool import Tool
 from handrail.engine.messages import Provider
-from handrail.engine.runtime import Runtime
 from handrail.engine.running import current_session
+from handrail.engine.runtime import Runtime
 from handrail.engine.scheduler import Ordering
 
 T = TypeVar("T")
@@ -38,12 +38,10 @@ class SyncRuntime:
 
     def __init__(self, root: str | Path, settings: Mapping[str, Any]) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name="handrail-loop", daemon=True
-        )
+        self._thread = threading.Thread(target=self._serve, name="handrail-loop", daemon=True)
         self._thread.start()
         try:
-            self._runtime: Runtime = self._wait(_opened(root, settings))
+            self._runtime: Runtime = self.wait(_opened(root, settings))
         except BaseException:
             self._stop()
             raise
@@ -69,7 +67,7 @@ class SyncRuntime:
         agent: str = "main",
     ) -> ToolResult:
         """Run one tool; see `Runtime.call`."""
-        return self._wait(
+        return self.wait(
             self._runtime.call(name, arguments, id=id, on_event=on_event, agent=agent)
         )
 
@@ -81,11 +79,11 @@ class SyncRuntime:
         agent: str = "main",
     ) -> list[ToolResult]:
         """Run several calls as one turn; see `Runtime.batch`."""
-        return self._wait(self._runtime.batch(calls, on_event=on_event, agent=agent))
+        return self.wait(self._runtime.batch(calls, on_event=on_event, agent=agent))
 
     def plan(self, calls: Iterable[Mapping[str, Any]]) -> Ordering:
         """How a batch would be ordered; see `Runtime.plan`."""
-        return self._wait(_value(lambda: self._runtime.plan(calls)))
+        return self.wait(_value(lambda: self._runtime.plan(calls)))
 
     @contextmanager
     def turn(self) -> Iterator[int]:
@@ -101,7 +99,7 @@ class SyncRuntime:
         self, response: Any, *, on_event: Listener | None = None, agent: str = "main"
     ) -> list[dict[str, Any]]:
         """Run the tool calls in a provider's response; see `Runtime.answer`."""
-        return self._wait(self._runtime.answer(response, on_event=on_event, agent=agent))
+        return self.wait(self._runtime.answer(response, on_event=on_event, agent=agent))
 
     def tool_messages(
         self, results: Sequence[ToolResult], provider: Provider
@@ -111,11 +109,11 @@ class SyncRuntime:
 
     def cancel(self, id: str) -> bool:
         """End a running call; see `Runtime.cancel`."""
-        return self._wait(self._runtime.cancel(id))
+        return self.wait(self._runtime.cancel(id))
 
     def register(self, tool: Tool[Any], *, allow_override: bool = False) -> None:
         """Add a tool of your own."""
-        self._wait(_value(lambda: self._runtime.register(tool, allow_override=allow_override)))
+        self.wait(_value(lambda: self._runtime.register(tool, allow_override=allow_override)))
 
     @property
     def runtime(self) -> Runtime:
@@ -127,11 +125,12 @@ class SyncRuntime:
         if self._loop.is_closed():
             return
         try:
-            self._wait(self._runtime.aclose())
+            self.wait(self._runtime.aclose())
         finally:
             self._stop()
 
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine of the runtime behind this door and wait for it."""
         if threading.current_thread() is self._thread or self._inside_own_call():
             work.close()
             raise RuntimeError(
@@ -151,18 +150,24 @@ class SyncRuntime:
     def _inside_own_call(self) -> bool:
         return hasattr(self, "_runtime") and current_session.get() is self._runtime.session
 
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        finally:
+            self._loop.close()
+
     def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.run_until_complete(self._loop.shutdown_default_executor())
-        self._loop.close()
 
 
 async def _opened(root: str | Path, settings: Mapping[str, Any]) -> Runtime:
     return await app.open(root, **settings)
 
 
-async def _value(make: Any) -> Any:
+async def _value(make: Callable[[], T]) -> T:
     return make()
 
 

@@ -90,9 +90,13 @@ class Tool(ABC, Generic[P]):
         return None
 
     def enabled(self, session: Session) -> bool:
-        """Whether the tool can be used here and now; a disabled one is not shown."""
+        """Whether the tool can be used here and now."""
         del session
         return True
+
+    def shown(self, session: Session) -> bool:
+        """Whether a model is told of the tool; by default if it is enabled."""
+        return self.enabled(session)
 
     def describe(self, session: Session) -> str | Awaitable[str]:
         """What the model reads. Built-ins take it from the prose file beside the code."""

@@ -28,7 +28,7 @@ def fit(text: str, limit: int, keep: Keep, artifacts: Artifacts, name: str) -> F
     if len(text) <= limit:
         return Fitted(text, 0, None)
     saved = _save(artifacts, name, text)
-    where = f"full text in {saved}" if saved else "the full text could not be kept"
+    where = f"full text kept as {saved}" if saved else "the full text could not be kept"
     head, tail = _window(text, limit, keep)
     cut = len(text) - len(head) - len(tail)
     marker = f"[{cut} characters cut here; {where}]"

@@ -62,7 +62,7 @@ class Pipeline:
         running = Running(prepared, watch, listener)
         inside = current_session.set(self.session)
         try:
-            self.recorder.begin(running)
+            await self.recorder.begin(running)
             outcome = await self._carry_out(running)
         except ProblemRaised as raised:
             outcome = of_problem(raised.problem)

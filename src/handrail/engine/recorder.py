@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from handrail.core.context import Session
@@ -46,15 +47,14 @@ class Recorder:
         self._clock = clock
         self._recording = recording
 
-    def begin(self, running: Running) -> None:
+    async def begin(self, running: Running) -> None:
         """The call was asked for; raises `store_unavailable` if that cannot be recorded."""
         prepared = running.prepared
         payload = record.requested(prepared, self._recording.dialect)
         try:
             self._store.append(self._row(running, "requested", payload))
         except ProblemRaised:
-            if not (self._recording.reads_without_store and prepared.footprint.reads_only):
-                raise
+            await self._recover(running)
         call = prepared.call
         self._emit(
             running,
@@ -62,6 +62,15 @@ class Recorder:
                 call.id, prepared.name, call.turn, call.agent, record.one_line(prepared)
             ),
         )
+
+    async def _recover(self, running: Running) -> None:
+        """A store that failed holds the row back; see whether it can write it by now."""
+        try:
+            await self._store.flush()
+        except ProblemRaised:
+            reads_only = running.prepared.footprint.reads_only
+            if not (self._recording.reads_without_store and reads_only):
+                raise
 
     async def intent(self, running: Running, payload: Mapping[str, Any]) -> None:
         """The call is about to change something: on disk before it does."""
@@ -78,8 +87,8 @@ class Recorder:
         result = self.result(running, outcome)
         name = running.prepared.name
         for change in result.changes:
-            event = FileChanged(result.call_id, change.path, change.operation)
-            self._emit(running, lambda event=event: event)
+            changed = partial(FileChanged, result.call_id, change.path, change.operation)
+            self._emit(running, changed)
         try:
             self._store.append(self._row(running, "completed", record.completed(running, result)))
         except ProblemRaised as raised:

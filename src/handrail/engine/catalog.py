@@ -1,0 +1,116 @@
+"""What a model is shown: the tools that are there and enabled, in its own vocabulary.
+
+Worked out once and kept until a tool comes or goes; asking again costs a shallow copy.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection
+from typing import Any
+
+from handrail.core.context import Session
+from handrail.core.events import Event, ToolRegistered, ToolUnregistered
+from handrail.core.paths import PathUse
+from handrail.core.tool import Group, Tool
+from handrail.dialects.base import Vocabulary
+from handrail.dialects.declare import Declared, declarations
+from handrail.engine.registry import Entry, Registry
+
+
+class Catalog:
+    """Declares the tools of one runtime."""
+
+    def __init__(self, registry: Registry, vocabulary: Vocabulary, session: Session) -> None:
+        self._registry = registry
+        self._vocabulary = vocabulary
+        self._session = session
+        self._prose: dict[str, str] = {}
+        self._cache: dict[object, list[dict[str, Any]]] = {}
+        registry.subscribe(self._forget)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The names a model is shown and may use."""
+        return self._vocabulary
+
+    async def refresh(self) -> None:
+        """Ask every tool what it says about itself here and now."""
+        for tool in self._registry.list_all():
+            said = tool.describe(self._session)
+            self._prose[tool.name] = await said if inspect.isawaitable(said) else said
+        self._cache.clear()
+
+    def declare(
+        self,
+        provider: str,
+        *,
+        allowed: Collection[str] | None = None,
+        groups: Collection[str] | None = None,
+    ) -> list[dict[str, Any]]:
+        """The tools as a provider takes them. The outer two levels are the caller's own to
+        change; the schemas inside are shared.
+        """
+        key = (provider, None if allowed is None else frozenset(allowed),
+               None if groups is None else frozenset(groups))  # fmt: skip
+        kept = self._cache.get(key)
+        if kept is None:
+            kept = self._cache[key] = declarations(provider, self._chosen(allowed, groups))
+        return [_own(one) for one in kept]
+
+    def _chosen(
+        self, allowed: Collection[str] | None, groups: Collection[str] | None
+    ) -> list[Declared]:
+        wanted = None if allowed is None else {self._canonical(name) for name in allowed}
+        return [
+            self._declared(entry, index)
+            for tool in self._registry.list_all(groups=groups)
+            if (wanted is None or tool.name in wanted) and tool.shown(self._session)
+            if (entry := self._registry.entry(tool.name)) is not None
+            for index in range(len(self._vocabulary.views(tool.name)))
+        ]
+
+    def _canonical(self, name: str) -> str:
+        view = self._vocabulary.resolve(name)
+        return view.tool if view is not None else name
+
+    def _declared(self, entry: Entry, view: int) -> Declared:
+        tool = entry.tool
+        return Declared(
+            view=self._vocabulary.views(tool.name)[view],
+            schema=entry.schema,
+            prose=self._prose_of(tool),
+            output_schema=tool.output_schema,
+            reads_only=only_reads(entry),
+            idempotent=tool.idempotent,
+            open_ended=tool.group in (Group.WEB, Group.MCP),
+        )
+
+    def _prose_of(self, tool: Tool[Any]) -> str:
+        """What `refresh` heard; a tool that came later is asked now, if it can answer."""
+        if tool.name not in self._prose:
+            said = tool.describe(self._session)
+            if not isinstance(said, str):
+                if inspect.iscoroutine(said):
+                    said.close()
+                return tool.summary
+            self._prose[tool.name] = said
+        return self._prose[tool.name]
+
+    def _forget(self, event: Event) -> None:
+        if isinstance(event, ToolRegistered | ToolUnregistered):
+            self._prose.pop(event.tool, None)
+            self._cache.clear()
+
+
+def only_reads(entry: Entry) -> bool:
+    """Whether no call of the tool can change anything, as far as its declaration shows."""
+    tool = entry.tool
+    if tool.plans or any(use is PathUse.WRITE for _, use in entry.paths):
+        return False
+    return type(tool).footprint is Tool.footprint
+
+
+def _own(declared: dict[str, Any]) -> dict[str, Any]:
+    function = declared.get("function")
+    return {**declared, "function": {**function}} if function is not None else {**declared}

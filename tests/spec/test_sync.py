@@ -1,0 +1,134 @@
+"""The synchronous door: from threads, inside a running loop, and never a deadlock."""
+
+import asyncio
+import os
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import handrail
+import handrail.sync
+from handrail import ProblemRaised
+
+
+def test_the_same_runtime_without_async(workspace):
+    workspace.write("a.txt", "x\n")
+
+    with handrail.sync.open(workspace.root, store=":memory:", mode="accept-edits") as rt:
+        with rt.turn() as turn:
+            read = rt.call("read_file", {"path": "a.txt"}, id="r")
+            rt.batch([{"name": "write_file", "arguments": {"path": "b", "content": "y"}}])
+        ordering = rt.plan([{"id": "1", "name": "list_files"}])
+        declared = rt.declare("openai")
+        messages = rt.tool_messages([read], "openai")
+        records = rt.wait(rt.runtime.store.calls(limit=5))
+
+    assert read.text == "x"
+    assert workspace.read("b") == b"y"
+    assert ordering.groups == (("1",),)
+    assert declared[0]["type"] == "function"
+    assert messages == [{"role": "tool", "tool_call_id": "r", "content": "x"}]
+    assert {one.turn for one in records} == {turn}
+
+
+def test_many_threads_share_one_runtime(workspace):
+    workspace.write("a.txt", "".join(f"<{number}>\n" for number in range(32)))
+
+    def edit(number):
+        arguments = {"path": "a.txt", "old_string": f"<{number}>", "new_string": f"{number}"}
+        return rt.call("edit_file", arguments)
+
+    with (
+        handrail.sync.open(workspace.root, store=":memory:", mode="accept-edits") as rt,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        results = list(pool.map(edit, range(32)))
+
+    assert all(one.ok for one in results)
+    assert workspace.read("a.txt") == b"".join(b"%d\n" % number for number in range(32))
+
+
+async def test_it_works_where_a_loop_is_already_running(workspace):
+    workspace.write("a.txt", "x\n")
+
+    with handrail.sync.open(workspace.root, store=":memory:") as rt:
+        assert rt.call("read_file", {"path": "a.txt"}).text == "x"
+
+
+@pytest.mark.parametrize("kind", ["sync tool", "async tool"])
+def test_inside_a_tool_of_the_same_runtime_it_raises_instead_of_deadlocking(workspace, kind):
+    caught = []
+
+    def again() -> str:
+        """Calls its own runtime."""
+        try:
+            rt.call("list_files")
+        except RuntimeError as error:
+            caught.append(str(error))
+        return "done"
+
+    async def again_async() -> str:
+        """Calls its own runtime."""
+        return again()
+
+    function = handrail.tool(name="again", reads_only=True)(
+        again if kind == "sync tool" else again_async
+    )
+    with handrail.sync.open(workspace.root, store=":memory:") as rt:
+        rt.register(function)
+        result = rt.call("again")
+
+    assert result.text == "done"
+    assert "wait for itself" in caught[0]
+
+
+def test_a_tool_may_use_another_runtime(workspace):
+    with (
+        handrail.sync.open(workspace.root, store=":memory:") as inner,
+        handrail.sync.open(workspace.root, store=":memory:") as outer,
+    ):
+
+        @handrail.tool(reads_only=True)
+        def ask_other() -> str:
+            """Calls another runtime."""
+            return inner.call("list_files").status.value
+
+        outer.register(ask_other)
+        assert outer.call("ask_other").text == "ok"
+
+
+def test_ctrl_c_cancels_the_call_and_leaves_the_runtime_usable(workspace):
+    started = threading.Event()
+
+    @handrail.tool(reads_only=True)
+    async def slow() -> str:
+        """Waits for ever."""
+        started.set()
+        await asyncio.Event().wait()
+        return ""
+
+    def interrupt():
+        started.wait(5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with handrail.sync.open(workspace.root, store=":memory:") as rt:
+        rt.register(slow)
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            rt.call("slow", id="s")
+        record = rt.wait(rt.runtime.store.calls(call_id="s"))[0]
+        after = rt.call("list_files")
+
+    assert record.completed["status"] == "interrupted"
+    assert after.ok
+
+
+def test_a_bad_workspace_raises_and_leaves_no_thread(tmp_path):
+    before = threading.active_count()
+
+    with pytest.raises(ProblemRaised):
+        handrail.sync.open(tmp_path / "none")
+
+    assert threading.active_count() == before
