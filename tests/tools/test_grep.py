@@ -1,7 +1,10 @@
 import pytest
 from pydantic import ValidationError
 
-from handrail.tools.grep import GrepParams
+from handrail.host.search.python import PythonSearch
+from handrail.tools.find_files import FindFiles
+from handrail.tools.grep import Grep, GrepParams
+from handrail.tools.list_files import ListFiles
 
 
 @pytest.fixture
@@ -203,3 +206,21 @@ async def test_a_result_that_would_not_fit_ends_early_and_says_how_to_go_on(work
     assert output.data["next_offset"] == len(output.data["hits"])
     assert f"go on with offset={output.data['next_offset']}]" in output.text
     assert "more characters in this line]" in output.text
+
+
+async def test_a_search_that_ran_out_of_time_says_so(project):
+    search = PythonSearch(project.files.roots, deadline_s=0.0)
+    project.tools["grep"] = Grep(search)
+    project.tools["find_files"] = FindFiles(search)
+    project.tools["list_files"] = ListFiles(project.files, search)
+
+    outputs = [
+        await project.run("grep", pattern="os"),
+        await project.run("find_files", pattern="*"),
+        await project.run("list_files", recursive=True),
+    ]
+
+    search.close()
+    why = outputs[0].data["partial"]
+    assert why
+    assert all(f"[incomplete: {why}]" in output.text for output in outputs)

@@ -266,3 +266,15 @@ def test_a_small_file_is_read_without_waiting_for_anything(workspace):
         tool.run(args, ctx).send(None)
 
     assert finished.value.value.data["last"] == 100
+
+
+async def test_max_bytes_of_an_empty_and_of_a_latin_file_are_explained(workspace):
+    workspace.write("empty", "")
+    workspace.write("latin", "né né\n".encode("latin-1"))
+
+    empty = await workspace.run("read_file", path="empty", max_bytes=10)
+    latin = await workspace.run("read_file", path="latin", max_bytes=10)
+
+    assert empty.text == "[the file exists but is empty]"
+    assert latin.text.startswith("né né\n\n\n[not UTF-8")
+    assert workspace.session.reads.get(str(workspace.root / "latin")).whole
