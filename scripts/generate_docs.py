@@ -69,23 +69,27 @@ def _index(tools: list[Tool[Any]]) -> str:
 
 
 def _tool_page(tool: Tool[Any]) -> str:
-    view = next(view for view in DIALECTS["canonical"].views if view.tool == tool.name)
+    view = _canonical(tool)
     declared = _declare(tool, view)
     parts = [
         f"# {tool.name}\n\n{tool.summary} {_effect(tool).capitalize()}.\n",
         "## What the model reads\n\n" + _quote(declared["description"]),
         "## Arguments\n\n" + _arguments(declared["parameters"]),
-        "## Example\n\n```json\n" + json.dumps(dict(view.example), indent=2) + "\n```\n",
     ]
+    if view.example:
+        example = json.dumps(dict(view.example), indent=2)
+        parts.append(f"## Example\n\n```json\n{example}\n```\n")
     if tool.output_schema:
         parts.append(f"## Data\n\nFor a program, `result.data` is {_data(tool.output_schema)}.\n")
-    names = [
+    rows = [
         [dialect.name, f"`{other.name}`", _spelled(other)]
         for dialect in DIALECTS.values()
         for other in dialect.views
         if other.tool == tool.name
     ]
-    parts.append("## In the dialects\n\n" + _table(["dialect", "name", "arguments"], names))
+    if rows:
+        head = ["dialect", "name", "arguments"]
+        parts.append("## In the dialects\n\n" + _table(head, rows))
     return "\n".join(parts)
 
 
@@ -104,6 +108,12 @@ def _dialects(tools: Mapping[str, Tool[Any]]) -> str:
         head = ["shown as", "is", "arguments", "differs by"]
         parts.append(f"## {dialect.name} (version {dialect.version})\n\n{_table(head, rows)}")
     return "\n".join(parts)
+
+
+def _canonical(tool: Tool[Any]) -> View:
+    # A tool without a row in the table is shown as it is.
+    views = [view for view in DIALECTS["canonical"].views if view.tool == tool.name]
+    return views[0] if views else View(tool.name, tool.name, rest=True)
 
 
 def _declare(tool: Tool[Any], view: View) -> dict[str, Any]:

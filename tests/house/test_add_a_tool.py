@@ -22,24 +22,30 @@ def test_the_recipe_for_a_new_tool_is_all_it_takes(tmp_path):
         else:
             add_lines(tmp_path / name, text.splitlines())
 
-    run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/tools/test_word_count.py")
-    run(tmp_path, "-m", "mypy", "--cache-dir", tmp_path / "types", "src/handrail/tools")
     run(tmp_path, "scripts/generate_docs.py")
-    assert "Count the words" in (tmp_path / "docs/reference/word_count.md").read_text()
+    run(tmp_path, "-m", "ruff", "check", "--no-cache", "src/handrail/tools", "tests/tools")
+    run(
+        tmp_path,
+        "-m",
+        "ruff",
+        "format",
+        "--no-cache",
+        "--check",
+        "src/handrail/tools/word_count.py",
+    )
+    run(tmp_path, "-m", "mypy", "--cache-dir", tmp_path / "types", "src/handrail/tools")
+    tests = ["tests/tools/test_word_count.py", "tests/house/test_tools.py"]
+    run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
 
 
 def add_lines(path: Path, lines: list[str]) -> None:
-    """Put each line before the last one of its like: an import, a row of the table."""
+    """Put the import where the alphabet wants it, and the row at the end of its table."""
     text = path.read_text().splitlines()
-    imports, row = lines
-    last_import = max(
-        number for number, line in enumerate(text) if line.startswith("from handrail")
-    )
-    text.insert(last_import + 1, imports)
-    last_row = max(
-        number for number, line in enumerate(text) if re.match(r"        \w+\(.*\),$", line)
-    )
-    text.insert(last_row + 1, row)
+    imported, row = lines
+    later = [number for number, line in enumerate(text) if line > imported and "handrail" in line]
+    text.insert(later[0], imported)
+    rows = [number for number, line in enumerate(text) if re.match(r"        \w+\(.*\),$", line)]
+    text.insert(rows[-1] + 1, row)
     path.write_text("\n".join(text) + "\n")
 
 

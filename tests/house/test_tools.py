@@ -29,11 +29,6 @@ def test_every_tool_has_code_prose_page_and_test_under_its_name(name, place):
     assert (ROOT / place.format(name)).read_text(encoding="utf-8").strip()
 
 
-@pytest.mark.parametrize("name", TOOLS)
-def test_every_tool_has_a_row_in_the_canonical_table(name):
-    assert name in [view.tool for view in DIALECTS["canonical"].views]
-
-
 # The tokenizer's own way of loading its vocabulary.
 @pytest.mark.filterwarnings("ignore:open_binary is deprecated")
 @pytest.mark.parametrize("dialect", DIALECTS)
