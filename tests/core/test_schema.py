@@ -376,8 +376,26 @@ def test_a_document_nested_without_end_is_read_to_a_depth():
 
 ATOMS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4)
 KEYWORDS = st.sampled_from(
-    "type properties items required enum const anyOf oneOf $ref $defs additionalProperties "
-    "minimum maximum minLength maxItems default description x".split()
+    [
+        "type",
+        "properties",
+        "items",
+        "required",
+        "enum",
+        "const",
+        "anyOf",
+        "oneOf",
+        "$ref",
+        "$defs",
+        "additionalProperties",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxItems",
+        "default",
+        "description",
+        "x",
+    ]
 )
 KINDS = st.sampled_from(["string", "integer", "number", "boolean", "null", "array", "object"])
 JUNK = st.recursive(

@@ -276,10 +276,13 @@ class Find(Params):
 SPELLED = {"path": "file_path", "limit": "head_limit", "output_mode": "output_mode", "glob": "glob"}
 
 
-def explained(arguments: dict[str, Any], spelled: dict[str, str] = SPELLED, **more: Any) -> Problem:
+ACCEPTED = ["file_path", "head_limit", "output_mode", "glob"]
+
+
+def explained(arguments: dict[str, Any]) -> Problem:
     with pytest.raises(ValidationError) as caught:
         Find.model_validate(arguments)
-    return explain_errors(caught.value, spelled, **more).problem
+    return explain_errors(caught.value, SPELLED, ACCEPTED).problem
 
 
 @pytest.mark.feature("F04")
@@ -311,11 +314,16 @@ def test_an_unknown_argument_gets_a_suggestion_and_nothing_more():
     assert problem.field == "filepth"
 
 
-def test_a_tool_that_no_dialect_knows_is_explained_by_its_own_arguments():
-    problem = explained({"pth": "a"}, spelled={}, params=Find)
+def test_an_argument_that_the_caller_spelled_otherwise_is_told_that_way():
+    with pytest.raises(ValidationError) as caught:
+        Find.model_validate({"path": 5, "lmit": 3})
 
-    assert problem.message.endswith("'pth' is not an argument (did you mean 'path'?)")
-    assert problem.hint == "accepted arguments: path, limit, glob, edits, output_mode"
+    problem = explain_errors(caught.value, {"path": "filename", "limit": "limit"}).problem
+    assert problem.message == (
+        "Invalid arguments: 'filename' should be a valid string, not 5; "
+        "'lmit' is not an argument (did you mean 'limit'?)"
+    )
+    assert problem.hint is None
 
 
 def test_many_errors_and_large_values_stay_short():

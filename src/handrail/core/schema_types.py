@@ -228,7 +228,7 @@ def _one_of(values: list[Any]) -> Any:
             raise ValueError(f"should be one of {', '.join(accepted)}")
         return value
 
-    extra = {"enum": values} if values == [_scalar(value) for value in values] else None
+    extra: Any = {"enum": values} if values == [_scalar(value) for value in values] else None
     return Annotated[Any, AfterValidator(check), Field(json_schema_extra=extra)]
 
 

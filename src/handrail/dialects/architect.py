@@ -50,7 +50,7 @@ ARCHITECT: Final = Dialect(
                 "after": 2,
                 "limit": 50,
             },
-            lead="Finds a regular expression and shows the matching lines with their context.",
+            note="Finds a regular expression and shows the matching lines with their context.",
             example={"pattern": "def main", "path": "src", "context_lines": 3},
         ),
         View(
@@ -65,7 +65,7 @@ ARCHITECT: Final = Dialect(
                 Arg("max_results", "limit"),
             ),
             defaults={"output_mode": "content", "literal": True, "limit": 100},
-            lead="Finds plain text and shows the matching lines.",
+            note="Finds plain text and shows the matching lines.",
             example={"pattern": "a.b(", "file_pattern": "*.py", "case_sensitive": False},
         ),
         View(

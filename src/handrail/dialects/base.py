@@ -44,8 +44,8 @@ class View:
     """A canonical tool as a dialect shows it.
 
     `rest` shows the arguments that `args` does not list, under their own names. `defaults`
-    are canonical values for what the caller leaves out. `lead` is said before the tool's
-    own prose. `example` is a call in this view's own words.
+    are canonical values for what the caller leaves out. `note` is said after the
+    first line of the tool's prose. `example` is a call in this view's own words.
     """
 
     tool: str
@@ -53,7 +53,7 @@ class View:
     args: tuple[Arg, ...] = ()
     rest: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    lead: str = ""
+    note: str = ""
     example: Mapping[str, Any] = field(default_factory=dict)
 
     def shown_args(self, canonical: Iterable[str]) -> list[Arg]:
@@ -154,8 +154,10 @@ class Vocabulary:
         for other in (view, *self._by_tool.get(view.tool, ())):
             for arg in other.args:
                 args.setdefault(arg.name, arg)
-        foreign = {name for name, arg in args.items() if arg.canonical != name or arg.read}
         spelled = {arg.canonical: arg.name for arg in view.args if arg.canonical and not arg.hidden}
+        foreign = {name for name, arg in args.items() if arg.canonical != name or arg.read}
+        # Canonical names pass as they are, but then `spelled` must say that they were used.
+        foreign |= {name for name, shown in spelled.items() if name != shown}
         return _Table(args, frozenset(foreign), spelled, view.defaults)
 
 

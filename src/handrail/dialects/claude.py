@@ -18,7 +18,7 @@ CLAUDE: Final = Dialect(
             "Read",
             (_FILE, *same("offset", "limit")),
             defaults={"number_lines": True},
-            lead="Every line comes with its number before it, which is not part of the file.",
+            note="Every line comes with its number before it, which is not part of the file.",
             example={"file_path": "src/app.py", "offset": 10, "limit": 40},
         ),
         View(
@@ -38,7 +38,7 @@ CLAUDE: Final = Dialect(
             "Glob",
             same("pattern", "path"),
             defaults={"sort": "mtime"},
-            lead="Newest files come first.",
+            note="Newest files come first.",
             example={"pattern": "**/*.py", "path": "src"},
         ),
         View(

@@ -32,7 +32,7 @@ CODEX: Final = Dialect(
             "grep",
             "grep_files",
             (*same("pattern"), Arg("include", "glob"), *same("path", "limit")),
-            lead="Lists the files that match.",
+            note="Lists the files that match.",
             example={"pattern": "def main", "include": "*.py", "path": "src", "limit": 20},
         ),
     ),

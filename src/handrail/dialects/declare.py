@@ -76,8 +76,8 @@ def _set_default(
 
 
 def _description(entry: Declared, tools: Mapping[str, str]) -> str:
-    prose = fill(entry.prose, _shown_names(entry), tools)
-    return f"{entry.view.lead}\n{prose}" if entry.view.lead else prose
+    first, _, rest = fill(entry.prose, _shown_names(entry), tools).partition("\n")
+    return "\n".join(line for line in (first, entry.view.note, rest) if line)
 
 
 def _shown_names(entry: Declared) -> dict[str, str]:

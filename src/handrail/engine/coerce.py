@@ -212,16 +212,13 @@ _REPAIRS: Final[Mapping[str, Callable[[Any, Schema], Any]]] = {
 
 
 def explain_errors(
-    error: ValidationError, spelled: Mapping[str, str], params: type[BaseModel] | None = None
+    error: ValidationError, spelled: Mapping[str, str], accepted: Sequence[str] = ()
 ) -> ProblemRaised:
     """All that is wrong with the arguments, in the caller's own names.
 
-    `spelled` maps canonical names to the caller's; `params` gives the names of a tool that
-    no dialect knows.
+    `spelled` maps canonical names to the caller's; `accepted` are the names that the model
+    was shown, to list and to suggest from.
     """
-    accepted = list(spelled.values())
-    if params is not None and not accepted:
-        accepted = list(_schema(params).get("properties", {}))
     reasons: dict[str, list[str]] = {}
     first: str | None = None
     for one in error.errors(include_url=False):
@@ -231,7 +228,7 @@ def explain_errors(
         place = _place(name, one["loc"][1:])
         reasons.setdefault(place, []).append(_reason(one["type"], one["msg"], one["input"]))
         if one["type"] == "extra_forbidden":
-            reasons[place] = [_not_an_argument(name, accepted)]
+            reasons[place] = [_not_an_argument(name, accepted or [*spelled.values()])]
     told = [_sentence(place, found) for place, found in reasons.items()]
     if len(told) > _MAX_TOLD:
         told[_MAX_TOLD:] = [f"and {len(told) - _MAX_TOLD} more"]

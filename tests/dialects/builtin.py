@@ -1,0 +1,22 @@
+"""The built-in tools as dialect tests need them: names, schemas and prose, nothing run."""
+
+from typing import Any
+
+from handrail.core.schema import schema_of
+from handrail.core.tool import Tool
+from handrail.dialects.base import Vocabulary
+from handrail.dialects.declare import Declared
+from handrail.tools.builtin import Services, builtin_tools
+
+UNUSED: Any = None
+TOOLS: dict[str, Tool[Any]] = {tool.name: tool for tool in builtin_tools(Services(UNUSED, UNUSED))}
+PARAMS = {name: set(tool.params.model_fields) for name, tool in TOOLS.items()}
+
+
+def entries(vocabulary: Vocabulary) -> list[Declared]:
+    """Every built-in tool as a dialect shows it."""
+    return [
+        Declared(view, schema_of(tool.params), str(tool.describe(UNUSED)), tool.output_schema)
+        for tool in TOOLS.values()
+        for view in vocabulary.views(tool.name)
+    ]
