@@ -21,7 +21,7 @@ _NON_ASCII: Final = re.compile("[^\x00-\x7f]")
 _PLAIN: Final = dict.fromkeys(
     map(ord, "\t\n\r\f\v\x1b\xa0\xad\u2000\u2001\u2002\u2003\u2009\u200b\u200c\u200d\u200e\u200f")
 ) | dict.fromkeys(map(ord, "\u2028\u2029\u202f\u2060\u3000\ufeff"))
-_IS_ASCII: Final = bytes(1 if 0x20 <= byte < 0x7F else 0 for byte in range(256))
+_IS_ASCII: Final = bytes(0x20 <= byte < 0x7F or byte in b"\t\n\r" for byte in range(256))
 _NOTES: Final = {
     ("utf-8", "surrogateescape"): "mostly UTF-8; bytes that are not are shown as \ufffd and kept",
     ("utf-16-le", "strict"): "UTF-16 text; it stays UTF-16",

@@ -108,7 +108,7 @@ class LineIndex:
         had = 0
         while count > 0 and had < BUDGET:
             data = os.pread(descriptor, BLOCK, offset)
-            if not data:
+            if not data and (parts or not skip):
                 return Taken(start, b"".join(parts), cut=False)
             offset += len(data)
             if not parts:

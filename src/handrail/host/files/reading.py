@@ -127,7 +127,11 @@ def stat_of(info: os.stat_result) -> Stat:
 def missing(roots: Roots, place: Place) -> ProblemRaised:
     """The problem of a file that does not exist, with names that were perhaps meant."""
     names = suggestions(roots, place)
-    hint = f"did you mean {', '.join(map(repr, names))}?" if names else "list_files shows what is"
+    hint = (
+        f"did you mean {', '.join(map(repr, names))}?"
+        if names
+        else "list_files shows what is there"
+    )
     return ProblemRaised("not_found", f"{quoted(place.path)} does not exist", hint=hint)
 
 

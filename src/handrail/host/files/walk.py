@@ -119,14 +119,20 @@ class Walk:
             self._names.append(name)
             self.kind = Kind.MISSING
             return
+        try:
+            self._take(handle, name, mode)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTDIR):
+                raise
+            # It became something else since the look: look again, but not for ever.
+            self._count_link()
+            self._pending.append(name)
+
+    def _take(self, handle: int, name: str, mode: int) -> None:
         if stat.S_ISLNK(mode):
-            self._links += 1
-            if self._links > _MAX_LINKS:
-                raise ProblemRaised(
-                    "not_found",
-                    f"{quoted(self._path)} goes round in circles: too many symbolic links",
-                )
-            self._follow(os.readlink(name, dir_fd=handle))
+            target = os.readlink(name, dir_fd=handle)
+            self._count_link()
+            self._follow(target)
         elif stat.S_ISDIR(mode):
             self._step_into(handle, name)
         elif self._pending:
@@ -137,6 +143,13 @@ class Walk:
         else:
             self._names.append(name)
             self.kind = Kind.FILE if stat.S_ISREG(mode) else Kind.SPECIAL
+
+    def _count_link(self) -> None:
+        self._links += 1
+        if self._links > _MAX_LINKS:
+            raise ProblemRaised(
+                "not_found", f"{quoted(self._path)} goes round in circles: too many symbolic links"
+            )
 
     def _step_into(self, handle: int, name: str) -> None:
         below = os.open(name, LOOK_IN | os.O_NOFOLLOW, dir_fd=handle) if self._pending else None

@@ -155,10 +155,10 @@ def _after(text: str, start: int, newlines: int) -> int:
 
 def _sniff(descriptor: int, size: int, place: Place) -> TextForm:
     head = os.pread(descriptor, _HEAD, 0)
-    form = detect(head[:_SNIFFED], partial=True)
+    form = detect(head[:_SNIFFED], partial=size > _SNIFFED)
     if form is None or (form.unit == 2 and size % 2):
         raise binary(place)
-    return detect(head, partial=True) or form
+    return detect(head, partial=size > _HEAD) or form
 
 
 def _decode(form: TextForm, raw: bytes, *, at_start: bool) -> tuple[TextForm, str]:

@@ -1,0 +1,220 @@
+"""What a path means, and what it can never mean."""
+
+import os
+
+import pytest
+
+from handrail.core.places import Kind, Place
+from handrail.core.problems import ProblemRaised
+from handrail.host.files.local import LocalFiles
+
+
+def refusal(files, path):
+    with pytest.raises(ProblemRaised) as raised:
+        files.locate(path)
+    return raised.value.problem
+
+
+@pytest.fixture
+def files(work, opener):
+    files = LocalFiles([work])
+    yield files
+    files.close()
+
+
+def test_a_plain_path_is_its_own_canonical_name(work, files):
+    (work / "src").mkdir()
+    (work / "src" / "a.py").write_text("x")
+
+    assert files.locate("src/a.py") == Place(
+        0, "src/a.py", "src/a.py", str(work / "src" / "a.py"), Kind.FILE
+    )
+
+
+def test_the_workspace_itself_is_shown_as_a_dot(work, files):
+    assert files.locate(".") == Place(0, "", ".", str(work), Kind.DIRECTORY)
+    assert files.locate(str(work)) == files.locate(f"{work}/") == files.locate(".")
+
+
+def test_a_missing_file_in_missing_directories_is_a_place(work, files):
+    assert files.locate("new/deep/er.txt") == Place(
+        0, "new/deep/er.txt", "new/deep/er.txt", f"{work}/new/deep/er.txt", Kind.MISSING
+    )
+    assert files.locate("new/./er.txt").rel == "new/er.txt"
+
+
+@pytest.mark.parametrize(
+    "path", ["", "\0", "a\0b", "\ud800", "x" * 256, "a/" * 2100 + "a", "missing/" + "y" * 300]
+)
+def test_what_can_be_no_path_is_invalid(files, path):
+    assert refusal(files, path).code == "invalid_arguments"
+
+
+def test_an_absurdly_long_path_is_not_repeated_in_full(files):
+    assert len(refusal(files, "a/" * 2100).message) < 400
+
+
+def test_a_slash_at_the_end_is_never_dropped(work, files):
+    (work / "file.txt").write_text("x")
+    (work / "dir").mkdir()
+
+    assert files.locate("dir/").kind is Kind.DIRECTORY
+    assert refusal(files, "file.txt/").code == "not_found"
+    assert refusal(files, "file.txt/.").code == "not_found"
+    assert refusal(files, "new.txt/").code == "invalid_arguments"
+    assert refusal(files, "new.txt/.").code == "invalid_arguments"
+
+
+def test_a_file_is_not_a_directory_on_the_way(work, files):
+    (work / "file.txt").write_text("x")
+
+    assert refusal(files, "file.txt/x").code == "not_found"
+    assert refusal(files, "file.txt/../other").code == "not_found"
+
+
+def test_going_up_from_a_missing_directory_is_refused(files):
+    assert refusal(files, "missing/../x").code == "not_found"
+
+
+def test_dot_dot_after_a_link_is_the_parent_of_where_it_led(work, files):
+    (work / "a" / "b").mkdir(parents=True)
+    (work / "link").symlink_to("a/b")
+    (work / "a" / "x").write_text("x")
+
+    assert files.locate("link/../x").rel == "a/x"
+
+
+def test_a_link_with_a_slash_at_its_end_wants_a_directory(work, files):
+    (work / "file.txt").write_text("x")
+    (work / "link").symlink_to("file.txt/")
+
+    assert refusal(files, "link").code == "not_found"
+
+
+def test_forty_links_are_followed_and_forty_one_are_not(work, files):
+    (work / "l0").write_text("x")
+    for n in range(1, 42):
+        (work / f"l{n}").symlink_to(f"l{n - 1}")
+
+    assert files.locate("l40").rel == "l0"
+    assert refusal(files, "l41").code == "not_found"
+
+
+def test_a_loop_through_a_directory_ends(work, files):
+    (work / "d").mkdir()
+    (work / "d" / "up").symlink_to("../d")
+    (work / "a").symlink_to("b/x")
+    (work / "b").symlink_to("a/x")
+
+    assert files.locate("d/" + "up/" * 40).rel == "d"
+    assert refusal(files, "d/" + "up/" * 41 + "x").code == "not_found"
+    assert refusal(files, "a").code == "not_found"
+
+
+def test_an_outside_path_is_told_where_inside_is(work, files):
+    problem = refusal(files, "/etc/passwd")
+
+    assert problem.code == "outside_workspace"
+    assert str(work) in problem.hint
+
+
+def test_a_link_that_leads_out_is_called_one(work, files):
+    (work / "out").symlink_to("/etc")
+
+    assert "symbolic link" in refusal(files, "out/passwd").message
+
+
+def test_additional_directories_can_be_reached_by_path_and_by_link(tmp_path, work, opener):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "x.txt").write_text("x")
+    (work / "there").symlink_to(other)
+    (other / "back").symlink_to(work)
+    (work / "w.txt").write_text("w")
+    files = LocalFiles([work, other])
+
+    there = Place(1, "x.txt", str(other / "x.txt"), str(other / "x.txt"), Kind.FILE)
+    assert files.locate(str(other / "x.txt")) == there
+    assert files.locate("there/x.txt") == there
+    assert files.locate("../other/x.txt") == there
+    assert files.locate(str(other / "back" / "w.txt")) == files.locate("w.txt")
+    files.close()
+
+
+def test_a_root_may_be_named_by_the_link_that_leads_to_it(tmp_path, work, opener):
+    (work / "a.txt").write_text("x")
+    link = tmp_path / "link"
+    link.symlink_to(work)
+    files = LocalFiles([link])
+
+    assert files.roots == (str(work),)
+    assert files.locate(str(link / "a.txt")) == files.locate("a.txt")
+    assert files.locate(f"{link}/./a.txt") == files.locate("a.txt")
+    files.close()
+
+
+def test_of_nested_roots_a_file_has_one_name(tmp_path, work, opener):
+    (work / "a.txt").write_text("x")
+    files = LocalFiles([work, tmp_path])
+
+    assert files.locate(str(work / "a.txt")).path == "a.txt"
+    assert files.locate(f"{tmp_path}/missing").path == f"{tmp_path}/missing"
+    (tmp_path / "c").mkdir()
+    assert files.locate(f"{tmp_path}/c/../work/a.txt") == files.locate("a.txt")
+    assert files.locate("../c").root == 1
+    files.close()
+
+
+def test_a_hidden_directory_cannot_be_reached_or_seen(work, opener):
+    hidden = work / ".state" / "handrail"
+    hidden.mkdir(parents=True)
+    (hidden / "store.db").write_text("x")
+    (work / "link").symlink_to(".state/handrail")
+    files = LocalFiles([work], hidden=[str(hidden)])
+
+    for path in (".state/handrail", ".state/handrail/store.db", "link/store.db", f"{hidden}/new"):
+        assert refusal(files, path).code == "outside_workspace"
+    assert files.scan(files.locate(".state")) == []
+    forged = Place(0, ".state/handrail/store.db", "x", "x", Kind.FILE)
+    with pytest.raises(ProblemRaised) as raised:
+        files.read(forged)
+    assert raised.value.problem.code == "outside_workspace"
+    files.close()
+
+
+def test_a_forged_place_cannot_lead_out(tmp_path, work, files):
+    (tmp_path / "secret.txt").write_text("SECRET")
+    (work / "out").symlink_to("..")
+
+    for rel in ("../secret.txt", str(tmp_path / "secret.txt"), "out/secret.txt", "a\0b"):
+        with pytest.raises((ProblemRaised, ValueError)):
+            files.read(Place(0, rel, rel, rel, Kind.FILE))
+
+
+def test_a_link_to_a_name_that_is_no_text_is_refused(work, files):
+    (work / "link").symlink_to(os.fsdecode(b"bad\xff"))
+
+    assert refusal(files, "link").code == "invalid_arguments"
+
+
+def test_a_root_that_is_missing_or_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("x")
+
+    for path in (tmp_path / "missing", tmp_path / "file"):
+        with pytest.raises(ProblemRaised) as raised:
+            LocalFiles([tmp_path, path])
+        assert raised.value.problem.code == "not_found"
+
+
+def test_no_descriptor_is_left_open(work, files):
+    (work / "a").mkdir()
+    (work / "a" / "link").symlink_to("../b")
+    before = len(os.listdir("/proc/self/fd"))
+
+    for path in ("a/link", "a/../a/link/x", "..", "a/./.", "b/../x", "/etc", "a/link/"):
+        try:
+            files.locate(path)
+        except ProblemRaised:
+            continue
+
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -1,0 +1,549 @@
+"""Writing: all at once or not at all, and nothing else is touched."""
+
+import errno
+import os
+import stat
+import threading
+
+import pytest
+
+from handrail.core.content import Content
+from handrail.core.places import Kind
+from handrail.core.plan import Change
+from handrail.core.problems import ProblemRaised
+from handrail.host.files import openat2, parents, staging, temp
+from handrail.host.files.local import LocalFiles
+
+
+def change_of(files, path, after, *, mode=None):
+    place = files.locate(path)
+    if place.kind is Kind.MISSING:
+        return Change(place, None, Content(after), None, mode)
+    seen = files.read(place)
+    new = None if after is None else Content(after)
+    return Change(place, seen.content, new, seen.stat, mode)
+
+
+def write(files, path, after, *, durable=False, mode=None):
+    staged = files.stage(change_of(files, path, after, mode=mode), durable=durable)
+    try:
+        staged.publish()
+    finally:
+        staged.discard()
+
+
+def refusal(action, *args, **kwargs):
+    with pytest.raises(ProblemRaised) as raised:
+        action(*args, **kwargs)
+    return raised.value.problem
+
+
+def tree(top):
+    return {
+        str(path.relative_to(top)): path.read_bytes() if path.is_file() else None
+        for path in sorted(top.rglob("*"))
+    }
+
+
+@pytest.fixture(params=[False, True], ids=["process", "power"])
+def durable(request):
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def descriptors():
+    """Every test ends with as many open files as it began."""
+    before = os.listdir("/proc/self/fd")
+    yield
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+@pytest.fixture
+def files(work, opener):
+    files = LocalFiles([work])
+    yield files
+    files.close()
+
+
+@pytest.mark.feature("E08", "E10")
+def test_a_file_is_created_with_its_directories(work, files, durable):
+    write(files, "new/deep/er.txt", b"hello\n", durable=durable)
+
+    assert tree(work) == {"new": None, "new/deep": None, "new/deep/er.txt": b"hello\n"}
+
+
+@pytest.mark.feature("E10")
+def test_a_file_is_replaced_in_one_step_by_another_inode(work, files, durable):
+    (work / "a").write_bytes(b"old")
+    with (work / "a").open("rb") as reader:
+        write(files, "a", b"new content", durable=durable)
+
+        assert reader.read() == b"old"
+    assert tree(work) == {"a": b"new content"}
+
+
+def test_a_file_is_deleted(work, files, durable):
+    (work / "a").write_bytes(b"old")
+
+    write(files, "a", None, durable=durable)
+
+    assert tree(work) == {}
+
+
+def test_nothing_is_visible_before_publish_and_nothing_is_left_by_discard(work, files):
+    (work / "a").write_bytes(b"old")
+    staged = files.stage(change_of(files, "a", b"new"), durable=False)
+    made = files.stage(change_of(files, "x/y/z", b"new"), durable=False)
+    assert (work / "a").read_bytes() == b"old"
+    assert not (work / "x/y/z").exists()
+
+    for one in (staged, made, staged, made):
+        one.discard()
+
+    assert tree(work) == {"a": b"old"}
+
+
+def test_discard_keeps_a_directory_that_somebody_used_meanwhile(work, files):
+    staged = files.stage(change_of(files, "x/y/z", b"new"), durable=False)
+    (work / "x" / "theirs").write_bytes(b"keep")
+
+    staged.discard()
+
+    assert tree(work) == {"x": None, "x/theirs": b"keep"}
+
+
+def test_revert_puts_everything_back(work, files, durable):
+    (work / "a").write_bytes(b"old a")
+    (work / "a").chmod(0o640)
+    (work / "gone").write_bytes(b"old gone")
+    changes = [
+        change_of(files, "a", b"new a", mode=0o600),
+        change_of(files, "gone", None),
+        change_of(files, "d/new", b"new"),
+    ]
+    staged = [files.stage(change, durable=durable) for change in changes]
+    for one in staged:
+        one.publish()
+    assert tree(work) == {"a": b"new a", "d": None, "d/new": b"new"}
+
+    for one in reversed(staged):
+        one.revert()
+        one.discard()
+
+    assert tree(work) == {"a": b"old a", "gone": b"old gone"}
+    assert stat.S_IMODE((work / "a").stat().st_mode) == 0o640
+
+
+def test_revert_before_publish_does_nothing(work, files):
+    (work / "a").write_bytes(b"old")
+    staged = files.stage(change_of(files, "a", b"new"), durable=False)
+
+    staged.revert()
+    staged.discard()
+
+    assert tree(work) == {"a": b"old"}
+
+
+@pytest.mark.parametrize("after", [b"new", None])
+def test_revert_refuses_when_somebody_wrote_in_between(work, files, after):
+    (work / "a").write_bytes(b"old")
+    staged = files.stage(change_of(files, "a", after), durable=False)
+    staged.publish()
+    (work / "a").write_bytes(b"theirs")
+
+    assert refusal(staged.revert).code == "conflict"
+
+    staged.discard()
+    assert tree(work) == {"a": b"theirs"}
+
+
+def test_mode_bits_stay_and_may_be_set(work, files):
+    (work / "tool.sh").write_bytes(b"old")
+    (work / "tool.sh").chmod(0o755)
+    (work / "a").write_bytes(b"old")
+
+    write(files, "tool.sh", b"new")
+    write(files, "a", b"new", mode=0o700)
+    write(files, "b", b"new", mode=0o440)
+
+    modes = {name: stat.S_IMODE((work / name).stat().st_mode) for name in ("tool.sh", "a", "b")}
+    assert modes == {"tool.sh": 0o755, "a": 0o700, "b": 0o440}
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
+def test_a_new_file_gets_its_mode_from_the_umask(work, files, umask):
+    old = os.umask(umask)
+    try:
+        write(files, "a", b"new")
+    finally:
+        os.umask(old)
+
+    assert stat.S_IMODE((work / "a").stat().st_mode) == 0o666 & ~umask
+
+
+def test_a_write_takes_set_uid_away_as_any_write_does(work, files):
+    (work / "a").write_bytes(b"old")
+    (work / "a").chmod(0o4755)
+
+    write(files, "a", b"new")
+
+    assert stat.S_IMODE((work / "a").stat().st_mode) == 0o755
+
+
+def test_owner_and_attributes_are_asked_for_as_they_were(work, files, monkeypatch):
+    (work / "a").write_bytes(b"old")
+    os.setxattr(work / "a", "user.note", b"keep me")
+    asked = []
+    real = os.stat
+
+    def as_other_owner(*args, **kwargs):
+        info = real(*args, **kwargs)
+        return os.stat_result(
+            (*info[:4], 12345, 23456, *info[6:]),
+            {
+                "st_mtime_ns": info.st_mtime_ns,
+                "st_ctime_ns": info.st_ctime_ns,
+                "st_atime_ns": info.st_atime_ns,
+            },
+        )
+
+    change = change_of(files, "a", b"new")
+    monkeypatch.setattr(staging.os, "stat", as_other_owner)
+    monkeypatch.setattr(temp.os, "fchown", lambda fd, uid, gid: asked.append((uid, gid)))
+    staged = files.stage(change, durable=False)
+    monkeypatch.undo()
+    staged.publish()
+    staged.discard()
+
+    assert asked == [(12345, 23456)]
+    assert os.getxattr(work / "a", "user.note") == b"keep me"
+
+
+def test_an_owner_that_cannot_be_kept_does_not_stop_the_write(work, files, monkeypatch):
+    (work / "a").write_bytes(b"old")
+
+    def deny(fd, uid, gid):
+        raise PermissionError(errno.EPERM, "not root")
+
+    real = os.fstat
+
+    def as_other(fd):
+        info = real(fd)
+        return os.stat_result(
+            (*info[:4], info.st_uid + 1, *info[5:]),
+            {
+                "st_mtime_ns": info.st_mtime_ns,
+                "st_ctime_ns": info.st_ctime_ns,
+                "st_atime_ns": info.st_atime_ns,
+            },
+        )
+
+    change = change_of(files, "a", b"new")
+    monkeypatch.setattr(temp.os, "fchown", deny)
+    monkeypatch.setattr(temp.os, "fstat", as_other)
+    staged = files.stage(change, durable=False)
+    monkeypatch.undo()
+    staged.publish()
+    staged.discard()
+
+    assert tree(work) == {"a": b"new"}
+
+
+def test_a_symlink_stays_a_symlink(work, files):
+    (work / "target").write_bytes(b"old")
+    (work / "link").symlink_to("target")
+
+    write(files, "link", b"new")
+
+    assert os.readlink(work / "link") == "target"
+    assert (work / "target").read_bytes() == b"new"
+
+
+def test_a_new_file_does_not_overwrite_one_that_appeared(work, files):
+    staged = files.stage(change_of(files, "a", b"ours"), durable=False)
+    (work / "a").write_bytes(b"theirs")
+
+    assert refusal(staged.publish).code == "stale"
+
+    staged.discard()
+    assert tree(work) == {"a": b"theirs"}
+
+
+@pytest.mark.parametrize("way", ["renameat2", "link"])
+def test_a_file_that_appears_in_the_last_moment_is_not_overwritten(work, files, monkeypatch, way):
+    staged = files.stage(change_of(files, "a", b"ours"), durable=False)
+    real = staging.rename_new
+
+    def too_late(handle, source, target):
+        (work / "a").write_bytes(b"theirs")
+        if way == "link":
+            monkeypatch.setattr(openat2.ctypes, "CDLL", lambda *a, **k: object())
+        real(handle, source, target)
+
+    monkeypatch.setattr(staging, "rename_new", too_late)
+
+    assert refusal(staged.publish).code == "stale"
+
+    staged.discard()
+    assert tree(work) == {"a": b"theirs"}
+
+
+@pytest.mark.parametrize("links", ["links", "no links"])
+def test_a_file_is_created_where_renameat2_does_not_exist(work, files, monkeypatch, links):
+    monkeypatch.setattr(openat2.ctypes, "CDLL", lambda *a, **k: object())
+    if links == "no links":
+
+        def refuse(*args, **kwargs):
+            raise PermissionError(errno.EPERM, "no links here")
+
+        monkeypatch.setattr(openat2.os, "link", refuse)
+
+    staged = files.stage(change_of(files, "a", b"new"), durable=False)
+    staged.publish()
+    staged.discard()
+
+    assert tree(work) == {"a": b"new"}
+
+
+def test_a_changed_file_is_stale_at_stage_and_at_publish(work, files):
+    (work / "a").write_bytes(b"old")
+    change = change_of(files, "a", b"new")
+    staged = files.stage(change, durable=False)
+    (work / "a").write_bytes(b"odd")
+
+    assert refusal(staged.publish).code == "stale"
+    staged.discard()
+    assert refusal(files.stage, change, durable=False).code == "stale"
+    assert tree(work) == {"a": b"odd"}
+
+
+def test_a_file_that_is_gone_is_stale(work, files):
+    (work / "a").write_bytes(b"old")
+    change = change_of(files, "a", b"new")
+    (work / "a").unlink()
+
+    problem = refusal(files.stage, change, durable=False)
+
+    assert problem.code == "stale"
+    assert "it is gone" in problem.message
+    assert tree(work) == {}
+
+
+def test_a_touched_file_with_the_same_bytes_is_not_stale(work, files):
+    (work / "a").write_bytes(b"old")
+    change = change_of(files, "a", b"new")
+    os.utime(work / "a")
+
+    staged = files.stage(change, durable=False)
+    staged.publish()
+    staged.discard()
+
+    assert tree(work) == {"a": b"new"}
+
+
+def test_a_moved_directory_is_stale_and_nothing_is_written_into_either(tmp_path, work, files):
+    (work / "d").mkdir()
+    (work / "d" / "a").write_bytes(b"old")
+    staged = files.stage(change_of(files, "d/a", b"new"), durable=False)
+    (work / "d").rename(tmp_path / "moved")
+    (work / "d").mkdir()
+    (work / "d" / "a").write_bytes(b"other")
+
+    assert refusal(staged.publish).code == "stale"
+
+    staged.discard()
+    assert tree(work) == {"d": None, "d/a": b"other"}
+    assert tree(tmp_path / "moved") == {"a": b"old"}
+
+
+def test_a_directory_swapped_for_a_link_is_never_written_through(tmp_path, work, files):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a").write_bytes(b"theirs")
+    (work / "d").mkdir()
+    (work / "d" / "a").write_bytes(b"old")
+    change = change_of(files, "d/a", b"new")
+    new = change_of(files, "d/new", b"new")
+    (work / "d").rename(work / "old")
+    (work / "d").symlink_to(tmp_path / "outside")
+
+    assert refusal(files.stage, change, durable=False).code == "stale"
+    assert refusal(files.stage, new, durable=False).code == "stale"
+
+    assert tree(tmp_path / "outside") == {"a": b"theirs"}
+
+
+def test_a_target_that_became_a_link_is_not_written_through(tmp_path, work, files):
+    (tmp_path / "secret").write_bytes(b"old")
+    (work / "a").write_bytes(b"old")
+    change = change_of(files, "a", b"new")
+    (work / "a").unlink()
+    (work / "a").symlink_to(tmp_path / "secret")
+
+    assert refusal(files.stage, change, durable=False).code == "stale"
+    assert (tmp_path / "secret").read_bytes() == b"old"
+
+
+def test_a_hard_linked_file_is_refused_with_a_hint(tmp_path, work, files):
+    (tmp_path / "other").write_bytes(b"old")
+    os.link(tmp_path / "other", work / "a")
+
+    problem = refusal(files.stage, change_of(files, "a", b"new"), durable=False)
+
+    assert problem.code == "conflict"
+    assert "hard links" in problem.hint
+    assert tree(work) == {"a": b"old"}
+
+
+def test_a_hard_link_is_broken_if_that_is_allowed_and_deleting_is_always(tmp_path, work, opener):
+    (tmp_path / "other").write_bytes(b"old")
+    os.link(tmp_path / "other", work / "a")
+    os.link(tmp_path / "other", work / "b")
+    files = LocalFiles([work], break_hard_links=True)
+    strict = LocalFiles([work])
+
+    write(files, "a", b"new")
+    write(strict, "b", None)
+
+    assert tree(work) == {"a": b"new"}
+    assert (tmp_path / "other").read_bytes() == b"old"
+    files.close()
+    strict.close()
+
+
+def test_only_regular_files_are_written(work, files):
+    (work / "d").mkdir()
+    os.mkfifo(work / "p")
+    codes = {}
+    for name in (".", "d", "p"):
+        change = Change(files.locate(name), None, Content(b"new"))
+        codes[name] = refusal(files.stage, change, durable=False).code
+
+    assert codes == {".": "not_found", "d": "not_found", "p": "not_text"}
+    assert tree(work) == {"d": None, "p": None}
+
+
+def test_a_file_where_a_directory_is_needed_is_named(work, files):
+    place = files.locate("a/b")
+    (work / "a").write_bytes(b"x")
+
+    problem = refusal(files.stage, Change(place, None, Content(b"new")), durable=False)
+
+    assert problem.code == "not_found"
+    assert "is a file" in problem.message
+
+
+def test_content_in_many_parts_and_short_writes_arrives_whole(work, files, monkeypatch):
+    parts = [os.urandom(n % 7) for n in range(3000)]
+    real = os.writev
+    monkeypatch.setattr(
+        temp.os, "writev", lambda fd, bufs: real(fd, [bytes(memoryview(b"".join(bufs))[:777])])
+    )
+    place = files.locate("a")
+
+    staged = files.stage(Change(place, None, Content(*parts)), durable=False)
+    staged.publish()
+    staged.discard()
+
+    assert (work / "a").read_bytes() == b"".join(parts)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS])
+@pytest.mark.parametrize("call", ["writev", "fsync", "open", "mkdir"])
+def test_a_full_or_broken_disk_leaves_everything_as_it_was(work, files, monkeypatch, code, call):
+    (work / "a").write_bytes(b"old")
+    target = "new/b" if call == "mkdir" else "a"
+    change = change_of(files, target, b"new content")
+    real = getattr(os, call)
+
+    def fail(*args, **kwargs):
+        if call == "open" and not args[1] & os.O_CREAT:
+            return real(*args, **kwargs)
+        if call == "writev":
+            real(args[0], [b"par"])
+        raise OSError(code, os.strerror(code))
+
+    module = parents if call == "mkdir" else temp
+    monkeypatch.setattr(module.os, call, fail)
+    problem = refusal(files.stage, change, durable=True)
+    monkeypatch.undo()
+
+    assert problem.code == "unavailable"
+    assert repr(target) in problem.message
+    assert tree(work) == {"a": b"old"}
+
+
+def test_a_disk_that_takes_nothing_more_is_an_error_not_a_loop(work, files, monkeypatch):
+    change = change_of(files, "a", b"new")
+    monkeypatch.setattr(temp.os, "writev", lambda fd, bufs: 0)
+
+    assert refusal(files.stage, change, durable=False).code == "unavailable"
+    assert tree(work) == {}
+
+
+def test_a_publish_that_cannot_be_made_durable_is_taken_back(work, files, monkeypatch):
+    (work / "a").write_bytes(b"old")
+    staged = files.stage(change_of(files, "a", b"new"), durable=True)
+    real, failed = os.fsync, []
+
+    def fail_once(fd):
+        if not failed:
+            failed.append(fd)
+            raise OSError(errno.EIO, "broken")
+        real(fd)
+
+    monkeypatch.setattr(staging.os, "fsync", fail_once)
+
+    assert refusal(staged.publish).code == "unavailable"
+
+    staged.discard()
+    assert tree(work) == {"a": b"old"}
+
+
+def test_a_rename_that_fails_leaves_the_old_file(work, files, monkeypatch):
+    (work / "a").write_bytes(b"old")
+    staged = files.stage(change_of(files, "a", b"new"), durable=False)
+
+    def fail(*args, **kwargs):
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(staging.os, "rename", fail)
+    assert refusal(staged.publish).code == "unavailable"
+    monkeypatch.undo()
+
+    staged.discard()
+    assert tree(work) == {"a": b"old"}
+
+
+def test_the_digest_of_large_content_is_not_computed(work, files, monkeypatch):
+    (work / "a").write_bytes(b"old")
+    change = change_of(files, "a", b"new")
+    monkeypatch.setattr(Content, "digest", property(lambda self: pytest.fail("hashed")))
+
+    staged = files.stage(change, durable=False)
+    staged.publish()
+    staged.discard()
+
+    assert tree(work) == {"a": b"new"}
+
+
+def test_of_many_creators_of_one_file_one_wins(work, files):
+    staged = [files.stage(change_of(files, "a", b"%d" % n), durable=False) for n in range(8)]
+    outcomes = []
+
+    def run(one):
+        try:
+            one.publish()
+            outcomes.append("won")
+        except ProblemRaised as raised:
+            outcomes.append(raised.problem.code)
+        finally:
+            one.discard()
+
+    threads = [threading.Thread(target=run, args=(one,)) for one in staged]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(outcomes) == ["stale"] * 7 + ["won"]
+    assert list(tree(work)) == ["a"]
