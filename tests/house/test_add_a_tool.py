@@ -10,6 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 STEP = re.compile(r"<!-- (file|lines): (\S+) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+
 
 def test_the_recipe_for_a_new_tool_is_all_it_takes(tmp_path):
     for part in ("src", "tests", "scripts", "docs"):
@@ -23,6 +25,7 @@ def test_the_recipe_for_a_new_tool_is_all_it_takes(tmp_path):
             add_lines(tmp_path / name, text.splitlines())
 
     run(tmp_path, "scripts/generate_docs.py")
+    run(tmp_path, *PYTEST, "-k", "snapshot", "tests/dialects", HANDRAIL_UPDATE_SNAPSHOTS="1")
     run(tmp_path, "-m", "ruff", "check", "--no-cache", "src/handrail/tools", "tests/tools")
     run(
         tmp_path,
@@ -35,7 +38,7 @@ def test_the_recipe_for_a_new_tool_is_all_it_takes(tmp_path):
     )
     run(tmp_path, "-m", "mypy", "--cache-dir", tmp_path / "types", "src/handrail/tools")
     tests = ["tests/tools/test_word_count.py", "tests/house/test_tools.py"]
-    run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    run(tmp_path, *PYTEST, *tests)
 
 
 def add_lines(path: Path, lines: list[str]) -> None:
@@ -49,11 +52,11 @@ def add_lines(path: Path, lines: list[str]) -> None:
     path.write_text("\n".join(text) + "\n")
 
 
-def run(folder: Path, *arguments: object) -> None:
+def run(folder: Path, *arguments: object, **extra: str) -> None:
     done = subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        env={**os.environ, "PYTHONPATH": str(folder / "src"), **extra},
         capture_output=True,
         text=True,
         check=False,

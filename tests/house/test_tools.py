@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import handrail
-from handrail.dialects.known import DIALECTS
+from handrail.dialects.known import DIALECTS, vocabulary_of
 from handrail.tools.builtin import Services, builtin_tools
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,6 +27,17 @@ MOST_TOKENS = 4_000
 )
 def test_every_tool_has_code_prose_page_and_test_under_its_name(name, place):
     assert (ROOT / place.format(name)).read_text(encoding="utf-8").strip()
+
+
+@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_a_model_sees_of_every_tool_is_pinned_in_a_snapshot(name, dialect):
+    file = ROOT / "tests" / "dialects" / "snapshots" / f"{dialect}.json"
+    pinned = [tool["function"]["name"] for tool in json.loads(file.read_text())["tools"]]
+
+    shown = [view.name for view in vocabulary_of(dialect).views(name)]
+
+    assert [each for each in shown if each not in pinned] == []
 
 
 # The tokenizer's own way of loading its vocabulary.
