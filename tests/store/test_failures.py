@@ -1,6 +1,5 @@
 """A store that cannot do its work says so, holds what it took, and heals."""
 
-import asyncio
 import contextlib
 import os
 import shutil
@@ -15,7 +14,6 @@ import pytest
 
 from handrail.core.problems import ProblemRaised
 from handrail.store import writer as writer_module
-from handrail.store.migrate import APPLICATION_ID
 from handrail.store.sqlite import open_store
 from handrail.store.verify import verify
 
@@ -69,29 +67,35 @@ async def test_a_locked_store_refuses_in_time_and_heals_without_loss_or_doubles(
     assert (verify(path).rows, verify(path).broken, store.refused_rows) == (4, None, 0)
 
 
-async def test_nobody_waits_longer_than_the_first_in_line(path, row, locked):
+async def test_nobody_waits_longer_than_the_first_in_line(path, row, locked, monkeypatch):
     store = open_store(path, busy_timeout_s=0.3)
+    writer = store._writer
+    failures = []
+    fail = writer._fail
+    monkeypatch.setattr(writer, "_fail", lambda *told: (failures.append(told), fail(*told)))
     ended = []
 
     async def wait_for_it(number):
+        asked = (
+            store.commit(row(f"c{number}", "intent"), "process") if number % 2 else store.flush()
+        )
         with pytest.raises(ProblemRaised):
-            await (
-                store.commit(row(f"c{number}", "intent"), "process")
-                if number % 2
-                else store.sessions()
-            )
+            await asked
         ended.append(number)
 
     with locked(), anyio.fail_after(10):
-        store.append(row("c0"))
-        await anyio.sleep(0.1)
         async with anyio.create_task_group() as group:
+            group.start_soon(wait_for_it, 1)
+            await anyio.lowlevel.checkpoint()
+            while writer.backlog():
+                await anyio.lowlevel.checkpoint()
             for number in range(40):
                 group.start_soon(wait_for_it, number)
+        assert len(failures) == 1
 
-    assert len(ended) == 40
+    assert len(ended) == 41
     await store.aclose()
-    assert verify(path).rows == 1
+    assert verify(path).rows == 0
 
 
 async def test_a_failed_store_heals_by_itself_when_the_lock_goes(path, row, locked, monkeypatch):
@@ -285,133 +289,6 @@ async def test_a_directory_that_vanished_is_noticed(tmp_path, row):
     await store.aclose()
 
 
-def test_a_missing_directory_is_refused(tmp_path):
-    with pytest.raises(ProblemRaised) as caught:
-        open_store(tmp_path / "nowhere" / "store.db")
-
-    assert "directory" in problem_of(caught).hint
-
-
-def test_a_parent_that_is_a_file_is_refused(tmp_path):
-    (tmp_path / "file").write_text("x")
-
-    with pytest.raises(ProblemRaised) as caught:
-        open_store(tmp_path / "file" / "store.db")
-
-    assert problem_of(caught).hint
-
-
-@pytest.mark.parametrize("kind", ["directory", "fifo"])
-def test_what_is_not_a_regular_file_is_refused_without_hanging(path, kind):
-    path.mkdir() if kind == "directory" else os.mkfifo(path)
-
-    with pytest.raises(ProblemRaised, match="not a regular file"):
-        open_store(path)
-
-
-async def _filled(path, row):
-    store = open_store(path)
-    await store.open_session("s", {})
-    for number in range(200):
-        store.append(row(f"c{number}", text="x" * 500))
-    await store.aclose()
-
-
-async def test_a_file_damaged_at_its_schema_is_refused_and_left_alone(path, row):
-    await _filled(path, row)
-    damaged = bytearray(path.read_bytes())
-    damaged[100:4096] = b"\xa5" * 3996
-    path.write_bytes(damaged)
-
-    for attempt in (lambda: open_store(path), lambda: verify(path)):
-        with pytest.raises(ProblemRaised) as caught:
-            attempt()
-        problem = problem_of(caught)
-        assert str(path) in problem.message
-        assert "damaged" in problem.message
-        assert "move the file" in problem.hint
-    assert path.read_bytes() == damaged
-
-
-async def test_damage_deeper_in_the_file_is_told_when_met(path, row):
-    await _filled(path, row)
-    damaged = bytearray(path.read_bytes())
-    damaged[4096:] = b"\xa5" * (len(damaged) - 4096)
-    path.write_bytes(damaged)
-
-    assert "damaged" in (verify(path).broken or "")
-    store = open_store(path)
-    with pytest.raises(ProblemRaised) as caught:
-        await store.commit(row("c1", "intent"), "process")
-    assert "damaged" in problem_of(caught).message
-    with pytest.raises(ProblemRaised):
-        await store.calls()
-    with contextlib.suppress(ProblemRaised):
-        await store.aclose()
-
-
-async def test_a_cut_file_is_refused_or_told_when_met(path, row):
-    await _filled(path, row)
-    path.write_bytes(path.read_bytes()[:10_000])
-
-    with pytest.raises(ProblemRaised) as caught:
-        store = open_store(path)
-        await store.commit(row("c1", "intent"), "process")
-
-    assert "damaged" in problem_of(caught).message
-
-
-@pytest.mark.parametrize(
-    "content", [b"just some text, long enough to be no header" * 20, b"SQLite"]
-)
-def test_a_file_that_is_no_database_is_refused_and_left_alone(path, content):
-    path.write_bytes(content)
-
-    with pytest.raises(ProblemRaised) as caught:
-        open_store(path)
-
-    assert "not a Handrail store" in problem_of(caught).message
-    assert path.read_bytes() == content
-
-
-def test_another_programs_database_is_refused_and_left_alone(path):
-    with contextlib.closing(sqlite3.connect(path)) as other:
-        other.execute("CREATE TABLE bookmarks (url TEXT)")
-    before = path.read_bytes()
-
-    for attempt in (lambda: open_store(path), lambda: verify(path)):
-        with pytest.raises(ProblemRaised, match="not a Handrail store"):
-            attempt()
-    assert path.read_bytes() == before
-
-
-def test_a_newer_store_is_refused_with_both_versions(path):
-    with contextlib.closing(sqlite3.connect(path)) as other:
-        other.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        other.execute("PRAGMA user_version = 999")
-    before = path.read_bytes()
-
-    for attempt in (lambda: open_store(path), lambda: verify(path)):
-        with pytest.raises(ProblemRaised) as caught:
-            attempt()
-        problem = problem_of(caught)
-        assert "version 999" in problem.message
-        assert "version 2" in problem.message
-        assert "upgrade Handrail" in problem.hint
-        assert not problem.retryable
-    assert path.read_bytes() == before
-
-
-def test_an_empty_file_becomes_a_store(path):
-    path.touch()
-
-    store = open_store(path)
-
-    assert store.path == str(path)
-    asyncio.run(store.aclose())
-    assert verify(path).sessions == 0
-
-
 async def test_a_bug_in_the_writer_ends_in_refusals_not_in_waiting(path, row, monkeypatch):
     monkeypatch.setattr(threading, "excepthook", lambda args: None)
     store = open_store(path)
@@ -427,3 +304,29 @@ async def test_a_bug_in_the_writer_ends_in_refusals_not_in_waiting(path, row, mo
     with pytest.raises(ProblemRaised):
         store.append(row())
     await store.aclose()
+
+
+async def test_a_transaction_that_fails_at_any_step_is_repeated_whole(path, row):
+    store = open_store(path)
+    await store.open_session("s", {})
+    db = store._writer._database.db
+    interrupted = 0
+    for step in range(1, 400, 7):
+        # SQLite asks after so many instructions whether to go on; the answer is no.
+        db.set_progress_handler(lambda: 1, step)
+        store.append(row(f"c{step}"))
+        with contextlib.suppress(ProblemRaised):
+            await store.commit(row(f"c{step}", "intent"), "process")
+        interrupted += store._writer.trouble is not None
+        with contextlib.suppress(ProblemRaised):
+            store.append(row(f"c{step}", "completed"))
+        db.set_progress_handler(None, 0)
+        await store.flush()
+    found = [call.call_id for call in await store.calls(limit=1_000)]
+    done = [call.completed is not None for call in await store.calls(limit=1_000)]
+    await store.aclose()
+
+    assert interrupted > 10
+    assert found == [f"c{step}" for step in reversed(range(1, 400, 7))]
+    assert all(done)
+    assert verify(path).broken is None

@@ -104,17 +104,25 @@ def open_read_only(path: str) -> sqlite3.Connection:
     if not file.is_file():
         raise raised(unavailable(path, "there is no such file", "check the path", retryable=False))
     address = file.absolute().as_uri() + "?mode=ro"
-    if not os.access(file.parent, os.W_OK) and not Path(f"{path}-wal").exists():
-        # Kept where nobody can write, it also cannot change; SQLite needs to be told so.
-        address += "&immutable=1"
+    try:
+        return _open_snapshot(address, path)
+    except sqlite3.Error as error:
+        if Path(f"{path}-wal").exists():
+            raise raised(explain(error, path)) from error
+    try:
+        # Where we may not make the files of a live store, and nobody has it open, it cannot
+        # change either; SQLite needs to be told so.
+        return _open_snapshot(address + "&immutable=1", path)
+    except sqlite3.Error as error:
+        raise raised(explain(error, path)) from error
+
+
+def _open_snapshot(address: str, path: str) -> sqlite3.Connection:
     db = sqlite3.connect(address, uri=True, timeout=5, isolation_level=None)
     try:
         db.execute("BEGIN")
         check_identity(db, path, steps()[-1].version)
-    except sqlite3.Error as error:
-        db.close()
-        raise raised(explain(error, path)) from error
-    except ProblemRaised:
+    except (sqlite3.Error, ProblemRaised):
         db.close()
         raise
     return db

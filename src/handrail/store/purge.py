@@ -103,6 +103,7 @@ def _delete(
 
 def _shrink(database: Database) -> bool:
     db = database.db
-    patiently(lambda: db.execute("PRAGMA incremental_vacuum").fetchall(), database.busy_timeout_s)
+    # A script, because `execute` would stop after the first page.
+    patiently(lambda: db.executescript("PRAGMA incremental_vacuum"), database.busy_timeout_s)
     busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     return not busy

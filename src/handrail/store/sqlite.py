@@ -16,10 +16,11 @@ from handrail.core.problems import Problem, ProblemRaised
 from handrail.store import queries, record
 from handrail.store.chain import encode_json, storable
 from handrail.store.connect import MEMORY, Database
+from handrail.store.items import Act, Commit, State
 from handrail.store.purge import Sizes, measure
 from handrail.store.refusals import raised, unavailable
 from handrail.store.waiting import Waiter
-from handrail.store.writer import MAX_HELD_ROWS, Act, Commit, State, Writer
+from handrail.store.writer import MAX_HELD_ROWS, Writer
 
 T = TypeVar("T")
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from queue import Empty, SimpleQueue
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-from handrail.core.ports import Durability, Row
+from handrail.core.ports import Row
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.store.chain import storable
 from handrail.store.connect import Database
+from handrail.store.items import Act, Batch, Commit, Item, State
 from handrail.store.record import Entry, encode, write_entries, write_state
 from handrail.store.refusals import explain, unavailable
 from handrail.store.waiting import Waiter, tell
@@ -28,59 +28,6 @@ GROUP_ROWS: Final = 256
 RETRY_S: Final = 1.0
 MAX_HELD_ROWS: Final = 10_000
 MAX_HELD_BYTES: Final = 64 << 20
-
-
-class State(NamedTuple):
-    """A value to be kept with a session, already JSON: its owner goes on changing it."""
-
-    session: str
-    key: str
-    value: str
-
-
-class Commit(NamedTuple):
-    """A row somebody waits for (None: for all rows before)."""
-
-    row: Row | None
-    durability: Durability
-    waiter: Waiter
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """Something else to do on the connection, after all that was queued before it.
-
-    `last` ends the thread, whether or not the work could be done.
-    """
-
-    work: Callable[[sqlite3.Connection], Any]
-    waiter: Waiter | None
-    writes: bool = False
-    last: bool = False
-
-
-Item = Row | State | Commit | Act
-
-
-class _Batch:
-    """What goes into the next transaction."""
-
-    def __init__(self) -> None:
-        self.entries: list[Entry] = []
-        self.state: dict[tuple[str, str], str] = {}
-        self.intents: set[int] = set()
-        self.waiters: list[Waiter] = []
-        self.durability: Durability = "process"
-
-    def __bool__(self) -> bool:
-        return bool(self.entries or self.state)
-
-    def keep_accepted(self) -> None:
-        """Drop the intents, whose callers are told; keep what was taken on without waiting."""
-        self.entries = [entry for at, entry in enumerate(self.entries) if at not in self.intents]
-        self.intents = set()
-        self.waiters = []
-        self.durability = "process"
 
 
 class Writer:
@@ -93,9 +40,10 @@ class Writer:
         self._database = database
         self._queue: SimpleQueue[Item] = SimpleQueue()
         self._bell = threading.Event()
-        self._batch = _Batch()
+        self._batch = Batch()
         self._held_bytes = 0
         self._in_hand: list[Item] = []
+        self._last: list[tuple[Waiter, Problem | None]] = []
         self.farewell = _closed(database.path)
         self._thread = threading.Thread(target=self._run, name="handrail-store", daemon=True)
         self._thread.start()
@@ -136,6 +84,8 @@ class Writer:
                     self.put(item)
             with contextlib.suppress(sqlite3.Error):
                 self._database.db.close()
+            for waiter, outcome in self._last:
+                tell([waiter], outcome)
             self._turn_away()
 
     def _round(self) -> None:
@@ -156,7 +106,7 @@ class Writer:
             self._fail(problem, act)
             return
         tell(self._batch.waiters, None)
-        self._batch = _Batch()
+        self._batch = Batch()
         if act:
             self._do(act)
 
@@ -225,15 +175,18 @@ class Writer:
         with contextlib.suppress(Empty):
             while True:
                 late.append(self._queue.get_nowait())
+        ending: list[Waiter] = []
         for item in late:
-            if isinstance(item, Commit | Act):
-                if item.waiter:
-                    waiting.append(item.waiter)
-                self.ended = self.ended or (isinstance(item, Act) and item.last)
-            else:
+            if isinstance(item, Row | State):
                 self._take(item)
+                continue
+            last = isinstance(item, Act) and item.last
+            self.ended = self.ended or last
+            if item.waiter:
+                (ending if last else waiting).append(item.waiter)
         self._limit_held()
-        tell(waiting, self._with_losses(problem) if self.ended else problem)
+        tell(waiting, problem)
+        self._last += [(waiter, self._with_losses(problem)) for waiter in ending]
 
     def _limit_held(self) -> None:
         entries = self._batch.entries
@@ -257,9 +210,11 @@ class Writer:
             outcome = explain(error, database.path)
         except ProblemRaised as error:
             outcome = error.problem
-        if act.last:
-            self.ended = True
-        if act.waiter:
+        self.ended = act.last
+        if act.waiter and act.last:
+            # Told once the file is let go of.
+            self._last.append((act.waiter, outcome))
+        elif act.waiter:
             tell([act.waiter], outcome)
 
     def _turn_away(self) -> None:

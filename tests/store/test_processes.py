@@ -1,0 +1,130 @@
+"""Several processes on one store, and processes that are killed."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from handrail.store.sqlite import open_store
+from handrail.store.verify import verify
+
+WRITE = """
+import asyncio, sys, time
+from handrail.core.ports import Row
+from handrail.store.sqlite import open_store
+
+async def main(path, session, name, count):
+    store = open_store(path, busy_timeout_s=60)
+    await store.open_session(session, {})
+    print("ready", flush=True)
+    sys.stdin.read()
+    for number in range(int(count)):
+        call = f"{name}-{number}"
+        store.append(Row(session, "requested", call, 1, time.time_ns(), {"n": number}))
+        await store.commit(Row(session, "intent", call, 1, time.time_ns(), {}), "process")
+        store.append(Row(session, "completed", call, 1, time.time_ns(), {"n": number}))
+    await store.aclose()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+COMMIT = """
+import asyncio, sys
+from handrail.core.ports import Row
+from handrail.store.sqlite import open_store
+
+async def main(path, first):
+    store = open_store(path)
+    await store.open_session("s", {})
+    for number in range(int(first), 10**9):
+        await store.commit(Row("s", "intent", str(number), 1, 1, {"n": number}), "process")
+        print(number, flush=True)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def write_from_processes(path, sessions, count):
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITE, path, session, f"p{number}", str(count)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for number, session in enumerate(sessions)
+    ]
+    # All are running before any may begin.
+    for worker in workers:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == b"ready\n"
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.close()
+    codes = [worker.wait(120) for worker in workers]
+    for worker in workers:
+        assert worker.stdout is not None
+        worker.stdout.close()
+    assert codes == [0] * len(workers)
+
+
+def recorded(path):
+    with sqlite3.connect(path) as db:
+        found = Counter(db.execute("SELECT session, call_id, kind FROM rows").fetchall())
+    db.close()
+    return found
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["one session", "own sessions"])
+def test_eight_processes_lose_and_double_nothing(path, shared):
+    sessions = ["shared" if shared else f"s{number}" for number in range(8)]
+
+    write_from_processes(path, sessions, 40)
+
+    assert recorded(path) == Counter(
+        (session, f"p{worker}-{number}", kind)
+        for worker, session in enumerate(sessions)
+        for number in range(40)
+        for kind in ("requested", "intent", "completed")
+    )
+    integrity = verify(path)
+    assert (integrity.rows, integrity.broken, integrity.open_sessions) == (960, None, {})
+
+
+async def _kill_and_look(path, kills, commits):
+    told = []
+    for _ in range(kills):
+        worker = subprocess.Popen(
+            [sys.executable, "-c", COMMIT, path, str(len(told))], stdout=subprocess.PIPE
+        )
+        assert worker.stdout is not None
+        told += [int(worker.stdout.readline()) for _ in range(commits)]
+        worker.kill()
+        rest, _ = worker.communicate()
+        told += [
+            int(line) for line in rest.decode().splitlines(keepends=True) if line.endswith("\n")
+        ]
+
+        store = open_store(path)
+        found = await store._ask(
+            lambda db: [
+                json.loads(body)["n"] for (body,) in db.execute("SELECT body FROM payloads")
+            ]
+        )
+        await store.aclose()
+
+        assert set(told) <= set(found)
+        # The last one may be in the store before its writer could tell.
+        assert len(found) - len(set(told)) <= kills
+        assert verify(path).broken is None
+
+
+async def test_what_was_committed_survives_a_kill(path):
+    await _kill_and_look(path, kills=4, commits=10)
+
+
+@pytest.mark.torture
+async def test_what_was_committed_survives_many_kills(path):
+    await _kill_and_look(path, kills=100, commits=25)

@@ -1,0 +1,68 @@
+"""Payloads can go; the chain stays."""
+
+import pytest
+
+from handrail.store.purge import purge_payloads
+from handrail.store.sqlite import open_store
+from handrail.store.verify import verify
+
+
+async def _filled(path, row, calls=40, size=4_000):
+    store = open_store(path)
+    await store.open_session("s", {})
+    for number in range(calls):
+        store.append(row(f"c{number}", secret=f"token-{number} " * (size // 10)))
+        store.append(row(f"c{number}", "completed", text=f"answer-{number}"))
+    store.append(row("open", secret="unfinished"))
+    return store
+
+
+async def test_old_payloads_are_dropped_and_the_chain_holds(path, row):
+    store = await _filled(path, row)
+    await store.aclose()
+    size = path.stat().st_size
+
+    purged = purge_payloads(path, before_ns=1_040)
+
+    assert (purged.payloads, purged.erased) == (40, True)
+    assert purged.before_bytes == size
+    assert purged.after_bytes == path.stat().st_size < size * 0.7
+    integrity = verify(path)
+    assert (integrity.rows, integrity.broken, integrity.purged_payloads) == (81, None, 40)
+
+
+async def test_a_secret_is_gone_from_all_files_after_its_call_is_purged(path, row):
+    store = await _filled(path, row, calls=3)
+    await store.flush()
+    everything = b"".join(file.read_bytes() for file in path.parent.iterdir())
+    assert b"token-1" in everything
+
+    purged = purge_payloads(path, session="s", call_id="c1")
+
+    everything = b"".join(file.read_bytes() for file in path.parent.iterdir())
+    assert (purged.payloads, purged.erased) == (2, True)
+    assert b"token-1" not in everything
+    assert b"token-2" in everything
+    [call] = await store.calls(call_id="c1")
+    assert (call.requested, call.completed) == ({"purged": True}, {"purged": True})
+    await store.commit(row("next"), "process")
+    await store.aclose()
+    assert verify(path).broken is None
+
+
+async def test_a_call_without_completion_is_kept(path, row):
+    store = await _filled(path, row, calls=1)
+    await store.aclose()
+
+    purge_payloads(path, session="s")
+
+    store = open_store(path)
+    [call] = await store.calls(call_id="open")
+    assert call.requested == {"secret": "unfinished"}
+    await store.aclose()
+
+
+async def test_a_purge_must_say_what(path):
+    with pytest.raises(ValueError, match="which payloads"):
+        purge_payloads(path)
+    assert not path.exists()
