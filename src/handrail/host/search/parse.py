@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from handrail.host.search.decode import PIECE
+
 _LINE: Final = re.compile(rb"([^\0]*)\0(\d+)([:-])([^\n]*)\n")
-_COUNT: Final = re.compile(rb"([^\0]*)\0(\d+)\n")
+_COUNT: Final = re.compile(rb"([^\0]*)\0(\d+)\r?\n")
 # Printed between the records, with a name but without a NUL.
 _BINARY: Final = re.compile(
-    rb"(?s:.*?): (?:WARNING: stopped searching binary file after match|binary file matches)"
-    rb" \(found \"\\0\" byte around offset \d+\)\n"
+    rb"((?s:.*?)): (?:WARNING: stopped searching binary file after match|binary file matches)"
+    rb" \(found \"\\0\" byte around offset (\d+)\)\n"
 )
 _COMPLAINT: Final = re.compile(rb"^rg: \./", re.MULTILINE)
 
@@ -24,24 +26,32 @@ class Line(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Lines by path, and how many files turned out to be binary on the way."""
+    """Lines by path, and the files that turned out to be binary further down."""
 
     by_path: dict[bytes, list[Line]]
-    turned_binary: int
+    turned_binary: set[bytes]
 
 
 def parse_lines(output: bytes) -> Lines:
-    """The output of a content search."""
+    """The output of a content search.
+
+    Whether ripgrep shows lines of a file with a NUL in its first piece depends on the
+    pattern; here it never does.
+    """
     by_path: dict[bytes, list[Line]] = {}
-    binary = end = 0
+    binary: dict[bytes, int] = {}
+    end = 0
     for found in _LINE.finditer(output):
         path, number, separator, text = found.groups()
         end = found.end()
         if path not in by_path:
-            path, notices = _without_notices(path)
-            binary += notices
+            path = _take_notices(path, binary)
         by_path.setdefault(path, []).append(Line(int(number), separator == b":", text))
-    return Lines(by_path, binary + _without_notices(output[end:])[1])
+    _take_notices(output[end:], binary)
+    for path, offset in binary.items():
+        if offset < PIECE:
+            by_path.pop(path, None)
+    return Lines(by_path, binary.keys() & by_path.keys())
 
 
 def parse_counts(output: bytes) -> dict[bytes, int]:
@@ -68,9 +78,9 @@ def pattern_error(errors: bytes) -> str:
     return lines[0].removeprefix("rg: ").rstrip(".") if lines else "it would not start"
 
 
-def _without_notices(text: bytes) -> tuple[bytes, int]:
-    notices = 0
+def _take_notices(text: bytes, binary: dict[bytes, int]) -> bytes:
+    """Note the binary files that are told of in front of a path; returns the path alone."""
     while (found := _BINARY.match(text)) is not None:
+        binary[found[1]] = int(found[2])
         text = text[found.end() :]
-        notices += 1
-    return text, notices
+    return text

@@ -52,8 +52,9 @@ def _lines_answer(root: Root, allowed: PathFilter, ended: Finished) -> GrepFound
     }
     if not ended.confined:
         shown = {rel: still_true(root, rel, lines) for rel, lines in shown.items()}
-    binary = limits.turned_binary(parsed.turned_binary) if parsed.turned_binary else None
-    return found_lines(root, shown, [*_notes(ended), binary], _ENGINE)
+    binary = len(parsed.turned_binary & {b"./" + os.fsencode(rel) for rel in shown})
+    notes = [*_notes(ended), limits.turned_binary(binary) if binary else None]
+    return found_lines(root, shown, notes, _ENGINE)
 
 
 def _kept(root: Root, rels: Iterable[str], allowed: PathFilter, ended: Finished) -> Iterable[str]:
