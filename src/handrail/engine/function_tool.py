@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import re
 from collections.abc import Callable
 from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 
 from anyio import to_thread
 from pydantic import BaseModel
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from handrail.core.context import ToolContext
 from handrail.core.footprint import NOTHING, OPEN_ENDED, Footprint
@@ -102,14 +101,14 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         if value is None:
             return Output("Done.")
         try:
-            data = to_jsonable_python(value, inf_nan_mode="strings")
+            text = to_json(value, inf_nan_mode="strings").decode("utf-8")
         except (PydanticSerializationError, ValueError) as error:
             raise ProblemRaised(
                 "internal",
                 f"{self.name} returned a {type(value).__name__}, which cannot be shown: {error}",
                 hint="a tool returns text, an Output, or something that JSON can hold",
             ) from error
-        return Output(json.dumps(data, ensure_ascii=False), data=data)
+        return Output(text, data=from_json(text))
 
 
 @overload
