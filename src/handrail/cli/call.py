@@ -1,0 +1,120 @@
+"""`handrail call`: one tool call, as a model would make it."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from handrail.cli import output
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.core.problems import ProblemRaised
+
+if TYPE_CHECKING:
+    from handrail.core.results import ToolResult
+
+_EPILOG: Final = """\
+arguments:
+  path=a.py limit=20     text; numbers and booleans are understood
+  content=@notes.txt     the text of a file of yours
+  content=-              the text on standard input
+  '{"path": "a.py"}'     all of them as one JSON object, taken literally; - reads it from
+                         standard input"""
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(subparsers, "call", "call one tool", epilog=_EPILOG)
+    parser.add_argument("tool", metavar="TOOL", help="a tool's name, in any dialect")
+    parser.add_argument(
+        "arguments", metavar="ARGUMENT", nargs="*", default=[], help="JSON, or name=value"
+    )
+    parser.add_argument("--id", help="the call's id; repeating one repeats its recorded result")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Make the call and print what came of it; 1 if it failed or was refused."""
+    import asyncio
+
+    arguments = read_arguments(options.arguments)
+    result = asyncio.run(_call(options, arguments))
+    if options.json:
+        output.say_json(result.to_dict())
+    else:
+        tell(result)
+    return 0 if result.ok else 1
+
+
+def read_arguments(words: Sequence[str]) -> str | dict[str, str]:
+    """The arguments as JSON text, or by name; raises `invalid_arguments`."""
+    if len(words) == 1 and words[0] == "-":
+        return _standard_input()
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        return words[0]
+    arguments: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise ProblemRaised(
+                "invalid_arguments",
+                f"{word!r} is neither name=value nor a JSON object",
+                hint='write path=a.py, or all arguments as one object: \'{"path": "a.py"}\'',
+            )
+        if name in arguments:
+            raise ProblemRaised("invalid_arguments", f"{name!r} is given twice", field=name)
+        arguments[name] = _value(name, value)
+    return arguments
+
+
+def tell(result: ToolResult) -> None:
+    """A result for a person: its text, or on standard error what went wrong."""
+    if result.problem is not None:
+        output.tell_problem(result.problem)
+        return
+    from handrail.cli.screen import diff_lines
+
+    for line in diff_lines(_for_a_person(result).removesuffix("\n")):
+        output.say(line)
+
+
+def _for_a_person(result: ToolResult) -> str:
+    # What was only planned says so in its text; what is shown of it could be taken for done.
+    if result.display is None or result.status == "planned":
+        return result.text
+    summary, _, _ = result.text.partition("\n")
+    return f"{summary}\n{result.display}" if result.changes else result.display
+
+
+async def _call(options: Namespace, arguments: str | dict[str, str]) -> ToolResult:
+    from handrail.cli.workspace import fresh_id, opened
+
+    async with opened(options) as rt:
+        return await rt.call(options.tool, arguments, id=options.id or fresh_id())
+
+
+def _value(name: str, given: str) -> str:
+    if given == "-":
+        return _standard_input()
+    if not given.startswith("@"):
+        return given
+    try:
+        return Path(given[1:]).expanduser().read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"{name}={given}: the file cannot be read: {error}",
+            hint="@ reads a UTF-8 file; for text that begins with @ give the arguments as JSON",
+            field=name,
+        ) from error
+
+
+def _standard_input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ProblemRaised(
+            "invalid_arguments", f"standard input is not UTF-8 text: {error}"
+        ) from error

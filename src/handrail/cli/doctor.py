@@ -1,0 +1,237 @@
+"""`handrail doctor`: what this machine, this installation and this workspace are like.
+
+Each check stands alone: one that finds trouble reports it and the others go on.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail.cli import output
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.core.problems import ProblemRaised
+
+if TYPE_CHECKING:
+    from handrail.cli.workspace import Workspace
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(subparsers, "doctor", "report what is installed, enforced and stored")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Print the report; 1 if something in it does not work."""
+    from handrail.cli.workspace import look_at
+
+    report = examine(look_at(options), options)
+    if options.json:
+        output.say_json(report)
+    else:
+        for line in told(report):
+            output.say(line)
+    return 1 if report["problems"] else 0
+
+
+def examine(place: Workspace, options: Namespace) -> dict[str, Any]:
+    """Everything `doctor` knows, as one JSON object."""
+    problems: list[str] = []
+    roots = [place.root, *_directories(options, problems)]
+    return {
+        "handrail": _installation(),
+        "kernel": _kernel(),
+        "programs": _programs(roots),
+        "config": _config(options.config),
+        "state": _state(place),
+        "store": _store(place, problems),
+        "warnings": _warnings(roots),
+        "problems": problems,
+    }
+
+
+def _directories(options: Namespace, problems: list[str]) -> list[Path]:
+    from handrail.cli.workspace import settings_of
+
+    try:
+        return [Path(one).resolve() for one in settings_of(options).directories]
+    except ProblemRaised as raised:
+        problems.append(str(raised.problem))
+        return []
+
+
+def _installation() -> dict[str, str]:
+    import platform
+
+    import handrail
+
+    return {
+        "version": handrail.__version__,
+        "package": str(Path(handrail.__file__).parent),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "interpreter": sys.executable,
+        "system": f"{platform.system()} {platform.release()} ({platform.machine()})",
+    }
+
+
+def _kernel() -> dict[str, str | int]:
+    from handrail.host import seccomp, spawn
+    from handrail.host.files.openat2 import kernel_has_openat2
+
+    return {
+        "openat2": "used" if kernel_has_openat2() else "absent",
+        "seccomp": "used" if seccomp.supported() else "absent",
+        **spawn.enforcement(),
+    }
+
+
+def _programs(roots: Sequence[Path]) -> dict[str, dict[str, str] | None]:
+    import asyncio
+
+    from handrail.host.binaries import find, sha256
+
+    path = find("rg", [str(root) for root in roots])
+    if path is None:
+        return {"rg": None}
+    return {
+        "rg": {
+            "path": path,
+            "version": asyncio.run(_version(roots[0], path)),
+            "sha256": sha256(path),
+        }
+    }
+
+
+async def _version(root: Path, path: str) -> str:
+    from handrail.host.search.ripgrep import RipgrepSearch
+
+    search = RipgrepSearch([str(root)], path)
+    try:
+        return await search.version()
+    except ProblemRaised as raised:
+        return raised.problem.message
+    finally:
+        search.close()
+
+
+def _config(given: str | None) -> dict[str, Any]:
+    from handrail.host.statedir import config_home
+
+    file = Path(given) if given else config_home() / "config.toml"
+    return {"file": str(file), "exists": file.is_file()}
+
+
+def _state(place: Workspace) -> dict[str, Any] | None:
+    directory = place.home.directory
+    if directory is None or not directory.is_dir():
+        return None
+    return {
+        "directory": str(directory),
+        "permissions": f"{directory.stat().st_mode & 0o777:04o}",
+        "blobs_bytes": _bytes_in(place.home.blobs),
+        "oversized_bytes": _bytes_in(place.home.oversized),
+    }
+
+
+def _bytes_in(directory: Path | None) -> int:
+    if directory is None or not directory.is_dir():
+        return 0
+    return sum(file.stat().st_size for file in directory.iterdir() if file.is_file())
+
+
+def _store(place: Workspace, problems: list[str]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from handrail.cli.workspace import reading
+    from handrail.store.purge import measure
+
+    about: dict[str, Any] = {"path": place.home.store, "exists": place.recorded}
+    if not place.recorded:
+        return about
+    try:
+        with reading(place) as db:
+            about["schema_version"] = db.execute("PRAGMA user_version").fetchone()[0]
+            about.update(asdict(measure(db, place.home.store)))
+    except ProblemRaised as raised:
+        problems.append(str(raised.problem))
+    return about
+
+
+def _warnings(roots: Sequence[Path]) -> list[str]:
+    """What weakens the walls although it works."""
+    from handrail.host.statedir import state_home
+
+    ours = {
+        "the Python that runs Handrail": Path(sys.prefix),
+        "Handrail's own code": Path(__file__).parent.parent,
+        "Handrail's state": state_home(),
+    }
+    return [
+        f"{what} lies inside the workspace: {path}"
+        for what, path in ours.items()
+        if any(path.resolve().is_relative_to(root) for root in roots)
+    ]
+
+
+def told(report: Mapping[str, Any]) -> Iterator[str]:
+    """The report as lines for a person."""
+    from handrail.cli.screen import Style, one_line, paint
+
+    yield from _section("installation", report["handrail"])
+    yield from _section("enforced by the kernel on searches", report["kernel"])
+    programs = report["programs"]["rg"] or {"path": "not found; searches run in Python, slower"}
+    yield from _section("ripgrep", programs)
+    config = report["config"]
+    yield from _section(
+        "kept",
+        {
+            "config": config["file"] if config["exists"] else f"{config['file']} (none, defaults)",
+            **_told_state(report["state"]),
+            **_told_store(report["store"]),
+        },
+    )
+    for warning in report["warnings"]:
+        yield paint(f"warning: {one_line(warning)}", Style.CAUTION)
+    if report["warnings"]:
+        yield "tools cannot write there; programs that you run in the workspace can"
+    for problem in report["problems"]:
+        yield paint(f"problem: {one_line(problem)}", Style.BAD)
+    if not report["warnings"] and not report["problems"]:
+        yield paint("no problems found", Style.GOOD)
+
+
+def _section(title: str, facts: Mapping[str, Any]) -> Iterator[str]:
+    from handrail.cli.screen import Style, one_line, paint
+
+    yield paint(title, Style.HEADING)
+    for name, fact in facts.items():
+        yield f"  {name.replace('_', ' '):<12} {one_line(fact)}"
+    yield ""
+
+
+def _told_state(state: Mapping[str, Any] | None) -> dict[str, str]:
+    from handrail.cli.screen import size
+
+    if state is None:
+        return {"state": "none: this store is in memory"}
+    return {
+        "state": f"{state['directory']} (permissions {state['permissions']})",
+        "old contents": size(state["blobs_bytes"]),
+        "long texts": size(state["oversized_bytes"]),
+    }
+
+
+def _told_store(store: Mapping[str, Any]) -> dict[str, str]:
+    from handrail.cli.screen import counted, size
+
+    if "rows" not in store:
+        return {"store": f"{store['path']} ({'unreadable' if store['exists'] else 'not made yet'})"}
+    return {
+        "store": store["path"],
+        "holds": f"{counted(store['calls'], 'call')} of {counted(store['sessions'], 'session')}, "
+        f"{size(store['file_bytes'])}, schema version {store['schema_version']}",
+    }

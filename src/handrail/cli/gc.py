@@ -1,0 +1,131 @@
+"""`handrail gc`: drops old payloads and oversized texts; rows and hashes stay."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentTypeError, Namespace
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from handrail.cli import output
+from handrail.cli.parser import Parser, Subparsers, add_command
+
+if TYPE_CHECKING:
+    from handrail.cli.workspace import Workspace
+
+_DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """What was dropped, or would be; `erased` False: a reader kept the old log alive."""
+
+    payloads: int
+    payload_bytes: int
+    texts: int
+    text_bytes: int
+    file_bytes: int
+    older_than_days: float
+    dry_run: bool
+    erased: bool
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(subparsers, "gc", "drop old payloads and oversized texts")
+    parser.add_argument(
+        "--older-than",
+        metavar="DAYS",
+        type=_days,
+        help="age in days; 0 means everything (default: the setting keep_days)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Free what is old and say how much."""
+    from handrail.cli.workspace import look_at, settings_of
+
+    days = options.older_than
+    if days is None:
+        days = settings_of(options).keep_days
+    freed = collect(look_at(options), days, dry_run=bool(options.dry_run))
+    if options.json:
+        output.say_json(asdict(freed))
+    else:
+        tell(freed)
+    return 0
+
+
+def collect(place: Workspace, days: float, *, dry_run: bool) -> Freed:
+    """Drop what is older than so many days, or only measure it."""
+    from handrail.host.artifacts import DirectoryArtifacts
+    from handrail.store.purge import purge_payloads
+
+    before_ns = time.time_ns() - int(days * _DAY_S * 1e9)
+    texts = _old_texts(place.home.oversized, before_ns)
+    payloads, payload_bytes = _purgeable(place, before_ns)
+    file_bytes, erased = 0, True
+    if not dry_run and payloads:
+        purged = purge_payloads(place.home.store, before_ns=before_ns)
+        file_bytes, erased = purged.before_bytes - purged.after_bytes, purged.erased
+    if not dry_run and texts:
+        DirectoryArtifacts(place.home.oversized).sweep(days * _DAY_S)
+    return Freed(payloads, payload_bytes, len(texts), sum(texts), file_bytes, days, dry_run, erased)
+
+
+def tell(freed: Freed) -> None:
+    """What was freed, for a person."""
+    from handrail.cli.screen import counted, size
+
+    verb = "would drop" if freed.dry_run else "dropped"
+    age = f"{freed.older_than_days:g} days"
+    if not freed.payloads and not freed.texts:
+        output.say(f"nothing is older than {age}")
+        return
+    output.say(
+        f"{verb} {counted(freed.payloads, 'payload')} ({size(freed.payload_bytes)}) and "
+        f"{counted(freed.texts, 'oversized text')} ({size(freed.text_bytes)}) older than {age}"
+    )
+    if freed.file_bytes > 0:
+        output.say(f"the store is {size(freed.file_bytes)} smaller; its hashes still hold")
+    if not freed.erased:
+        output.say("another process reads the store; what was dropped is gone once it ends")
+
+
+def _purgeable(place: Workspace, before_ns: int) -> tuple[int, int]:
+    """How many payloads `purge_payloads` drops, and their bytes."""
+    from handrail.cli.workspace import reading
+
+    if not place.recorded:
+        return 0, 0
+    with reading(place) as db:
+        count, total = db.execute(
+            "SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0) FROM payloads"
+            " WHERE row IN (SELECT r.id FROM rows q"
+            " JOIN rows c ON c.session = q.session AND c.call_id = q.call_id"
+            " AND c.kind = 'completed'"
+            " JOIN rows r ON r.session = q.session AND r.call_id = q.call_id"
+            " WHERE q.kind = 'requested' AND q.at_ns < ?)",
+            (before_ns,),
+        ).fetchone()
+    return count, total
+
+
+def _old_texts(directory: Path | None, before_ns: int) -> list[int]:
+    """The sizes of the kept texts that are older."""
+    if directory is None or not directory.is_dir():
+        return []
+    found = [file.stat() for file in directory.iterdir() if file.is_file()]
+    return [one.st_size for one in found if one.st_mtime_ns < before_ns]
+
+
+def _days(text: str) -> float:
+    try:
+        days = float(text)
+    except ValueError:
+        days = -1
+    if not 0 <= days < 1e6:
+        raise ArgumentTypeError(f"{text!r} is not a number of days")
+    return days

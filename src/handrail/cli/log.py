@@ -1,0 +1,96 @@
+"""`handrail log`: the newest calls on record, read without opening a session."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from handrail.cli import output
+from handrail.cli.parser import Parser, Subparsers, add_command
+
+if TYPE_CHECKING:
+    from handrail.core.ports import CallRecord
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(subparsers, "log", "list the newest calls on record")
+    parser.add_argument(
+        "-n", "--limit", metavar="N", type=_count, default=20, help="how many (default: 20)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Print the newest calls first, as a table or as JSON objects."""
+    from handrail.cli.workspace import look_at, reading
+    from handrail.store.queries import list_calls
+
+    place = look_at(options)
+    if not place.recorded and not options.store:
+        if not options.json:
+            output.say(f"nothing is recorded of {place.root} yet")
+        return 0
+    with reading(place) as db:
+        calls = list_calls(db, options.session, None, options.limit, None)
+    if options.json:
+        for call in calls:
+            output.say_json(asdict(call))
+    else:
+        tell(calls)
+    return 0
+
+
+def tell(calls: Sequence[CallRecord]) -> None:
+    """The calls as a table, the newest first."""
+    from handrail.cli.screen import Style, cut, one_line, table, times
+
+    if not calls:
+        output.say("no calls")
+        return
+    rows = [
+        (
+            at,
+            one_line(call.call_id),
+            f"{cut(one_line(call.session), 20)}:{call.turn}",
+            one_line(tool_of(call)),
+            one_line(status_of(call)),
+            arguments_of(call),
+        )
+        for at, call in zip(times([call.requested_ns for call in calls]), calls, strict=True)
+    ]
+    heads = ("TIME", "CALL", "TURN", "TOOL", "STATUS", "ARGUMENTS")
+    styles = {"failed": Style.BAD, "refused": Style.CAUTION, "unfinished": Style.CAUTION}
+    for line in table(rows, heads, styles):
+        output.say(line)
+
+
+def tool_of(call: CallRecord) -> str:
+    """The canonical name of the tool, also of a call whose payload is gone."""
+    done = call.completed or {}
+    return str(call.requested.get("tool") or done.get("tool") or "(purged)")
+
+
+def status_of(call: CallRecord) -> str:
+    """How the call ended, as far as is known."""
+    if call.completed is None:
+        return "unfinished"
+    return str(call.completed.get("status") or "(purged)")
+
+
+def arguments_of(call: CallRecord) -> str:
+    """The arguments on one line, long ones cut."""
+    from handrail.cli.screen import cut, one_line
+
+    arguments = call.requested.get("arguments")
+    if not isinstance(arguments, dict):
+        return ""
+    return " ".join(f"{one_line(key)}={cut(one_line(arguments[key]), 60)}" for key in arguments)
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a number of calls")
+    return int(text)

@@ -1,0 +1,152 @@
+"""Bare `handrail`: where you are, what is enforced here, what happened last, what to type."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from handrail.cli import output
+
+if TYPE_CHECKING:
+    from handrail.cli.workspace import Workspace
+    from handrail.config.settings import Settings
+
+_MOST_COUNTED: Final = 500
+_MEANINGS: Final = {
+    "default": "reading is free, a change asks you",
+    "confirm-all": "every call asks you",
+    "accept-edits": "edits inside the workspace happen unasked",
+    "auto-safe": "only what is dangerous asks you",
+    "plan": "nothing may be changed",
+    "dont-ask": "what would ask is refused",
+    "bypass": "nothing asks; protected names still hold",
+}
+_NEXT: Final = (
+    ("handrail demo", "a scripted session on a sample project"),
+    ("handrail tools", "what a model is shown"),
+    ("handrail call read_file path=README.md", "one call"),
+    ("handrail log", "what was called"),
+    ("handrail --help", "all commands"),
+)
+
+
+def run(options: Namespace) -> int:
+    """Print the overview; opens no session and changes nothing."""
+    from handrail.cli.workspace import look_at, settings_of
+
+    facts = gather(look_at(options), settings_of(options))
+    if options.json:
+        output.say_json(facts)
+    else:
+        for line in told(facts):
+            output.say(line)
+    return 0
+
+
+def gather(place: Workspace, settings: Settings) -> dict[str, Any]:
+    """What there is to say, as one JSON object."""
+    from handrail import __version__
+    from handrail.policy.modes import parse_mode
+
+    return {
+        "version": __version__,
+        "workspace": str(place.root),
+        "directories": list(settings.directories),
+        "mode": parse_mode(settings.mode).value,
+        "dialect": settings.dialect,
+        "enforced": enforced([str(place.root), *settings.directories]),
+        "store": _store(place),
+        "last_session": _last_session(place),
+    }
+
+
+def enforced(roots: Sequence[str]) -> dict[str, str]:
+    """What holds calls to the workspace on this machine, in words."""
+    from handrail.host.files.openat2 import kernel_has_openat2
+
+    opens = "openat2" if kernel_has_openat2() else "one name at a time, links refused"
+    beneath = f"beneath the workspace's own handle ({opens})"
+    return {
+        "files": beneath,
+        "search": _search(roots) or beneath,
+        "commands": "there is no tool that runs any",
+    }
+
+
+def _search(roots: Sequence[str]) -> str | None:
+    """What holds ripgrep, None if there is none and our own code searches."""
+    from handrail.host import spawn
+    from handrail.host.binaries import find
+    from handrail.host.landlock import abi
+
+    if not spawn.supported() or find("rg", roots) is None:
+        return None
+    if abi():
+        return f"ripgrep, confined by Landlock (ABI {abi()})"
+    return "ripgrep, not confined; what it finds is opened again by us"
+
+
+def told(facts: Mapping[str, Any]) -> Iterator[str]:
+    """The overview as lines for a person."""
+    from handrail.cli.screen import Style, counted, one_line, paint, size
+
+    yield paint(f"Handrail {facts['version']}, the tool runtime for coding agents", Style.HEADING)
+    yield ""
+    yield f"workspace  {one_line(facts['workspace'])}"
+    for directory in facts["directories"]:
+        yield f"and        {one_line(directory)}"
+    yield f"mode       {facts['mode']}: {_MEANINGS[facts['mode']]}"
+    if facts["dialect"] != "canonical":
+        yield f"dialect    {one_line(facts['dialect'])}"
+    yield ""
+    for name, fact in facts["enforced"].items():
+        yield f"{name:<10} {fact}"
+    yield ""
+    store = facts["store"]
+    held = f" ({size(store['bytes'])})" if store["exists"] else " (nothing recorded yet)"
+    yield f"record     {one_line(store['path'])}{held}"
+    last = facts["last_session"]
+    if last:
+        more = "more than " if last["capped"] else ""
+        yield (
+            f"last       session {one_line(last['id'])}, {last['when']}: "
+            f"{more}{counted(last['calls'], 'call')}, {counted(last['changes'], 'file change')}"
+        )
+    yield ""
+    yield paint("next", Style.HEADING)
+    room = max(len(words) for words, _ in _NEXT)
+    for words, about in _NEXT:
+        yield f"  {words:<{room}}  {paint(about, Style.FAINT)}"
+
+
+def _store(place: Workspace) -> dict[str, Any]:
+    from handrail.store.purge import file_bytes
+
+    return {
+        "path": place.home.store,
+        "exists": place.recorded,
+        "bytes": file_bytes(place.home.store) if place.recorded else 0,
+    }
+
+
+def _last_session(place: Workspace) -> dict[str, Any] | None:
+    from handrail.cli.screen import when
+    from handrail.cli.workspace import reading
+    from handrail.store.queries import list_calls, list_sessions
+
+    if not place.recorded:
+        return None
+    with reading(place) as db:
+        newest = list_sessions(db, 1)
+        calls = list_calls(db, newest[0].id, None, _MOST_COUNTED + 1, None) if newest else []
+    if not calls:
+        return None
+    counted_calls = calls[:_MOST_COUNTED]
+    return {
+        "id": newest[0].id,
+        "when": when(calls[0].requested_ns),
+        "calls": len(counted_calls),
+        "capped": len(calls) > _MOST_COUNTED,
+        "changes": sum(len((call.completed or {}).get("changes", ())) for call in counted_calls),
+    }

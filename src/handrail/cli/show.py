@@ -1,0 +1,149 @@
+"""`handrail show`: everything on record about one call."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from handrail.cli import output
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.core.problems import ProblemRaised
+
+if TYPE_CHECKING:
+    from handrail.core.ports import CallRecord
+
+_MOST_OF_ONE_ID = 10
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(subparsers, "show", "show everything on record about a call")
+    parser.add_argument(
+        "call_id",
+        metavar="CALL_ID",
+        nargs="?",
+        help="as `handrail log` shows it; default: the last",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Print the record of a call; raises `not_found` if there is none of that id."""
+    from handrail.cli.workspace import look_at, reading
+    from handrail.store.queries import list_calls
+
+    with reading(look_at(options)) as db:
+        most = _MOST_OF_ONE_ID if options.call_id else 1
+        calls = list_calls(db, options.session, options.call_id, most, None)
+    if not calls:
+        what = f"call {options.call_id!r}" if options.call_id else "call"
+        raise ProblemRaised(
+            "not_found", f"no {what} is on record here", hint="`handrail log` lists the newest"
+        )
+    for number, call in enumerate(calls):
+        if options.json:
+            output.say_json(asdict(call))
+            continue
+        if number:
+            output.say()
+        for line in told(call):
+            output.say(line)
+    return 0
+
+
+def told(call: CallRecord) -> Iterator[str]:
+    """The record as lines for a person."""
+    from handrail.cli.log import status_of, tool_of
+    from handrail.cli.screen import Style, one_line, paint, when
+
+    asked, done = call.requested, call.completed or {}
+    yield paint(f"{one_line(tool_of(call))}: {one_line(status_of(call))}", Style.HEADING)
+    facts = {
+        "call": call.call_id,
+        "session": f"{call.session}, turn {call.turn}",
+        "asked": f"{when(call.requested_ns)} by {asked.get('agent', 'main')}{_called(asked)}",
+        "ended": _ended(call),
+        "cleared": _cleared(asked, done),
+        "repaired": "; ".join(map(str, asked.get("coerced", ()))),
+        "ignored": ", ".join(map(str, asked.get("ignored", ()))),
+    }
+    for name, fact in facts.items():
+        if fact:
+            yield f"  {name:<9} {one_line(fact)}"
+    yield from _arguments(asked)
+    yield from _changes(done)
+    yield from _outcome(done)
+
+
+def _called(asked: Mapping[str, Any]) -> str:
+    called, dialect = asked.get("called"), asked.get("dialect")
+    if called in (None, asked.get("tool")):
+        return ""
+    return f", as {called} ({dialect} dialect)"
+
+
+def _ended(call: CallRecord) -> str:
+    from handrail.cli.screen import when
+
+    if call.completed is None or call.completed_ns is None:
+        return "not on record: it still runs, or its process ended before it did"
+    seconds = (call.completed_ns - call.requested_ns) / 1e9
+    return f"{when(call.completed_ns)}, after {max(seconds, 0):.3f} s"
+
+
+def _cleared(asked: Mapping[str, Any], done: Mapping[str, Any]) -> str:
+    cleared = done.get("cleared")
+    if not cleared:
+        return ""
+    effect, rule = cleared
+    person = "; a person said yes" if done.get("asked") else ""
+    return f"{effect} by {rule} (risk {asked.get('risk', 'unknown')}){person}"
+
+
+def _arguments(asked: Mapping[str, Any]) -> Iterator[str]:
+    arguments = asked.get("arguments")
+    if not isinstance(arguments, dict):
+        yield "  the arguments are no longer kept"
+        return
+    for name, value in arguments.items():
+        yield from _block(f"{name} =", value if isinstance(value, str) else output.to_json(value))
+
+
+def _changes(done: Mapping[str, Any]) -> Iterator[str]:
+    from handrail.cli.screen import one_line
+
+    for path, operation, before, after in done.get("changes", ()):
+        hashes = f"{_short(before)} → {_short(after)}"
+        yield f"  changed   {one_line(path)} ({one_line(operation)}, {hashes})"
+
+
+def _outcome(done: Mapping[str, Any]) -> Iterator[str]:
+    from handrail.cli.screen import diff_lines
+
+    problem = done.get("problem")
+    if problem:
+        yield from _block(f"{problem['code']}:", str(problem["message"]))
+        if problem.get("hint"):
+            yield from _block("hint:", str(problem["hint"]))
+    elif done.get("text"):
+        yield ""
+        yield from diff_lines(str(done["text"]).removesuffix("\n"))
+
+
+def _block(title: str, text: str) -> Iterator[str]:
+    """A short text beside its title, a long one below it."""
+    from handrail.cli.screen import one_line
+    from handrail.core.safe_text import safe_text
+
+    if "\n" not in text:
+        yield f"  {one_line(title)} {safe_text(text)}"
+        return
+    yield f"  {one_line(title)}"
+    for line in safe_text(text).split("\n"):
+        yield f"    {line}"
+
+
+def _short(digest: str | None) -> str:
+    return digest[:12] if digest else "nothing"

@@ -1,0 +1,153 @@
+"""From options to a workspace: its settings, its record on disk, and a runtime on it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from handrail.cli import output
+from handrail.core.problems import ProblemRaised
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from handrail.app import Home, Opening
+    from handrail.config.settings import Settings
+
+SESSION: Final = "cli"
+MEMORY: Final = ":memory:"
+
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+# Two digits, so that two calls of one millisecond differ.
+_RANDOM: Final = len(_DIGITS) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """What is known of a workspace without opening a session in it."""
+
+    root: Path
+    home: Home
+
+    @property
+    def recorded(self) -> bool:
+        """Whether anything has been recorded here."""
+        return self.home.store != MEMORY and Path(self.home.store).is_file()
+
+
+def look_at(options: Namespace) -> Workspace:
+    """The workspace the options name; opens no session in it."""
+    from handrail.app import home_of
+
+    root = directory_of(options)
+    return Workspace(root, home_of(root, options.store))
+
+
+def settings_of(options: Namespace) -> Settings:
+    """The settings in force; raises `invalid_arguments` if they cannot be read."""
+    from handrail.app import settings_from
+
+    return settings_from(config_of(options), _overrides(options))
+
+
+def opened(options: Namespace, **more: Any) -> Opening:
+    """A runtime for `async with`, in the session that the command line uses."""
+    from handrail.app import open as open_runtime
+
+    output.take_over_log()
+    settings = {"store": options.store, "session": options.session or SESSION, **more}
+    return open_runtime(
+        directory_of(options),
+        config=config_of(options),
+        approver=person(),
+        **_overrides(options),
+        **settings,
+    )
+
+
+@contextmanager
+def reading(place: Workspace) -> Iterator[sqlite3.Connection]:
+    """The record of a workspace, read-only; `store_unavailable` if it cannot be read."""
+    import sqlite3
+
+    from handrail.store.connect import open_read_only
+    from handrail.store.refusals import explain, raised
+
+    if place.home.store == MEMORY:
+        raise ProblemRaised(
+            "store_unavailable",
+            "a store in memory ends with its process; there is nothing to read",
+            hint="leave --store out, or name a file",
+        )
+    db = open_read_only(place.home.store)
+    try:
+        yield db
+    except sqlite3.Error as error:
+        raise raised(explain(error, place.home.store)) from error
+    finally:
+        db.close()
+
+
+def directory_of(options: Namespace) -> Path:
+    """The workspace as a real directory; raises `invalid_arguments` if it is none."""
+    given = Path(options.workspace).expanduser()
+    try:
+        root = given.resolve(strict=True)
+    except (OSError, RuntimeError):
+        root = given
+    if not root.is_dir():
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"the workspace {str(given)!r} is not a directory",
+            hint="name one that exists with -w DIR",
+        )
+    return root
+
+
+def config_of(options: Namespace) -> str | None:
+    """The settings file that was named, if one was; raises `invalid_arguments` if it is none."""
+    given: str | None = options.config
+    if given is not None and not Path(given).expanduser().is_file():
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"there is no configuration file {given!r}",
+            hint="leave --config out to use your own settings",
+        )
+    return None if given is None else str(Path(given).expanduser())
+
+
+def person() -> Any:
+    """Somebody to ask, if a person is looking at a terminal; else None."""
+    if not sys.stderr.isatty():
+        return None
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        return None
+    from handrail.host.terminal import TerminalApprover
+
+    return TerminalApprover()
+
+
+def fresh_id() -> str:
+    """A short id for a call that has none. Not a counter: a named session outlives this
+    process, and would use the same number twice.
+    """
+    import time
+
+    number = time.time_ns() // 1_000_000 * _RANDOM + int.from_bytes(os.urandom(4)) % _RANDOM
+    digits = ""
+    while number:
+        number, digit = divmod(number, len(_DIGITS))
+        digits = _DIGITS[digit] + digits
+    return digits
+
+
+def _overrides(options: Namespace) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in ("mode", "dialect", "dry_run")}
