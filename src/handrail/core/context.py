@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from handrail.core.call import ToolCall
 from handrail.core.places import Place, Stat
@@ -17,8 +17,7 @@ from handrail.core.ports import Artifacts
 from handrail.core.problems import ProblemRaised
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRecord:
+class ReadRecord(NamedTuple):
     """What the model has seen of one file: which lines, when, and how the file was then.
 
     `digest` is the hash of the whole content where it was cheap to have (small file, or all

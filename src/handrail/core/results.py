@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from handrail.core.problems import Problem, ProblemRaised
 
@@ -21,8 +22,7 @@ class Status(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class FileRead:
+class FileRead(NamedTuple):
     """Context modifier: the model has now seen this content of this file."""
 
     path: str
@@ -55,8 +55,7 @@ class Image:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """What a tool's `run` returns: `text` for the model, `display` for the person
     (None: the same text), `data` for the program (JSON-ready).
     """
@@ -66,7 +65,7 @@ class Output:
     data: Any = None
     modifiers: tuple[Modifier, ...] = ()
     images: tuple[Image, ...] = ()
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class _Inliner:
         if "$ref" not in node:
             return _mapped(node, lambda child: self.inlined(child, inside))
         name = node["$ref"].rpartition("/")[2]
-        rest = {key: value for key, value in node.items() if key != "$ref"}
+        rest = {key: value for key, value in node.items() if key not in ("$ref", *_NOISE)}
         self._left -= 1
         if name in inside or self._left < 0:
             return rest

@@ -24,7 +24,10 @@ class Risk(IntEnum):
     @property
     def word(self) -> str:
         """The lower-case name."""
-        return self.name.lower()
+        return _WORDS[self]
+
+
+_WORDS: Final = {risk: risk.name.lower() for risk in Risk}
 
 
 class Effect(StrEnum):

@@ -10,7 +10,6 @@ from collections.abc import Collection
 from typing import Any
 
 from handrail.core.context import Session
-from handrail.core.events import Event, ToolRegistered, ToolUnregistered
 from handrail.core.paths import PathUse
 from handrail.core.tool import Group, Tool
 from handrail.dialects.base import Vocabulary
@@ -27,7 +26,7 @@ class Catalog:
         self._session = session
         self._prose: dict[str, str] = {}
         self._cache: dict[object, list[dict[str, Any]]] = {}
-        registry.subscribe(self._forget)
+        self._version = registry.version
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -38,8 +37,9 @@ class Catalog:
         """Ask every tool what it says about itself here and now."""
         for tool in self._registry.list_all():
             said = tool.describe(self._session)
-            self._prose[tool.name] = await said if inspect.isawaitable(said) else said
+            self._prose[tool.name] = said if isinstance(said, str) else await said
         self._cache.clear()
+        self._version = self._registry.version
 
     def declare(
         self,
@@ -53,6 +53,10 @@ class Catalog:
         """
         key = (provider, None if allowed is None else frozenset(allowed),
                None if groups is None else frozenset(groups))  # fmt: skip
+        if self._version != self._registry.version:
+            self._prose.clear()
+            self._cache.clear()
+            self._version = self._registry.version
         kept = self._cache.get(key)
         if kept is None:
             kept = self._cache[key] = declarations(provider, self._chosen(allowed, groups))
@@ -96,11 +100,6 @@ class Catalog:
                 return tool.summary
             self._prose[tool.name] = said
         return self._prose[tool.name]
-
-    def _forget(self, event: Event) -> None:
-        if isinstance(event, ToolRegistered | ToolUnregistered):
-            self._prose.pop(event.tool, None)
-            self._cache.clear()
 
 
 def only_reads(entry: Entry) -> bool:

@@ -85,7 +85,7 @@ def subject_of(prepared: Prepared, plan: Plan | None) -> Subject:
         prepared.name,
         prepared.risk,
         prepared.footprint,
-        tuple(prepared.places.values()),
+        prepared.reads_only,
         plan,
         prepared.tool.plans,
     )

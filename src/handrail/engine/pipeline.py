@@ -87,7 +87,8 @@ class Pipeline:
     async def _carry_out(self, running: Running) -> Outcome:
         if running.prepared.problem is not None:
             raise ProblemRaised.of(running.prepared.problem)
-        self.gate.refuse(running.prepared)
+        if not running.prepared.reads_only:
+            self.gate.refuse(running.prepared)
         if self.gate.hooks:
             await self.gate.before_hooks(running)
         prepared, tool, args = running.prepared, running.prepared.tool, running.prepared.args
@@ -97,7 +98,7 @@ class Pipeline:
             plan = await tool.plan(args, context) if tool.plans else None
             await self.gate.clear(running, plan, ask=not self.dry_run)
             context.confirmed = running.approved
-            if self.dry_run and not prepared.footprint.reads_only:
+            if self.dry_run and not prepared.reads_only:
                 return _planned(prepared, plan)
             async with self.locks.hold(prepared.footprint):
                 if plan is None:
@@ -108,7 +109,7 @@ class Pipeline:
 
     async def _execute(self, running: Running, context: ToolContext) -> Outcome:
         prepared = running.prepared
-        if not prepared.footprint.reads_only:
+        if not prepared.reads_only:
             await self.recorder.intent(running, {"runs": prepared.name})
         self.ticker.limit(running.watch, prepared.tool.timeout_s)
         return of_output(await prepared.tool.run(prepared.args, context))

@@ -40,6 +40,7 @@ class Prepared:
     args: BaseModel | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
     footprint: Footprint = NOTHING
+    reads_only: bool = True
     risk: Risk = Risk.SAFE
     coerced: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
@@ -156,9 +157,10 @@ class Preparer:
         if footprint is None:
             footprint = _of_paths(entry, prepared.places)
         prepared.footprint = footprint
+        prepared.reads_only = footprint.reads_only
         risk = entry.tool.risk(args)
         if risk is None:
-            risk = Risk.SAFE if footprint.reads_only else Risk.MODERATE
+            risk = Risk.SAFE if prepared.reads_only else Risk.MODERATE
         prepared.risk = risk
 
 

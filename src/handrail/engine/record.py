@@ -34,7 +34,7 @@ def completed(running: Running, result: ToolResult) -> dict[str, Any]:
     verdict = running.verdict
     return {
         "tool": running.prepared.name,
-        "status": result.status.value,
+        "status": result.status,
         "is_error": result.is_error,
         "text": result.text,
         "data": result.data,
@@ -43,7 +43,7 @@ def completed(running: Running, result: ToolResult) -> dict[str, Any]:
             [change.path, change.operation, change.before_hash, change.after_hash]
             for change in result.changes
         ],
-        "cleared": None if verdict is None else [verdict.effect.value, verdict.rule],
+        "cleared": None if verdict is None else [verdict.effect, verdict.rule],
         "asked": running.asked,
         "meta": result.meta,
     }

@@ -68,7 +68,7 @@ class Recorder:
         try:
             await self._store.flush()
         except ProblemRaised:
-            reads_only = running.prepared.footprint.reads_only
+            reads_only = running.prepared.reads_only
             if not (self._recording.reads_without_store and reads_only):
                 raise
 

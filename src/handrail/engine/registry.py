@@ -49,6 +49,8 @@ class Registry:
     def __init__(self, bus: EventBus | None = None) -> None:
         self._bus = bus or EventBus()
         self._entries: dict[str, Entry] = {}
+        # Counts changes, so that what is derived from the tools knows when it is stale.
+        self.version = 0
 
     def register(
         self, tool: Tool[Any], *, allow_override: bool = False, origin: Origin = Origin.USER
@@ -60,6 +62,7 @@ class Registry:
         if old is not None and old.origin is Origin.BUILTIN and origin is not Origin.BUILTIN:
             raise DuplicateToolError(f"{tool.name!r} is built in and cannot be replaced")
         self._entries[tool.name] = _entry(tool, origin)
+        self.version += 1
         self._bus.emit(ToolRegistered(tool.name))
 
     def unregister(self, name: str) -> None:
@@ -67,6 +70,7 @@ class Registry:
         if name not in self._entries:
             raise ToolNotFoundError(name)
         del self._entries[name]
+        self.version += 1
         self._bus.emit(ToolUnregistered(name))
 
     def entry(self, name: str) -> Entry | None:

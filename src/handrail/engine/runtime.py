@@ -191,7 +191,9 @@ class Runtime:
         results = await self.batch(asked.calls, on_event=on_event, agent=agent)
         return tool_messages(results, asked.provider)
 
-    def tool_messages(self, results: Sequence[ToolResult], provider: Provider) -> list[dict[str, Any]]:
+    def tool_messages(
+        self, results: Sequence[ToolResult], provider: Provider
+    ) -> list[dict[str, Any]]:
         """Results as the messages of a provider, in order."""
         return tool_messages(results, provider)
 
@@ -255,7 +257,9 @@ class Runtime:
         prepare = self._pipeline.preparer.prepare
         return [
             prepare(
-                self._tool_call(call.get("id"), call.get("name"), call.get("arguments"), turn, agent)
+                self._tool_call(
+                    call.get("id"), call.get("name"), call.get("arguments"), turn, agent
+                )
             )
             for call in calls
         ]
@@ -277,11 +281,13 @@ class Runtime:
 
     def _apply(self, results: Iterable[ToolResult], listener: Listener | None) -> None:
         """Hand on what tools ask of the conversation, in call order."""
+        heard = listener is not None or not self._parts.bus.idle
         for result in results:
             for modifier in result.modifiers:
                 if isinstance(modifier, QueueCommand):
                     self.queue.append(modifier.command)
-                self._tell(listener, ContextModified(result.call_id, modifier))
+                if heard:
+                    self._tell(listener, ContextModified(result.call_id, modifier))
 
     def _tell(self, listener: Listener | None, event: Event) -> None:
         if listener is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from handrail.core.context import ReadRecord, ReadState
@@ -12,7 +11,7 @@ from handrail.core.places import Stat
 
 def save_reads(reads: ReadState) -> dict[str, Any]:
     """What the model has seen, JSON-ready."""
-    return {path: {**asdict(one), "stat": list(one.stat)} for path, one in reads.items()}
+    return {path: {**one._asdict(), "stat": list(one.stat)} for path, one in reads.items()}
 
 
 def restore_reads(saved: Mapping[str, Any]) -> ReadState:

@@ -66,10 +66,12 @@ class Ticker:
         return watch
 
     def limit(self, watch: Watch, timeout_s: float | None) -> None:
-        """Set or lift the deadline of a call, counted from now."""
+        """Set the deadline of a call, counted from now; None: it has none."""
+        if timeout_s is None:
+            return
         now = self._clock.monotonic()
-        watch.deadline = None if timeout_s is None else now + timeout_s
-        if watch.deadline is not None and (self._timer is None or watch.deadline < self._due):
+        watch.deadline = deadline = now + timeout_s
+        if deadline < self._due or self._timer is None:
             self._arm(now)
 
     def forget(self, watch: Watch) -> None:

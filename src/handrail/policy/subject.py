@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from handrail.core.footprint import Access, Footprint
-from handrail.core.places import Place
 from handrail.core.plan import Plan
 from handrail.core.verdicts import Risk
 
@@ -17,14 +16,9 @@ class Subject(NamedTuple):
     tool: str
     risk: Risk
     footprint: Footprint
-    places: tuple[Place, ...]
+    reads_only: bool
     plan: Plan | None
     edits_files: bool
-
-    @property
-    def reads_only(self) -> bool:
-        """Whether the call changes nothing."""
-        return self.footprint.reads_only
 
     def written_paths(self) -> Iterator[str]:
         """Absolute paths that the call or its plan would write."""
