@@ -159,6 +159,11 @@ def test_a_recursive_model_is_shown_down_to_where_it_repeats():
     }
 
 
+def test_arguments_that_are_recursive_themselves_are_shown_without_definitions():
+    assert list(schema_of(Tree)) == ["additionalProperties", "properties", "required", "type"]
+    assert schema_of(Tree)["properties"]["children"] == {"type": "array", "items": {}}
+
+
 # --- schema to model ----------------------------------------------------------------------
 
 

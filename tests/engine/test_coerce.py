@@ -285,7 +285,6 @@ def explained(arguments: dict[str, Any]) -> Problem:
     return explain_errors(caught.value, SPELLED, ACCEPTED).problem
 
 
-@pytest.mark.feature("F04")
 def test_everything_wrong_is_told_at_once_in_the_callers_names():
     problem = explained({"limit": 0, "output_mode": "files", "glob": 5, "edits": [{"every": 1}]})
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -108,7 +109,6 @@ class Vocabulary:
             self._by_tool.setdefault(view.tool, []).append(view)
         self._folded = _folded(self._exact)
         self._tables: dict[View, _Table] = {}
-        self._identities: dict[str, View] = {}
 
     def resolve(self, name: str) -> View | None:
         """The view that a name means: in this dialect, canonically, in any other dialect.
@@ -125,7 +125,7 @@ class Vocabulary:
         """Every way in which this dialect shows a canonical tool (grep: literal and regex)."""
         known = self._by_tool.get(tool)
         if known is None:
-            return [self._identities.setdefault(tool, View(tool, tool, rest=True))]
+            return [_identity(tool)]
         own = [view for view in self.dialect.views if view.tool == tool]
         return own or [next((view for view in known if view.name == tool), known[0])]
 
@@ -133,6 +133,8 @@ class Vocabulary:
         """Canonical arguments; raises `invalid_arguments` if two spellings disagree."""
         table = self._tables.get(view)
         if table is None:
+            if view.tool not in self._by_tool:
+                return Translated(arguments, NOTHING, NOTHING)
             table = self._tables[view] = self._table(view)
         if not table.defaults and arguments.keys().isdisjoint(table.foreign):
             return Translated(arguments, NOTHING, table.spelled)
@@ -161,6 +163,12 @@ class Vocabulary:
         return _Table(args, frozenset(foreign), spelled, view.defaults)
 
 
+@lru_cache(maxsize=1024)
+def _identity(tool: str) -> View:
+    # Bounded: models make up names, and each is looked up here.
+    return View(tool, tool, rest=True)
+
+
 def _folded(exact: Mapping[str, View]) -> dict[str, View]:
     found: dict[str, list[View]] = {}
     for name, view in exact.items():
@@ -187,7 +195,9 @@ def _translated(table: _Table, arguments: Mapping[str, Any]) -> Translated:
             raise _disagreement(used[target], name)
         canonical[target] = value
         used[target] = name
-    return Translated(canonical, ignored, {**table.spelled, **used})
+    # A name that nobody knows is no spelling of anything; validation will say so.
+    known = {to: name for to, name in used.items() if name in table.args or to in table.spelled}
+    return Translated(canonical, ignored, {**table.spelled, **known})
 
 
 def _equal(one: Any, two: Any) -> bool:
