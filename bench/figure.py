@@ -56,11 +56,16 @@ class Figure:
 
 
 async def interleave(
-    candidates: Mapping[str, Candidate], *, rounds: int, block: int = 1
+    candidates: Mapping[str, Candidate],
+    *,
+    rounds: int,
+    block: int = 1,
+    settle: Callable[[], Awaitable[object]] | None = None,
 ) -> dict[str, float]:
     """Median seconds per call of each candidate; every round times each of them once.
 
     The order turns with the rounds, so that nobody always runs after the same neighbour.
+    `settle` is awaited after each, untimed: what one left to do must not be paid by the next.
     """
     times: dict[str, list[float]] = {name: [] for name in candidates}
     names = list(candidates)
@@ -71,6 +76,8 @@ async def interleave(
         shift = turn % len(names)
         for name in names[shift:] + names[:shift]:
             times[name].append(await _time(candidates[name], block))
+            if settle is not None:
+                await settle()
     return {name: statistics.median(taken) for name, taken in times.items()}
 
 
