@@ -1,0 +1,104 @@
+"""Landlock and seccomp on a throw-away thread: what is left, and that only it is bound."""
+
+import os
+import socket
+import threading
+
+import pytest
+
+from handrail.host import landlock, seccomp
+
+
+def on_a_thread(work):
+    """What `work` returned on a thread that dies afterwards."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(work()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+def attempt(work):
+    try:
+        work()
+    except OSError as error:
+        return error.strerror
+    return "done"
+
+
+def test_this_kernel_has_landlock():
+    assert landlock.abi() >= 1
+
+
+@pytest.mark.parametrize("version", range(1, 8))
+def test_every_version_up_to_this_kernels_can_be_asked_for(monkeypatch, tmp_path, version):
+    assert version <= landlock.abi(), "the newest version here is older than the code knows"
+    monkeypatch.setattr(landlock, "abi", lambda: version)
+
+    def restricted():
+        agreed = landlock.restrict_thread([str(tmp_path)], [])
+        return agreed, attempt(lambda: os.listdir(tmp_path)), attempt(lambda: os.listdir("/etc"))
+
+    assert on_a_thread(restricted) == (True, "done", "Permission denied")
+
+
+def test_a_handle_a_file_and_a_missing_path_can_be_granted(tmp_path):
+    (tmp_path / "a").write_text("a")
+    (tmp_path / "b").write_text("b")
+    directory = tmp_path / "d"
+    directory.mkdir()
+    handle = os.open(directory, os.O_PATH)
+
+    def restricted():
+        landlock.restrict_thread([handle, str(tmp_path / "a"), str(tmp_path / "missing")], [])
+        return [
+            attempt((tmp_path / "a").read_text),
+            attempt((tmp_path / "b").read_text),
+            attempt(lambda: os.listdir(directory)),
+            attempt(lambda: (directory / "new").write_text("x")),
+        ]
+
+    seen = on_a_thread(restricted)
+    os.close(handle)
+
+    assert seen == ["done", "Permission denied", "done", "Permission denied"]
+
+
+def test_tcp_is_closed_by_landlock_alone():
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def restricted():
+        landlock.restrict_thread([], [])
+        return attempt(lambda: socket.create_connection(server.getsockname()).close())
+
+    seen = on_a_thread(restricted)
+    server.close()
+
+    assert seen == "Permission denied"
+
+
+def test_the_filter_denies_sockets_and_changes_of_attributes(tmp_path):
+    file = tmp_path / "a"
+    file.write_text("a")
+
+    def restricted():
+        return (
+            seccomp.restrict_thread(),
+            attempt(lambda: socket.socket(socket.AF_UNIX)),
+            attempt(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)),
+            attempt(lambda: file.chmod(0o777)),
+            attempt(lambda: os.utime(file)),
+            attempt(lambda: os.setxattr(file, "user.x", b"1")),
+            attempt(lambda: os.chown(file, 1, 1)),
+            attempt(file.read_text),
+        )
+
+    no = "Operation not permitted"
+    assert on_a_thread(restricted) == (True, no, no, no, no, no, no, "done")
+
+
+def test_the_machines_we_know_get_a_filter_and_others_do_not(monkeypatch):
+    monkeypatch.setattr(seccomp.platform, "machine", lambda: "sparc64")
+
+    assert not seccomp.supported()
+    assert on_a_thread(seccomp.restrict_thread) is False

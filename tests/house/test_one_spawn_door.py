@@ -1,0 +1,80 @@
+"""House rule: processes start in host/spawn.py and nowhere else."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import handrail
+
+SOURCE = Path(handrail.__file__).parent
+DOOR = SOURCE / "host" / "spawn.py"
+MODULES = {"subprocess", "multiprocessing", "pty", "_posixsubprocess", "commands", "popen2"}
+OF_OS = (
+    "fork", "forkpty", "exec", "spawn", "posix_spawn", "system", "popen", "startfile",
+)  # fmt: skip
+OF_ASYNCIO = ("create_subprocess", "subprocess_exec", "subprocess_shell")
+OF_ANYIO = ("run_process", "open_process", "to_process")
+
+
+def offences(source: str) -> list[str]:
+    """What in a module could start a process, as `line: name`."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Attribute):
+            names = [ast.unparse(node)]
+        found += [f"{node.lineno}: {name}" for name in names if starts_processes(name)]
+    return found
+
+
+def starts_processes(name: str) -> bool:
+    first, _, rest = name.partition(".")
+    last = name.rpartition(".")[2]
+    if first in MODULES or name.startswith("concurrent.futures.Process"):
+        return True
+    if first in ("os", "posix"):
+        return rest.startswith(OF_OS)
+    if first == "anyio":
+        return last in OF_ANYIO
+    return last.startswith(OF_ASYNCIO) or last == "ProcessPoolExecutor"
+
+
+def test_only_the_door_starts_processes():
+    modules = [path for path in SOURCE.rglob("*.py") if path != DOOR]
+
+    found = {str(path.relative_to(SOURCE)): offences(path.read_text("utf-8")) for path in modules}
+
+    assert len(modules) > 20
+    assert {name: what for name, what in found.items() if what} == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import subprocess",
+        "import subprocess as innocent",
+        "from subprocess import run",
+        "import multiprocessing.pool",
+        "from os import execv",
+        "import os\nos.posix_spawn('/bin/sh', [], {})",
+        "import os\nos.system('ls')",
+        "import asyncio\nasyncio.create_subprocess_exec('ls')",
+        "from asyncio import create_subprocess_shell",
+        "async def f(loop):\n    await loop.subprocess_exec(None, 'ls')",
+        "import anyio\nanyio.run_process(['ls'])",
+        "from anyio import to_process",
+        "from concurrent.futures import ProcessPoolExecutor",
+        "import pty",
+    ],
+)
+def test_every_way_to_a_process_is_seen(source):
+    assert offences(source)
+
+
+def test_the_door_itself_would_be_seen():
+    assert offences(DOOR.read_text("utf-8"))
