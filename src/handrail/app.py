@@ -181,18 +181,8 @@ async def _connect(
     opening: Opening, mode: Mode, home: Home, files: LocalFiles, store: SqliteStore
 ) -> Runtime:
     settings, clock, bus = opening.settings, SystemClock(), EventBus()
-    session_id = opening.session or uuid.uuid4().hex[:12]
-    info = {"workspace": files.roots[0], "mode": mode.value, "dialect": settings.dialect}
-    resumed = await store.open_session(session_id, info)
-    kept = await store.load_state(session_id) if resumed else {}
-    newest = await store.calls(session=session_id, limit=1) if resumed else []
-    session = Session(
-        id=session_id,
-        roots=files.roots,
-        mode=mode.value,
-        reads=restore_reads(kept["reads"]) if "reads" in kept else ReadState(),
-        artifacts=DirectoryArtifacts(home.oversized),
-    )
+    session, resumed = await _session(opening, mode, home, files, store)
+    newest = await store.calls(session=session.id, limit=1) if resumed else []
     search = open_search(files.roots)
     registry = Registry(bus)
     for tool in builtin_tools(Services(files, search, settings.allow_delete)):
@@ -201,35 +191,27 @@ async def _connect(
     catalog = Catalog(registry, vocabulary, session)
     await catalog.refresh()
     preparer = Preparer(registry, vocabulary, files, session)
-    protected = ProtectedNames(
-        files.roots,
-        own=_own_places(),
-        allowed=settings.allow_protected,
-        memories=mode is not Mode.BYPASS,
-    )
-    gate = Gate(Clearance(mode, [protected]), Approval(opening.approver), preparer)
-    recording = Recording(
-        settings.dialect, settings.durability, settings.max_chars, settings.reads_without_store
-    )
     pipeline = Pipeline(
         session=session,
         files=files,
         blobs=_blobs(home) if settings.journal else None,
         preparer=preparer,
-        gate=gate,
+        gate=_gate(opening, mode, files, preparer),
         locks=Locks(_process_locks(home)),
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: bus.emit(_beat(watch, at))),
-        recorder=Recorder(session, store, bus, clock, recording),
+        recorder=Recorder(session, store, bus, clock, _recording(settings)),
         dry_run=settings.dry_run,
         durable=settings.durability == "power",
     )
 
     async def close() -> None:
         if opening.session is not None:
-            store.save_state(session_id, "reads", save_reads(session.reads))
-        await store.aclose()
-        search.close()
-        files.close()
+            store.save_state(session.id, "reads", save_reads(session.reads))
+        try:
+            await store.aclose()
+        finally:
+            search.close()
+            files.close()
 
     return Runtime(
         Parts(
@@ -240,11 +222,49 @@ async def _connect(
             store=store,
             bus=bus,
             clock=clock,
-            answered=Answered(session_id, store, resumed=resumed),
+            answered=Answered(session.id, store, resumed=resumed),
             most_at_once=settings.most_at_once,
             first_turn=newest[0].turn + 1 if newest else 1,
             close=close,
         )
+    )
+
+
+async def _session(
+    opening: Opening, mode: Mode, home: Home, files: LocalFiles, store: SqliteStore
+) -> tuple[Session, bool]:
+    """The session to work in, and whether it is an earlier one that goes on."""
+    session_id = opening.session or uuid.uuid4().hex[:12]
+    info = {
+        "workspace": files.roots[0],
+        "mode": mode.value,
+        "dialect": opening.settings.dialect,
+    }
+    resumed = await store.open_session(session_id, info)
+    kept = await store.load_state(session_id) if resumed else {}
+    session = Session(
+        id=session_id,
+        roots=files.roots,
+        mode=mode.value,
+        reads=restore_reads(kept["reads"]) if "reads" in kept else ReadState(),
+        artifacts=DirectoryArtifacts(home.oversized),
+    )
+    return session, resumed
+
+
+def _gate(opening: Opening, mode: Mode, files: LocalFiles, preparer: Preparer) -> Gate:
+    protected = ProtectedNames(
+        files.roots,
+        own=_own_places(),
+        allowed=opening.settings.allow_protected,
+        memories=mode is not Mode.BYPASS,
+    )
+    return Gate(Clearance(mode, [protected]), Approval(opening.approver), preparer)
+
+
+def _recording(settings: Settings) -> Recording:
+    return Recording(
+        settings.dialect, settings.durability, settings.max_chars, settings.reads_without_store
     )
 
 

@@ -343,7 +343,6 @@ async def test_a_closed_runtime_says_so(open_runtime):
     assert caught.value.problem.code == "unavailable"
 
 
-@pytest.mark.feature("A18")
 async def test_unwrap_returns_a_good_result_and_raises_the_problem_of_a_bad_one(
     workspace, open_runtime
 ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -11,8 +11,10 @@ from pydantic import BaseModel, ConfigDict
 
 from handrail.core.context import Session, ToolContext
 from handrail.core.footprint import Footprint
+from handrail.core.paths import PathUse, path_fields
 from handrail.core.plan import Plan
 from handrail.core.results import Output
+from handrail.core.schema import model_from_schema
 from handrail.core.verdicts import Risk
 
 
@@ -102,6 +104,25 @@ class Tool(ABC, Generic[P]):
         """What the model reads. Built-ins take it from the prose file beside the code."""
         del session
         return self.summary
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether no call of this tool can change anything, whatever its arguments. A tool
+        that works out its own footprint may write, unless it says otherwise here.
+        """
+        if self.plans or type(self).footprint is not Tool.footprint:
+            return False
+        return PathUse.WRITE not in path_fields(self.argument_model()).values()
+
+    def argument_model(self) -> type[BaseModel]:
+        """The arguments as a model: `params`, or one made from `raw_schema`."""
+        if self.raw_schema is None:
+            return self.params
+        return model_from_schema(self.name, self.raw_schema)
+
+    def validate_args(self, arguments: Mapping[str, Any]) -> BaseModel:
+        """The arguments as the tool takes them; raises pydantic's ValidationError."""
+        return self.argument_model().model_validate(arguments)
 
     async def preflight(self, args: P, ctx: ToolContext) -> None:
         """Raise `ProblemRaised` if the call cannot work; runs before anybody is asked."""

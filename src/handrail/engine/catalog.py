@@ -10,7 +10,6 @@ from collections.abc import Collection
 from typing import Any
 
 from handrail.core.context import Session
-from handrail.core.paths import PathUse
 from handrail.core.tool import Group, Tool
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import Declared, declarations
@@ -85,7 +84,7 @@ class Catalog:
             schema=entry.schema,
             prose=self._prose_of(tool),
             output_schema=tool.output_schema,
-            reads_only=only_reads(entry),
+            reads_only=tool.only_reads,
             idempotent=tool.idempotent,
             open_ended=tool.group in (Group.WEB, Group.MCP),
         )
@@ -100,14 +99,6 @@ class Catalog:
                 return tool.summary
             self._prose[tool.name] = said
         return self._prose[tool.name]
-
-
-def only_reads(entry: Entry) -> bool:
-    """Whether no call of the tool can change anything, as far as its declaration shows."""
-    tool = entry.tool
-    if tool.plans or any(use is PathUse.WRITE for _, use in entry.paths):
-        return False
-    return type(tool).footprint is Tool.footprint
 
 
 def _own(declared: dict[str, Any]) -> dict[str, Any]:

@@ -72,6 +72,13 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
             return None
         return NOTHING if self._reads_only else OPEN_ENDED
 
+    @property
+    def only_reads(self) -> bool:
+        """What the types of its paths or its author say."""
+        if self._signature.paths:
+            return PathUse.WRITE not in self._signature.paths.values()
+        return self._reads_only
+
     def risk(self, args: BaseModel) -> Risk | None:
         """What the author said, if anything."""
         del args

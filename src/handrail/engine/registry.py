@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from handrail.core.events import Listener, ToolRegistered, ToolUnregistered
 from handrail.core.paths import PathUse, path_fields
-from handrail.core.schema import model_from_schema, schema_of
+from handrail.core.schema import schema_of
 from handrail.core.tool import Group, Tool
 from handrail.engine.events import EventBus
 
@@ -140,11 +140,8 @@ def _entry(tool: Tool[Any], origin: Origin) -> Entry:
     if (declared is None) == (tool.raw_schema is None):
         raise TypeError(f"{tool.name!r} must declare either params or raw_schema, not both")
     Group(tool.group)
-    if declared is None:
-        assert tool.raw_schema is not None  # noqa: S101 - narrowed by the check above
-        params, schema = model_from_schema(tool.name, tool.raw_schema), tool.raw_schema
-    else:
-        params, schema = declared, schema_of(declared)
+    params = tool.argument_model()
+    schema = tool.raw_schema or schema_of(params)
     return Entry(
         tool=tool,
         origin=origin,
