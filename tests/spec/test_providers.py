@@ -207,3 +207,29 @@ async def test_every_spelling_of_a_tool_is_understood_in_every_dialect(
         async with open_runtime(dialect=dialect) as rt:
             result = await rt.call(name, {"file_path": "a.txt"})
         assert result.ok, (dialect, result.text)
+
+
+async def test_a_tool_of_ones_own_wins_over_another_vocabularys_word(workspace, open_runtime):
+    @handrail.tool(name="glob", reads_only=True)
+    def own() -> str:
+        """Ours."""
+        return "own"
+
+    async with open_runtime() as rt:
+        before = await rt.call("glob", {"pattern": "*"})
+        rt.register(own)
+        after = await rt.call("glob")
+
+    assert before.ok
+    assert before.meta["tool"] == "find_files"
+    assert after.text == "own"
+
+
+async def test_a_problem_names_the_argument_as_the_caller_spelled_it(open_runtime):
+    async with open_runtime(dialect="claude") as rt:
+        missing = await rt.call("Edit", {"file_path": "a", "old_string": "x", "new_string": "x"})
+        unknown = await rt.call("Read", {"file_path": "a", "ofset": 3})
+
+    assert missing.problem.field in ("new_string", "file_path")
+    assert "offset" in unknown.text
+    assert "file_path" in unknown.problem.hint

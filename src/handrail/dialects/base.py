@@ -121,6 +121,10 @@ class Vocabulary:
         """How this dialect shows a canonical tool; a tool that no table knows, as it is."""
         return self.views(tool)[0]
 
+    def shows(self, view: View) -> bool:
+        """Whether a view belongs to this dialect itself, not to another that is accepted."""
+        return view in self.dialect.views
+
     def views(self, tool: str) -> list[View]:
         """Every way in which this dialect shows a canonical tool (grep: literal and regex)."""
         known = self._by_tool.get(tool)

@@ -65,7 +65,7 @@ class Pipeline:
             await self.recorder.begin(running)
             outcome = await self._carry_out(running)
         except ProblemRaised as raised:
-            outcome = of_problem(raised.problem)
+            outcome = of_problem(raised.problem, running.prepared.spelled)
         except asyncio.CancelledError:
             outcome = of_problem(_ended(running))
             if not watch.take_back():

@@ -26,7 +26,7 @@ from handrail.core.verdicts import Risk
 from handrail.dialects.base import View, Vocabulary
 from handrail.engine.arguments import check_plain, parse_arguments
 from handrail.engine.coerce import coerce, explain_errors
-from handrail.engine.registry import Entry, Registry
+from handrail.engine.registry import Entry, Origin, Registry
 
 
 @dataclass(slots=True)
@@ -44,6 +44,7 @@ class Prepared:
     risk: Risk = Risk.SAFE
     coerced: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    spelled: Mapping[str, str] = field(default_factory=dict)
     problem: Problem | None = None
 
     @property
@@ -104,17 +105,22 @@ class Preparer:
         translated = self._vocabulary.translate(view, given)
         prepared.arguments = translated.arguments
         prepared.ignored = tuple(translated.ignored)
+        prepared.spelled = translated.spelled
         try:
             prepared.args = entry.validate(translated.arguments)
         except ValidationError:
-            self._repair(prepared, entry, translated.spelled)
+            self._repair(prepared, entry, view, translated.spelled)
         self._resolve(prepared, entry)
 
     def _find(self, call: ToolCall) -> tuple[View, Entry]:
         view = self._vocabulary.resolve(call.name)
-        entry = self._registry.entry(view.tool) if view is not None else None
-        if view is None or entry is None:
-            view, entry = self._vocabulary.shown(call.name), self._registry.entry(call.name)
+        entry = self._registry.entry(call.name)
+        # A tool of the user's own wins over another vocabulary's word for one of ours.
+        own = entry is not None and entry.origin is not Origin.BUILTIN
+        if view is None or (own and not self._vocabulary.shows(view)):
+            view = self._vocabulary.shown(call.name)
+        else:
+            entry = self._registry.entry(view.tool)
         allowed = self._limits.get(call.agent) if self._limits else None
         if entry is None or (allowed is not None and entry.tool.name not in allowed):
             raise self._unknown(call.name, allowed)
@@ -136,12 +142,15 @@ class Preparer:
         hint = f"did you mean {' or '.join(close)}?" if close else f"tools: {', '.join(shown)}"
         return ProblemRaised("unknown_tool", f"there is no tool named {name!r}", hint=hint)
 
-    def _repair(self, prepared: Prepared, entry: Entry, spelled: Mapping[str, str]) -> None:
+    def _repair(
+        self, prepared: Prepared, entry: Entry, view: View, spelled: Mapping[str, str]
+    ) -> None:
         repaired = coerce(entry.params, prepared.arguments)
         try:
             prepared.args = entry.validate(repaired.arguments)
         except ValidationError as error:
-            raise explain_errors(error, spelled) from error
+            shown = view.shown_args(entry.schema.get("properties", ()))
+            raise explain_errors(error, spelled, [arg.name for arg in shown]) from error
         prepared.arguments = repaired.arguments
         prepared.coerced = repaired.notes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from handrail.core.context import Session
@@ -76,8 +76,10 @@ def of_output(output: Output) -> Outcome:
     )
 
 
-def of_problem(problem: Problem) -> Outcome:
-    """The call did not do what was asked, and this is why."""
+def of_problem(problem: Problem, spelled: Mapping[str, str] | None = None) -> Outcome:
+    """The call did not do what was asked, and this is why, in the caller's own words."""
+    if spelled and problem.field is not None and problem.field in spelled:
+        problem = replace(problem, field=spelled[problem.field])
     if problem.code == "cancelled":
         status = Status.INTERRUPTED
     else:
