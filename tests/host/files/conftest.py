@@ -1,5 +1,7 @@
 """A workspace for file tests, opened both ways: with openat2 and with the walk."""
 
+import os
+
 import pytest
 
 from handrail.host.files import openat2
@@ -28,3 +30,11 @@ def files(work):
     files = LocalFiles([work])
     yield files
     files.close()
+
+
+@pytest.fixture(autouse=True)
+def descriptors():
+    """Every test ends with as many open files as it began with."""
+    before = os.listdir("/proc/self/fd")
+    yield
+    assert len(os.listdir("/proc/self/fd")) == len(before)

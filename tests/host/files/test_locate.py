@@ -1,11 +1,13 @@
 """What a path means, and what it can never mean."""
 
+import errno
 import os
 
 import pytest
 
 from handrail.core.places import Kind, Place
 from handrail.core.problems import ProblemRaised
+from handrail.host.files import openat2, walk
 from handrail.host.files.local import LocalFiles
 
 
@@ -218,3 +220,75 @@ def test_no_descriptor_is_left_open(work, files):
             continue
 
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_link_that_became_a_directory_meanwhile_is_looked_at_again(work, files, monkeypatch):
+    (work / "link").symlink_to("a")
+    (work / "a").mkdir()
+    (work / "a" / "x").write_text("x")
+    real, failed = os.readlink, []
+
+    def swapped_once(name, *, dir_fd):
+        if not failed:
+            failed.append(name)
+            (work / "link").unlink()
+            (work / "a").rename(work / "link")
+            raise OSError(errno.EINVAL, "not a link")
+        return real(name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(walk.os, "readlink", swapped_once)
+
+    assert files.locate("link/x").rel == "link/x"
+
+
+def test_a_path_that_never_stands_still_is_given_up(work, files, monkeypatch):
+    (work / "link").symlink_to("a")
+
+    def never(name, *, dir_fd):
+        raise OSError(errno.EINVAL, "not a link")
+
+    monkeypatch.setattr(walk.os, "readlink", never)
+
+    assert refusal(files, "link/x").code == "not_found"
+
+
+def test_what_the_system_denies_on_the_way_is_told(work, files, monkeypatch):
+    (work / "d").mkdir()
+    real = os.stat
+
+    def deny(name, **kwargs):
+        if name == "d":
+            raise PermissionError(errno.EACCES, "denied")
+        return real(name, **kwargs)
+
+    monkeypatch.setattr(walk.os, "stat", deny)
+
+    assert refusal(files, "./d/x").code == "denied"
+
+
+def test_without_openat2_the_walk_is_used(monkeypatch):
+    assert openat2.choose_opener() is not openat2.walk_beneath
+
+    def missing():
+        def fail(handle, path, flags):
+            raise OSError(errno.ENOSYS, "no such call")
+
+        return fail
+
+    monkeypatch.setattr(openat2, "kernel_opener", missing)
+
+    assert openat2.choose_opener() is openat2.walk_beneath
+
+
+def test_a_root_gives_its_handle_to_whoever_starts_a_process_there(work, files):
+    assert os.path.samestat(os.stat(files.handle(0)), os.stat(work))
+
+
+def test_a_root_whose_name_is_no_text_is_refused(tmp_path):
+    bad = tmp_path / os.fsdecode(b"bad\xff")
+    bad.mkdir()
+
+    with pytest.raises(ProblemRaised) as raised:
+        LocalFiles([bad])
+
+    assert raised.value.problem.code == "invalid_arguments"

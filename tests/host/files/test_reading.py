@@ -87,7 +87,6 @@ def test_a_part_is_read_by_byte_offset(work, files):
     assert files.read_part(files.locate("a.bin"), 100, 1) == b""
 
 
-@pytest.mark.feature("E01")
 def test_a_directory_is_not_read_but_listed(work, files):
     (work / "src").mkdir()
 
@@ -238,7 +237,6 @@ def test_a_stat_is_settled_only_when_time_stamps_prove_it(work, files, monkeypat
         assert files.stat(place).settled is settled
 
 
-@pytest.mark.feature("E12")
 def test_a_directory_is_listed_sorted_with_kinds(tmp_path, work, opener):
     (work / "b.txt").write_text("")
     (work / "a").mkdir()

@@ -1,61 +1,21 @@
 """Writing: all at once or not at all, and nothing else is touched."""
 
-import errno
 import os
 import stat
 import threading
 
 import pytest
+from tests.support.changes import change_of, refusal, tree, write
 
 from handrail.core.content import Content
-from handrail.core.places import Kind
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
-from handrail.host.files import openat2, parents, staging, temp
 from handrail.host.files.local import LocalFiles
-
-
-def change_of(files, path, after, *, mode=None):
-    place = files.locate(path)
-    if place.kind is Kind.MISSING:
-        return Change(place, None, Content(after), None, mode)
-    seen = files.read(place)
-    new = None if after is None else Content(after)
-    return Change(place, seen.content, new, seen.stat, mode)
-
-
-def write(files, path, after, *, durable=False, mode=None):
-    staged = files.stage(change_of(files, path, after, mode=mode), durable=durable)
-    try:
-        staged.publish()
-    finally:
-        staged.discard()
-
-
-def refusal(action, *args, **kwargs):
-    with pytest.raises(ProblemRaised) as raised:
-        action(*args, **kwargs)
-    return raised.value.problem
-
-
-def tree(top):
-    return {
-        str(path.relative_to(top)): path.read_bytes() if path.is_file() else None
-        for path in sorted(top.rglob("*"))
-    }
 
 
 @pytest.fixture(params=[False, True], ids=["process", "power"])
 def durable(request):
     return request.param
-
-
-@pytest.fixture(autouse=True)
-def descriptors():
-    """Every test ends with as many open files as it began."""
-    before = os.listdir("/proc/self/fd")
-    yield
-    assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
 @pytest.fixture
@@ -65,7 +25,6 @@ def files(work, opener):
     files.close()
 
 
-@pytest.mark.feature("E08", "E10")
 def test_a_file_is_created_with_its_directories(work, files, durable):
     write(files, "new/deep/er.txt", b"hello\n", durable=durable)
 
@@ -190,65 +149,6 @@ def test_a_write_takes_set_uid_away_as_any_write_does(work, files):
     assert stat.S_IMODE((work / "a").stat().st_mode) == 0o755
 
 
-def test_owner_and_attributes_are_asked_for_as_they_were(work, files, monkeypatch):
-    (work / "a").write_bytes(b"old")
-    os.setxattr(work / "a", "user.note", b"keep me")
-    asked = []
-    real = os.stat
-
-    def as_other_owner(*args, **kwargs):
-        info = real(*args, **kwargs)
-        return os.stat_result(
-            (*info[:4], 12345, 23456, *info[6:]),
-            {
-                "st_mtime_ns": info.st_mtime_ns,
-                "st_ctime_ns": info.st_ctime_ns,
-                "st_atime_ns": info.st_atime_ns,
-            },
-        )
-
-    change = change_of(files, "a", b"new")
-    monkeypatch.setattr(staging.os, "stat", as_other_owner)
-    monkeypatch.setattr(temp.os, "fchown", lambda fd, uid, gid: asked.append((uid, gid)))
-    staged = files.stage(change, durable=False)
-    monkeypatch.undo()
-    staged.publish()
-    staged.discard()
-
-    assert asked == [(12345, 23456)]
-    assert os.getxattr(work / "a", "user.note") == b"keep me"
-
-
-def test_an_owner_that_cannot_be_kept_does_not_stop_the_write(work, files, monkeypatch):
-    (work / "a").write_bytes(b"old")
-
-    def deny(fd, uid, gid):
-        raise PermissionError(errno.EPERM, "not root")
-
-    real = os.fstat
-
-    def as_other(fd):
-        info = real(fd)
-        return os.stat_result(
-            (*info[:4], info.st_uid + 1, *info[5:]),
-            {
-                "st_mtime_ns": info.st_mtime_ns,
-                "st_ctime_ns": info.st_ctime_ns,
-                "st_atime_ns": info.st_atime_ns,
-            },
-        )
-
-    change = change_of(files, "a", b"new")
-    monkeypatch.setattr(temp.os, "fchown", deny)
-    monkeypatch.setattr(temp.os, "fstat", as_other)
-    staged = files.stage(change, durable=False)
-    monkeypatch.undo()
-    staged.publish()
-    staged.discard()
-
-    assert tree(work) == {"a": b"new"}
-
-
 def test_a_symlink_stays_a_symlink(work, files):
     (work / "target").write_bytes(b"old")
     (work / "link").symlink_to("target")
@@ -267,42 +167,6 @@ def test_a_new_file_does_not_overwrite_one_that_appeared(work, files):
 
     staged.discard()
     assert tree(work) == {"a": b"theirs"}
-
-
-@pytest.mark.parametrize("way", ["renameat2", "link"])
-def test_a_file_that_appears_in_the_last_moment_is_not_overwritten(work, files, monkeypatch, way):
-    staged = files.stage(change_of(files, "a", b"ours"), durable=False)
-    real = staging.rename_new
-
-    def too_late(handle, source, target):
-        (work / "a").write_bytes(b"theirs")
-        if way == "link":
-            monkeypatch.setattr(openat2.ctypes, "CDLL", lambda *a, **k: object())
-        real(handle, source, target)
-
-    monkeypatch.setattr(staging, "rename_new", too_late)
-
-    assert refusal(staged.publish).code == "stale"
-
-    staged.discard()
-    assert tree(work) == {"a": b"theirs"}
-
-
-@pytest.mark.parametrize("links", ["links", "no links"])
-def test_a_file_is_created_where_renameat2_does_not_exist(work, files, monkeypatch, links):
-    monkeypatch.setattr(openat2.ctypes, "CDLL", lambda *a, **k: object())
-    if links == "no links":
-
-        def refuse(*args, **kwargs):
-            raise PermissionError(errno.EPERM, "no links here")
-
-        monkeypatch.setattr(openat2.os, "link", refuse)
-
-    staged = files.stage(change_of(files, "a", b"new"), durable=False)
-    staged.publish()
-    staged.discard()
-
-    assert tree(work) == {"a": b"new"}
 
 
 def test_a_changed_file_is_stale_at_stage_and_at_publish(work, files):
@@ -430,100 +294,6 @@ def test_a_file_where_a_directory_is_needed_is_named(work, files):
 
     assert problem.code == "not_found"
     assert "is a file" in problem.message
-
-
-def test_content_in_many_parts_and_short_writes_arrives_whole(work, files, monkeypatch):
-    parts = [os.urandom(n % 7) for n in range(3000)]
-    real = os.writev
-    monkeypatch.setattr(
-        temp.os, "writev", lambda fd, bufs: real(fd, [bytes(memoryview(b"".join(bufs))[:777])])
-    )
-    place = files.locate("a")
-
-    staged = files.stage(Change(place, None, Content(*parts)), durable=False)
-    staged.publish()
-    staged.discard()
-
-    assert (work / "a").read_bytes() == b"".join(parts)
-
-
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS])
-@pytest.mark.parametrize("call", ["writev", "fsync", "open", "mkdir"])
-def test_a_full_or_broken_disk_leaves_everything_as_it_was(work, files, monkeypatch, code, call):
-    (work / "a").write_bytes(b"old")
-    target = "new/b" if call == "mkdir" else "a"
-    change = change_of(files, target, b"new content")
-    real = getattr(os, call)
-
-    def fail(*args, **kwargs):
-        if call == "open" and not args[1] & os.O_CREAT:
-            return real(*args, **kwargs)
-        if call == "writev":
-            real(args[0], [b"par"])
-        raise OSError(code, os.strerror(code))
-
-    module = parents if call == "mkdir" else temp
-    monkeypatch.setattr(module.os, call, fail)
-    problem = refusal(files.stage, change, durable=True)
-    monkeypatch.undo()
-
-    assert problem.code == "unavailable"
-    assert repr(target) in problem.message
-    assert tree(work) == {"a": b"old"}
-
-
-def test_a_disk_that_takes_nothing_more_is_an_error_not_a_loop(work, files, monkeypatch):
-    change = change_of(files, "a", b"new")
-    monkeypatch.setattr(temp.os, "writev", lambda fd, bufs: 0)
-
-    assert refusal(files.stage, change, durable=False).code == "unavailable"
-    assert tree(work) == {}
-
-
-def test_a_publish_that_cannot_be_made_durable_is_taken_back(work, files, monkeypatch):
-    (work / "a").write_bytes(b"old")
-    staged = files.stage(change_of(files, "a", b"new"), durable=True)
-    real, failed = os.fsync, []
-
-    def fail_once(fd):
-        if not failed:
-            failed.append(fd)
-            raise OSError(errno.EIO, "broken")
-        real(fd)
-
-    monkeypatch.setattr(staging.os, "fsync", fail_once)
-
-    assert refusal(staged.publish).code == "unavailable"
-
-    staged.discard()
-    assert tree(work) == {"a": b"old"}
-
-
-def test_a_rename_that_fails_leaves_the_old_file(work, files, monkeypatch):
-    (work / "a").write_bytes(b"old")
-    staged = files.stage(change_of(files, "a", b"new"), durable=False)
-
-    def fail(*args, **kwargs):
-        raise OSError(errno.EIO, "broken")
-
-    monkeypatch.setattr(staging.os, "rename", fail)
-    assert refusal(staged.publish).code == "unavailable"
-    monkeypatch.undo()
-
-    staged.discard()
-    assert tree(work) == {"a": b"old"}
-
-
-def test_the_digest_of_large_content_is_not_computed(work, files, monkeypatch):
-    (work / "a").write_bytes(b"old")
-    change = change_of(files, "a", b"new")
-    monkeypatch.setattr(Content, "digest", property(lambda self: pytest.fail("hashed")))
-
-    staged = files.stage(change, durable=False)
-    staged.publish()
-    staged.discard()
-
-    assert tree(work) == {"a": b"new"}
 
 
 def test_of_many_creators_of_one_file_one_wins(work, files):

@@ -1,5 +1,6 @@
 """Lines of files of any size: the right ones, with little work and little memory."""
 
+import errno
 import hashlib
 import os
 import random
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 
 from handrail.core.problems import ProblemRaised
 from handrail.host.files import lines, window
-from handrail.host.files.local import LocalFiles
 
 
 def naive(text):
@@ -36,7 +36,6 @@ def small_limits(monkeypatch):
     monkeypatch.setattr(lines, "_CHUNK", 64)
 
 
-@pytest.mark.feature("E03")
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
@@ -101,7 +100,7 @@ CODECS = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-b
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_small_and_large_files_give_the_same_lines_as_a_plain_split(
-    work, small_limits, text, codec, first, count
+    work, files, small_limits, text, codec, first, count
 ):
     data = text.encode(codec, "replace")
     path = work / "a"
@@ -110,7 +109,6 @@ def test_small_and_large_files_give_the_same_lines_as_a_plain_split(
     if form is None:
         return
     expected = naive(form.show(form.decode(data)))
-    files = LocalFiles([work])
     place = files.locate("a")
     window.SMALL = 1 << 20
     small = files.window(place, first, count)
@@ -130,16 +128,47 @@ def test_small_and_large_files_give_the_same_lines_as_a_plain_split(
     if count:
         assert large.more == small.more
         assert large.total == len(expected) or large.more
-    files.close()
 
 
-def test_a_utf16_newline_across_two_characters_is_none(work, files, small_limits):
+@pytest.mark.parametrize("block", [16, 4096])
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_a_utf16_newline_across_two_characters_is_none(work, files, monkeypatch, block, codec):
+    monkeypatch.setattr(window, "SMALL", 0)
+    monkeypatch.setattr(lines, "BLOCK", block)
+    monkeypatch.setattr(lines, "_CHUNK", 4 * block)
     text = "\u0a41\u0100\u010a\u4100 x\n\u0a00\u000ay\n" * 20
-    (work / "a").write_bytes(b"\xff\xfe" + text.encode("utf-16-le"))
+    (work / "a").write_bytes(("\ufeff" + text).encode(codec))
 
     for first in (1, 5, 30):
         seen = files.window(files.locate("a"), first, 7)
         assert seen.lines == tuple(naive(text)[first - 1 : first + 6])
+
+
+def test_a_broken_disk_is_told(work, files, monkeypatch):
+    (work / "small").write_text("x")
+    (work / "large").write_bytes(b"x\n" * window.SMALL)
+    places = [files.locate(name) for name in ("small", "large")]
+
+    def fail(*args):
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(os, "read", fail)
+    monkeypatch.setattr(os, "pread", fail)
+
+    for place in places:
+        with pytest.raises(ProblemRaised) as raised:
+            files.window(place, 1, 1)
+        assert raised.value.problem.code == "unavailable"
+
+
+def test_a_small_file_with_broken_characters_is_shown_with_replacements(work, files):
+    data = "\u4f60\u597d\u4e16\u754c".encode() + b" \xff\nend\n"
+    (work / "a").write_bytes(data)
+
+    seen = files.window(files.locate("a"), 1, 1)
+
+    assert seen.lines == ("\u4f60\u597d\u4e16\u754c \ufffd",)
+    assert seen.shown_digest == hashlib.sha256(data[:-4]).hexdigest()
 
 
 @pytest.fixture

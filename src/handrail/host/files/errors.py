@@ -66,7 +66,9 @@ def explain(error: OSError, path: str) -> ProblemRaised:
         return ProblemRaised(
             kind, sentence.format(path=quoted(path)), hint=hint, retryable=retryable
         )
-    return ProblemRaised("unavailable", f"{quoted(path)} could not be used: {error.strerror}")
+    return ProblemRaised(
+        "unavailable", f"{quoted(path)} could not be used: {error.strerror or error}"
+    )
 
 
 def not_regular(mode: int, path: str) -> ProblemRaised:

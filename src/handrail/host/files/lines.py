@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from handrail.core.text import TextForm
 
-BLOCK: Final = 64 * 1024
-_CHUNK: Final = 4 * BLOCK
+BLOCK: Final = 16 * 1024
+_CHUNK: Final = 16 * BLOCK
 # What one window may hold at most; a longer line is cut.
 BUDGET: Final = 1 << 20
 LONGEST_LINE: Final = 64 * 1024

@@ -15,11 +15,12 @@ from handrail.core.places import Kind, Place
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import explain, quoted
 from handrail.host.files.openat2 import LOOK
-from handrail.host.files.roots import Beneath, Roots
+from handrail.host.files.roots import Roots
 from handrail.host.files.walk import Walk
 
 # An empty, `.` or `..` name anywhere, which includes a slash at either end; or a NUL.
-_ODD: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|\0")
+_ODD: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|\0")
+# Links and special files take the slow way, which knows them.
 _KINDS: Final = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.DIRECTORY}
 _MAX_PATH: Final = 4095
 _MAX_NAME: Final = 255
@@ -43,17 +44,25 @@ class Locator:
         if _ODD.search(rel) is not None:
             return self._slowly(path)
         try:
-            descriptor = roots.opener(roots.handles[root], rel.encode(), LOOK)
+            mode = self._mode(root, rel)
         except (OSError, UnicodeEncodeError) as error:
             # No link on the way: what is missing is missing under exactly this name.
             if isinstance(error, FileNotFoundError) and _fits(rel):
-                return self._place(Beneath(root, rel), Kind.MISSING, path)
+                return self._place(root, rel, Kind.MISSING)
             return self._slowly(path)
+        kind = _KINDS.get(stat.S_IFMT(mode))
+        return self._slowly(path) if kind is None else self._place(root, rel, kind)
+
+    def _mode(self, root: int, rel: str) -> int:
+        handle = self._roots.handles[root]
+        # A single name has no directory on the way that could be a link.
+        if "/" not in rel:
+            return os.stat(rel, dir_fd=handle, follow_symlinks=False).st_mode
+        descriptor = self._roots.opener(handle, rel.encode(), LOOK)
         try:
-            mode = os.fstat(descriptor).st_mode
+            return os.fstat(descriptor).st_mode
         finally:
             os.close(descriptor)
-        return self._place(Beneath(root, rel), kind_of(mode), path)
 
     def _slowly(self, path: str) -> Place:
         check(path)
@@ -70,22 +79,17 @@ class Locator:
             raise ProblemRaised(
                 "invalid_arguments", f"{quoted(path)} leads to a name that is not valid UTF-8"
             ) from None
-        return self._place(found, walk.kind, path)
+        return self._place(found.root, found.rel, walk.kind)
 
-    def _place(self, at: Beneath, kind: Kind, path: str) -> Place:
-        absolute = self._roots.absolute(at.root, at.rel)
+    def _place(self, root: int, rel: str, kind: Kind) -> Place:
+        absolute = self._roots.absolute(root, rel)
         if self._roots.hidden and self._roots.hides(absolute):
             raise ProblemRaised(
                 "outside_workspace",
-                f"{quoted(path)} belongs to Handrail itself and is out of reach",
+                f"{quoted(absolute)} belongs to Handrail itself and is out of reach",
                 hint=f"work on other files of {self._roots.paths[0]!r}",
             )
-        return Place(at.root, at.rel, absolute if at.root else at.rel or ".", absolute, kind)
-
-
-def kind_of(mode: int) -> Kind:
-    """What stands at a place, by its mode bits."""
-    return _KINDS.get(stat.S_IFMT(mode), Kind.SPECIAL)
+        return Place(root, rel, absolute if root else rel or ".", absolute, kind)
 
 
 def check(path: str) -> None:

@@ -84,14 +84,14 @@ def kernel_opener() -> Opener:
         if b"\0" in path:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         how = addresses.get(flags) or remember(flags)
-        for _ in range(_TRIES):
-            descriptor: int = call(_SYS_OPENAT2, handle, path, how, size)
-            if descriptor >= 0:
-                return descriptor
-            code = ctypes.get_errno()
-            if code not in (errno.EINTR, errno.EAGAIN):
-                break
-        raise OSError(code, os.strerror(code))
+        descriptor: int = call(_SYS_OPENAT2, handle, path, how, size)
+        tries = _TRIES
+        while descriptor < 0:
+            code, tries = ctypes.get_errno(), tries - 1
+            if code not in (errno.EINTR, errno.EAGAIN) or not tries:
+                raise OSError(code, os.strerror(code))
+            descriptor = call(_SYS_OPENAT2, handle, path, how, size)
+        return descriptor
 
     return open_beneath
 

@@ -37,6 +37,7 @@ class Roots:
     def __init__(self, given: Sequence[str | Path], hidden: Sequence[str]) -> None:
         self.opener = choose_opener()
         self.paths = tuple(dict.fromkeys(os.path.realpath(path) for path in given))
+        self.tops = tuple(map(_with_slash, self.paths))
         self.hidden = tuple(os.path.realpath(path) for path in hidden)
         self.canonical = _ordered((path, at) for at, path in enumerate(self.paths))
         # A root reached through a symlink may also be named by the link.
@@ -51,7 +52,7 @@ class Roots:
         """A descriptor of the place; raises OSError, never follows a symlink."""
         if self.hidden and self.hides(self.absolute(place.root, place.rel)):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        return self.opener(self.handles[place.root], os.fsencode(place.rel) or b".", flags)
+        return self.opener(self.handles[place.root], place.rel.encode() or b".", flags)
 
     def hides(self, absolute: str) -> bool:
         """Whether a path is, or lies in, a directory that tools may never see."""
@@ -59,8 +60,7 @@ class Roots:
 
     def absolute(self, root: int, rel: str) -> str:
         """The absolute path of a path beneath a root."""
-        top = self.paths[root]
-        return f"{_with_slash(top)}{rel}" if rel else top
+        return self.tops[root] + rel if rel else self.paths[root]
 
     def owner(self, absolute: str) -> Beneath | None:
         """Where a canonical absolute path belongs, None if outside.

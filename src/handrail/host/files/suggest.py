@@ -9,6 +9,7 @@ import difflib
 import os
 from collections import deque
 from collections.abc import Iterator
+from heapq import nlargest
 from typing import Final, NamedTuple
 
 from handrail.core.places import Place
@@ -17,6 +18,7 @@ from handrail.host.files.roots import Roots
 
 _MOST: Final = 10
 _LOOKED_AT: Final = 3000
+_COMPARED: Final = 150
 _BORING: Final = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target"})
 
 
@@ -28,7 +30,9 @@ class _Name(NamedTuple):
 def suggestions(roots: Roots, place: Place) -> list[str]:
     """Up to ten paths, shown as places are: like-named neighbours, then the same name elsewhere."""
     parent, names, wanted = _deepest(roots, place)
-    close = difflib.get_close_matches(wanted, names, _MOST, 0.6)
+    # The thorough comparison is slow, so it only sees names that begin or end alike.
+    alike = nlargest(_COMPARED, names, lambda name: _shared_ends(name, wanted))
+    close = difflib.get_close_matches(wanted, alike, _MOST, 0.6)
     folded = [name for name in names if name.casefold() == wanted.casefold()]
     near = [_join(parent, name) for name in [*folded, *close]]
     base = place.rel.rpartition("/")[2]
@@ -52,6 +56,12 @@ def _deepest(roots: Roots, place: Place) -> _Neighbours:
         if not parent:
             return _Neighbours("", [], wanted)
         parent, _, wanted = parent.rpartition("/")
+
+
+def _shared_ends(one: str, two: str) -> int:
+    return sum(
+        [one.startswith(two[:count]) + one.endswith(two[-count:]) for count in (1, 2, 4, 8, 16)]
+    )
 
 
 def _same_name(roots: Roots, root: int, base: str) -> Iterator[str]:

@@ -104,7 +104,9 @@ def lines_of(text: str) -> list[str]:
     last = lines.pop()
     if "\r" in text:
         lines = [line[:-1] if line.endswith("\r") else line for line in lines]
-    return [*lines, last] if last else lines
+    if last:
+        lines.append(last)
+    return lines
 
 
 def binary(place: Place) -> ProblemRaised:
@@ -123,17 +125,13 @@ def _small(data: bytes, form: TextForm, stat: Stat, first: int, count: int) -> W
     shown = lines[first - 1 : first - 1 + count]
     whole = len(shown) == total
     digest = sha256(data).hexdigest()
+    if form.errors != "strict":
+        shown = list(map(form.show, shown))
+    shown_digest = digest if whole else _part_digest(text, form, first, len(shown))
+    more = first - 1 + len(shown) < total
+    # By position: this is on the way of most calls, and names cost a microsecond here.
     return Window(
-        lines=tuple(shown) if form.errors == "strict" else tuple(map(form.show, shown)),
-        first=first,
-        total=total,
-        more=first - 1 + len(shown) < total,
-        whole=whole,
-        encoding=form.name,
-        stat=stat,
-        digest=digest,
-        shown_digest=digest if whole else _part_digest(text, form, first, len(shown)),
-        note=form.note,
+        tuple(shown), first, total, more, whole, form.name, stat, digest, shown_digest, form.note
     )
 
 
