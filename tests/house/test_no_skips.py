@@ -17,7 +17,7 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "1"]], ids=["alone", "workers"])
 def test_a_skip_fails_the_run_in_ci_only(tmp_path, workers):
     shutil.copy(CONFTEST, tmp_path / "conftest.py")
     for name, body in BODIES.items():
@@ -30,9 +30,10 @@ def test_a_skip_fails_the_run_in_ci_only(tmp_path, workers):
     assert outside.startswith("2 skipped, 1 xfailed in ")
 
 
-def run(folder: Path, extra: dict[str, str], workers: str) -> str:
+def run(folder: Path, extra: dict[str, str], workers: list[str]) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "CI"}
-    options = ["-q", "-p", "no:cacheprovider", "-n", workers, "--continue-on-collection-errors"]
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    options = ["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", *workers]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "."],
         cwd=folder,
