@@ -116,6 +116,26 @@ def test_a_tolerant_form_takes_any_bytes(data):
         assert form.encode_part(form.decode_part(data)) == data
 
 
+@pytest.mark.parametrize("char", ["\u00e9", "\u4f60", "\U0001f600"])
+@pytest.mark.parametrize("shift", range(4))
+def test_large_utf8_is_checked_in_steps_that_may_cut_characters(char, shift):
+    data = b"x" * shift + (char * 400_000).encode()
+
+    assert detect(data) == UTF8
+    assert detect(data[:-1], partial=True) == UTF8
+    assert detect(data[:-1]).errors == "surrogateescape"
+    assert detect(data + b"\xff\n").errors == "surrogateescape"
+
+
+def test_a_nul_or_half_a_pair_late_in_utf16_makes_it_binary():
+    data = ("plain line\n" * 60_000).encode("utf-16-le")
+
+    assert detect(data) == TextForm("utf-16-le")
+    assert detect(data + b"\0\0") is None
+    assert detect(data + b"\x00\xd8") is None
+    assert detect(data + b"\0") is None
+
+
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "cp1252", "gbk")
 ENDINGS = ("\n", "\r\n", "\r", "mixed")
 WORDS = ("def", "return", "caf\u00e9", "na\u00efve", "x = 1", "\u00fcber", "\ttab", "", "  blank ")

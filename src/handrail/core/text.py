@@ -17,6 +17,8 @@ _BOM8: Final = codecs.BOM_UTF8
 _BOMS16: Final = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NON_ASCII: Final = re.compile("[^\x00-\x7f]")
+# How much is looked at where a look at everything would be slow.
+_STEP: Final = 256 * 1024
 # What ordinary text contains although Python does not call it printable.
 _PLAIN: Final = dict.fromkeys(
     map(ord, "\t\n\r\f\v\x1b\xa0\xad\u2000\u2001\u2002\u2003\u2009\u200b\u200c\u200d\u200e\u200f")
@@ -122,15 +124,25 @@ def detect(data: bytes, *, partial: bool = False) -> TextForm | None:
 
 
 def _is_utf8(data: bytes, *, partial: bool) -> bool:
+    if data.isascii():
+        return True
+    # In steps: as one text, a large file could take four times its size.
+    view = memoryview(data)
+    at, end = 0, len(data)
     try:
-        codecs.utf_8_decode(data, "strict", not partial)
+        while at < end:
+            final = at + _STEP >= end and not partial
+            used = codecs.utf_8_decode(view[at : at + _STEP], "strict", final)[1]
+            if not used:
+                break
+            at += used
     except UnicodeDecodeError:
         return False
     return True
 
 
 def _mostly_utf8(data: bytes) -> bool:
-    text = data.decode("utf-8", "surrogateescape")
+    text = data[:_STEP].decode("utf-8", "surrogateescape")
     broken = len(_SURROGATE.findall(text))
     whole = len(_NON_ASCII.findall(text)) - broken
     return whole >= 3 * broken
@@ -155,18 +167,19 @@ def _with_bom16(data: bytes, *, partial: bool) -> TextForm | None:
 
 
 def _without_bom16(data: bytes, *, partial: bool) -> TextForm | None:
-    low, high = data[::2].count(0), data[1::2].count(0)
+    start = data[:_STEP]
+    low, high = start[::2].count(0), start[1::2].count(0)
+    units, latin = len(start) // 2, max(low, high)
     if low and high:
         return None
-    units, latin = len(data) // 2, max(low, high)
     # Few Latin characters or blanks: numbers, or words of ASCII with NULs between them.
-    if 10 * latin < units or (2 * latin < units and _ascii_pairs(data) > 0.9 * (units - latin)):
+    if 10 * latin < units or (2 * latin < units and _ascii_pairs(start) > 0.9 * (units - latin)):
         return None
     encoding = "utf-16-le" if high else "utf-16-be"
     text = _decode16(data, encoding, partial=partial)
-    if text is None or not text.translate(_PLAIN).isprintable():
+    if text is None or "\0" in text or _SURROGATE.search(text):
         return None
-    return TextForm(encoding)
+    return TextForm(encoding) if text[:_STEP].translate(_PLAIN).isprintable() else None
 
 
 def _ascii_pairs(data: bytes) -> int:
