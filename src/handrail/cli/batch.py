@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from handrail.engine.scheduler import Ordering
 
 _EPILOG: Final = """\
-a line:  {"id": "1", "name": "read_file", "arguments": {"path": "a.py"}}   (id is optional)
+a line, with or without an id:
+  {"id": "1", "name": "read_file", "arguments": {"path": "a.py"}}
 
-Calls that cannot disturb each other run at the same time. A line that is no call is answered
-by a result with the problem invalid_arguments in its place."""
+Calls that cannot disturb each other run at the same time. A line that is no
+call is answered in its place by a result with the problem invalid_arguments."""
 _KEYS: Final = frozenset({"id", "name", "arguments"})
 
 Line = Mapping[str, Any] | Problem

@@ -20,8 +20,8 @@ arguments:
   path=a.py limit=20     text; numbers and booleans are understood
   content=@notes.txt     the text of a file of yours
   content=-              the text on standard input
-  '{"path": "a.py"}'     all of them as one JSON object, taken literally; - reads it from
-                         standard input"""
+  '{"path": "a.py"}'     all of them as one JSON object, taken literally
+  -                      that object on standard input"""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:

@@ -57,9 +57,26 @@ class Parser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         what = "command" if isinstance(action, Subparsers) else str(action.metavar or action.dest)
-        close = get_close_matches(str(value), known, n=2, cutoff=0.5)
-        meant = f"did you mean {' or '.join(close)}?" if close else f"one of: {', '.join(known)}"
-        self.error(f"there is no {what} {value!r}; {meant}")
+        self.error(f"there is no {what} {value!r}; {_meant(str(value), known)}")
+
+    def check_options(self, words: Sequence[str]) -> None:
+        """Complain of an unknown option before its value is taken for a command."""
+        rest = iter(words)
+        for word in rest:
+            if not word.startswith("-") or word == "-":
+                return
+            flag, equals, _ = word.partition("=")
+            known = self._option_string_actions
+            action = known.get(flag) or known.get(word[:2])
+            if action is None or word == "--":
+                self.error(f"there is no option {flag!r}; {_meant(flag, list(known))}")
+            if flag in known and action.nargs != 0 and not equals:
+                next(rest, None)
+
+
+def _meant(given: str, known: Sequence[str]) -> str:
+    close = get_close_matches(given, known, n=2, cutoff=0.6)
+    return f"did you mean {' or '.join(close)}?" if close else f"one of: {', '.join(known)}"
 
 
 def parse(words: Sequence[str], options: argparse.Namespace) -> None:
@@ -67,6 +84,7 @@ def parse(words: Sequence[str], options: argparse.Namespace) -> None:
     parser = build_parser()
     for name, value in {**_DEFAULTS, "command": None}.items():
         setattr(options, name, value)
+    parser.check_options(words)
     _, rest = parser.parse_known_args(words, options)
     if options.command is None:
         options.run = import_module("handrail.cli.overview").run

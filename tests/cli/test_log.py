@@ -1,0 +1,85 @@
+import sqlite3
+
+
+def test_the_newest_call_comes_first(handrail):
+    handrail("call", "read_file", "path=a.txt")
+    handrail("call", "read_file", "path=nope.txt")
+
+    lines = handrail("log").out.splitlines()
+
+    assert lines[0].split() == ["TIME", "CALL", "TURN", "TOOL", "STATUS", "ARGUMENTS"]
+    assert [line.split()[-4:] for line in lines[1:]] == [
+        ["cli:2", "read_file", "failed", "path=nope.txt"],
+        ["cli:1", "read_file", "ok", "path=a.txt"],
+    ]
+
+
+def test_json_is_the_record(handrail):
+    result = handrail("call", "read_file", "path=a.txt", "--json").json
+
+    record = handrail("log", "--json").lines[0]
+
+    assert list(record) == [
+        "session",
+        "call_id",
+        "turn",
+        "requested_ns",
+        "requested",
+        "intent",
+        "completed",
+        "completed_ns",
+    ]
+    assert record["call_id"] == result["call_id"]
+    assert record["requested"]["arguments"] == {"path": "a.txt"}
+    assert record["completed"]["text"] == result["text"]
+
+
+def test_only_so_many_calls_or_one_session(handrail):
+    for session in ("one", "two", "one"):
+        handrail("--session", session, "call", "file_info", "path=a.txt")
+
+    assert len(handrail("log", "-n", "2", "--json").lines) == 2
+    assert len(handrail("log", "--session", "one", "--json").lines) == 2
+    assert handrail("log", "--session", "three").out == "no calls\n"
+
+
+def test_nothing_on_record_is_not_an_error(handrail, workspace):
+    done = handrail("log")
+
+    assert (done.code, done.out) == (0, f"nothing is recorded of {workspace} yet\n")
+    assert handrail("log", "--json").out == ""
+
+
+def test_a_store_that_was_named_and_is_not_there_is_an_error(handrail):
+    assert handrail("--store", "nope.db", "log").code == 1
+
+
+def test_lines_fit_the_terminal(handrail, monkeypatch):
+    handrail("call", "grep", f"pattern={'x' * 300}")
+    monkeypatch.setenv("COLUMNS", "80")
+
+    lines = handrail("log").out.splitlines()
+
+    assert max(len(line) for line in lines) == 80
+    assert lines[1].endswith("…")
+
+
+def test_what_was_asked_cannot_reach_the_terminal_as_commands(handrail):
+    handrail("call", "read\x1b[2J_file", "path=\x1b]0;title\x07", "--id", "i\x1b[1A")
+
+    out = handrail("log").out + handrail("show").out
+
+    assert "\x1b" not in out
+    assert "\x07" not in out
+    assert "\\x1b]0;title\\x07" in out
+
+
+def test_a_call_without_an_end_says_so(handrail, own_home):
+    handrail("call", "read_file", "path=a.txt")
+    store = next(own_home.rglob("store.db"))
+    with sqlite3.connect(store) as db:
+        db.execute("DELETE FROM rows WHERE kind = 'completed'")
+    db.close()
+
+    assert handrail("log").out.splitlines()[1].split()[4] == "unfinished"
+    assert "not on record: it still runs, or its process ended" in handrail("show").out

@@ -1,0 +1,37 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import handrail
+from handrail.cli.main import main
+
+
+def test_the_version_is_told(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"handrail {handrail.__version__}\n"
+
+
+def test_the_version_is_told_without_loading_a_parser_or_the_engine():
+    code = "import sys; from handrail.cli.main import main; main(['-V']); print(*sys.modules)"
+
+    loaded = output_of(sys.executable, "-c", code).split()
+
+    assert {"argparse", "pydantic", "asyncio", "json", "sqlite3"} & set(loaded) == set()
+
+
+def test_help_does_not_load_the_engine():
+    code = "import sys; from handrail.cli.main import main; main(['--help']); print(*sys.modules)"
+
+    loaded = output_of(sys.executable, "-c", code).split()
+
+    assert {"pydantic", "asyncio", "sqlite3"} & set(loaded) == set()
+
+
+def test_the_installed_script_is_this_command_line(workspace):
+    program = str(Path(sys.executable).with_name("handrail"))
+
+    assert output_of(program, "call", "read_file", "path=a.txt") == "one\ntwo\n"
+
+
+def output_of(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout

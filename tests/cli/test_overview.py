@@ -1,0 +1,44 @@
+def test_the_overview_says_where_you_are_and_what_holds(handrail, workspace):
+    done = handrail()
+
+    assert (done.code, done.err) == (0, "")
+    assert f"workspace  {workspace}\n" in done.out
+    assert "mode       default: reading is free, a change asks you\n" in done.out
+    assert "files      beneath the workspace's own handle (" in done.out
+    assert "search     ripgrep, " in done.out
+    assert "commands   there is no tool that runs any\n" in done.out
+    assert "nothing recorded yet" in done.out
+    assert "handrail demo" in done.out
+
+
+def test_the_overview_says_what_happened_last(handrail):
+    handrail("call", "read_file", "path=a.txt")
+    handrail("--mode", "accept-edits", "call", "write_file", "path=b", "content=x")
+
+    facts = handrail("--json").json
+
+    assert (facts["last_session"]["calls"], facts["last_session"]["changes"]) == (2, 1)
+    assert facts["store"]["bytes"] > 0
+    assert "session cli, " in handrail().out
+    assert ": 2 calls, 1 file change\n" in handrail().out
+
+
+def test_the_overview_of_every_mode_says_what_it_means(handrail):
+    from handrail.policy.modes import Mode
+
+    for mode in Mode:
+        assert f"mode       {mode}: " in handrail("--mode", mode).out
+
+
+def test_looking_changes_nothing(handrail, own_home):
+    handrail()
+
+    assert [path for path in own_home.rglob("*") if path.is_file()] == []
+
+
+def test_a_search_without_ripgrep_is_told_as_what_it_is(handrail, monkeypatch):
+    from handrail.cli import overview
+
+    facts = overview.enforced(["/"])
+
+    assert facts["search"] == facts["files"]

@@ -1,0 +1,84 @@
+def test_everything_known_of_a_call_is_shown(handrail):
+    call = handrail(
+        *("--mode", "accept-edits", "--json", "call", "edit_file", "path=a.txt"),
+        *("old_string=two", "new_string=2", "replace_all=false"),
+    ).json
+
+    done = handrail("show", call["call_id"])
+
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == "edit_file: ok"
+    assert f"  call      {call['call_id']}" in lines
+    assert "  session   cli, turn 1" in lines
+    assert "  cleared   allow by mode:accept-edits (risk moderate)" in lines
+    assert "  path = a.txt" in lines
+    assert "+2" in lines
+    assert any(line.startswith("  repaired  ") and "replace_all" in line for line in lines)
+    changed = [line for line in lines if line.startswith("  changed   ")]
+    before, after = call["changes"][0]["before_hash"], call["changes"][0]["after_hash"]
+    assert changed == [f"  changed   a.txt (write, {before[:12]} → {after[:12]})"]
+
+
+def test_a_refusal_is_shown_with_its_reason(handrail):
+    handrail("call", "write_file", "path=b.txt", "content=line one\nline two")
+
+    lines = handrail("show").out.splitlines()
+
+    assert lines[0] == "write_file: refused"
+    assert any(line.startswith("  cleared   ask by mode:default") for line in lines)
+    assert any(line.startswith("  needs_approval: ") for line in lines)
+    assert any(line.startswith("  hint: ") for line in lines)
+    at = lines.index("  content =")
+    assert lines[at + 1 : at + 3] == ["    line one", "    line two"]
+
+
+def test_a_call_in_another_vocabulary_shows_what_it_was_called(handrail):
+    handrail("--dialect", "claude", "call", "Read", "file_path=a.txt")
+
+    assert ", as Read (claude dialect)" in handrail("show").out
+
+
+def test_without_an_id_the_last_call_is_shown(handrail):
+    handrail("call", "read_file", "path=a.txt")
+    handrail("call", "file_info", "path=a.txt")
+
+    assert handrail("show").out.startswith("file_info: ok\n")
+
+
+def test_json_is_the_record(handrail):
+    handrail("call", "read_file", "path=a.txt")
+
+    assert handrail("show", "--json").json == handrail("log", "--json").lines[0]
+
+
+def test_an_id_that_is_not_on_record_is_not_found(handrail):
+    handrail("call", "read_file", "path=a.txt")
+
+    done = handrail("show", "nope")
+
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "not_found: no call 'nope' is on record here\nhint: `handrail log` lists the newest\n"
+    )
+
+
+def test_the_same_id_in_two_sessions_shows_both_unless_one_is_named(handrail):
+    for session in ("one", "two"):
+        handrail("--session", session, "call", "--id", "x", "read_file", "path=a.txt")
+
+    both = handrail("show", "x", "--json").lines
+    one = handrail("--session", "one", "show", "x", "--json").lines
+
+    assert [call["session"] for call in both] == ["two", "one"]
+    assert [call["session"] for call in one] == ["one"]
+
+
+def test_a_call_whose_payload_was_dropped_keeps_its_bones(handrail):
+    handrail("call", "read_file", "path=a.txt")
+    handrail("gc", "--older-than", "0")
+
+    out = handrail("show").out
+
+    assert out.startswith("(purged): (purged)\n")
+    assert "the arguments are no longer kept" in out
