@@ -1,0 +1,125 @@
+"""A plan happens as a whole or not at all."""
+
+import pytest
+
+from handrail.core.content import Content
+from handrail.core.plan import Change, Plan
+from handrail.core.problems import ProblemRaised
+from handrail.history.commit import commit
+from handrail.history.images import INLINE_BYTES, describe_changes
+from handrail.host.blobs import DirectoryBlobs, MemoryBlobs
+from handrail.host.files.local import LocalFiles
+
+
+@pytest.fixture
+def files(tmp_path):
+    root = tmp_path / "work"
+    root.mkdir()
+    local = LocalFiles([root])
+    yield local
+    local.close()
+
+
+def change(files, path, after):
+    place = files.locate(path)
+    stat = files.stat(place)
+    before = files.read(place).content if stat else None
+    return Change(place, before, None if after is None else Content(after), stat)
+
+
+def tree(files):
+    from pathlib import Path
+
+    root = Path(files.roots[0])
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def fill(files, **contents):
+    from pathlib import Path
+
+    for name, content in contents.items():
+        (Path(files.roots[0]) / name).write_bytes(content)
+
+
+def test_all_changes_of_a_plan_happen(files):
+    fill(files, a=b"old a", b=b"old b")
+    changes = [
+        change(files, "a", b"new a"),
+        change(files, "b", None),
+        change(files, "d/c", b"new c"),
+    ]
+
+    records = commit(Plan(tuple(changes), "done"), files, durable=True)
+
+    assert tree(files) == {"a": b"new a", "d/c": b"new c"}
+    assert [(one.path, one.operation) for one in records] == [
+        ("a", "write"),
+        ("b", "delete"),
+        ("d/c", "create"),
+    ]
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2, 3])
+def test_if_one_file_changed_meanwhile_none_is_touched(files, bad):
+    fill(files, a=b"a", b=b"b", c=b"c")
+    names = ["a", "b", "c", "new/d"]
+    changes = [change(files, name, b"new") for name in names[:2]]
+    changes += [change(files, "c", None), change(files, "new/d", b"new")]
+    if names[bad] == "new/d":
+        from pathlib import Path
+
+        (Path(files.roots[0]) / "new").mkdir()
+        (Path(files.roots[0]) / "new/d").write_bytes(b"somebody else's")
+    else:
+        fill(files, **{names[bad]: b"somebody else's"})
+    before = tree(files)
+
+    with pytest.raises(ProblemRaised) as caught:
+        commit(Plan(tuple(changes), ""), files, durable=False)
+
+    assert caught.value.problem.code in ("stale", "exists", "conflict")
+    assert tree(files) == before
+
+
+def test_old_contents_are_described_inline_or_kept_as_blobs(files, tmp_path):
+    fill(files, small=b"s", large=b"l" * (INLINE_BYTES + 1))
+    plan = Plan(
+        (
+            change(files, "small", b"x"),
+            change(files, "large", b"x"),
+            change(files, "fresh", b"x"),
+        ),
+        "",
+    )
+    blobs = DirectoryBlobs(tmp_path / "blobs")
+
+    small, large, fresh = describe_changes(plan, blobs)
+
+    assert (small["image"], large["image"], fresh["image"]) == ("inline", "blob", "absent")
+    assert blobs.load(large["before_hash"]) == b"l" * (INLINE_BYTES + 1)
+    assert [one["image"] for one in describe_changes(plan, None)] == ["none"] * 3
+
+
+@pytest.mark.parametrize("kind", ["directory", "memory"])
+def test_blobs_are_found_by_their_hash_and_damage_is_noticed(tmp_path, kind):
+    blobs = DirectoryBlobs(tmp_path / "blobs") if kind == "directory" else MemoryBlobs()
+    digest = blobs.keep(Content(b"one", b"two"))
+
+    assert blobs.load(digest) == b"onetwo"
+    assert blobs.keep(Content(b"onetwo")) == digest
+    with pytest.raises(ProblemRaised, match="no content"):
+        blobs.load("0" * 64)
+    if kind == "directory":
+        (tmp_path / "blobs" / digest).write_bytes(b"else")
+        with pytest.raises(ProblemRaised, match="damaged"):
+            blobs.load(digest)
+        assert (tmp_path / "blobs").stat().st_mode & 0o077 == 0
+
+
+def test_a_blob_that_cannot_be_written_is_a_problem(tmp_path):
+    (tmp_path / "blobs").write_bytes(b"a file where the directory should be")
+
+    with pytest.raises(ProblemRaised) as caught:
+        DirectoryBlobs(tmp_path / "blobs").keep(Content(b"x"))
+
+    assert caught.value.problem.code == "unavailable"
