@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from handrail.cli.parser import COMMANDS
+from handrail.config.settings import Settings
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 README_LINES = 150
@@ -38,6 +41,14 @@ def test_a_page_does_not_talk_down_or_promise_later(page):
 
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < README_LINES
+
+
+def test_every_setting_and_every_command_has_its_line_in_the_pages():
+    settings = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    commands = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+
+    assert [name for name in Settings.model_fields if f"| `{name}` |" not in settings] == []
+    assert [name for name in COMMANDS if f"| `handrail {name}` |" not in commands] == []
 
 
 def test_generated_pages_are_current():
