@@ -63,3 +63,15 @@ def test_old_texts_of_long_results_are_dropped(handrail, workspace, own_home):
 
 def test_nothing_on_record_is_not_an_error(handrail):
     assert handrail("gc", "--older-than", "0").code == 0
+
+
+def test_a_store_becomes_smaller(handrail, workspace):
+    (workspace / "big.txt").write_text("0123456789\n" * 2000)
+    for _ in range(5):
+        handrail("call", "read_file", "path=big.txt")
+
+    done = handrail("gc", "--older-than", "0")
+
+    assert "the store is " in done.out
+    assert " smaller; its hashes still hold\n" in done.out
+    assert handrail("verify").code == 0

@@ -83,3 +83,15 @@ def test_a_call_without_an_end_says_so(handrail, own_home):
 
     assert handrail("log").out.splitlines()[1].split()[4] == "unfinished"
     assert "not on record: it still runs, or its process ended" in handrail("show").out
+
+
+def test_the_name_of_a_workspace_cannot_reach_the_terminal_as_commands(handrail, tmp_path):
+    odd = tmp_path / "odd\x1b[2J\nname"
+    odd.mkdir()
+
+    out = (
+        "".join(handrail("-w", odd, *words).out for words in (["log"], [], ["doctor"]))
+        + handrail("demo", "--dir", odd / "demo").out
+    )
+
+    assert "\x1b" not in out

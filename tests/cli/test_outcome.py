@@ -135,3 +135,37 @@ def _fail(_options):
 
 def _interrupt(_options):
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code", "complaint"),
+    [(">&-", 0, b""), (">/dev/full", 1, b"unavailable: ")],
+)
+def test_output_that_cannot_be_written_is_no_bug(handrail, redirection, code, complaint):
+    handrail("call", "read_file", "path=a.txt")
+    program = Path(sys.executable).with_name("handrail")
+
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" log {redirection}', program],
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=60,
+    )
+
+    assert (done.returncode, done.stderr[: len(complaint)]) == (code, complaint)
+    assert len(done.stderr.splitlines()) == code
+
+
+def test_a_directory_that_is_gone_is_no_workspace(workspace):
+    program = Path(sys.executable).with_name("handrail")
+
+    done = subprocess.run(
+        ["sh", "-c", 'mkdir gone && cd gone && rmdir ../gone && exec "$0" log', program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("invalid_arguments: the workspace '.' is not a directory\n")

@@ -42,3 +42,24 @@ def test_a_search_without_ripgrep_is_told_as_what_it_is(handrail, monkeypatch):
     facts = overview.enforced(["/"])
 
     assert facts["search"] == facts["files"]
+
+
+def test_a_record_that_cannot_be_read_is_told_and_the_rest_is_shown(handrail, tmp_path):
+    store = tmp_path / "store.db"
+    store.write_bytes(b"nonsense" * 1000)
+
+    done = handrail("--store", store)
+
+    assert done.code == 1
+    assert "problem    the store" in done.out
+    assert "handrail demo" in done.out
+
+
+def test_other_directories_and_another_dialect_are_named(handrail, tmp_path):
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "own.toml").write_text(f'directories = ["{tmp_path}/beside"]\n')
+
+    out = handrail("--config", tmp_path / "own.toml", "--dialect", "codex").out
+
+    assert f"and        {tmp_path}/beside\n" in out
+    assert "dialect    codex\n" in out

@@ -49,6 +49,7 @@ def test_an_unknown_format_names_the_known_ones(handrail):
         (("call", "read_file", "path=a.txt", "--nope"), "unrecognised: --nope"),
         (("log", "--limit", "0"), "'0' is not a number of calls"),
         (("gc", "--older-than", "-1"), "'-1' is not a number of days"),
+        (("gc", "--older-than", "week"), "'week' is not a number of days"),
         (("gc", "--older-than", "nan"), "'nan' is not a number of days"),
         (("call",), "required: TOOL"),
         (("--mod", "plan", "log"), "there is no option '--mod'; did you mean --mode?"),

@@ -68,6 +68,18 @@ def test_without_a_record_there_is_nothing_to_vouch_for(handrail):
     assert done.err.startswith("store_unavailable: ")
 
 
+def test_a_session_that_goes_on_is_named_and_is_not_an_error(handrail, workspace):
+    from handrail import sync
+
+    with sync.open(workspace, session="going") as rt:
+        rt.call("read_file", {"path": "a.txt"})
+        done = handrail("verify")
+
+    assert done.code == 0
+    assert "not closed: going\n" in done.out
+    assert "not closed" not in handrail("verify").out
+
+
 def change(store, statement: str) -> None:
     with sqlite3.connect(store) as db:
         db.execute(statement)

@@ -118,7 +118,7 @@ async def _batch(rt: Runtime, number: int, talk: Any) -> list[ToolResult]:
 
 def _look_back(options: Namespace, calls: int) -> None:
     from handrail.cli import log, verify
-    from handrail.cli.screen import Style, paint
+    from handrail.cli.screen import Style, one_line, paint
 
     output.say()
     output.say(_title(len(STEPS) + 2, f"All {calls} calls are on record, refused ones too."))
@@ -129,14 +129,14 @@ def _look_back(options: Namespace, calls: int) -> None:
     options.anchor = None
     verify.run(options)
     output.say()
-    where = shlex.quote(options.workspace)
+    where = shlex.quote(one_line(options.workspace))
     output.say(paint("Now you, in the same project:", Style.HEADING))
     for words in (
         f"cd {where}",
         "handrail log",
         "handrail show",
         "handrail call grep pattern=total output_mode=content",
-        "handrail call edit_file path=README.md old_string=shop new_string=store",
+        "handrail call edit_file path=README.md old_string=cart new_string=basket",
     ):
         output.say(f"  {words}")
     output.say(f"or from anywhere: handrail -w {where} log")

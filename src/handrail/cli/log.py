@@ -25,13 +25,14 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 def run(options: Namespace) -> int:
     """Print the newest calls first, as a table or as JSON objects."""
+    from handrail.cli.screen import one_line
     from handrail.cli.workspace import look_at, reading
     from handrail.store.queries import list_calls
 
     place = look_at(options)
     if not place.recorded and not options.store:
         if not options.json:
-            output.say(f"nothing is recorded of {place.root} yet")
+            output.say(f"nothing is recorded of {one_line(place.root)} yet")
         return 0
     with reading(place) as db:
         calls = list_calls(db, options.session, None, options.limit, None)
@@ -87,7 +88,11 @@ def arguments_of(call: CallRecord) -> str:
     arguments = call.requested.get("arguments")
     if not isinstance(arguments, dict):
         return ""
-    return " ".join(f"{one_line(key)}={cut(one_line(arguments[key]), 60)}" for key in arguments)
+    return " ".join(
+        # Cut twice: first so that a large content costs nothing, then to what can be seen.
+        f"{one_line(key)}={cut(one_line(str(value)[:100]), 60)}"
+        for key, value in arguments.items()
+    )
 
 
 def _count(text: str) -> int:

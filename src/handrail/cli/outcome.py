@@ -38,6 +38,11 @@ def run_words(words: Sequence[str]) -> int:
         # Whoever read us has seen enough (`handrail log | head`).
         _discard_output()
         return DONE
+    except OSError as error:
+        # The machine said no: a full disk, a terminal that went away.
+        output.warn(f"unavailable: {error}")
+        _discard_output()
+        return FAILED
     except Exception as error:  # noqa: BLE001 - the last stop before the person
         return _own_fault(error)
     return code

@@ -9,14 +9,21 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 from handrail.core.problems import Problem
 from handrail.core.safe_text import safe_text
 
 
 def prepare_streams() -> None:
-    """Let no character be unprintable: an odd locale shows escapes instead of failing."""
+    """Let no character be unprintable (an odd locale shows escapes instead of failing), and
+    no stream be missing (a shell can close them).
+    """
+    if sys.stdout is None:
+        sys.stdout = _nowhere()
+    if sys.stderr is None:
+        sys.stderr = _nowhere()
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -73,3 +80,7 @@ def tell_problem(problem: Problem, *, as_json: bool = False) -> None:
     warn(f"{problem.code}: {problem.message}")
     if problem.hint:
         warn(f"hint: {problem.hint}")
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")

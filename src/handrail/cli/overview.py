@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import output
+from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.cli.workspace import Workspace
@@ -32,7 +33,7 @@ _NEXT: Final = (
 
 
 def run(options: Namespace) -> int:
-    """Print the overview; opens no session and changes nothing."""
+    """Print the overview; opens no session and changes nothing. 1 if the record is unreadable."""
     from handrail.cli.workspace import look_at, settings_of
 
     facts = gather(look_at(options), settings_of(options))
@@ -41,7 +42,7 @@ def run(options: Namespace) -> int:
     else:
         for line in told(facts):
             output.say(line)
-    return 0
+    return 1 if facts["store"]["problem"] else 0
 
 
 def gather(place: Workspace, settings: Settings) -> dict[str, Any]:
@@ -49,6 +50,11 @@ def gather(place: Workspace, settings: Settings) -> dict[str, Any]:
     from handrail import __version__
     from handrail.policy.modes import parse_mode
 
+    last, problem = None, None
+    try:
+        last = _last_session(place)
+    except ProblemRaised as raised:
+        problem = raised.problem.message
     return {
         "version": __version__,
         "workspace": str(place.root),
@@ -56,8 +62,8 @@ def gather(place: Workspace, settings: Settings) -> dict[str, Any]:
         "mode": parse_mode(settings.mode).value,
         "dialect": settings.dialect,
         "enforced": enforced([str(place.root), *settings.directories]),
-        "store": _store(place),
-        "last_session": _last_session(place),
+        "store": _store(place, problem),
+        "last_session": last,
     }
 
 
@@ -106,6 +112,8 @@ def told(facts: Mapping[str, Any]) -> Iterator[str]:
     store = facts["store"]
     held = f" ({size(store['bytes'])})" if store["exists"] else " (nothing recorded yet)"
     yield f"record     {one_line(store['path'])}{held}"
+    if store["problem"]:
+        yield paint(f"problem    {one_line(store['problem'])}", Style.BAD)
     last = facts["last_session"]
     if last:
         more = "more than " if last["capped"] else ""
@@ -120,13 +128,14 @@ def told(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {words:<{room}}  {paint(about, Style.FAINT)}"
 
 
-def _store(place: Workspace) -> dict[str, Any]:
+def _store(place: Workspace, problem: str | None) -> dict[str, Any]:
     from handrail.store.purge import file_bytes
 
     return {
         "path": place.home.store,
         "exists": place.recorded,
         "bytes": file_bytes(place.home.store) if place.recorded else 0,
+        "problem": problem,
     }
 
 

@@ -99,15 +99,15 @@ def directory_of(options: Namespace) -> Path:
     given = Path(options.workspace).expanduser()
     try:
         root = given.resolve(strict=True)
+        if root.is_dir():
+            return root
     except (OSError, RuntimeError):
-        root = given
-    if not root.is_dir():
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"the workspace {str(given)!r} is not a directory",
-            hint="name one that exists with -w DIR",
-        )
-    return root
+        pass
+    raise ProblemRaised(
+        "invalid_arguments",
+        f"the workspace {str(given)!r} is not a directory",
+        hint="name one that exists with -w DIR",
+    )
 
 
 def config_of(options: Namespace) -> str | None:
