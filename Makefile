@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.handrail-installed
 PIP     = -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST  = $(BIN)/python -m pytest -n auto --maxprocesses 8
 
-.PHONY: help setup demo test check bench torture features docs clean
+.PHONY: help setup demo test check coverage bench torture features docs clean
 
 help:
 	@echo "make demo      see Handrail at work on a small sample project"
@@ -16,6 +16,7 @@ help:
 	@echo "make check     lint, format, types and layers only"
 	@echo "make bench     figures beside their limits and two peers (BENCH='--quick')"
 	@echo "make torture   kills, fuzz and races at full length"
+	@echo "make coverage  which branches the tests take"
 	@echo "make features  the state of every row of the acceptance list"
 	@echo "make docs      write the generated pages of docs/ anew"
 	@echo "make setup     the virtual environment in $(VENV); the others do it by themselves"
@@ -42,8 +43,11 @@ check: setup
 test: check
 	$(PYTEST) -m "not torture"
 
+coverage: setup
+	$(PYTEST) -m "not torture" --cov --cov-report=term-missing:skip-covered
+
 torture: setup
-	HANDRAIL_TORTURE=1 $(PYTEST) -m torture
+	$(PYTEST) -m torture
 
 features: setup
 	@$(BIN)/python scripts/features.py
