@@ -29,7 +29,7 @@ from handrail.tools._lib.builtin import (
 from handrail.tools._lib.bytetext import ByteText, form_of
 from handrail.tools._lib.diff import MAX_SHOWN, render_diff
 from handrail.tools._lib.lines import counted
-from handrail.tools._lib.matching import Match, find_matches, replacement, without_overlaps
+from handrail.tools._lib.matching.exact import Match, find_matches, replacement, without_overlaps
 from handrail.tools._lib.nearest import nearest_lines
 from handrail.tools._lib.newfile import creation
 from handrail.tools._lib.splice import Splice, hunks_of, spliced

@@ -2,7 +2,7 @@ import random
 
 from handrail.core.text import UTF8, TextForm
 from handrail.tools._lib.bytetext import ByteText
-from handrail.tools._lib.matching import Match, find_matches, replacement, without_overlaps
+from handrail.tools._lib.matching.exact import Match, find_matches, replacement, without_overlaps
 
 
 def found(data, text, form=UTF8):

@@ -1,0 +1,1 @@
+"""Where a change belongs in a file, strict readings first; one core for edits and patches."""

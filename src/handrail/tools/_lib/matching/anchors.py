@@ -1,0 +1,79 @@
+"""Which places lie beneath the lines that a hunk names above itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.tools._lib.matching.candidates import Candidate, Tier
+from handrail.tools._lib.matching.indents import indent_of
+from handrail.tools._lib.matching.keys import canonical
+from handrail.tools._lib.matching.lines import FileLines
+
+_HEADING: Final = re.compile(r"(#{1,6}) ")
+
+
+def beneath(
+    file: FileLines, found: Sequence[Candidate] | None, anchors: Sequence[str]
+) -> list[Candidate]:
+    """The candidates below the last anchor; `no_match` if an anchor is not in the file.
+
+    Where several are, those inside what the anchor opens win. With None for candidates, the
+    places right below the anchor itself.
+    """
+    wanted = [anchor for anchor in anchors if anchor.strip()]
+    if not wanted:
+        return list(found or ())
+    lines = _anchored(file, wanted)
+    if found is None:
+        return [Candidate(Tier.EXACT, (line + 1,)) for line in lines]
+    below = [one for one in found if any(line <= one.first for line in lines)]
+    if len({one.first for one in below}) < 2:
+        return below
+    inside = [
+        one
+        for one in below
+        if any(line <= one.first and _inside(file, line, one.first) for line in lines)
+    ]
+    return inside or below
+
+
+def _anchored(file: FileLines, anchors: Sequence[str]) -> list[int]:
+    above = -1
+    lines: list[int] = []
+    for anchor in anchors:
+        lines = [line for line in _lines_like(file, anchor) if line > above]
+        if not lines:
+            raise ProblemRaised(
+                "no_match",
+                f"no line {anchor.strip()!r} is in {file.path!r}"
+                if above < 0
+                else f"no line {anchor.strip()!r} follows line {above + 1} of {file.path!r}",
+                hint="name a line above the change exactly as it is in the file",
+            )
+        above = lines[0]
+    return lines
+
+
+def _lines_like(file: FileLines, anchor: str) -> list[int]:
+    key = canonical(anchor)
+    whole = [line for line in file.solid if canonical(file.texts[line]) == key]
+    if whole or len(key) < 4:
+        return whole
+    return [line for line in file.solid if key in canonical(file.texts[line])]
+
+
+def _inside(file: FileLines, anchor: int, first: int) -> bool:
+    head = file.texts[anchor].strip()
+    between = [file.texts[line] for line in range(anchor + 1, first) if file.squeezed[line]]
+    if heading := _HEADING.match(head):
+        level = len(heading[1])
+        marks = [_HEADING.match(line) for line in between]
+        return not any(mark and len(mark[1]) <= level for mark in marks)
+    depth = len(indent_of(file.texts[anchor]).expandtabs())
+    return all(
+        len(indent_of(line).expandtabs()) > depth or line.lstrip().startswith(("{", ")", "]", "#"))
+        for line in between
+    )

@@ -1,0 +1,171 @@
+"""Every place whose lines say what a block says, with how literally they agree.
+
+One search over squeezed lines finds them all; each is then judged line by line, so that a
+stricter agreement is always known when two places compete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from handrail.tools._lib.matching.blocks import Block, Op
+from handrail.tools._lib.matching.indents import Pair, indent_of, learn
+from handrail.tools._lib.matching.keys import any_quotes, canonical, squeeze
+from handrail.tools._lib.matching.lines import FileLines
+
+_MOST: Final = 1_000
+
+
+class Tier(IntEnum):
+    """How literally a place agrees with a call, best first."""
+
+    EXACT = 0
+    BLANK_LINES = 1
+    LINE_ENDS = 2
+    INDENTATION = 3
+    WHITESPACE = 4
+    TYPOGRAPHY = 5
+    QUOTES = 6
+    COMMENTS = 7
+
+    @property
+    def words(self) -> str:
+        """What had to be ignored, for the model."""
+        return _WORDS[self]
+
+
+_WORDS: Final = {
+    Tier.EXACT: "nothing",
+    Tier.BLANK_LINES: "blank lines",
+    Tier.LINE_ENDS: "blanks at line ends",
+    Tier.INDENTATION: "indentation",
+    Tier.WHITESPACE: "whitespace around lines",
+    Tier.TYPOGRAPHY: "spacing and typographic characters",
+    Tier.QUOTES: "the style of quotes",
+    Tier.COMMENTS: "small differences in comments",
+}
+
+
+class Candidate(NamedTuple):
+    """A place: the file's line for each old line of the block, None for a blank one that is
+    not there.
+    """
+
+    tier: Tier
+    lines: tuple[int | None, ...]
+
+    @property
+    def first(self) -> int:
+        """The first line that agrees."""
+        return next(line for line in self.lines if line is not None)
+
+    @property
+    def end(self) -> int:
+        """The line after the last that agrees."""
+        return next(line for line in reversed(self.lines) if line is not None) + 1
+
+
+def candidates(file: FileLines, block: Block) -> list[Candidate]:
+    """All places, in the order of the file."""
+    old = [op for op in block.ops if op.kind != "insert"]
+    keys = squeeze("\n".join([op.text for op in old])).split("\n")
+    solid = [key for key in keys if key]
+    if not solid:
+        return []
+    found: list[Candidate] = []
+    for at in _places(file, solid):
+        lines = aligned(file, keys, at)
+        tier = _tier(file, old, lines)
+        if tier is not None:
+            found.append(Candidate(tier, lines))
+    return found
+
+
+def aligned(file: FileLines, keys: Sequence[str], at: int) -> tuple[int | None, ...]:
+    """The file's line for each key; the first solid key is the file's solid line `at`."""
+    lines: list[int | None] = []
+    before = next(index for index, key in enumerate(keys) if key)
+    lines += _blanks_above(file, file.solid[at], before)
+    free = last = file.solid[at]
+    for key in keys[before:]:
+        if key:
+            last = file.solid[at]
+            lines.append(last)
+            at += 1
+            free = last + 1
+        elif free < len(file) and not file.squeezed[free]:
+            lines.append(free)
+            free += 1
+        else:
+            lines.append(None)
+    return tuple(lines)
+
+
+def _places(file: FileLines, solid: Sequence[str]) -> Iterator[int]:
+    text = file.joined
+    needle = "\n" + "\n".join(solid) + "\n"
+    line, seen, count = 0, 0, 0
+    at = text.find(needle)
+    while at >= 0 and count < _MOST:
+        line += text.count("\n", seen, at)
+        seen = at
+        yield line
+        count += 1
+        at = text.find(needle, at + 1)
+
+
+def _blanks_above(file: FileLines, first: int, wanted: int) -> list[int | None]:
+    there = 0
+    while there < min(wanted, first) and not file.squeezed[first - there - 1]:
+        there += 1
+    missing: list[int | None] = [None] * (wanted - there)
+    return missing + list(range(first - there, first))
+
+
+def _tier(file: FileLines, old: Sequence[Op], lines: Sequence[int | None]) -> Tier | None:
+    worst = Tier.EXACT
+    for op, line in zip(old, lines, strict=True):
+        if line is None or (not op.text.strip()) != (not file.texts[line].strip()):
+            continue
+        tier = _agreement(op.text, file.texts[line])
+        if tier is None or (tier is Tier.QUOTES and op.kind == "delete"):
+            return None
+        worst = max(worst, tier)
+    if worst is Tier.EXACT and lines != tuple(range(lines[0] or 0, (lines[0] or 0) + len(lines))):
+        return Tier.BLANK_LINES
+    if worst is Tier.WHITESPACE and shifted(pairs_of(file, old, lines)):
+        return Tier.INDENTATION
+    return worst
+
+
+def _agreement(call: str, line: str) -> Tier | None:
+    if call == line:
+        return Tier.EXACT
+    if call.rstrip() == line.rstrip():
+        return Tier.LINE_ENDS
+    if call.strip() == line.strip():
+        return Tier.WHITESPACE
+    one, two = canonical(call), canonical(line)
+    if one == two:
+        return Tier.TYPOGRAPHY
+    return Tier.QUOTES if any_quotes(one) == any_quotes(two) else None
+
+
+def pairs_of(file: FileLines, old: Sequence[Op], lines: Sequence[int | None]) -> list[Pair]:
+    """The indentation of every solid line, in the call and in the file."""
+    return [
+        Pair(indent_of(op.text), indent_of(file.texts[line]))
+        for op, line in zip(old, lines, strict=True)
+        if line is not None and op.text.strip()
+    ]
+
+
+def shifted(pairs: Sequence[Pair]) -> bool:
+    """Whether all lines are indented differently in the same way; the first one may have
+    lost its indentation altogether, as text copied from inside a line has.
+    """
+    if learn(pairs) is not None:
+        return True
+    return not pairs[0].call and len(pairs) > 1 and learn(pairs[1:]) is not None

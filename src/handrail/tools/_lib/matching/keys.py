@@ -1,0 +1,62 @@
+"""What a line is once blanks, quotes and dashes are taken for what they mean.
+
+`squeeze` finds candidates fast and admits too many; `canonical` decides. Neither ever folds
+letters, digits or operators: lines with equal keys say the same thing.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Final
+
+_SINGLE: Final = "\u2018\u2019\u201a\u201b\u2032\u02bc\u00b4"
+_DOUBLE: Final = "\u201c\u201d\u201e\u201f\u2033"
+_DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+_UNSEEN: Final = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad\u202a\u202b\u202c\u202d\u202e"
+_FOLDED: Final = (
+    {ord(char): "'" for char in _SINGLE}
+    | {ord(char): '"' for char in _DOUBLE}
+    | {ord(char): "-" for char in _DASHES}
+    | {ord(char): None for char in _UNSEEN}
+)
+_BLANKS: Final = dict.fromkeys(map(ord, " \t\r\f\v\u0085\u1680"))
+_BRACKETS: Final = "()[]{},;"
+_GAP: Final = re.compile(r"\s+")
+
+
+def squeeze(text: str) -> str:
+    """Text without blanks, all quotes alike; line feeds stay where they are."""
+    return folded(text).translate(_BLANKS).replace('"', "'")
+
+
+@lru_cache(maxsize=4_096)
+def canonical(line: str) -> str:
+    """A line with its blanks only where they separate words or equal signs."""
+    line = folded(line).strip()
+    return _GAP.sub(_gap, line)
+
+
+def any_quotes(line: str) -> str:
+    """A canonical line in which one kind of quote is as good as the other."""
+    return line.replace('"', "'")
+
+
+def folded(text: str) -> str:
+    """Text with typographic quotes, dashes and blanks as on a keyboard, none invisible."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text.translate(_FOLDED))
+
+
+def _gap(found: re.Match[str]) -> str:
+    before, after = found.string[found.start() - 1], found.string[found.end()]
+    if _is_word(before) and _is_word(after):
+        return " "
+    # `a - -b` is not `a--b`: a blank between two equal signs stays.
+    return " " if before == after and before not in _BRACKETS else ""
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"

@@ -1,0 +1,105 @@
+"""The one place where a block belongs, or a refusal that teaches.
+
+The strictest agreement with any hit decides, and more than one hit refuses: a looser reading
+is never tried because a stricter one was ambiguous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from handrail.tools._lib.matching.anchors import beneath
+from handrail.tools._lib.matching.blocks import Block, Hints
+from handrail.tools._lib.matching.candidates import Candidate, Tier, candidates
+from handrail.tools._lib.matching.drift import drifted
+from handrail.tools._lib.matching.lines import FileLines
+from handrail.tools._lib.matching.refusals import ambiguous, no_match
+
+# How far off a stated line may be, and how much nearer than any other place.
+_NEAR: Final = 8
+_NEARER: Final = 4
+_NO_HINTS: Final = Hints()
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Lines `first` up to, not including, `last` (0-based) are what the block speaks of.
+
+    `lines` has the file's line for each kept or deleted line of the block, in order; None for
+    a blank line that the file does not have.
+    """
+
+    first: int
+    last: int
+    tier: Tier
+    lines: tuple[int | None, ...]
+
+
+def place(
+    file: FileLines, block: Block, hints: Hints = _NO_HINTS, loosest: Tier = Tier.COMMENTS
+) -> Placement:
+    """Where the block belongs; `no_match`, `ambiguous` or `already_applied`.
+
+    Agreements looser than `loosest` do not count.
+    """
+    if not any(line.strip() for line in block.old):
+        return _without_lines(file, block, hints)
+    found = [one for one in candidates(file, block) if one.tier <= loosest]
+    if not found and loosest >= Tier.COMMENTS:
+        found = drifted(file, block)
+    found = beneath(file, [one for one in found if one.first >= hints.after], hints.anchors)
+    if not found:
+        raise no_match(file, block)
+    best = min(one.tier for one in found)
+    chosen = _decided([one for one in found if one.tier is best], file, block, hints)
+    return Placement(chosen.first, chosen.end, chosen.tier, chosen.lines)
+
+
+def _decided(found: Sequence[Candidate], file: FileLines, block: Block, hints: Hints) -> Candidate:
+    if len(found) > 1 and hints.at_end:
+        last = file.solid[-1]
+        found = [one for one in found if one.end > last] or found
+    if len(found) > 1 and hints.line is not None:
+        found = _nearest(found, hints.line - 1) or found
+    if len(found) > 1:
+        raise ambiguous(file, block, [one.first for one in found])
+    return found[0]
+
+
+def _nearest(found: Sequence[Candidate], line: int) -> list[Candidate]:
+    ranked = sorted(found, key=lambda one: abs(_stated(one) - line))
+    best, next_best = (abs(_stated(one) - line) for one in ranked[:2])
+    if best == 0 or (best <= _NEAR and best * _NEARER <= next_best):
+        return ranked[:1] if best < next_best else []
+    return []
+
+
+def _stated(one: Candidate) -> int:
+    # A hunk counts from its first line, also if that is a blank one the file lacks.
+    for index, line in enumerate(one.lines):
+        if line is not None:
+            return line - index
+    return 0
+
+
+def _without_lines(file: FileLines, block: Block, hints: Hints) -> Placement:
+    # Nothing to recognise the place by: only what is said beside the lines can decide.
+    count = len(block.old)
+    if hints.anchors:
+        found = beneath(file, None, hints.anchors)
+        at = found[0].first if len(found) == 1 else None
+    elif hints.at_end or not len(file):
+        at = len(file)
+    else:
+        at = hints.line - 1 if hints.line is not None else None
+    if at is None or not hints.after <= at <= len(file):
+        raise no_match(file, block)
+    lines = range(at, min(at + count, len(file)))
+    if len(lines) < count or any(file.texts[line].strip() for line in lines):
+        if count and not (hints.at_end or not len(file)):
+            raise no_match(file, block)
+        lines = range(at, at)
+    missing: tuple[int | None, ...] = (None,) * (count - len(lines))
+    return Placement(at, at + len(lines), Tier.EXACT, (*lines, *missing))
