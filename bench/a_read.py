@@ -37,7 +37,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
                 return await call(name)
 
             candidates[peers.PYDANTIC_AI] = other
-        medians = await interleave(
+        times = await interleave(
             candidates, rounds=scale.calls // BLOCK, block=BLOCK, settle=rt.store.flush
         )
-    return [figure("a", "read_file 1 kB / open().read()", medians, bar=6, goal=3, unit="µs")]
+    return [figure("a", "read_file 1 kB / open().read()", times, bar=6, goal=3, unit="µs")]

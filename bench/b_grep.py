@@ -41,8 +41,8 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
             candidates: dict[str, Candidate] = {"limit": limit, "ours": ours}
             if other and literal:
                 candidates[peers.DEEPAGENTS] = lambda: other({"pattern": NEEDLE, "path": "/"})
-            medians = await interleave(candidates, rounds=scale.rounds)
+            times = await interleave(candidates, rounds=scale.rounds)
             figures.append(
-                figure("b", f"grep {what}, {scale.files} files / rg", medians, bar=1.1, goal=1.05)
+                figure("b", f"grep {what}, {scale.files} files / rg", times, bar=1.1, goal=1.05)
             )
     return figures

@@ -32,9 +32,9 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
         candidates: dict[str, Candidate] = {"limit": limit, "ours": ours}
         if glob := peers.deepagents_tools(workspace).get("glob"):
             candidates[peers.DEEPAGENTS] = lambda: glob({"pattern": "**/*.py", "path": "/"})
-        medians = await interleave(candidates, rounds=scale.rounds)
+        times = await interleave(candidates, rounds=scale.rounds)
     what = f"find_files by mtime, {scale.files} files / scandir+stat+sort"
-    return [figure("c", what, medians, bar=1.3, goal=1.15)]
+    return [figure("c", what, times, bar=1.3, goal=1.15)]
 
 
 def newest(root: str) -> list[str]:

@@ -46,10 +46,10 @@ async def _one(folder: Path, size_mb: int, rounds: int) -> list[Figure]:
                 )
             )
             candidates[kept] = _ours(rt, f"{kept}.txt")
-        medians = await interleave(candidates, rounds=rounds)
+        times = await interleave(candidates, rounds=rounds)
     what = f"edit_file {size_mb} MB, journal"
-    on = {"ours": medians.pop("on"), "limit": medians["limit"]}
-    off = {"ours": medians.pop("off"), **medians}
+    on = {"ours": times.pop("on"), "limit": times["limit"]}
+    off = {"ours": times.pop("off"), **times}
     small = size_mb == 1
     return [
         figure("e", f"{what} on / atomic write + fsync", on, bar=3 if small else 4, goal=2),

@@ -39,8 +39,8 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
                 return await definitions()
 
             candidates[peers.PYDANTIC_AI] = other
-        medians = await interleave(candidates, rounds=scale.calls // BLOCK, block=BLOCK)
-    return [figure("i", f"{COUNT} schemas / joined bytes", medians, bar=10, goal=5, unit="µs")]
+        times = await interleave(candidates, rounds=scale.calls // BLOCK, block=BLOCK)
+    return [figure("i", f"{COUNT} schemas / joined bytes", times, bar=10, goal=5, unit="µs")]
 
 
 def work(path: handrail.ReadPath, offset: Annotated[int, "first line"] = 1) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any
 
 from handrail.config.settings import Settings, load_settings
 from handrail.core.context import ReadState, Session
@@ -34,22 +34,15 @@ from handrail.host.blobs import DirectoryBlobs, MemoryBlobs
 from handrail.host.clock import SystemClock
 from handrail.host.filelocks import FileLocks
 from handrail.host.files.local import LocalFiles
+from handrail.host.home import Home, home_of
 from handrail.host.search.choose import open_search
-from handrail.host.statedir import (
-    config_home,
-    ensure_outside,
-    private_directory,
-    state_home,
-    workspace_state,
-)
+from handrail.host.statedir import config_home, ensure_outside, private_directory, state_home
 from handrail.policy.approvers import Callback, as_approver
 from handrail.policy.clearance import Clearance
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected import ProtectedNames
 from handrail.store.sqlite import SqliteStore, open_store
 from handrail.tools.builtin import Services, builtin_tools
-
-MEMORY: Final = ":memory:"
 
 
 def open(
@@ -127,35 +120,6 @@ class Opening:
     ) -> None:
         if self.runtime is not None:
             await self.runtime.aclose()
-
-
-@dataclass(frozen=True, slots=True)
-class Home:
-    """Where what outlives a runtime is kept; `directory` None: in memory only."""
-
-    store: str
-    directory: Path | None
-
-    @property
-    def blobs(self) -> Path | None:
-        """Old contents."""
-        return self.directory / "blobs" if self.directory else None
-
-    @property
-    def oversized(self) -> Path | None:
-        """Full texts of results that were too long."""
-        return self.directory / "oversized" if self.directory else None
-
-
-def home_of(root: Path, store: str | Path | None) -> Home:
-    """Where the store of a workspace is and what lies beside it."""
-    if store is None:
-        directory = workspace_state(root)
-        return Home(str(directory / "store.db"), directory)
-    if str(store) == MEMORY:
-        return Home(MEMORY, None)
-    path = Path(store).absolute()
-    return Home(str(path), path.parent / f"{path.name}.d")
 
 
 async def _assemble(opening: Opening) -> Runtime:

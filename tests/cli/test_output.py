@@ -19,8 +19,8 @@ def test_our_own_log_is_lines_without_tracebacks_unless_asked(capsys, monkeypatc
     log = logging.getLogger("handrail")
 
     try:
-        raise KeyError("inner")
-    except KeyError:
+        int("not a number")
+    except ValueError:
         log.exception("it broke \x1b[2J")
         quiet = capsys.readouterr().err
         monkeypatch.setenv("HANDRAIL_DEBUG", "1")

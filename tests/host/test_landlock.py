@@ -2,6 +2,7 @@
 
 import os
 import socket
+import struct
 import threading
 
 import pytest
@@ -95,6 +96,46 @@ def test_the_filter_denies_sockets_and_changes_of_attributes(tmp_path):
 
     no = "Operation not permitted"
     assert on_a_thread(restricted) == (True, no, no, no, no, no, no, "done")
+
+
+def test_truncation_is_closed_by_either(tmp_path):
+    file = tmp_path / "a"
+    file.write_text("a")
+
+    def by_landlock():
+        landlock.restrict_thread([str(tmp_path)], [])
+        return truncations(file)
+
+    def by_filter():
+        seccomp.restrict_thread()
+        landlock.restrict_thread([str(tmp_path)], [], truncating=False)
+        return truncations(file)
+
+    assert on_a_thread(by_landlock) == ["Permission denied"] * 3
+    assert on_a_thread(by_filter) == ["Operation not permitted"] * 3
+    assert file.read_text() == "a"
+
+
+def truncations(file):
+    return [
+        attempt(lambda: os.truncate(file, 0)),
+        # Odd, but Linux does it.
+        attempt(lambda: os.open(file, os.O_RDONLY | os.O_TRUNC)),
+        attempt(lambda: os.open(file, os.O_WRONLY | os.O_TRUNC)),
+    ]
+
+
+@pytest.mark.parametrize("machine", sorted(seccomp._MACHINES))
+def test_no_jump_of_a_filter_leaves_the_program(machine):
+    program = seccomp._program(seccomp._MACHINES[machine])
+    lines = [struct.unpack_from("=HBBI", program, at) for at in range(0, len(program), 8)]
+
+    for index, (code, to, otherwise, _) in enumerate(lines):
+        is_jump = code & 0x07 == 0x05
+        assert otherwise == 0
+        assert (to > 0) == is_jump
+        assert index + 1 + to <= len(lines) - 1 or code == 0x06
+    assert [value for code, _, _, value in lines[-1:]] == [seccomp._DENY]
 
 
 def test_the_machines_we_know_get_a_filter_and_others_do_not(monkeypatch):

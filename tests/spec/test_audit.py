@@ -176,6 +176,21 @@ async def test_a_named_session_goes_on_where_it_was(workspace, tmp_path):
     assert workspace.read("b") == b"1"
 
 
+async def test_calls_without_an_id_are_new_calls_in_a_session_that_goes_on(workspace, tmp_path):
+    target = workspace.write("a.txt", "one\n")
+    settings = {"store": tmp_path / "store.db", "session": "mine"}
+    texts = []
+
+    for content in ("one\n", "two\n"):
+        target.write_text(content)
+        async with handrail.open(workspace.root, **settings) as rt:
+            read = {"name": "read_file", "arguments": {"path": "a.txt"}}
+            texts.append((await rt.call("read_file", {"path": "a.txt"})).text)
+            texts.append((await rt.batch([read]))[0].text)
+
+    assert texts == ["one", "one", "two", "two"]
+
+
 async def test_a_locked_store_refuses_writes_and_nothing_changes(workspace, tmp_path):
     store = tmp_path / "store.db"
     config = {"store_timeout_s": 0.2}

@@ -6,16 +6,12 @@ from collections.abc import Sequence
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code (0 done, 1 failed, 2 usage, 130 aborted)."""
-    alone = words is None
     words = sys.argv[1:] if words is None else words
     if list(words) in (["--version"], ["-V"]):
         from handrail import __version__
 
         print(f"handrail {__version__}")
         return 0
-    from handrail.cli.outcome import ABORTED, leave_at_once, run_words
+    from handrail.cli.outcome import run_words
 
-    code = run_words(words)
-    if code == ABORTED and alone:
-        leave_at_once(code)
-    return code
+    return run_words(words)

@@ -59,17 +59,6 @@ def _parse_and_run(words: Sequence[str], options: Namespace) -> int:
     return code
 
 
-def leave_at_once(code: int) -> None:
-    """Leave without waiting for a thread that still waits for an answer at the terminal."""
-    import threading
-
-    # The loop has ended and the record is closed; only a question keeps such a thread.
-    if any(thread.name.startswith("AnyIO worker") for thread in threading.enumerate()):
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-
-
 def _discard_output() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:

@@ -17,8 +17,9 @@ from handrail.core.problems import ProblemRaised
 if TYPE_CHECKING:
     import sqlite3
 
-    from handrail.app import Home, Opening
+    from handrail.app import Opening
     from handrail.config.settings import Settings
+    from handrail.host.home import Home
 
 SESSION: Final = "cli"
 MEMORY: Final = ":memory:"
@@ -43,7 +44,7 @@ class Workspace:
 
 def look_at(options: Namespace) -> Workspace:
     """The workspace the options name; opens no session in it."""
-    from handrail.app import home_of
+    from handrail.host.home import home_of
 
     root = directory_of(options)
     return Workspace(root, home_of(root, options.store))

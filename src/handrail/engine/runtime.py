@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections import deque
 from collections.abc import (
     AsyncIterator,
@@ -66,6 +67,8 @@ class Runtime:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._pipeline = parts.pipeline
+        # Ids of our own must be new even where a named session goes on in another process.
+        self._prefix = os.urandom(4).hex()
         self._numbers = itertools.count(1)
         self._turns = itertools.count(parts.first_turn)
         self._turn: ContextVar[int | None] = ContextVar("handrail_turn", default=None)
@@ -132,6 +135,8 @@ class Runtime:
         async def run(one: Prepared, waited: bool) -> ToolResult:
             if waited:
                 self._pipeline.preparer.resolve_again(one)
+            if one.call.id.startswith(self._prefix):
+                return await self._pipeline.finish(one, on_event)
             return await self._once(one, on_event)
 
         async with Scheduler(run, most_at_once=self._parts.most_at_once) as scheduler:
@@ -239,7 +244,7 @@ class Runtime:
         if claim.clash is not None:
             prepared.problem = claim.clash
             # Recorded under a name of its own: the id belongs to the earlier call.
-            own = replace(prepared.call, id=f"{prepared.call.id}#{next(self._numbers)}")
+            own = replace(prepared.call, id=f"{prepared.call.id}#{self._fresh_id()}")
             prepared, call_id = replace(prepared, call=own), prepared.call.id
             return replace(await self._pipeline.finish(prepared, listener), call_id=call_id)
         if claim.earlier is not None:
@@ -272,8 +277,11 @@ class Runtime:
         turn: int,
         agent: str,
     ) -> ToolCall:
-        call_id = str(id) if id is not None else f"{self.session.id}.{next(self._numbers)}"
+        call_id = str(id) if id is not None else self._fresh_id()
         return ToolCall(call_id, str(name), {} if arguments is None else arguments, turn, agent)
+
+    def _fresh_id(self) -> str:
+        return f"{self._prefix}.{next(self._numbers)}"
 
     def _next_turn(self) -> int:
         current = self._turn.get()

@@ -25,6 +25,7 @@ _PR_SET_NO_NEW_PRIVS: Final = 38
 _EXECUTE: Final = 1 << 0
 _READ_FILE: Final = 1 << 2
 _READ_DIR: Final = 1 << 3
+_TRUNCATE: Final = 1 << 14
 # Bits 0-12 came with ABI 1, then: rename across directories, truncate, device ioctl.
 _FS_BITS_BY_ABI: Final = {1: 13, 2: 14, 3: 15, 4: 15}
 _FS_BITS_NEWEST: Final = 16
@@ -42,16 +43,22 @@ def abi() -> int:
     return max(_syscall(_CREATE_RULESET, None, 0, _VERSION_FLAG), 0)
 
 
-def restrict_thread(read: Sequence[str | int], execute: Sequence[str]) -> bool:
+def restrict_thread(
+    read: Sequence[str | int], execute: Sequence[str], *, truncating: bool = True
+) -> bool:
     """Leave this thread only reading beneath `read`, and running what is in `execute`.
 
     A path that does not exist is left out; an int is an open directory handle. Everything
     else on disk, TCP, signals and abstract sockets to the outside are gone as far as the
     kernel knows how. Returns whether the kernel agreed; True can not be taken back.
+
+    `truncating=False` leaves out the check of truncation. Having it makes the kernel climb
+    from every file that is opened up to `/`, where it could stop at the granted directory:
+    a large search takes a tenth longer. For a caller who stops truncation by other means.
     """
     if not abi():
         return False
-    ruleset = _create_ruleset()
+    ruleset = _create_ruleset(truncating=truncating)
     if ruleset < 0:
         return False
     try:
@@ -69,9 +76,10 @@ def no_new_privileges() -> bool:
     return bool(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
 
 
-def _create_ruleset() -> int:
+def _create_ruleset(*, truncating: bool) -> int:
     version = abi()
-    attributes = struct.pack("=Q", (1 << _FS_BITS_BY_ABI.get(version, _FS_BITS_NEWEST)) - 1)
+    handled = (1 << _FS_BITS_BY_ABI.get(version, _FS_BITS_NEWEST)) - 1
+    attributes = struct.pack("=Q", handled if truncating else handled & ~_TRUNCATE)
     if version >= _ABI_WITH_TCP:
         attributes += struct.pack("=Q", _TCP_BIND_AND_CONNECT)
     if version >= _ABI_WITH_SCOPES:

@@ -104,8 +104,8 @@ def enforcement() -> dict[str, str | int]:
     measured: dict[str, str | int] = {"landlock_abi": landlock.abi()}
 
     def probe() -> None:
-        landlock.restrict_thread((), ())
-        seccomp.restrict_thread()
+        filtered = seccomp.restrict_thread()
+        landlock.restrict_thread((), (), truncating=not filtered)
         measured["read_outside"] = _verdict(_open_root)
         measured["write"] = _verdict(_open_for_writing)
         measured["network"] = _verdict(_open_socket)
@@ -163,8 +163,10 @@ class _Job:
         # Opened here, because this thread will not be able to in a moment.
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         try:
-            confined = landlock.restrict_thread(self.read, (self.command[0], *libraries))
-            seccomp.restrict_thread()
+            filtered = seccomp.restrict_thread()
+            confined = landlock.restrict_thread(
+                self.read, (self.command[0], *libraries), truncating=not filtered
+            )
             process = self._start(null)
         finally:
             os.close(null)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import select
 import termios
+import threading
+from typing import Final
 
 import anyio.to_thread
 
 from handrail.core.ports import Answer, ApprovalRequest
 from handrail.core.safe_text import safe_text
+
+_LOOK_S: Final = 0.2
 
 
 class TerminalApprover:
@@ -19,16 +24,21 @@ class TerminalApprover:
 
     async def ask(self, request: ApprovalRequest) -> Answer:
         """Show what would happen and wait for y or n."""
-        return await anyio.to_thread.run_sync(self._ask, request, abandon_on_cancel=True)
+        over = threading.Event()
+        try:
+            return await anyio.to_thread.run_sync(self._ask, request, over, abandon_on_cancel=True)
+        finally:
+            # The thread must not outlive the question: it would hold up the end of the process.
+            over.set()
 
-    def _ask(self, request: ApprovalRequest) -> Answer:
+    def _ask(self, request: ApprovalRequest, over: threading.Event) -> Answer:
         terminal = os.open(self._device, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             _write(terminal, _question(request))
             _forget_typed_ahead(terminal)
             while True:
                 _write(terminal, "Allow this once? [y/n] ")
-                line = os.read(terminal, 1024)
+                line = _read_line(terminal, over)
                 match line.decode("utf-8", "replace").strip().lower():
                     case "y" | "yes":
                         return Answer.YES
@@ -52,6 +62,14 @@ def _question(request: ApprovalRequest) -> str:
     if request.preview:
         lines += ["", safe_text(request.preview)]
     return "\n".join(lines) + "\n"
+
+
+def _read_line(terminal: int, over: threading.Event) -> bytes:
+    """What the person types; empty at the end of input, or when nobody waits any more."""
+    while not over.is_set():
+        if select.select([terminal], [], [], _LOOK_S)[0]:
+            return os.read(terminal, 1024)
+    return b""
 
 
 def _write(terminal: int, text: str) -> None:

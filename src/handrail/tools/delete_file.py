@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from handrail.core.context import ToolContext
+from handrail.core.context import Session, ToolContext
 from handrail.core.paths import WritePath
 from handrail.core.places import Place
 from handrail.core.plan import Change, Plan
@@ -38,6 +38,10 @@ class DeleteFile(Builtin[DeleteFileParams]):
     def __init__(self, files: Files, *, allow_delete: bool) -> None:
         self._files = files
         self._allow_delete = allow_delete
+
+    def shown(self, session: Session) -> bool:
+        """A model is not told of what it may not do; calling it says how to allow it."""
+        return self._allow_delete and self.enabled(session)
 
     def risk(self, args: DeleteFileParams) -> Risk:
         """Always dangerous: what is gone cannot be looked at again."""

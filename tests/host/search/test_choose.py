@@ -53,7 +53,7 @@ def test_a_root_that_is_not_a_directory_is_an_os_error_and_leaves_no_handle(tree
     file = tree.write("a.txt")
 
     for root in (str(file), str(tree.root / "missing")):
-        with pytest.raises(OSError, match="root|missing|directory"):
+        with pytest.raises(OSError, match=r"root|missing|directory"):
             open_search([str(tree.root), root])
 
     assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -61,10 +61,8 @@ def grep_command(query: GrepQuery, allowed: PathFilter, *, threads: int) -> list
         arguments.append("--crlf")
     if query.type is not None:
         arguments.append(f"--type={query.type}")
-    elif allowed.names is not None:
-        # A type, because types narrow what ignore files leave; --glob would overrule them.
-        arguments += [f"--type-add=handrail:{name}" for name in allowed.names]
-        arguments.append("--type=handrail")
+    else:
+        arguments += _named(allowed)
     if not query.recursive:
         arguments.append("--max-depth=1")
     return [*arguments, "-e", query.pattern, "--", _operand(query.place)]
@@ -74,7 +72,7 @@ def files_command(query: FilesQuery, allowed: PathFilter, *, threads: int) -> li
     """Arguments that list files."""
     depth = () if query.recursive else ("--max-depth=1",)
     walk = _walk(query.place, allowed, threads)
-    return [*_ALWAYS, "--files", *walk, *depth, "--", _operand(query.place)]
+    return [*_ALWAYS, "--files", *walk, *_named(allowed), *depth, "--", _operand(query.place)]
 
 
 def _walk(place: Place, allowed: PathFilter, threads: int) -> list[str]:
@@ -82,6 +80,13 @@ def _walk(place: Place, allowed: PathFilter, threads: int) -> list[str]:
     if place.kind is Kind.DIRECTORY:
         arguments += [f"--glob=!{glob}" for glob in allowed.excluded]
     return arguments
+
+
+def _named(allowed: PathFilter) -> list[str]:
+    if allowed.names is None:
+        return []
+    # A type, because types narrow what ignore files leave; --glob would overrule them.
+    return [*(f"--type-add=handrail:{name}" for name in allowed.names), "--type=handrail"]
 
 
 def _operand(place: Place) -> str:
