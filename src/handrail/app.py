@@ -29,12 +29,15 @@ from handrail.engine.registry import Origin, Registry
 from handrail.engine.runtime import Parts, Runtime
 from handrail.engine.saved import restore_reads, save_reads
 from handrail.engine.ticker import Ticker, Watch
+from handrail.history.recovery import Recovery
+from handrail.history.undo import Undo
 from handrail.host.artifacts import DirectoryArtifacts
 from handrail.host.blobs import DirectoryBlobs, MemoryBlobs
 from handrail.host.clock import SystemClock
 from handrail.host.filelocks import FileLocks
 from handrail.host.files.local import LocalFiles
 from handrail.host.home import Home, home_of
+from handrail.host.owner import may_still_run, this_process
 from handrail.host.search.choose import open_search
 from handrail.host.statedir import config_home, ensure_outside, private_directory, state_home
 from handrail.policy.approvers import Callback, as_approver
@@ -149,7 +152,10 @@ async def _connect(
     newest = await store.calls(session=session.id, limit=1) if resumed else []
     search = open_search(files.roots)
     registry = Registry(bus)
-    for tool in builtin_tools(Services(files, search, settings.allow_delete)):
+    blobs = _blobs(home) if settings.journal else None
+    await Recovery(store, files, blobs, clock, may_still_run).run()
+    past = Undo(store, files, blobs)
+    for tool in builtin_tools(Services(files, search, past, settings.allow_delete)):
         registry.register(tool, origin=Origin.BUILTIN)
     vocabulary = vocabulary_of(settings.dialect)
     catalog = Catalog(registry, vocabulary, session)
@@ -158,7 +164,7 @@ async def _connect(
     pipeline = Pipeline(
         session=session,
         files=files,
-        blobs=_blobs(home) if settings.journal else None,
+        blobs=blobs,
         preparer=preparer,
         gate=_gate(opening, mode, files, preparer),
         locks=Locks(_process_locks(home)),
@@ -228,7 +234,11 @@ def _gate(opening: Opening, mode: Mode, files: LocalFiles, preparer: Preparer) -
 
 def _recording(settings: Settings) -> Recording:
     return Recording(
-        settings.dialect, settings.durability, settings.max_chars, settings.reads_without_store
+        settings.dialect,
+        this_process(),
+        settings.durability,
+        settings.max_chars,
+        settings.reads_without_store,
     )
 
 

@@ -67,9 +67,7 @@ class SyncRuntime:
         agent: str = "main",
     ) -> ToolResult:
         """Run one tool; see `Runtime.call`."""
-        return self.wait(
-            self._runtime.call(name, arguments, id=id, on_event=on_event, agent=agent)
-        )
+        return self.wait(self._runtime.call(name, arguments, id=id, on_event=on_event, agent=agent))
 
     def batch(
         self,
@@ -106,6 +104,14 @@ class SyncRuntime:
     ) -> list[dict[str, Any]]:
         """Results as the messages of a provider."""
         return self._runtime.tool_messages(results, provider)
+
+    def undo(self, call: str | None = None) -> ToolResult:
+        """Take back what a call changed; see `Runtime.undo`."""
+        return self.wait(self._runtime.undo(call))
+
+    def redo(self, call: str | None = None) -> ToolResult:
+        """Bring back what was undone; see `Runtime.redo`."""
+        return self.wait(self._runtime.redo(call))
 
     def cancel(self, id: str) -> bool:
         """End a running call; see `Runtime.cancel`."""

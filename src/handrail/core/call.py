@@ -13,6 +13,7 @@ class ToolCall:
 
     `arguments` is a mapping, or the provider's JSON text, which is parsed (and refused if it
     is not one plain object) in `prepare`. `name` is whatever the model said, in any dialect.
+    `by_person` marks what a person asked for themselves: nobody else is asked about it.
     """
 
     id: str
@@ -20,3 +21,4 @@ class ToolCall:
     arguments: Mapping[str, Any] | str
     turn: int = 0
     agent: str = "main"
+    by_person: bool = False

@@ -68,3 +68,10 @@ class Plan:
             fields = (change.place.absolute, change.before_hash, change.after_hash, change.mode)
             state.update(repr(fields).encode("utf-8", "surrogateescape"))
         return state.hexdigest()
+
+
+def temp_name(token: str, number: int) -> str:
+    """The name beside its target under which change `number` of a plan is made ready, and
+    under which the replaced file stands until it is kept. Recovery looks for it.
+    """
+    return f".handrail-{token}-{number}.tmp"

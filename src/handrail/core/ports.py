@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from handrail.core.content import Content
 from handrail.core.places import Entry, Place, Stat
-from handrail.core.plan import Change
+from handrail.core.plan import Change, Plan
 from handrail.core.verdicts import Risk
 
 # --- files -----------------------------------------------------------------------------
@@ -51,6 +51,11 @@ class Staged(Protocol):
 
     def publish(self) -> None:
         """Make it visible in one step; raises `stale` if the target is not what was seen."""
+
+    def keep_old(self, destination: str) -> bool:
+        """After `publish`: move the replaced file to another path of this machine; False if
+        it lies on another file system (or nothing was replaced).
+        """
 
     def revert(self) -> None:
         """Put the old content back after `publish` (another change of the plan failed)."""
@@ -95,8 +100,10 @@ class Files(Protocol):
     def unchanged(self, change: Change) -> bool:
         """Whether the change's target is still what the plan saw."""
 
-    def stage(self, change: Change, *, durable: bool) -> Staged:
-        """Write the new content beside its target (temp file, fsync if `durable`)."""
+    def stage(self, change: Change, temp: str | None = None, *, durable: bool) -> Staged:
+        """Write the new content beside its target, under the name `temp` (None: any), with
+        fsync if `durable`. Once published, the replaced file stands there until discarded.
+        """
 
 
 # --- search ----------------------------------------------------------------------------
@@ -258,6 +265,14 @@ class Store(Protocol):
     ) -> list[CallRecord]:
         """The newest calls first."""
 
+    async def intents(
+        self, *, session: str | None = None, limit: int = 1000
+    ) -> list[CallRecord]:
+        """The calls that announced a change, newest first."""
+
+    async def unfinished(self) -> list[CallRecord]:
+        """The calls that announced a change and never said how it ended."""
+
     async def sessions(self, limit: int = 20) -> list[SessionRecord]:
         """The newest sessions first."""
 
@@ -295,6 +310,26 @@ class Blobs(Protocol):
 
     def load(self, digest: str) -> bytes:
         """The content of a hash; raises `not_found`."""
+
+    def target(self, digest: str) -> str | None:
+        """The path to move a file to, to keep it by its hash; None: only `keep` works."""
+
+    def has_room(self, size: int) -> bool:
+        """Whether this much more may be kept."""
+
+
+class Past(Protocol):
+    """What was changed, and the plan that takes it back."""
+
+    async def undo_plan(self, call: str | None, *, session: str | None) -> Plan:
+        """Take a call back; None: the last one that changed something and still stands.
+
+        `session` limits which calls can be named. Raises `not_found`, `conflict` (naming the
+        file) if somebody changed it since, `already_applied` if it is taken back already.
+        """
+
+    async def redo_plan(self, call: str | None, *, session: str | None) -> Plan:
+        """Take back the taking back of a call; None: the last one."""
 
 
 class Held(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from handrail.core.call import ToolCall
 from handrail.core.plan import Plan
@@ -17,6 +18,7 @@ from handrail.policy.clearance import Clearance
 from handrail.policy.subject import Subject
 
 _log = logging.getLogger("handrail")
+_PERSON: Final = Verdict(Effect.ALLOW, "the person asked for it", "person")
 
 
 class Gate:
@@ -30,6 +32,8 @@ class Gate:
 
     def refuse(self, prepared: Prepared) -> None:
         """Stop, before any hook runs, what the call alone shows to be forbidden."""
+        if prepared.call.by_person:
+            return
         verdict = self._clearance.judge(subject_of(prepared, None))
         if verdict.effect is Effect.DENY:
             raise _denied(verdict)
@@ -46,8 +50,7 @@ class Gate:
 
     async def clear(self, running: Running, plan: Plan | None, *, ask: bool) -> None:
         """Return if the call may happen; asks the person where the verdict says so."""
-        verdict = self._clearance.judge(subject_of(running.prepared, plan))
-        running.verdict = verdict
+        running.verdict = verdict = self._judge(running, plan)
         if verdict.effect is Effect.DENY:
             raise _denied(verdict)
         if verdict.effect is Effect.ASK and ask:
@@ -55,8 +58,13 @@ class Gate:
 
     def still_clear(self, running: Running, plan: Plan) -> bool:
         """Whether a plan that was made anew needs no new question."""
-        verdict = self._clearance.judge(subject_of(running.prepared, plan))
+        verdict = self._judge(running, plan)
         return verdict.effect is Effect.ALLOW or binding(running, plan) == running.approved
+
+    def _judge(self, running: Running, plan: Plan | None) -> Verdict:
+        if running.prepared.call.by_person:
+            return _PERSON
+        return self._clearance.judge(subject_of(running.prepared, plan))
 
     async def after_hooks(self, running: Running, outcome: Outcome, recorder: Recorder) -> None:
         """Let every hook add words; none can change what happened."""

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Sequence
 
 from handrail.core.footprint import Access, Footprint
+from handrail.core.plan import Plan
 from handrail.core.ports import Held, ProcessLocks
 
 
@@ -70,19 +71,26 @@ class Locks:
         self._turnstile = Turnstile()
         self._between = between_processes
 
-    def hold(self, footprint: Footprint) -> Holding:
-        """Everything the footprint names, for the length of an `async with` block."""
-        return Holding(self._turnstile, self._between, footprint)
+    def hold(self, footprint: Footprint, plan: Plan | None = None) -> Holding:
+        """Everything the footprint names, for the length of an `async with` block; between
+        processes also the files of a plan whose footprint could not name them.
+        """
+        return Holding(self._turnstile, self._between, footprint, plan)
 
 
 class Holding:
     """The locks of one call; a class, because a generator would double the cost of a read."""
 
-    __slots__ = ("_between", "_footprint", "_held", "_ticket", "_turnstile")
+    __slots__ = ("_between", "_footprint", "_held", "_plan", "_ticket", "_turnstile")
 
     def __init__(
-        self, turnstile: Turnstile, between: ProcessLocks | None, footprint: Footprint
+        self,
+        turnstile: Turnstile,
+        between: ProcessLocks | None,
+        footprint: Footprint,
+        plan: Plan | None,
     ) -> None:
+        self._plan = plan
         self._turnstile = turnstile
         self._between = between
         self._footprint = footprint
@@ -94,7 +102,7 @@ class Holding:
         try:
             if self._ticket.blockers:
                 await self._ticket.wait()
-            if self._between is not None and (keys := written_files(self._footprint)):
+            if self._between is not None and (keys := written_files(self._footprint, self._plan)):
                 self._held = await self._between.acquire(keys)
         except BaseException:
             self._turnstile.leave(self._ticket)
@@ -107,6 +115,9 @@ class Holding:
             self._turnstile.leave(self._ticket)
 
 
-def written_files(footprint: Footprint) -> Sequence[str]:
+def written_files(footprint: Footprint, plan: Plan | None = None) -> Sequence[str]:
     """The keys that other processes must not write at the same time, in a fixed order."""
-    return sorted({touch.key for touch in footprint.touches if touch.access is Access.WRITE})
+    keys = {touch.key for touch in footprint.touches if touch.access is Access.WRITE}
+    if plan is not None:
+        keys.update(change.place.key for change in plan.changes)
+    return sorted(keys)

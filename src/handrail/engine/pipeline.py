@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from dataclasses import dataclass
 from functools import partial
 
@@ -100,7 +101,7 @@ class Pipeline:
             context.confirmed = running.approved
             if self.dry_run and not prepared.reads_only:
                 return _planned(prepared, plan)
-            async with self.locks.hold(prepared.footprint):
+            async with self.locks.hold(prepared.footprint, plan):
                 if plan is None:
                     return await self._execute(running, context)
                 outcome = await self._commit(running, context, plan)
@@ -127,11 +128,14 @@ class Pipeline:
 
     async def _write(self, running: Running, plan: Plan) -> None:
         described: list[dict[str, object]] = []
+        token = os.urandom(8).hex()
         await to_the_end(lambda: described.extend(describe_changes(plan, self.blobs)))
-        await self.recorder.intent(running, {"changes": described})
+        await self.recorder.intent(running, {"changes": described, "token": token})
 
         def work() -> None:
-            running.changes = commit(plan, self.files, durable=self.durable)
+            running.changes = commit(
+                plan, self.files, durable=self.durable, token=token, blobs=self.blobs
+            )
 
         await to_the_end(work)
 

@@ -27,9 +27,12 @@ _log = logging.getLogger("handrail")
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """How much is shown and how durably it is kept; `max_chars` None: as each tool says."""
+    """How much is shown and how durably it is kept; `max_chars` None: as each tool says.
+    `owner` names this process, so that recovery leaves the living alone.
+    """
 
     dialect: str
+    owner: str
     durability: Durability = "power"
     max_chars: int | None = None
     reads_without_store: bool = False
@@ -74,7 +77,8 @@ class Recorder:
 
     async def intent(self, running: Running, payload: Mapping[str, Any]) -> None:
         """The call is about to change something: on disk before it does."""
-        row = self._row(running, "intent", {"tool": running.prepared.name, **payload})
+        said = {"tool": running.prepared.name, "owner": self._recording.owner, **payload}
+        row = self._row(running, "intent", said)
         await self._store.commit(row, self._recording.durability)
 
     def report(self, running: Running, text: str) -> None:

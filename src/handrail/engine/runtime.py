@@ -202,6 +202,23 @@ class Runtime:
         """Results as the messages of a provider, in order."""
         return tool_messages(results, provider)
 
+    async def undo(self, call: str | None = None) -> ToolResult:
+        """Take back what a call changed (None: the last change that still stands), as the
+        person: not asked, but checked for conflicts, recorded, and itself undoable.
+        """
+        return await self._as_person({"target": call or "last"})
+
+    async def redo(self, call: str | None = None) -> ToolResult:
+        """Bring back what was undone (None: the last undone call)."""
+        return await self._as_person({"target": call or "last", "redo": True})
+
+    async def _as_person(self, arguments: Mapping[str, Any]) -> ToolResult:
+        self._check_open()
+        call = ToolCall(
+            self._fresh_id(), "undo", arguments, self._next_turn(), "person", by_person=True
+        )
+        return await self._pipeline.finish(self._pipeline.preparer.prepare(call))
+
     async def cancel(self, id: str) -> bool:
         """End a running call; it returns as interrupted. False if no such call runs."""
         watch = self._pipeline.ticker.find(id)

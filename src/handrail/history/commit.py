@@ -1,7 +1,8 @@
 """Carrying out a plan: all of its changes or none.
 
 Every change is staged (temp file, fsync) before the first becomes visible; if one cannot be
-published, those before it are put back. Blocks; the engine runs it in a worker thread.
+published or its old content not be kept, those before it are put back. Blocks; the engine
+runs it in a worker thread.
 """
 
 from __future__ import annotations
@@ -9,21 +10,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from handrail.core.plan import Change, Plan
-from handrail.core.ports import Files, Staged
+from handrail.core.plan import Change, Plan, temp_name
+from handrail.core.ports import Blobs, Files, Staged
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ChangeRecord
+from handrail.history.images import keep_old
 
 _log = logging.getLogger("handrail")
 
 
-def commit(plan: Plan, files: Files, *, durable: bool) -> tuple[ChangeRecord, ...]:
-    """Make the plan's changes; raises `stale` (nothing changed) if a file is not as planned."""
+def commit(
+    plan: Plan, files: Files, *, durable: bool, token: str, blobs: Blobs | None = None
+) -> tuple[ChangeRecord, ...]:
+    """Make the plan's changes; raises `stale` (nothing changed) if a file is not as planned.
+
+    `token` names the temp files, so that recovery finds what a crash leaves behind.
+    """
     staged: list[Staged] = []
     try:
-        for change in plan.changes:  # one by one: what is staged must be known when one fails
-            staged.append(files.stage(change, durable=durable))  # noqa: PERF401
-        _publish(plan.changes, staged)
+        for number, change in enumerate(plan.changes):
+            staged.append(files.stage(change, temp_name(token, number), durable=durable))
+        _publish(plan.changes, staged, blobs)
     finally:
         for one in staged:
             one.discard()
@@ -35,14 +42,16 @@ def record_of(change: Change) -> ChangeRecord:
     return ChangeRecord(change.path, change.operation, change.before_hash, change.after_hash)
 
 
-def _publish(changes: Sequence[Change], staged: Sequence[Staged]) -> None:
-    done: list[Staged] = []
+def _publish(changes: Sequence[Change], staged: Sequence[Staged], blobs: Blobs | None) -> None:
+    done: list[tuple[Staged, Change]] = []
     try:
-        for one in staged:
+        for one, change in zip(staged, changes, strict=True):
             one.publish()
-            done.append(one)
+            done.append((one, change))
+        for one, change in done:
+            keep_old(change, one, blobs)
     except ProblemRaised:
-        for one, change in zip(reversed(done), reversed(changes[: len(done)]), strict=True):
+        for one, change in reversed(done):
             _put_back(one, change)
         raise
 

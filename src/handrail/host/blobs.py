@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
+from typing import Final
 
 from handrail.core.content import Content
 from handrail.core.problems import ProblemRaised
 
+QUOTA_BYTES: Final = 2 << 30
+_PACKED: Final = ".z"
+
 
 class DirectoryBlobs:
-    """One file per content, named by its SHA-256; written once, durable, 0600."""
+    """One file per content, named by its SHA-256; written once, durable, 0600.
 
-    def __init__(self, directory: Path) -> None:
+    Beyond the quota nothing more is kept (a call then says that it cannot be undone): what
+    is promised already is never dropped to make room.
+    """
+
+    def __init__(self, directory: Path, *, quota_bytes: int = QUOTA_BYTES) -> None:
         self._directory = directory
+        self._quota = quota_bytes
+        self._used: int | None = None
 
     def keep(self, content: Content) -> str:
         """Keep the content; returns its hash. Free if it is kept already."""
         digest = content.digest
         target = self._directory / digest
-        if target.exists():
+        if target.exists() or target.with_suffix(_PACKED).exists():
             return digest
         try:
             self._write(target, content)
@@ -29,17 +40,60 @@ class DirectoryBlobs:
                 f"the old content could not be kept in {str(self._directory)!r}: {error.strerror}",
                 hint="free some space, or run with journal=false and do without undo",
             ) from error
+        self._count(content.size)
         return digest
 
     def load(self, digest: str) -> bytes:
         """The content of a hash; raises `not_found` if it is gone or damaged."""
+        path = self._directory / digest
         try:
-            content = Content((self._directory / digest).read_bytes())
+            data = path.read_bytes()
         except FileNotFoundError:
-            raise ProblemRaised("not_found", f"no content with hash {digest} is kept") from None
+            data = self._unpack(path.with_suffix(_PACKED), digest)
+        content = Content(data)
         if content.digest != digest:
             raise ProblemRaised("not_found", f"the content kept as {digest} is damaged")
-        return content.tobytes()
+        return data
+
+    def target(self, digest: str) -> str | None:
+        """The path to move a file to, to keep it by its hash."""
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return str(self._directory / digest)
+
+    def has_room(self, size: int) -> bool:
+        """Whether this much more may be kept."""
+        if self._used is None:
+            self._used = self._measure()
+        return self._used + size <= self._quota
+
+    def pack(self) -> int:
+        """Compress what is kept; returns the bytes saved. Slow: not for the way of a call."""
+        saved = 0
+        for path in self._files():
+            if path.suffix != _PACKED:
+                saved += self._pack_one(path)
+        self._used = None
+        return saved
+
+    def drop_all_but(self, promised: set[str]) -> int:
+        """Remove the contents that no undo still needs; returns the bytes freed."""
+        freed = 0
+        for path in self._files():
+            if path.stem not in promised and not path.name.startswith("."):
+                freed += path.stat().st_size
+                path.unlink(missing_ok=True)
+        self._used = None
+        return freed
+
+    def _files(self) -> list[Path]:
+        return sorted(self._directory.iterdir()) if self._directory.is_dir() else []
+
+    def _measure(self) -> int:
+        return sum(path.stat().st_size for path in self._files())
+
+    def _count(self, size: int) -> None:
+        if self._used is not None:
+            self._used += size
 
     def _write(self, target: Path, content: Content) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -56,12 +110,32 @@ class DirectoryBlobs:
         finally:
             os.close(descriptor)
 
+    def _pack_one(self, path: Path) -> int:
+        content = Content(path.read_bytes())
+        packed = zlib.compress(content.tobytes(), 6)
+        # A damaged one is left as it is: `load` will say so.
+        if content.digest != path.name or len(packed) > content.size * 0.9:
+            return 0
+        self._write(path.with_suffix(_PACKED), Content(packed))
+        path.unlink()
+        return content.size - len(packed)
+
+    def _unpack(self, path: Path, digest: str) -> bytes:
+        try:
+            packed = path.read_bytes()
+            return zlib.decompress(packed)
+        except FileNotFoundError:
+            raise ProblemRaised("not_found", f"no content with hash {digest} is kept") from None
+        except zlib.error:
+            raise ProblemRaised("not_found", f"the content kept as {digest} is damaged") from None
+
 
 class MemoryBlobs:
     """The same in memory, for a store that leaves nothing on disk."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, quota_bytes: int = 256 << 20) -> None:
         self._contents: dict[str, bytes] = {}
+        self._quota = quota_bytes
 
     def keep(self, content: Content) -> str:
         """Keep the content; returns its hash."""
@@ -74,6 +148,15 @@ class MemoryBlobs:
             return self._contents[digest]
         except KeyError:
             raise ProblemRaised("not_found", f"no content with hash {digest} is kept") from None
+
+    def target(self, digest: str) -> str | None:
+        """Memory has no path."""
+        del digest
+        return None
+
+    def has_room(self, size: int) -> bool:
+        """Whether this much more may be kept."""
+        return sum(map(len, self._contents.values())) + size <= self._quota
 
 
 def _write_all(descriptor: int, part: bytes | memoryview) -> None:

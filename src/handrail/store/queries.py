@@ -40,6 +40,51 @@ def list_calls(
     return [next(_attempts(db, *start)) for start in starts]
 
 
+def list_intents(db: sqlite3.Connection, session: str | None, limit: int) -> list[CallRecord]:
+    """Calls that announced a change, newest first."""
+    found = db.execute(
+        "SELECT session, call_id, seq FROM rows WHERE kind = 'intent'"
+        " AND (?1 IS NULL OR session = ?1) ORDER BY at_ns DESC, id DESC LIMIT ?2",
+        (session, limit),
+    ).fetchall()
+    return [_attempt_of(db, *one) for one in found]
+
+
+def list_unfinished(db: sqlite3.Connection) -> list[CallRecord]:
+    """Calls whose intent has no completion. What is finished is not looked at again."""
+    since = _watermark(db)
+    found = db.execute(
+        "SELECT i.session, i.call_id, i.seq FROM rows i WHERE i.kind = 'intent' AND i.id > ?"
+        " AND NOT EXISTS (SELECT 1 FROM rows c WHERE c.session = i.session"
+        " AND c.call_id = i.call_id AND c.kind = 'completed' AND c.seq > i.seq)",
+        (since,),
+    ).fetchall()
+    if not found:
+        db.execute(
+            "INSERT INTO session_state (session, key, value)"
+            " SELECT '', 'finished', coalesce(max(id), 0) FROM rows WHERE true"
+            " ON CONFLICT (session, key) DO UPDATE SET value = excluded.value"
+        )
+    return [_attempt_of(db, *one) for one in found]
+
+
+def _watermark(db: sqlite3.Connection) -> int:
+    found = db.execute(
+        "SELECT value FROM session_state WHERE session = '' AND key = 'finished'"
+    ).fetchone()
+    return int(found[0]) if found else 0
+
+
+def _attempt_of(db: sqlite3.Connection, session: str, call_id: str, seq: int) -> CallRecord:
+    """The call that a row belongs to: from the request before it to the next."""
+    start = db.execute(
+        "SELECT max(seq) FROM rows WHERE session = ? AND call_id = ? AND kind = 'requested'"
+        " AND seq < ?",
+        (session, call_id, seq),
+    ).fetchone()[0]
+    return next(_attempts(db, session, call_id, start or 0))
+
+
 def list_sessions(db: sqlite3.Connection, limit: int) -> list[SessionRecord]:
     """Sessions by their latest opening, newest first."""
     found = db.execute(

@@ -128,6 +128,15 @@ class SqliteStore:
             lambda db: queries.list_calls(db, session, call_id, limit, before_ns)
         )
 
+    async def intents(self, *, session: str | None = None, limit: int = 1000) -> list[CallRecord]:
+        """The calls that announced a change, newest first."""
+        session = None if session is None else storable(session)
+        return await self._ask(lambda db: queries.list_intents(db, session, limit))
+
+    async def unfinished(self) -> list[CallRecord]:
+        """The calls that announced a change and never said how it ended."""
+        return await self._ask(queries.list_unfinished, writes=True)
+
     async def sessions(self, limit: int = 20) -> list[SessionRecord]:
         """The most recently opened sessions first."""
         return await self._ask(lambda db: queries.list_sessions(db, limit))

@@ -8,7 +8,7 @@ from tests.support.changes import change_of, refusal, tree
 
 from handrail.core.content import Content
 from handrail.core.plan import Change
-from handrail.host.files import openat2, parents, staging, temp
+from handrail.host.files import parents, renames, staging, temp
 from handrail.host.files.local import LocalFiles
 
 
@@ -89,7 +89,7 @@ def test_a_file_that_appears_in_the_last_moment_is_not_overwritten(work, files, 
     def too_late(handle, source, target):
         (work / "a").write_bytes(b"theirs")
         if way == "link":
-            monkeypatch.setattr(openat2.ctypes, "CDLL", lambda *a, **k: object())
+            monkeypatch.setattr(renames.ctypes, "CDLL", lambda *a, **k: object())
         real(handle, source, target)
 
     monkeypatch.setattr(staging, "rename_new", too_late)
@@ -102,13 +102,13 @@ def test_a_file_that_appears_in_the_last_moment_is_not_overwritten(work, files, 
 
 @pytest.mark.parametrize("links", ["links", "no links"])
 def test_a_file_is_created_where_renameat2_does_not_exist(work, files, monkeypatch, links):
-    monkeypatch.setattr(openat2.ctypes, "CDLL", lambda *a, **k: object())
+    monkeypatch.setattr(renames.ctypes, "CDLL", lambda *a, **k: object())
     if links == "no links":
 
         def refuse(*args, **kwargs):
             raise PermissionError(errno.EPERM, "no links here")
 
-        monkeypatch.setattr(openat2.os, "link", refuse)
+        monkeypatch.setattr(renames.os, "link", refuse)
 
     staged = files.stage(change_of(files, "a", b"new"), durable=False)
     staged.publish()
@@ -191,7 +191,7 @@ def test_a_rename_that_fails_leaves_the_old_file(work, files, monkeypatch):
     def fail(*args, **kwargs):
         raise OSError(errno.EIO, "broken")
 
-    monkeypatch.setattr(staging.os, "rename", fail)
+    monkeypatch.setattr(staging, "exchange", fail)
     assert refusal(staged.publish).code == "unavailable"
     monkeypatch.undo()
 
@@ -207,7 +207,7 @@ def test_a_revert_that_fails_leaves_no_temp_file(work, files, monkeypatch):
     def fail(*args, **kwargs):
         raise OSError(errno.EIO, "broken")
 
-    monkeypatch.setattr(staging.os, "rename", fail)
+    monkeypatch.setattr(staging, "exchange", fail)
     assert refusal(staged.revert).code == "unavailable"
     monkeypatch.undo()
 
@@ -225,3 +225,53 @@ def test_the_digest_of_large_content_is_not_computed(work, files, monkeypatch):
     staged.discard()
 
     assert tree(work) == {"a": b"new"}
+
+
+def test_without_an_exchange_the_old_file_is_kept_by_a_second_name(work, files, monkeypatch):
+    (work / "a").write_bytes(b"old")
+    (work / "b").write_bytes(b"old")
+    monkeypatch.setattr(staging, "exchange", lambda *args: False)
+    kept, reverted = (files.stage(change_of(files, name, b"new"), durable=False) for name in "ab")
+
+    for one in (kept, reverted):
+        one.publish()
+    visible = {name: one for name, one in tree(work).items() if ".handrail-" not in name}
+    moved = kept.keep_old(str(work.parent / "kept"))
+    reverted.revert()
+    for one in (kept, reverted):
+        one.discard()
+
+    assert visible == {"a": b"new", "b": b"new"}
+    assert moved
+    assert (work.parent / "kept").read_bytes() == b"old"
+    assert tree(work) == {"a": b"new", "b": b"old"}
+
+
+def test_a_change_at_the_very_last_moment_is_noticed_and_kept(work, files, monkeypatch):
+    (work / "a").write_bytes(b"old")
+    staged = files.stage(change_of(files, "a", b"ours"), durable=False)
+    real = staging.exchange
+
+    def too_late(handle, one, two):
+        (work / "a").write_bytes(b"theirs!")
+        return real(handle, one, two)
+
+    monkeypatch.setattr(staging, "exchange", too_late)
+
+    assert refusal(staged.publish).code == "stale"
+
+    monkeypatch.undo()
+    staged.discard()
+    assert tree(work) == {"a": b"theirs!"}
+
+
+def test_a_kept_file_can_still_be_put_back(work, files):
+    (work / "a").write_bytes(b"old")
+    staged = files.stage(change_of(files, "a", b"new"), durable=False)
+    staged.publish()
+    assert staged.keep_old(str(work.parent / "kept"))
+
+    staged.revert()
+    staged.discard()
+
+    assert tree(work) == {"a": b"old"}

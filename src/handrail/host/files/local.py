@@ -113,10 +113,10 @@ class LocalFiles:
         finally:
             parent.close()
 
-    def stage(self, change: Change, *, durable: bool) -> Staged:
-        """Write the new content beside its target (temp file, fsync if `durable`)."""
+    def stage(self, change: Change, temp: str | None = None, *, durable: bool) -> Staged:
+        """Write the new content beside its target, under the name `temp`."""
         return StagedChange(
-            self._roots, change, durable=durable, break_links=self._break_hard_links
+            self._roots, change, temp, durable=durable, break_links=self._break_hard_links
         )
 
     def _entry(self, place: Place, entry: os.DirEntry[str]) -> Entry | None:

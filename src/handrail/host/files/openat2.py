@@ -25,7 +25,6 @@ _SYS_OPENAT2: Final = 437
 _NO_MAGICLINKS: Final = 0x02
 _NO_SYMLINKS: Final = 0x04
 _BENEATH: Final = 0x08
-_NOREPLACE: Final = 1
 _TRIES: Final = 100
 
 
@@ -126,32 +125,3 @@ def _open_name(handle: int, name: bytes, flags: int) -> int:
         os.close(descriptor)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     return descriptor
-
-
-def rename_new(handle: int, source: str, target: str) -> None:
-    """Rename within one directory, failing with FileExistsError if the target exists."""
-    call: Any = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if call is not None:
-        call.argtypes = (
-            ctypes.c_int,
-            ctypes.c_char_p,
-            ctypes.c_int,
-            ctypes.c_char_p,
-            ctypes.c_uint,
-        )
-        names = os.fsencode(source), os.fsencode(target)
-        if call(handle, names[0], handle, names[1], _NOREPLACE) == 0:
-            return
-        code = ctypes.get_errno()
-        if code not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
-            raise OSError(code, os.strerror(code))
-    # A link fails where a name exists, which a plain rename does not.
-    try:
-        os.link(source, target, src_dir_fd=handle, dst_dir_fd=handle, follow_symlinks=False)
-    except FileExistsError:
-        raise
-    except OSError:
-        # No links on this file system either; the caller has looked just before.
-        os.rename(source, target, src_dir_fd=handle, dst_dir_fd=handle)
-    else:
-        os.unlink(source, dir_fd=handle)

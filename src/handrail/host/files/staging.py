@@ -6,6 +6,7 @@ published. Nothing here follows a symlink, and no file is ever written in place.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -13,27 +14,43 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from handrail.core.content import Content
-from handrail.core.plan import Change
+from handrail.core.plan import Change, temp_name
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import explain, not_regular, quoted
-from handrail.host.files.openat2 import READ, rename_new
+from handrail.host.files.openat2 import READ
 from handrail.host.files.parents import Parent
 from handrail.host.files.reading import stat_of
+from handrail.host.files.renames import exchange, rename_new
 from handrail.host.files.roots import Roots
-from handrail.host.files.temp import Likeness, Temp, write_temp, written
+from handrail.host.files.temp import Likeness, Written, write_temp, written
 
 _COMPARED_AT_ONCE: Final = 256 * 1024
 
 
 class StagedChange:
-    """One change made ready; implements `Staged`."""
+    """One change made ready; implements `Staged`.
 
-    def __init__(self, roots: Roots, change: Change, *, durable: bool, break_links: bool) -> None:
+    Before `publish` the temp name holds the new content, afterwards the file that was
+    replaced or deleted: it can be put back without writing anything, and a crash leaves one
+    of the two to be found there.
+    """
+
+    def __init__(
+        self,
+        roots: Roots,
+        change: Change,
+        temp: str | None,
+        *,
+        durable: bool,
+        break_links: bool,
+    ) -> None:
         self._change = change
+        self._temp = temp or temp_name(os.urandom(8).hex(), 0)
         self._durable = durable
         self._break_links = break_links
-        self._temp: Temp | None = None
+        self._new: Written | None = None
         self._visible = False
+        self._aside = False
         with _explained(change.path):
             self._parent = Parent(
                 roots, change.place, create=change.after is not None, durable=durable
@@ -41,7 +58,7 @@ class StagedChange:
             try:
                 self._old = self._checked()
                 if change.after is not None:
-                    self._temp = self._write(change.after, mode=change.mode)
+                    self._new = self._write(change.after)
             except BaseException:
                 self.discard()
                 raise
@@ -51,64 +68,102 @@ class StagedChange:
         with _explained(self._change.path):
             if not self._parent.is_current():
                 raise _stale(self._change, "its directory was moved or replaced")
-            self._checked()
-            self._switch(self._temp, new=self._change.before is None)
+            self._old = self._checked()
+            self._switch()
             self._visible = True
             try:
+                self._check_replaced()
                 self._sync()
-            except OSError:
+            except (OSError, ProblemRaised):
                 self.revert()
                 raise
+
+    def keep_old(self, destination: str) -> bool:
+        """Move the replaced file to another path; False if there is none, or no way."""
+        if not self._aside:
+            return False
+        try:
+            os.rename(self._temp, destination, src_dir_fd=self._parent.handle)
+        except OSError as error:
+            if error.errno in (errno.EXDEV, errno.EPERM, errno.EACCES, errno.EROFS):
+                return False
+            raise explain(error, self._change.path) from error
+        self._aside = False
+        return True
 
     def revert(self) -> None:
         """Put the old content back; raises `conflict` if somebody changed the file since."""
         if not self._visible:
             return
+        handle, name = self._parent.handle, self._parent.name
         with _explained(self._change.path):
             self._ours()
-            if self._change.before is None:
-                os.unlink(self._parent.name, dir_fd=self._parent.handle)
+            if self._old is None:
+                os.unlink(name, dir_fd=handle)
                 self._parent.remove_made()
-            else:
-                self._put_back(self._change.before)
-            self._visible = False
+            elif not self._aside:
+                self._restore_copy()
+            elif self._new is None:
+                rename_new(handle, self._temp, name)
+            elif not exchange(handle, self._temp, name):
+                os.rename(self._temp, name, src_dir_fd=handle, dst_dir_fd=handle)
+            self._visible = self._aside = False
             self._sync()
 
     def discard(self) -> None:
         """Remove what staging left behind; safe to call at any time, and twice."""
         if self._parent.handle < 0:
             return
-        if self._temp is not None and not self._visible:
+        if self._aside or not self._visible:
             with suppress(OSError):
-                os.unlink(self._temp.name, dir_fd=self._parent.handle)
+                os.unlink(self._temp, dir_fd=self._parent.handle)
         if not self._visible:
             self._parent.remove_made()
         self._parent.close()
 
-    def _write(self, content: Content, *, mode: int | None) -> Temp:
-        like = Likeness(self._parent.name, self._old, mode)
-        return write_temp(self._parent.handle, content, like, durable=self._durable)
+    def _write(self, content: Content) -> Written:
+        like = Likeness(self._parent.name, self._old, self._change.mode)
+        return write_temp(self._parent.handle, self._temp, content, like, durable=self._durable)
 
-    def _put_back(self, content: Content) -> None:
-        back = self._write(content, mode=None)
-        try:
-            self._switch(back, new=self._change.after is None)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(back.name, dir_fd=self._parent.handle)
-            raise
-
-    def _switch(self, temp: Temp | None, *, new: bool) -> None:
+    def _switch(self) -> None:
         handle, name = self._parent.handle, self._parent.name
-        if temp is None:
-            os.unlink(name, dir_fd=handle)
-        elif new:
+        if self._old is None:
             try:
-                rename_new(handle, temp.name, name)
+                rename_new(handle, self._temp, name)
             except FileExistsError:
                 raise _stale(self._change, "another file of that name appeared") from None
+        elif self._new is None:
+            rename_new(handle, name, self._temp)
+            self._aside = True
+        elif exchange(handle, self._temp, name):
+            self._aside = True
         else:
-            os.rename(temp.name, name, src_dir_fd=handle, dst_dir_fd=handle)
+            self._switch_by_link()
+            self._aside = True
+
+    def _switch_by_link(self) -> None:
+        """The same where the file system has no exchange: a second name saves the old file."""
+        handle, name = self._parent.handle, self._parent.name
+        spare = f"{self._temp}~"
+        os.link(name, spare, src_dir_fd=handle, dst_dir_fd=handle, follow_symlinks=False)
+        os.rename(self._temp, name, src_dir_fd=handle, dst_dir_fd=handle)
+        os.rename(spare, self._temp, src_dir_fd=handle, dst_dir_fd=handle)
+
+    def _check_replaced(self) -> None:
+        """What stands aside must be what was looked at: nobody slipped in between."""
+        if not self._aside or self._old is None:
+            return
+        aside = os.stat(self._temp, dir_fd=self._parent.handle, follow_symlinks=False)
+        if written(aside) != written(self._old):
+            raise _stale(self._change, "it was changed at the last moment")
+
+    def _restore_copy(self) -> None:
+        if self._change.before is None:
+            return
+        handle, name = self._parent.handle, self._parent.name
+        like = Likeness(name, self._old, None)
+        write_temp(handle, self._temp, self._change.before, like, durable=self._durable)
+        os.rename(self._temp, name, src_dir_fd=handle, dst_dir_fd=handle)
 
     def _checked(self) -> os.stat_result | None:
         """The target's stat, if it is what the plan saw and may be replaced."""
@@ -133,8 +188,7 @@ class StagedChange:
 
     def _ours(self) -> None:
         info = lstat(self._parent)
-        expected = self._temp.written if self._temp is not None else None
-        if (written(info) if info is not None else None) != expected:
+        if (written(info) if info is not None else None) != self._new:
             raise ProblemRaised(
                 "conflict", f"{quoted(self._change.path)} was changed by somebody else meanwhile"
             )

@@ -27,13 +27,6 @@ class Written(NamedTuple):
     mtime_ns: int
 
 
-class Temp(NamedTuple):
-    """A temp file that is complete."""
-
-    name: str
-    written: Written
-
-
 class Likeness(NamedTuple):
     """What the new file takes over: the old file, by name and stat, and the wanted mode."""
 
@@ -42,9 +35,10 @@ class Likeness(NamedTuple):
     mode: int | None
 
 
-def write_temp(handle: int, content: Content, like: Likeness, *, durable: bool) -> Temp:
+def write_temp(
+    handle: int, name: str, content: Content, like: Likeness, *, durable: bool
+) -> Written:
     """Write a temp file into the directory; on OSError nothing is left behind."""
-    name = f".handrail-{os.urandom(8).hex()}.tmp"
     # A new file gets its mode from the umask, which cannot be asked for without changing it.
     descriptor = os.open(name, _CREATE, 0o666 if like.old is None else 0o600, dir_fd=handle)
     try:
@@ -52,7 +46,7 @@ def write_temp(handle: int, content: Content, like: Likeness, *, durable: bool) 
         _dress(handle, descriptor, like)
         if durable:
             os.fsync(descriptor)
-        return Temp(name, written(os.fstat(descriptor)))
+        return written(os.fstat(descriptor))
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=handle)

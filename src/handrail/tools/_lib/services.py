@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from handrail.core.ports import Files, Search
+from handrail.core.ports import Files, Past, Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,4 +13,5 @@ class Services:
 
     files: Files
     search: Search
+    past: Past
     allow_delete: bool = False

@@ -1,0 +1,204 @@
+"""After a crash: plans that were announced and never finished are made whole.
+
+A plan whose files are all new is complete; otherwise every file of it that is new already is
+put back. Nothing is run again, and what somebody else has changed meanwhile is left alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from handrail.core.content import Content
+from handrail.core.places import Kind, Place
+from handrail.core.plan import Change, Plan, temp_name
+from handrail.core.ports import Blobs, CallRecord, Clock, Files, Row, Store
+from handrail.core.problems import ProblemRaised
+from handrail.history.commit import commit
+from handrail.history.images import load_image
+
+_log = logging.getLogger("handrail")
+State = Literal["before", "after", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What was done about one unfinished call."""
+
+    call_id: str
+    tool: str
+    status: str
+    text: str
+
+
+class Recovery:
+    """Looks through a store for what a crash has left; `alive` tells whether its process runs."""
+
+    def __init__(
+        self,
+        store: Store,
+        files: Files,
+        blobs: Blobs | None,
+        clock: Clock,
+        alive: Callable[[str], bool],
+    ) -> None:
+        self._store = store
+        self._files = files
+        self._blobs = blobs
+        self._clock = clock
+        self._alive = alive
+
+    async def run(self) -> list[Recovered]:
+        """Make every unfinished plan of a dead process whole; returns what was found."""
+        done = []
+        for record in await self._store.unfinished():
+            intent = record.intent or {}
+            if self._alive(str(intent.get("owner", ""))):
+                continue
+            recovered = self._settle(record, intent)
+            self._store.append(self._row(record, recovered, intent))
+            done.append(recovered)
+        if done:
+            await self._store.flush()
+        return done
+
+    def _settle(self, record: CallRecord, intent: Mapping[str, Any]) -> Recovered:
+        tool = str(record.requested.get("tool", "?"))
+        described = intent.get("changes")
+        if not described:
+            return Recovered(
+                record.call_id, tool, "unknown", "it was running when Handrail ended; it may or "
+                "may not have had its effect, and was not run again",
+            )  # fmt: skip
+        try:
+            return self._settle_plan(record.call_id, tool, intent["token"], described)
+        except ProblemRaised as raised:
+            text = f"it was interrupted and could not be made whole: {raised.problem.message}"
+            return Recovered(record.call_id, tool, "unknown", text)
+
+    def _settle_plan(
+        self, call_id: str, tool: str, token: str, described: list[Mapping[str, Any]]
+    ) -> Recovered:
+        states = [self._state(one) for one in described]
+        if all(state == "after" for state in states):
+            for number, one in enumerate(described):
+                self._keep_aside(number, one, token)
+            text = "it was complete when Handrail ended"
+            status = "ok"
+        else:
+            others = [
+                one["path"]
+                for one, state in zip(described, states, strict=True)
+                if state == "other"
+            ]
+            back = [
+                self._back(number, one, token)
+                for number, (one, state) in enumerate(zip(described, states, strict=True))
+                if state == "after"
+            ]
+            if back:
+                commit(Plan(tuple(back), ""), self._files, durable=True, token=f"{token}-back")
+            text = "it was interrupted; nothing of it remains"
+            status = "interrupted"
+            if others:
+                status = "unknown"
+                text = f"it was interrupted; changed by somebody else since: {', '.join(others)}"
+        for number, one in enumerate(described):
+            self._sweep(number, one, token)
+        return Recovered(call_id, tool, status, text)
+
+    def _state(self, described: Mapping[str, Any]) -> State:
+        place = self._files.locate(described["path"])
+        now: str | None
+        if place.kind is Kind.FILE:
+            now = self._files.read(place).content.digest
+        elif place.kind is Kind.MISSING:
+            now = None
+        else:
+            return "other"
+        # Before first: a change that changes nothing counts as not having happened.
+        if now == described["before_hash"]:
+            return "before"
+        return "after" if now == described["after_hash"] else "other"
+
+    def _back(self, number: int, described: Mapping[str, Any], token: str) -> Change:
+        place = self._files.locate(described["path"])
+        current = self._files.read(place) if place.kind is Kind.FILE else None
+        before = self._old(number, described, token)
+        return Change(
+            place,
+            current.content if current else None,
+            before,
+            current.stat if current else None,
+            described["before_mode"],
+        )
+
+    def _old(self, number: int, described: Mapping[str, Any], token: str) -> Content | None:
+        if described["image"] in ("absent", "inline"):
+            return load_image(described, self._blobs)
+        aside = self._aside(number, described, token)
+        if aside is not None:
+            content = self._files.read(aside).content
+            if content.digest == described["before_hash"]:
+                return content
+        return load_image(described, self._blobs)
+
+    def _keep_aside(self, number: int, described: Mapping[str, Any], token: str) -> None:
+        aside = self._aside(number, described, token)
+        if aside is None or described["image"] != "blob" or self._blobs is None:
+            return
+        content = self._files.read(aside).content
+        if content.digest == described["before_hash"]:
+            self._blobs.keep(content)
+
+    def _aside(self, number: int, described: Mapping[str, Any], token: str) -> Place | None:
+        directory = described["path"].rpartition("/")[0]
+        for name in (temp_name(token, number), f"{temp_name(token, number)}~"):
+            place = self._files.locate(f"{directory}/{name}" if directory else name)
+            if place.kind is Kind.FILE:
+                return place
+        return None
+
+    def _sweep(self, number: int, described: Mapping[str, Any], token: str) -> None:
+        while (aside := self._aside(number, described, token)) is not None:
+            found = self._files.read(aside)
+            gone = Change(aside, found.content, None, found.stat)
+            try:
+                commit(Plan((gone,), ""), self._files, durable=False, token=f"{token}-sweep")
+            except ProblemRaised:
+                _log.exception("%s could not be removed", aside.path)
+                return
+
+    def _row(self, record: CallRecord, recovered: Recovered, intent: Mapping[str, Any]) -> Row:
+        changes = []
+        if recovered.status == "ok":
+            changes = [
+                [one["path"], one["operation"], one["before_hash"], one["after_hash"]]
+                for one in intent["changes"]
+            ]
+        problem = None
+        if recovered.status != "ok":
+            problem = {
+                "code": "cancelled",
+                "message": f"{recovered.tool}: {recovered.text}",
+                "hint": None,
+                "field": None,
+                "retryable": False,
+            }
+        payload = {
+            "tool": recovered.tool,
+            "status": recovered.status,
+            "is_error": recovered.status != "ok",
+            "text": recovered.text,
+            "data": None,
+            "problem": problem,
+            "changes": changes,
+            "cleared": None,
+            "asked": False,
+            "meta": {"recovered": True},
+        }
+        return Row(
+            record.session, "completed", record.call_id, record.turn, self._clock.now_ns(), payload
+        )

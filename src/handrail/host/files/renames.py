@@ -1,0 +1,52 @@
+"""Renames within one directory that never lose a file: onto a free name, or by exchange."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from typing import Any, Final
+
+_NOREPLACE: Final = 1
+_EXCHANGE: Final = 2
+_UNSUPPORTED: Final = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
+
+
+def rename_new(handle: int, source: str, target: str) -> None:
+    """Rename, failing with FileExistsError if the target exists."""
+    if _renameat2(handle, source, target, _NOREPLACE):
+        return
+    # A link fails where a name exists, which a plain rename does not.
+    try:
+        os.link(source, target, src_dir_fd=handle, dst_dir_fd=handle, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:
+        # No links on this file system either; the caller has looked just before.
+        os.rename(source, target, src_dir_fd=handle, dst_dir_fd=handle)
+    else:
+        os.unlink(source, dir_fd=handle)
+
+
+def exchange(handle: int, one: str, two: str) -> bool:
+    """Let two files change names in one step; False if the file system cannot."""
+    return _renameat2(handle, one, two, _EXCHANGE)
+
+
+def _renameat2(handle: int, source: str, target: str, flags: int) -> bool:
+    call: Any = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        return False
+    call.argtypes = (
+        ctypes.c_int,
+        ctypes.c_char_p,
+        ctypes.c_int,
+        ctypes.c_char_p,
+        ctypes.c_uint,
+    )
+    if call(handle, os.fsencode(source), handle, os.fsencode(target), flags) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _UNSUPPORTED:
+        return False
+    raise OSError(code, os.strerror(code))

@@ -1,0 +1,212 @@
+"""Always a way back: undo, redo, and what a crash leaves behind."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import handrail
+import handrail.sync
+from handrail.store.verify import verify
+
+LARGE = b"0123456789abcdef" * 10_000
+
+
+@pytest.mark.feature("T01")
+async def test_a_call_is_undone_and_redone_byte_exactly(workspace, open_runtime):
+    target = workspace.write("a.txt", b"\xff\xfeold\r\n")
+    target.chmod(0o640)
+    workspace.write("large.bin", LARGE)
+
+    async with open_runtime(allow_delete=True) as rt:
+        await rt.call("write_file", {"path": "a.txt", "content": "new"}, id="w")
+        await rt.call("delete_file", {"path": "large.bin"}, id="d")
+        await rt.call("write_file", {"path": "fresh/b.txt", "content": "b"}, id="c")
+        after = workspace.tree()
+        undone = [await rt.undo(call) for call in ("c", "d", "w")]
+        before = workspace.tree()
+        redone = [await rt.redo(call) for call in ("w", "d", "c")]
+
+    assert [one.ok for one in undone] == [True] * 3, [one.text for one in undone]
+    assert before == {"a.txt": b"\xff\xfeold\r\n", "large.bin": LARGE}
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert [one.ok for one in redone] == [True] * 3, [one.text for one in redone]
+    assert workspace.tree() == after
+
+
+async def test_without_a_name_the_last_change_that_stands_is_taken_back(workspace, open_runtime):
+    workspace.write("a.txt", "0\n")
+
+    async with open_runtime() as rt:
+        for number in (1, 2, 3):
+            edit = {"path": "a.txt", "old_string": str(number - 1), "new_string": str(number)}
+            await rt.call("edit_file", edit)
+        seen = []
+        for step in (rt.undo, rt.undo, rt.redo, rt.undo, rt.undo):
+            assert (await step()).ok
+            seen.append(workspace.read("a.txt"))
+        nothing = await rt.undo()
+
+    assert seen == [b"2\n", b"1\n", b"2\n", b"1\n", b"0\n"]
+    assert nothing.problem.code == "not_found"
+
+
+async def test_an_undo_never_overwrites_somebody_elses_work(workspace, open_runtime):
+    workspace.write("a.txt", "old\n")
+    workspace.write("b.txt", "old\n")
+
+    async with open_runtime() as rt:
+        for name in ("a.txt", "b.txt"):
+            edit = {"path": name, "old_string": "old", "new_string": "new"}
+            await rt.call("edit_file", edit, id=name)
+        workspace.write("a.txt", "mine\n")
+        refused = await rt.undo("a.txt")
+        fine = await rt.undo("b.txt")
+        twice = await rt.undo("b.txt")
+        unknown = await rt.undo("nowhere")
+
+    assert refused.problem.code == "conflict"
+    assert "'a.txt'" in refused.text
+    assert fine.ok
+    assert twice.problem.code == "already_applied"
+    assert unknown.problem.code == "not_found"
+    assert workspace.tree() == {"a.txt": b"mine\n", "b.txt": b"old\n"}
+
+
+async def test_a_model_takes_back_only_calls_of_its_own_session_and_is_asked(workspace, tmp_path):
+    workspace.write("a.txt", "old\n")
+    store = tmp_path / "store.db"
+    edit = {"path": "a.txt", "old_string": "old", "new_string": "new"}
+
+    async with handrail.open(workspace.root, store=store, mode="accept-edits") as one:
+        await one.call("edit_file", edit, id="e1")
+    async with handrail.open(workspace.root, store=store, mode="accept-edits") as two:
+        foreign = await two.call("undo", {"target": "e1"})
+        mine = await two.undo("e1")
+    async with handrail.open(workspace.root, store=store) as three:
+        await three.redo()
+        asked = await three.call("undo", {})
+
+    assert foreign.problem.code == "not_found"
+    assert mine.ok
+    assert not asked.ok
+    assert verify(store).broken is None
+
+
+async def test_an_undo_shows_its_diff_and_is_on_record_as_the_persons(workspace, open_runtime):
+    workspace.write("a.txt", "old\n")
+
+    async with open_runtime(mode="plan") as rt:
+        pass
+    async with open_runtime() as rt:
+        await rt.call("edit_file", {"path": "a.txt", "old_string": "old", "new_string": "new"})
+        result = await rt.undo()
+        record = (await rt.store.calls(limit=1))[0]
+
+    assert "-new\n+old\n" in result.display
+    assert record.requested["agent"] == "person"
+    assert record.completed["cleared"] == ["allow", "person"]
+
+
+WORKER = """
+import asyncio, sys
+import handrail
+
+async def main(root, store):
+    async with handrail.open(root, store=store, mode="accept-edits", allow_delete=True) as rt:
+        print("ready", flush=True)
+        for number in range(10_000):
+            await rt.call("write_file", {"path": "a.txt", "content": f"{number}\\n" * 20_000})
+            await rt.call("write_file", {"path": "b.txt", "content": f"{number}\\n"})
+            await rt.undo()
+            await rt.call("edit_file", {"path": "a.txt", "old_string": f"{number}\\n",
+                                        "new_string": "x\\n", "replace_all": True})
+
+asyncio.run(main(*sys.argv[1:3]))
+"""
+
+
+async def _kill_and_look(workspace, tmp_path, delay_s, round_number):
+    store = tmp_path / f"store{round_number}.db"
+    script = tmp_path / "worker.py"
+    script.write_text(textwrap.dedent(WORKER))
+    process = subprocess.Popen(
+        [sys.executable, "-P", script, workspace.root, store],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.stdout.readline() == b"ready\n"
+    try:
+        process.wait(delay_s)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+
+    async with handrail.open(workspace.root, store=store, mode="accept-edits") as rt:
+        unfinished = await rt.store.unfinished()
+        a = workspace.tree().get("a.txt", b"")
+        lines = set(a.splitlines())
+        assert len(lines) <= 1, "a torn file"
+        assert not lines or len(a.splitlines()) == 20_000, "a torn file"
+        assert unfinished == []
+        before = workspace.tree()
+        assert not [name for name in before if ".handrail-" in name]
+        undone = await rt.undo()
+        if undone.ok:
+            assert (await rt.redo()).ok
+            assert workspace.tree() == before
+        else:
+            assert undone.problem.code == "not_found"
+    assert verify(store).broken is None
+
+
+async def test_killed_at_any_moment_every_file_is_old_or_new_and_undo_works(workspace, tmp_path):
+    for number in range(6):
+        await _kill_and_look(workspace, tmp_path, 0.05 + 0.037 * number, number)
+
+
+@pytest.mark.torture
+async def test_killed_a_thousand_times(workspace, tmp_path):
+    for number in range(int(os.environ.get("HANDRAIL_KILLS", "300"))):
+        await _kill_and_look(workspace, tmp_path, 0.03 + (number % 97) * 0.004, number)
+
+
+CONTENT = st.binary(max_size=300)
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    old=st.one_of(st.none(), CONTENT),
+    new=st.text(max_size=300),
+    mode=st.sampled_from([0o600, 0o755]),
+)
+def test_apply_then_undo_restores_bytes_mode_and_name(tmp_path, old, new, mode):
+    import shutil
+
+    root = tmp_path / "w"
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir()
+    target = root / "f"
+    if old is not None:
+        target.write_bytes(old)
+        target.chmod(mode)
+
+    with handrail.sync.open(root, store=":memory:", mode="accept-edits") as rt:
+        wrote = rt.call("write_file", {"path": "f", "content": new})
+        after = target.read_bytes() if target.exists() else None
+        if wrote.changes:
+            assert rt.undo().ok
+            assert (target.read_bytes() if target.exists() else None) == old
+            assert old is None or stat.S_IMODE(target.stat().st_mode) == mode
+            assert rt.redo().ok
+        assert (target.read_bytes() if target.exists() else None) == after
+        assert os.listdir(root) == (["f"] if after is not None else [])
