@@ -28,6 +28,12 @@ ARCHITECT: Final = Dialect(
             example={"path": "src/app.py", "old_str": "a", "new_str": "b"},
         ),
         View(
+            "apply_patch",
+            "apply_patch",
+            same("path", "patch"),
+            example={"path": "src/app.py", "patch": "@@ -1 +1 @@\n-old\n+new\n"},
+        ),
+        View(
             "list_files",
             "list_files",
             same("path", "pattern", "recursive"),

@@ -28,6 +28,12 @@ CANONICAL: Final = Dialect(
             rest=True,
             example={"path": "src/app.py", "old_string": "a", "new_string": "b"},
         ),
+        View(
+            "apply_patch",
+            "apply_patch",
+            rest=True,
+            example={"patch": "--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-old\n+new\n"},
+        ),
         View("delete_file", "delete_file", rest=True, example={"path": "old.txt"}),
         View("list_files", "list_files", rest=True, example={"path": "src", "recursive": True}),
         View(

@@ -1,4 +1,4 @@
-"""Codex's vocabulary for files; what it does with patches keeps our own names for now."""
+"""Codex's vocabulary for files and patches."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ CODEX: Final = Dialect(
             "read_file",
             (Arg("file_path", "path"), *same("offset", "limit")),
             example={"file_path": "src/app.py", "offset": 10, "limit": 40},
+        ),
+        View(
+            "apply_patch",
+            "apply_patch",
+            (Arg("input", "patch"),),
+            example={"input": "*** Begin Patch\n*** Delete File: old.txt\n*** End Patch\n"},
         ),
         View(
             "list_files",

@@ -6,6 +6,7 @@ from typing import Any
 
 from handrail.core.tool import Tool
 from handrail.tools._lib.services import Services
+from handrail.tools.apply_patch import ApplyPatch
 from handrail.tools.delete_file import DeleteFile
 from handrail.tools.edit_file import EditFile
 from handrail.tools.file_info import FileInfo
@@ -30,6 +31,7 @@ def filesystem_tools(services: Services) -> list[Tool[Any]]:
         ReadFile(services.files),
         WriteFile(services.files),
         EditFile(services.files),
+        ApplyPatch(services.files, allow_delete=services.allow_delete),
         DeleteFile(services.files, allow_delete=services.allow_delete),
         ListFiles(services.files, services.search),
         FileInfo(services.files),

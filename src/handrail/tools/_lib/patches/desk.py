@@ -1,0 +1,200 @@
+"""The files of one patch while it is being worked out, in memory; nothing is written.
+
+Each part of the patch sees what the parts before it did, so a file may be named twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from stat import S_IMODE
+from typing import NamedTuple
+
+from handrail.core.content import Content
+from handrail.core.places import Kind, Place, Stat
+from handrail.core.plan import Change
+from handrail.core.ports import FileContent, Files
+from handrail.core.problems import ProblemRaised
+from handrail.core.text import UTF8
+from handrail.tools._lib.builtin import require_file, size_to_change
+from handrail.tools._lib.lines import counted
+from handrail.tools._lib.patches.envelope import added
+from handrail.tools._lib.patches.hunks import patched
+from handrail.tools._lib.patches.model import Action, Hunk, malformed, new_text
+from handrail.tools._lib.patches.targets import Target
+
+
+@dataclass(slots=True)
+class Sheet:
+    """A file before and now; `data` None: it does not exist (any more)."""
+
+    place: Place
+    seen: FileContent | None
+    data: bytes | None
+    mode: int | None = None
+
+    @property
+    def before(self) -> bytes | None:
+        """Its bytes before the patch."""
+        return None if self.seen is None else self.seen.content.tobytes()
+
+    def change(self) -> Change | None:
+        """What has to be written, None if nothing."""
+        if self.data == self.before and self.mode is None:
+            return None
+        before, stat = self.seen if self.seen is not None else (None, None)
+        after = None if self.data is None else Content(self.data)
+        return Change(self.place, before, after, stat, None if after is None else self.mode)
+
+
+class Step(NamedTuple):
+    """What one part of the patch did, in words."""
+
+    target: Target
+    words: str
+    notes: tuple[str, ...] = ()
+
+
+class Desk:
+    """Carries out the parts of a patch on copies."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self.sheets: dict[str, Sheet] = {}
+
+    def carry_out(self, target: Target) -> Step:
+        """One part; raises the problem that stops the whole patch."""
+        match target.action:
+            case Action.CREATE:
+                return self._create(target)
+            case Action.DELETE:
+                return self._delete(target)
+            case Action.UPDATE:
+                return self._update(target)
+            case Action.RENAME | Action.COPY:
+                return self._move(target)
+
+    def changes(self) -> tuple[Change, ...]:
+        """All changes, deletions last: no content is ever in no file."""
+        changes = [change for sheet in self.sheets.values() if (change := sheet.change())]
+        return tuple(sorted(changes, key=lambda change: change.after is None))
+
+    def _create(self, target: Target) -> Step:
+        sheet = self._sheet(target.target)
+        hunks = [_only_added(hunk, target.path) for hunk in target.patch.hunks]
+        data = UTF8.encode(new_text(hunks))
+        _require_free(sheet, data)
+        sheet.data = data
+        sheet.mode = 0o755 if target.patch.executable else None
+        lines = sum(len(hunk.new) for hunk in hunks)
+        return Step(target, f"created {target.path} ({counted(lines, 'line')})")
+
+    def _delete(self, target: Target) -> Step:
+        sheet = self._sheet(target.source)
+        data = self._content(sheet)
+        if target.patch.hunks:
+            rest = patched(data, target.patch.hunks, target.path).data
+            if rest.strip() and rest.removeprefix(b"\xef\xbb\xbf").strip():
+                raise ProblemRaised(
+                    "no_match",
+                    f"the patch deletes {target.path!r}, but the file has more lines than "
+                    "the patch takes away",
+                    hint="read the file and give all of its lines, or use *** Delete File:",
+                    field="patch",
+                )
+        sheet.data, sheet.mode = None, None
+        return Step(target, f"deleted {target.path} ({counted(len(data), 'byte')})")
+
+    def _update(self, target: Target) -> Step:
+        sheet = self._sheet(target.source)
+        notes = self._patch(sheet, target)
+        how = counted(len(target.patch.hunks), "hunk") if target.patch.hunks else "mode"
+        return Step(target, f"updated {target.path} ({how})", notes)
+
+    def _move(self, target: Target) -> Step:
+        source, goal = self._sheet(target.source), self._sheet(target.target)
+        copied = replace(source, data=self._content(source))
+        notes = self._patch(copied, target)
+        _require_free(goal, None)
+        goal.data = copied.data
+        goal.mode = copied.mode if copied.mode is not None else _permissions(source)
+        words = "copied"
+        if target.action is Action.RENAME:
+            source.data, source.mode, words = None, None, "renamed"
+        return Step(target, f"{words} {source.place.path} to {target.path}", notes)
+
+    def _patch(self, sheet: Sheet, target: Target) -> tuple[str, ...]:
+        data = self._content(sheet)
+        result = patched(data, target.patch.hunks, sheet.place.path)
+        sheet.data = result.data
+        if target.patch.executable is not None:
+            old = _permissions(sheet)
+            new = _executable(old, on=target.patch.executable)
+            sheet.mode = new if new != old or sheet.mode is not None else None
+        return result.notes
+
+    def _sheet(self, place: Place | None) -> Sheet:
+        if place is None:
+            raise LookupError("this part of a patch has no such file")
+        sheet = self.sheets.get(place.absolute)
+        if sheet is None:
+            sheet = self.sheets[place.absolute] = self._opened(place)
+        return sheet
+
+    def _opened(self, place: Place) -> Sheet:
+        require_file(place, "a patch changes files; name a file")
+        if place.kind is Kind.MISSING:
+            return Sheet(place, None, None)
+        size_to_change(place, self._files.stat(place))
+        seen = self._files.read(place)
+        return Sheet(place, seen, seen.content.tobytes())
+
+    def _content(self, sheet: Sheet) -> bytes:
+        if sheet.data is None and sheet.seen is None:
+            # Raises what there is to say about a file that is not there.
+            return self._files.read(sheet.place).content.tobytes()
+        if sheet.data is None:
+            raise malformed(f"{sheet.place.path!r} is used after the patch has removed it")
+        return sheet.data
+
+
+def _only_added(hunk: Hunk, path: str) -> Hunk:
+    return replace(hunk, lines=added(hunk.lines, path))
+
+
+def _require_free(sheet: Sheet, data: bytes | None) -> None:
+    if sheet.data is None:
+        return
+    path = sheet.place.path
+    if data is not None and sheet.data == data:
+        raise ProblemRaised(
+            "already_applied",
+            f"{path!r} exists already, with exactly this content",
+            hint="leave this file out of the patch",
+            field="patch",
+        )
+    raise ProblemRaised(
+        "exists",
+        f"the patch would create {path!r}, but it exists",
+        hint="change it with hunks, or choose another name",
+        field="patch",
+    )
+
+
+def _permissions(sheet: Sheet) -> int | None:
+    if sheet.mode is not None:
+        return sheet.mode
+    return S_IMODE(sheet.seen.stat.mode) if sheet.seen is not None else None
+
+
+def _executable(mode: int | None, *, on: bool) -> int:
+    if mode is None:
+        return 0o755 if on else 0o644
+    # Who may read may execute, or nobody; that is all that git knows of modes.
+    return mode | (mode & 0o444) >> 2 if on else mode & ~0o111
+
+
+def total_size(files: Files, targets: Sequence[Target]) -> int:
+    """How many bytes the files of a patch have."""
+    stats = [files.stat(one.source) for one in targets if one.source is not None]
+    return sum(stat.size for stat in stats if isinstance(stat, Stat))

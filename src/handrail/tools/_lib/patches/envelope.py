@@ -1,0 +1,166 @@
+"""The `*** Begin Patch` format: files added, updated, moved and deleted in one envelope."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from handrail.tools._lib.patches.body import Body
+from handrail.tools._lib.patches.model import (
+    Action,
+    FilePatch,
+    Hunk,
+    Line,
+    malformed,
+    numbered_hunks,
+)
+from handrail.tools._lib.patches.names import file_name
+from handrail.tools._lib.patches.text import starts_file
+from handrail.tools._lib.patches.where import Where, where
+
+_FILE: Final = re.compile(r"\*\*\* (?P<verb>[A-Za-z]+) File: *(?P<name>.*)")
+_MOVE: Final = re.compile(r"\*\*\* Move to: *(?P<name>.*)")
+_ACTIONS: Final = {"add": Action.CREATE, "update": Action.UPDATE, "delete": Action.DELETE}
+_HEREDOC: Final = re.compile(r".*<<-?\s*['\"]?(?P<word>\w+)['\"]?\s*")
+BEGIN: Final = "*** Begin Patch"
+END: Final = "*** End Patch"
+END_OF_FILE: Final = "*** End of File"
+
+
+def is_envelope(line: str) -> bool:
+    """Whether a patch of this format begins with this line."""
+    return line.rstrip() == BEGIN or _FILE.fullmatch(line) is not None
+
+
+def parse_envelope(lines: Sequence[str]) -> list[FilePatch]:
+    """The files of the envelope; text before and after it is not part of it."""
+    sections: list[_Section] = []
+    for line in _inside(lines):
+        header = _FILE.fullmatch(line)
+        if header is not None:
+            sections.append(_opened(header["verb"], header["name"]))
+        elif sections:
+            sections[-1].body.append(line)
+        elif line.startswith("*** ") or line.strip():
+            raise malformed(
+                f"{line!r} stands before any file in the patch",
+                "begin with *** Add File: path, *** Update File: path or *** Delete File: path",
+            )
+    return [section.finished() for section in sections]
+
+
+def _inside(lines: Sequence[str]) -> list[str]:
+    first = next(at for at, line in enumerate(lines) if is_envelope(line))
+    heredoc = next((mark for line in lines[:first] if (mark := _HEREDOC.fullmatch(line))), None)
+    closing = heredoc["word"] if heredoc is not None else None
+    kept: list[str] = []
+    inside = True
+    for line in lines[first:]:
+        word = line.rstrip()
+        if word == BEGIN:
+            inside = True
+        elif word in (END, closing):
+            inside = False
+        elif inside:
+            kept.append(line)
+        elif is_envelope(line) or line.startswith("@@"):
+            raise malformed(f"{line!r} stands after {END!r}")
+    return kept
+
+
+@dataclass(slots=True)
+class _Section:
+    action: Action
+    name: str
+    body: list[str] = field(default_factory=list)
+
+    def finished(self) -> FilePatch:
+        match self.action:
+            case Action.CREATE:
+                return FilePatch(Action.CREATE, "", self.name, (self._content(),))
+            case Action.DELETE:
+                if any(line.strip() for line in self.body):
+                    raise malformed(f"*** Delete File: {self.name} takes no lines below it")
+                return FilePatch(Action.DELETE, self.name, "")
+            case _:
+                return self._update()
+
+    def _content(self) -> Hunk:
+        body = Body()
+        for line in _without_headers(self.body):
+            if line.rstrip() != END_OF_FILE:
+                body.take(line)
+        body.trim()
+        return replace(body.hunk(Where()), lines=added(body.lines, self.name))
+
+    def _update(self) -> FilePatch:
+        move = _MOVE.fullmatch(self.body[0]) if self.body else None
+        target = file_name(move["name"]) if move is not None else self.name
+        if not target:
+            raise malformed(f"*** Move to: below {self.name!r} names no file")
+        hunks = numbered_hunks(_hunks(_without_headers(self.body[1 if move else 0 :])))
+        moves = target != self.name
+        return FilePatch(Action.RENAME if moves else Action.UPDATE, self.name, target, hunks)
+
+
+def added(lines: Sequence[Line], name: str) -> tuple[Line, ...]:
+    """The lines of a new file, each with its `+`, or all of them without."""
+    if any(line.sign == "-" for line in lines):
+        raise malformed(f"{name!r} is to be created, but the patch takes lines away from it")
+    marked = [line.sign == "+" for line in lines if line.text]
+    if all(marked):
+        return tuple([Line("+", line.text) for line in lines])
+    if any(marked):
+        raise malformed(
+            f"some lines of the new file {name!r} begin with '+' and some do not",
+            "put '+' before every line of a new file",
+        )
+    # Without any `+` the blank that marks context is part of the line.
+    return tuple([Line("+", line.text if line.bare else " " + line.text) for line in lines])
+
+
+def _opened(verb: str, name: str) -> _Section:
+    action = _ACTIONS.get(verb.lower())
+    if action is None:
+        raise malformed(f"'*** {verb} File:' is not known", "use Add, Update or Delete File")
+    path = file_name(name)
+    if not path:
+        raise malformed(f"'*** {verb} File:' names no file")
+    return _Section(action, path)
+
+
+def _without_headers(lines: Sequence[str]) -> Sequence[str]:
+    """The body without a unified diff's two name lines, which some put on top of it."""
+    return lines[2:] if lines and starts_file(lines, 0) else lines
+
+
+def _hunks(lines: Sequence[str]) -> list[Hunk]:
+    hunks: list[Hunk] = []
+    place, body, at_end = Where(), Body(), False
+
+    def close() -> None:
+        nonlocal body, at_end
+        body.trim()
+        if body.lines:
+            hunks.append(body.hunk(place, at_end=at_end))
+        body, at_end = Body(), False
+
+    for line in lines:
+        if line.startswith("@@"):
+            stacked = () if body.lines or at_end else place.anchors
+            close()
+            said = where(line)
+            place = said._replace(anchors=stacked + said.anchors)
+        elif line.rstrip() == END_OF_FILE:
+            at_end = True
+        elif _MOVE.fullmatch(line):
+            raise malformed("*** Move to: must stand directly below *** Update File:")
+        elif body.lines or line.strip():
+            if at_end:
+                close()
+                place = Where()
+            body.take(line)
+    close()
+    return hunks

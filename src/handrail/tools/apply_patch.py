@@ -1,0 +1,126 @@
+"""Apply a patch: every file it names, or none.
+
+All parts are worked out on copies first; the plan has all changes, so it is one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from handrail.core.context import ToolContext
+from handrail.core.footprint import Access, Footprint, Touch
+from handrail.core.paths import PathUse
+from handrail.core.places import Place
+from handrail.core.plan import Change, Plan
+from handrail.core.ports import Files
+from handrail.core.problems import ProblemRaised
+from handrail.core.text import detect
+from handrail.core.tool import Group, Params
+from handrail.core.verdicts import Risk
+from handrail.tools._lib.builtin import INTEGER, STRING, Builtin, object_schema, sized
+from handrail.tools._lib.diff import Hunk, render_diff, split_lines
+from handrail.tools._lib.lines import with_notes
+from handrail.tools._lib.patches.desk import Desk, Step, total_size
+from handrail.tools._lib.patches.model import Action
+from handrail.tools._lib.patches.parse import parse_patch
+from handrail.tools._lib.patches.targets import Target, targets_of
+
+_FILES: Final = {"type": "array", "items": object_schema(path=STRING, operation=STRING)}
+_MAX_SHOWN: Final = 2_000_000
+
+
+class ApplyPatchParams(Params):
+    patch: str = Field(description="The patch.")
+    path: Annotated[str | None, PathUse.WRITE] = Field(
+        None, description="The file, if the patch is about one and does not name it."
+    )
+
+
+class ApplyPatch(Builtin[ApplyPatchParams]):
+    name = "apply_patch"
+    summary = "Apply a patch to one or more files."
+    params = ApplyPatchParams
+    group = Group.EDIT
+    output_schema = object_schema(files=_FILES, hunks=INTEGER)
+
+    def __init__(self, files: Files, *, allow_delete: bool) -> None:
+        self._files = files
+        self._allow_delete = allow_delete
+
+    def footprint(self, args: ApplyPatchParams) -> Footprint:
+        """Every file that the patch names; raises for one that is out of reach."""
+        only = None if args.path is None else self._files.locate(args.path)
+        touches: dict[str, Access] = {}
+        for target in self._targets(args, only):
+            if target.source is not None:
+                reads = target.action is Action.COPY and target.source.key not in touches
+                touches[target.source.key] = Access.READ if reads else Access.WRITE
+            if target.target is not None:
+                touches[target.target.key] = Access.WRITE
+        return Footprint(tuple([Touch(key, access) for key, access in touches.items()]))
+
+    def risk(self, args: ApplyPatchParams) -> Risk | None:
+        """Dangerous if a file would be gone afterwards."""
+        deletes = any(part.action is Action.DELETE for part in parse_patch(args.patch))
+        return Risk.DANGEROUS if deletes else None
+
+    async def plan(self, args: ApplyPatchParams, ctx: ToolContext) -> Plan:
+        """All changes; `no_match`, `ambiguous`, `already_applied`, `exists`, `not_found`,
+        `outside_workspace`, or `invalid_arguments` for what is no patch.
+        """
+        targets = self._targets(args, ctx.places.get("path"))
+        if not self._allow_delete and any(one.action is Action.DELETE for one in targets):
+            raise ProblemRaised(
+                "denied",
+                "the patch deletes a file, and deleting files is switched off (allow_delete=False)",
+                hint="leave the deletion out; the person can switch it on with allow_delete=True",
+            )
+        size = total_size(self._files, targets) + len(args.patch)
+        return await sized(size, self._plan, targets)
+
+    def _targets(self, args: ApplyPatchParams, only: Place | None) -> list[Target]:
+        return targets_of(self._files, parse_patch(args.patch), only)
+
+    def _plan(self, targets: Sequence[Target]) -> Plan:
+        desk = Desk(self._files)
+        steps = [desk.carry_out(target) for target in targets]
+        changes = desk.changes()
+        if not changes:
+            raise ProblemRaised(
+                "already_applied",
+                "the files are already as the patch would make them",
+                hint="nothing is left to do",
+                field="patch",
+            )
+        data = {
+            "files": [{"path": one.path, "operation": one.operation} for one in changes],
+            "hunks": sum(len(one.patch.hunks) for one in targets),
+        }
+        preview = "\n".join([_preview(change) for change in changes])
+        return Plan(changes, _told(steps), preview, data)
+
+
+def _told(steps: Sequence[Step]) -> str:
+    notes = [f"{step.target.path}: {note}" for step in steps for note in step.notes]
+    return with_notes("\n".join([step.words for step in steps]), notes)
+
+
+def _preview(change: Change) -> str:
+    before, after = change.before, change.after
+    if after is None:
+        return f"delete {change.path}"
+    mode = "" if change.mode is None else f"mode {change.mode:04o} {change.path}\n"
+    if len(before or b"") + len(after) > _MAX_SHOWN:
+        return f"{mode}{change.path}: too large to compare"
+    old = [] if before is None else _shown(before.tobytes())
+    hunk = Hunk(old, _shown(after.tobytes()))
+    return (mode + render_diff(change.path, [hunk], created=before is None)).rstrip("\n")
+
+
+def _shown(data: bytes) -> list[str]:
+    form = detect(data)
+    text = data.decode("latin-1") if form is None else form.show(form.decode(data))
+    return split_lines(text)
