@@ -53,7 +53,7 @@ def _read(name: str) -> str | None:
 
 def _pages() -> Iterator[tuple[str, str]]:
     # The tools are only described here, so they get no machine.
-    tools = builtin_tools(Services(files=cast(Any, None), search=cast(Any, None)))
+    tools = builtin_tools(Services(cast(Any, None), cast(Any, None), cast(Any, None)))
     yield "tools", _index(tools)
     yield "dialects", _dialects({tool.name: tool for tool in tools})
     for tool in tools:

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from handrail.config.settings import Settings, load_settings
 from handrail.core.context import ReadState, Session
@@ -20,6 +20,7 @@ from handrail.engine.answered import Answered
 from handrail.engine.approval import Approval
 from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus
+from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.locks import Locks
 from handrail.engine.pipeline import Pipeline
@@ -170,6 +171,7 @@ async def _connect(
         locks=Locks(_process_locks(home)),
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: bus.emit(_beat(watch, at))),
         recorder=Recorder(session, store, bus, clock, _recording(settings)),
+        freshness=Freshness(_freshness(settings), session.reads, files),
         dry_run=settings.dry_run,
         durable=settings.durability == "power",
     )
@@ -230,6 +232,12 @@ def _gate(opening: Opening, mode: Mode, files: LocalFiles, preparer: Preparer) -
         memories=mode is not Mode.BYPASS,
     )
     return Gate(Clearance(mode, [protected]), Approval(opening.approver), preparer)
+
+
+def _freshness(settings: Settings) -> Literal["off", "warn", "strict"]:
+    if settings.freshness != "auto":
+        return settings.freshness
+    return "strict" if settings.dialect == "claude" else "warn"
 
 
 def _recording(settings: Settings) -> Recording:

@@ -10,7 +10,7 @@ from handrail.dialects.known import DIALECTS, vocabulary_of
 from handrail.tools.builtin import Services, builtin_tools
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = {tool.name: tool for tool in builtin_tools(Services(files=None, search=None))}
+TOOLS = {tool.name: tool for tool in builtin_tools(Services(files=None, search=None, past=None))}
 MOST_TOOLS = 12
 MOST_TOKENS = 4_000
 

@@ -85,7 +85,7 @@ def workspace(tmp_path):
     root.mkdir()
     files = LocalFiles([str(root)])
     search = open_search(files.roots)
-    services = Services(files, search, allow_delete=True)
+    services = Services(files, search, past=None, allow_delete=True)
     tools = {tool.name: tool for tool in builtin_tools(services)}
     session = Session("s", files.roots, "default", ReadState(), NoArtifacts())
     yield Workspace(root, files, tools, session, services)

@@ -30,6 +30,11 @@ class Settings(BaseModel):
         "power", description="what a change survives: loss of power, or of this process"
     )
     journal: bool = Field(True, description="keep old contents before a change")
+    freshness: Literal["auto", "off", "warn", "strict"] = Field(
+        "auto",
+        description="changing a file that was not read: auto is strict in the claude dialect, "
+        "else warn",
+    )
     most_at_once: int = Field(10, ge=1, le=100, description="calls of a batch in flight together")
     heartbeat_s: float = Field(4.0, ge=0, description="seconds between heartbeats; 0: none")
     max_chars: int | None = Field(
@@ -67,9 +72,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _wrong(error: ValidationError, file: Path | None) -> ProblemRaised:
-    rows = [
-        f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()
-    ]
+    rows = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
     where = f" (also looked in {str(file)!r})" if file is not None and file.is_file() else ""
     return ProblemRaised(
         "invalid_arguments",

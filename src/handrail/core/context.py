@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handrail.core.call import ToolCall
 from handrail.core.places import Place, Stat
@@ -33,15 +33,37 @@ class ReadRecord(NamedTuple):
     shown_digest: str | None = None
 
 
+_TEXT_BYTES: Final = 256 * 1024
+_ALL_TEXT_BYTES: Final = 32 << 20
+
+
 class ReadState:
-    """Path → what was last seen of it; kept per session, in the order of reading."""
+    """Path → what was last seen of it; kept per session, in the order of reading.
+
+    The text of small files that were shown whole is kept as well, as long as there is room,
+    so that it can be said what has changed since.
+    """
 
     def __init__(self, records: Mapping[str, ReadRecord] | None = None) -> None:
         self._records: dict[str, ReadRecord] = dict(records or {})
+        self._texts: dict[str, str] = {}
+        self._room = _ALL_TEXT_BYTES
 
-    def record_read(self, absolute: str, record: ReadRecord) -> None:
-        """Note that the model has now seen this."""
+    def record_read(self, absolute: str, record: ReadRecord, text: str | None = None) -> None:
+        """Note that the model has now seen this; `text` if it has seen the whole file."""
         self._records[absolute] = record
+        if absolute in self._texts:
+            self._room += len(self._texts.pop(absolute))
+        if text is not None and len(text) <= _TEXT_BYTES:
+            self._texts[absolute] = text
+            self._room -= len(text)
+            while self._room < 0:
+                oldest = next(iter(self._texts))
+                self._room += len(self._texts.pop(oldest))
+
+    def text(self, absolute: str) -> str | None:
+        """The whole text as the model saw it, where it was kept."""
+        return self._texts.get(absolute)
 
     def get(self, absolute: str) -> ReadRecord | None:
         """The last sight of a file, if there was one."""
@@ -50,6 +72,7 @@ class ReadState:
     def forget(self, absolute: str) -> None:
         """Drop what is known of a file (it was deleted)."""
         self._records.pop(absolute, None)
+        self._room += len(self._texts.pop(absolute, ""))
 
     def can_edit(self, absolute: str) -> bool:
         """Whether the file has been read in this session."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from handrail.core.content import Content
 from handrail.core.places import Place, Stat
@@ -53,12 +54,15 @@ class Plan:
 
     `text` is what the model is told once they have happened, `preview` what a person is
     shown before (usually the diff). A plan without changes answers `text` and writes nothing.
+    `relies_on` says how much of the old contents the caller must have known: all of it (an
+    overwrite), the part that it names itself (an edit), or nothing.
     """
 
     changes: tuple[Change, ...]
     text: str
     preview: str = ""
     data: object = None
+    relies_on: Literal["all", "part", "nothing"] = "part"
 
     @cached_property
     def hash(self) -> str:

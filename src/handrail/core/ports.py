@@ -265,9 +265,7 @@ class Store(Protocol):
     ) -> list[CallRecord]:
         """The newest calls first."""
 
-    async def intents(
-        self, *, session: str | None = None, limit: int = 1000
-    ) -> list[CallRecord]:
+    async def intents(self, *, session: str | None = None, limit: int = 1000) -> list[CallRecord]:
         """The calls that announced a change, newest first."""
 
     async def unfinished(self) -> list[CallRecord]:

@@ -18,6 +18,7 @@ from handrail.core.plan import Plan
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import Status, ToolResult
+from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.locks import Locks
 from handrail.engine.prepare import Prepared, Preparer
@@ -50,6 +51,7 @@ class Pipeline:
     locks: Locks
     ticker: Ticker
     recorder: Recorder
+    freshness: Freshness
     dry_run: bool
     durable: bool
 
@@ -96,7 +98,7 @@ class Pipeline:
         context = self._context(running)
         await tool.preflight(args, context)
         while True:
-            plan = await tool.plan(args, context) if tool.plans else None
+            plan = await self._plan(running, context) if tool.plans else None
             await self.gate.clear(running, plan, ask=not self.dry_run)
             context.confirmed = running.approved
             if self.dry_run and not prepared.reads_only:
@@ -117,14 +119,27 @@ class Pipeline:
 
     async def _commit(self, running: Running, context: ToolContext, plan: Plan) -> Outcome | None:
         """Commit the plan; None if it had to be made anew and the person must see that."""
-        prepared = running.prepared
         if not all(self.files.unchanged(change) for change in plan.changes):
-            plan = await prepared.tool.plan(prepared.args, context)
+            plan = await self._plan(running, context)
             if not self.gate.still_clear(running, plan):
                 return None
         if plan.changes:
             await self._write(running, plan)
-        return Outcome(Status.OK, plan.text, plan.preview or None, plan.data)
+            self.freshness.renew(plan)
+        text = "\n".join([plan.text, *(f"[{note}]" for note in running.notes)])
+        return Outcome(Status.OK, text, plan.preview or None, plan.data)
+
+    async def _plan(self, running: Running, context: ToolContext) -> Plan:
+        """What the tool wants changed, if the model knows what it changes."""
+        prepared = running.prepared
+        try:
+            plan = await prepared.tool.plan(prepared.args, context)
+        except ProblemRaised as raised:
+            places = list(prepared.places.values())
+            problem = self.freshness.explain(raised.problem, places)
+            raise ProblemRaised.of(problem) from raised
+        running.notes = self.freshness.check(plan)
+        return plan
 
     async def _write(self, running: Running, plan: Plan) -> None:
         described: list[dict[str, object]] = []

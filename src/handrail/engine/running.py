@@ -46,6 +46,7 @@ class Running:
     asked: bool = False
     approved: str | None = None
     changes: tuple[ChangeRecord, ...] = ()
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)

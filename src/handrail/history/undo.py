@@ -90,6 +90,7 @@ class Undo:
             "\n".join([f"{did} {tool} ({record.call_id})", *lines]),
             preview="".join(_diff(one) for one in changes),
             data={"undid": record.call_id, "paths": [one.path for one in changes]},
+            relies_on="nothing",
         )
 
     def _current(self, described: Mapping[str, Any]) -> Change:

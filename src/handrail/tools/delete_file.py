@@ -70,4 +70,5 @@ class DeleteFile(Builtin[DeleteFileParams]):
             text=f"deleted {place.path} ({size})",
             preview=f"delete {place.path} ({size})",
             data={"path": place.path, "bytes": len(seen.content)},
+            relies_on="nothing",
         )

@@ -188,6 +188,7 @@ def _remember(ctx: ToolContext, place: Place, window: Window) -> None:
             digest=window.digest,
             shown_digest=window.shown_digest,
         ),
+        "\n".join(window.lines) if window.whole else None,
     )
 
 

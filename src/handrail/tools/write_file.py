@@ -72,6 +72,7 @@ class WriteFile(Builtin[WriteFileParams]):
         last = file.lines_between(0, len(data)) + 1
         lines = len(split_lines(content))
         return _plan(
+            "nothing",
             change,
             f"appended {counted(lines, 'line')} to {place.path}{text.note}",
             render_diff(place.path, hunks_of(file, splices, last)),
@@ -93,6 +94,7 @@ class WriteFile(Builtin[WriteFileParams]):
         lines = len(split_lines(content))
         size = f"{counted(lines, 'line')}, {counted(len(after), 'byte')}"
         return _plan(
+            "all",
             Change(place, seen.content, after, seen.stat),
             f"overwrote {place.path} ({size}){notes}",
             _preview(place, data, old, text.text),
@@ -112,10 +114,12 @@ def _fitted(content: str, file: ByteText) -> _Fitted:
     return _Fitted(content, "")
 
 
-def _plan(change: Change, text: str, preview: str, lines: int) -> Plan:
+def _plan(
+    relies_on: Literal["all", "nothing"], change: Change, text: str, preview: str, lines: int
+) -> Plan:
     size = len(change.after) if change.after is not None else 0
     data = {"path": change.path, "created": False, "lines": lines, "bytes": size}
-    return Plan((change,), text, preview, data)
+    return Plan((change,), text, preview, data, relies_on)
 
 
 def _unchanged(place: Place, seen: FileContent, why: str) -> Plan:

@@ -1,0 +1,133 @@
+"""Whether a model knows what it changes: files it never read, and files that changed since.
+
+An edit names the text it replaces, so a change elsewhere in the file cannot hurt it and is
+only said. An overwrite names nothing: if the file is not what the model saw, it is refused.
+"""
+
+from __future__ import annotations
+
+import difflib
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from handrail.core.context import ReadRecord, ReadState
+from handrail.core.places import Kind, Place
+from handrail.core.plan import Change, Plan
+from handrail.core.ports import Files
+from handrail.core.problems import Problem, ProblemRaised
+
+Mode = Literal["off", "warn", "strict"]
+_SHOWN_LINES: Final = 60
+
+
+class Freshness:
+    """Checks plans against what was read; `mode` off: nothing is checked."""
+
+    def __init__(self, mode: Mode, reads: ReadState, files: Files) -> None:
+        self._mode = mode
+        self._reads = reads
+        self._files = files
+
+    def check(self, plan: Plan) -> list[str]:
+        """Notes for the model; raises `stale` for what must not happen."""
+        if self._mode == "off" or plan.relies_on == "nothing":
+            return []
+        return [
+            note
+            for change in plan.changes
+            if change.before is not None and (note := self._note(change, plan)) is not None
+        ]
+
+    def explain(self, problem: Problem, places: list[Place]) -> Problem:
+        """A text that was not found may have been there when the model looked: say so."""
+        if self._mode == "off" or problem.code not in ("no_match", "ambiguous"):
+            return problem
+        for place in places:
+            text = self._reads.text(place.absolute)
+            if text is None or place.kind is not Kind.FILE:
+                continue
+            diff = _since(text, self._files.read(place).content.tobytes())
+            if diff:
+                message = f"{problem.message}\nSince you read it, the file changed:\n{diff}"
+                return replace(problem, message=message)
+        return problem
+
+    def renew(self, plan: Plan) -> None:
+        """What was written is what the model knows now."""
+        for change in plan.changes:
+            absolute = change.place.absolute
+            stat = self._files.stat(change.place) if change.after is not None else None
+            if change.after is None or stat is None:
+                self._reads.forget(absolute)
+                continue
+            known = self._reads.get(absolute)
+            whole = plan.relies_on == "all" or change.before is None
+            if whole or (known is not None and known.whole):
+                record = ReadRecord(time.time(), 1, 0, stat, True, change.after.digest)
+                self._reads.record_read(absolute, record, _text(change.after.tobytes()))
+            elif known is not None:
+                self._reads.record_read(
+                    absolute, known._replace(stat=stat, digest=change.after.digest)
+                )
+
+    def _note(self, change: Change, plan: Plan) -> str | None:
+        record = self._reads.get(change.place.absolute)
+        if record is None:
+            if self._mode == "strict":
+                raise ProblemRaised(
+                    "stale",
+                    f"{change.path!r} has not been read in this session",
+                    hint="read the file first, then change it",
+                    field="path",
+                )
+            return f"{change.path} was changed without having been read first"
+        if self._same(record, change):
+            return None
+        if plan.relies_on == "all":
+            raise self._drifted(record, change)
+        return f"{change.path} had changed since it was read; the edit was made on what it is now"
+
+    def _same(self, record: ReadRecord, change: Change) -> bool:
+        if change.seen is not None and record.stat.settled and record.stat.same_as(change.seen):
+            return True
+        return record.digest is not None and record.digest == change.before_hash
+
+    def _drifted(self, record: ReadRecord, change: Change) -> ProblemRaised:
+        modified = change.seen.mtime_ns / 1e9 if change.seen is not None else time.time()
+        when = f"read at {_clock(record.read_at)}, modified at {_clock(modified)}"
+        text = self._reads.text(change.place.absolute)
+        before = change.before.tobytes() if change.before is not None else b""
+        diff = _since(text, before) if text is not None else ""
+        return ProblemRaised(
+            "stale",
+            f"{change.path!r} changed since it was read ({when})" + (f":\n{diff}" if diff else ""),
+            hint="read the file again, then write what should be in it now",
+            field="path",
+        )
+
+
+def _since(seen: str, now: bytes) -> str:
+    text = _text(now)
+    if text is None or text == seen:
+        return ""
+    lines = difflib.unified_diff(
+        seen.split("\n"), text.split("\n"), "as you read it", "as it is now", lineterm="", n=1
+    )
+    shown = list(lines)
+    if len(shown) > _SHOWN_LINES:
+        shown = [*shown[:_SHOWN_LINES], f"… {len(shown) - _SHOWN_LINES} more lines"]
+    return "\n".join(shown)
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return text.replace("\r\n", "\n").removesuffix("\n")
+
+
+def _clock(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M:%S.%f")[:-3]
