@@ -1,14 +1,15 @@
-"""Replace a piece of a file: exactly the bytes that were named, or nothing.
+"""Replace pieces of a file: what the call means, byte for byte, or nothing.
 
-Every byte outside the match stays what it was, whatever the encoding or line endings.
+Every byte outside the lines that change stays what it was, whatever the encoding or line
+endings. Several edits of one call happen together or not at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from handrail.core.context import ToolContext
 from handrail.core.paths import WritePath
@@ -29,29 +30,53 @@ from handrail.tools._lib.builtin import (
 from handrail.tools._lib.bytetext import ByteText, form_of
 from handrail.tools._lib.diff import MAX_SHOWN, render_diff
 from handrail.tools._lib.lines import counted
-from handrail.tools._lib.matching.exact import Match, find_matches, replacement, without_overlaps
-from handrail.tools._lib.nearest import nearest_lines
+from handrail.tools._lib.matching.exact import replacement, without_overlaps
+from handrail.tools._lib.matching.pair import (
+    Found,
+    already_applied,
+    ambiguous_text,
+    exact_matches,
+    find_pair,
+)
+from handrail.tools._lib.matching.pattern import find_pattern
 from handrail.tools._lib.newfile import creation
-from handrail.tools._lib.splice import Splice, hunks_of, spliced
+from handrail.tools._lib.splice import Splice, composed, hunks_of, spliced
 
 _MOST: Final = 1_000_000
-_MOST_COUNTED: Final = 1_000
-_LINES_NAMED: Final = 10
+
+
+class OneEdit(Params):
+    old_string: str
+    new_string: str
+    replace_all: bool = False
+
+
+def _ask_for_both(schema: dict[str, Any]) -> None:
+    # Left out only by a caller that gives all its edits in the list.
+    schema["required"] = ["path", "old_string", "new_string"]
+    for name in ("old_string", "new_string"):
+        schema["properties"][name].pop("default", None)
 
 
 class EditFileParams(Params):
+    model_config = ConfigDict(json_schema_extra=_ask_for_both)
+
     path: WritePath = Field(description="The file.")
-    old_string: str = Field(description="Text to replace, exactly as in the file.")
-    new_string: str = Field(description="Text to put in its place, taken literally.")
-    replace_all: bool = Field(False, description="Replace every occurrence.")
+    old_string: str = Field("", description="Text to replace.")
+    new_string: str = Field("", description="Text to put in its place, taken literally.")
+    replace_all: bool = Field(False, description="Replace every exact occurrence.")
+    regex: bool = Field(False, description="[[old_string]] is an RE2 pattern.")
+    edits: list[OneEdit] = Field(
+        default_factory=list, description="More replacements, made in order; all or none."
+    )
 
 
 class EditFile(Builtin[EditFileParams]):
     name = "edit_file"
-    summary = "Replace exact text in a file."
+    summary = "Replace text in a file."
     params = EditFileParams
     group = Group.EDIT
-    output_schema = object_schema(path=STRING, replacements=INTEGER, line=INTEGER)
+    output_schema = object_schema(path=STRING, replacements=INTEGER, line=INTEGER, tier=STRING)
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -60,36 +85,103 @@ class EditFile(Builtin[EditFileParams]):
         """The edit; `no_match`, `already_applied`, `ambiguous`, `exists` or `not_found`."""
         place = ctx.places["path"]
         require_file(place, "edit_file changes one file; name the file in it")
-        if args.old_string == args.new_string:
-            raise ProblemRaised(
-                "invalid_arguments",
-                "old_string and new_string are the same, so nothing would change",
-                field="new_string",
-            )
-        if not args.old_string:
-            return _create(place, args)
+        edits = _edits(args)
+        if not edits[0].old_string and not args.regex:
+            return _create(place, edits)
         size = size_to_change(place, self._files.stat(place))
-        return await sized(size, self._edit, place, args)
+        return await sized(size, self._edit, place, edits, args.regex)
 
-    def _edit(self, place: Place, args: EditFileParams) -> Plan:
+    def _edit(self, place: Place, edits: Sequence[OneEdit], regex: bool) -> Plan:
         seen = self._files.read(place)
         data = seen.content.tobytes()
-        file = ByteText(data, form_of(data, args.old_string, args.new_string))
-        matches = _matches(file, args, place)
-        splices = [
-            Splice(match.start, match.end, replacement(file, match, args.new_string))
-            for match in matches
-        ]
-        if all(data[one.start : one.end] == one.new for one in splices):
-            raise ProblemRaised(
-                "already_applied",
-                f"{place.path!r} already has exactly this text, line endings included",
-                hint="nothing is left to do",
-            )
-        return _plan(place, seen, file, splices)
+        texts = [text for edit in edits for text in (edit.old_string, edit.new_string)]
+        form = form_of(data, *texts)
+        done = _Done()
+        for index, edit in enumerate(edits):
+            current = spliced(data, done.splices).tobytes() if done.splices else data
+            try:
+                found = _found(ByteText(current, form), place.path, edit, regex=regex)
+            except ProblemRaised as raised:
+                raise _which(raised, index, edits) from raised
+            done = done.and_then(found)
+        return _plan(place, seen, ByteText(data, form), done)
 
 
-def _create(place: Place, args: EditFileParams) -> Plan:
+class _Done(NamedTuple):
+    """All edits so far, as splices of the file as it was."""
+
+    splices: tuple[Splice, ...] = ()
+    replacements: int = 0
+    tiers: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def and_then(self, found: Found) -> _Done:
+        return _Done(
+            composed(self.splices, found.splices) if self.splices else found.splices,
+            self.replacements + found.replacements,
+            (*self.tiers, found.tier),
+            (*self.notes, found.how) if found.how else self.notes,
+        )
+
+
+def _edits(args: EditFileParams) -> list[OneEdit]:
+    own = args.old_string or args.new_string or not args.edits
+    if own and not {"old_string", "new_string"} <= args.model_fields_set:
+        missing = "new_string" if "old_string" in args.model_fields_set else "old_string"
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"{missing} is missing",
+            hint="give old_string and new_string, or a list of edits",
+            field=missing,
+        )
+    first = [OneEdit.model_construct(**_pair(args))] if own else []
+    edits = [*first, *args.edits]
+    for index, edit in enumerate(edits):
+        if edit.old_string == edit.new_string:
+            raise _which(_same(), index, edits)
+        if not edit.old_string and index:
+            raise _which(_nothing_named(), index, edits)
+    return edits
+
+
+def _pair(args: EditFileParams) -> dict[str, Any]:
+    return {
+        "old_string": args.old_string,
+        "new_string": args.new_string,
+        "replace_all": args.replace_all,
+    }
+
+
+def _same() -> ProblemRaised:
+    return ProblemRaised(
+        "invalid_arguments",
+        "old_string and new_string are the same, so nothing would change",
+        field="new_string",
+    )
+
+
+def _nothing_named() -> ProblemRaised:
+    return ProblemRaised(
+        "invalid_arguments",
+        "old_string is empty, so there is nothing to replace",
+        field="old_string",
+    )
+
+
+def _which(raised: ProblemRaised, index: int, edits: Sequence[OneEdit]) -> ProblemRaised:
+    """The same problem, told of one edit among several."""
+    if len(edits) == 1:
+        return raised
+    problem = raised.problem
+    return ProblemRaised(
+        problem.code,
+        f"edit {index + 1} of {len(edits)}: {problem.message}; none of them was made",
+        hint=problem.hint,
+        field=problem.field,
+    )
+
+
+def _create(place: Place, edits: Sequence[OneEdit]) -> Plan:
     if place.kind is not Kind.MISSING:
         raise ProblemRaised(
             "exists",
@@ -97,79 +189,64 @@ def _create(place: Place, args: EditFileParams) -> Plan:
             hint="give the text to replace, or overwrite the file with write_file",
             field="old_string",
         )
-    created = creation(place, args.new_string)
-    data = {"path": place.path, "replacements": 1, "line": 1}
+    if len(edits) > 1:
+        raise _which(_nothing_named(), 0, edits)
+    created = creation(place, edits[0].new_string)
+    data = {"path": place.path, "replacements": 1, "line": 1, "tier": "created"}
     return Plan(created.changes, created.text, created.preview, data)
 
 
-def _plan(place: Place, seen: FileContent, file: ByteText, splices: Sequence[Splice]) -> Plan:
-    change = Change(place, seen.content, spliced(file.data, splices), seen.stat)
-    line = file.lines_between(0, splices[0].start) + 1
-    diff = render_diff(place.path, hunks_of(file, splices, line))
-    if len(splices) > MAX_SHOWN:
-        diff += f"\n[{len(splices) - MAX_SHOWN:,} more replacements are not shown]"
-    where = f"at line {line}" if len(splices) == 1 else f"from line {line} on"
-    text = f"{place.path}: {counted(len(splices), 'replacement')} {where}\n{diff}"
-    data = {"path": place.path, "replacements": len(splices), "line": line}
+def _found(file: ByteText, path: str, edit: OneEdit, *, regex: bool) -> Found:
+    if regex:
+        splices = find_pattern(file, path, edit.old_string, edit.new_string)
+        if len(splices) > 1 and not edit.replace_all:
+            raise ambiguous_text(file, path, [splice.start for splice in splices], "the pattern")
+        found = Found(tuple(splices), "regex", "matched by pattern", len(splices))
+    elif edit.replace_all:
+        found = _everywhere(file, path, edit)
+    else:
+        found = find_pair(file, path, edit.old_string, edit.new_string)
+    if all(file.data[one.start : one.end] == one.new for one in found.splices):
+        raise already_applied(path)
+    return found
+
+
+def _everywhere(file: ByteText, path: str, edit: OneEdit) -> Found:
+    matches = without_overlaps(exact_matches(file, edit.old_string, _MOST))
+    if not matches:
+        # Only exact text is replaced everywhere; this says what is nearest, or raises.
+        near = find_pair(file, path, edit.old_string, edit.new_string)
+        line = file.lines_between(0, near.splices[0].start) + 1
+        raise ProblemRaised(
+            "no_match",
+            f"old_string is not in {path!r} exactly; only line {line} is like it ({near.how})",
+            hint="replace_all needs the exact text; leave it out to change that one place",
+            field="old_string",
+        )
+    splices = [
+        Splice(match.start, match.end, replacement(file, match, edit.old_string, edit.new_string))
+        for match in matches
+    ]
+    return Found(tuple(splices), replacements=len(splices))
+
+
+def _plan(place: Place, seen: FileContent, file: ByteText, done: _Done) -> Plan:
+    change = Change(place, seen.content, spliced(file.data, done.splices), seen.stat)
+    line = file.lines_between(0, done.splices[0].start) + 1
+    diff = render_diff(place.path, hunks_of(file, done.splices, line))
+    if len(done.splices) > MAX_SHOWN:
+        diff += f"\n[{len(done.splices) - MAX_SHOWN:,} more replacements are not shown]"
+    where = f"at line {line}" if done.replacements == 1 else f"from line {line} on"
+    how = f" ({'; '.join(done.notes)})" if done.notes else ""
+    text = f"{place.path}: {counted(done.replacements, 'replacement')} {where}{how}\n{diff}"
+    data = {
+        "path": place.path,
+        "replacements": done.replacements,
+        "line": line,
+        "tier": _loosest(done.tiers),
+    }
     return Plan((change,), text, diff, data)
 
 
-def _matches(file: ByteText, args: EditFileParams, place: Place) -> list[Match]:
-    matches = _find(file, args.old_string, _MOST if args.replace_all else _MOST_COUNTED)
-    if not matches:
-        raise _not_there(file, args, place)
-    if args.replace_all:
-        return without_overlaps(matches)
-    if len(matches) > 1:
-        raise _ambiguous(file, matches, place)
-    return matches
-
-
-def _find(file: ByteText, text: str, most: int) -> list[Match]:
-    try:
-        return find_matches(file, text, most)
-    except ProblemRaised:
-        # The file's encoding has no such character, so the text cannot be in it.
-        return []
-
-
-def _not_there(file: ByteText, args: EditFileParams, place: Place) -> ProblemRaised:
-    if args.new_string:
-        done = _find(file, args.new_string, 2)
-        if len(done) == 1:
-            line = file.lines_between(0, done[0].start) + 1
-            return ProblemRaised(
-                "already_applied",
-                f"old_string is not in {place.path!r}, but new_string is, at line {line}",
-                hint="the edit seems to be done already; read the file if in doubt",
-                field="old_string",
-            )
-    near = nearest_lines(file, args.old_string)
-    message = f"old_string was not found in {place.path!r}"
-    if near is None:
-        hint = "nothing in the file is like it; read the file and copy the text exactly"
-        return ProblemRaised("no_match", message, hint=hint, field="old_string")
-    return ProblemRaised(
-        "no_match",
-        f"{message}; the nearest lines are\n{near}",
-        hint="copy the text exactly, blanks and punctuation included, without line numbers",
-        field="old_string",
-    )
-
-
-def _ambiguous(file: ByteText, matches: Sequence[Match], place: Place) -> ProblemRaised:
-    numbers: list[int] = []
-    line, at = 1, 0
-    for match in matches[:_LINES_NAMED]:
-        line += file.lines_between(at, match.start)
-        at = match.start
-        numbers.append(line)
-    named = ", ".join(map(str, numbers))
-    more = ", …" if len(matches) > _LINES_NAMED else ""
-    least = "at least " if len(matches) == _MOST_COUNTED else ""
-    return ProblemRaised(
-        "ambiguous",
-        f"old_string occurs {least}{len(matches)} times in {place.path!r}: lines {named}{more}",
-        hint="include more surrounding lines so that it is unique, or set replace_all",
-        field="old_string",
-    )
+def _loosest(tiers: Sequence[str]) -> str:
+    return next((tier for tier in tiers if tier != "exact"), "exact")

@@ -41,6 +41,41 @@ def spliced(data: bytes, splices: Sequence[Splice]) -> Content:
     return Content(*[part for part in parts if len(part)])
 
 
+def composed(earlier: Sequence[Splice], later: Sequence[Splice]) -> tuple[Splice, ...]:
+    """Splices of the first content that do what `earlier`, and on their result `later`, do."""
+    splices = list(earlier)
+    # From the back, so that positions further up stay valid.
+    for splice in reversed(later):
+        splices = _with(splices, splice)
+    return tuple(splices)
+
+
+def _with(splices: Sequence[Splice], later: Splice) -> list[Splice]:
+    above: list[Splice] = []
+    below: list[Splice] = []
+    grown = 0
+    start, end, new = later.start, later.end, later.new
+    first = last = None
+    for splice in splices:
+        low = splice.start + grown
+        high = low + len(splice.new)
+        grown_after = grown + len(splice.new) - (splice.end - splice.start)
+        if high < later.start:
+            above.append(splice)
+            grown = grown_after
+        elif low > later.end:
+            below.append(splice)
+        else:
+            new = splice.new[: max(later.start - low, 0)] + new
+            new += splice.new[later.end - low :] if later.end < high else b""
+            first = min(splice.start, later.start - grown) if first is None else first
+            last = max(splice.end, later.end - grown_after)
+            grown = grown_after
+    start = later.start - grown if first is None else first
+    end = later.end - grown if last is None else last
+    return [*above, Splice(start, end, new), *below]
+
+
 def hunks_of(file: ByteText, splices: Sequence[Splice], line: int) -> list[Hunk]:
     """What the first few hundred splices change, with some lines around them.
 

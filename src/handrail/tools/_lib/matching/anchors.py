@@ -35,7 +35,7 @@ def beneath(
     inside = [
         one
         for one in below
-        if any(line <= one.first and _inside(file, line, one.first) for line in lines)
+        if any(line <= one.first and inside(file, line, one.first) for line in lines)
     ]
     return inside or below
 
@@ -65,7 +65,8 @@ def _lines_like(file: FileLines, anchor: str) -> list[int]:
     return [line for line in file.solid if key in canonical(file.texts[line])]
 
 
-def _inside(file: FileLines, anchor: int, first: int) -> bool:
+def inside(file: FileLines, anchor: int, first: int) -> bool:
+    """Whether a line still belongs to what an earlier line opens, by indentation or heading."""
     head = file.texts[anchor].strip()
     between = [file.texts[line] for line in range(anchor + 1, first) if file.squeezed[line]]
     if heading := _HEADING.match(head):

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from handrail.tools._lib.bytetext import ByteText
+from handrail.tools._lib.matching.blocks import block_of_lines
 
 
 class Match(NamedTuple):
@@ -49,18 +50,44 @@ def without_overlaps(matches: Sequence[Match]) -> list[Match]:
     return kept
 
 
-def replacement(file: ByteText, match: Match, text: str) -> bytes:
-    """The text in the file's encoding, its lines ended as the lines it replaces were."""
+def replacement(file: ByteText, match: Match, old: str, new: str) -> bytes:
+    """The new text in the file's encoding; lines that stay keep their own endings, new ones
+    take those of the lines they replace, or of the line above.
+    """
     encode = file.form.encode_part
-    if match.endings is None or "\n" not in text:
-        return encode(text)
-    endings = match.endings or (file.ending_near(match.start, match.end),)
-    *lines, rest = text.split("\n")
-    parts: list[bytes] = []
-    for index, line in enumerate(lines):
-        own = file.lf if line.endswith("\r") else endings[min(index, len(endings) - 1)]
-        parts += (encode(line), own)
-    return b"".join([*parts, encode(rest)])
+    before, after = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    if before == after or "\n" not in after:
+        # Nothing but the endings is to change, so they are meant as they are spelled.
+        return encode(new if before == after else after)
+    endings = match.endings
+    if endings is None:
+        marks = ["\r\n" if line.endswith("\r") else "\n" for line in old.split("\n")[:-1]]
+        endings = tuple([encode(mark) for mark in marks])
+    endings = endings or (file.ending_near(match.start, match.end),)
+    *lines, rest = after.split("\n")
+    if len(set(endings)) == 1:
+        ended = [encode(line) + endings[0] for line in lines]
+    else:
+        own = _own_endings(before, after, endings)
+        ended = [encode(line) + ending for line, ending in zip(lines, own, strict=False)]
+    return b"".join([*ended, encode(rest)])
+
+
+def _own_endings(before: str, after: str, endings: tuple[bytes, ...]) -> Iterator[bytes]:
+    free: list[bytes] = []
+    last, at = endings[0], 0
+    for op in block_of_lines(before.split("\n"), after.split("\n"), str).ops:
+        if op.kind == "insert":
+            last = free.pop(0) if free else last
+            yield last
+            continue
+        own = endings[at] if at < len(endings) else last
+        at += 1
+        if op.kind == "delete":
+            free.append(own)
+        else:
+            last, free = own, []
+            yield own
 
 
 def _exact(file: ByteText, needle: bytes, endings: tuple[bytes, ...] | None) -> Iterator[Match]:

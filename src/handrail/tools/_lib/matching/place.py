@@ -44,14 +44,35 @@ def place(
 
     Agreements looser than `loosest` do not count.
     """
+    found = find(file, block, hints, loosest)
+    if found is None and loosest is Tier.COMMENTS:
+        found = comment_drift(file, block, hints)
+    if found is None:
+        raise no_match(file, block)
+    return found
+
+
+def find(
+    file: FileLines, block: Block, hints: Hints = _NO_HINTS, loosest: Tier = Tier.QUOTES
+) -> Placement | None:
+    """Where lines agree at least as literally as `loosest`; None if nowhere, else `ambiguous`."""
     if not any(line.strip() for line in block.old):
         return _without_lines(file, block, hints)
     found = [one for one in candidates(file, block) if one.tier <= loosest]
-    if not found and loosest >= Tier.COMMENTS:
-        found = drifted(file, block)
+    return _chosen(found, file, block, hints)
+
+
+def comment_drift(file: FileLines, block: Block, hints: Hints = _NO_HINTS) -> Placement | None:
+    """Where only comments beside the change differ, and only by slips; None if nowhere."""
+    return _chosen(drifted(file, block), file, block, hints)
+
+
+def _chosen(
+    found: Sequence[Candidate], file: FileLines, block: Block, hints: Hints
+) -> Placement | None:
     found = beneath(file, [one for one in found if one.first >= hints.after], hints.anchors)
     if not found:
-        raise no_match(file, block)
+        return None
     best = min(one.tier for one in found)
     chosen = _decided([one for one in found if one.tier is best], file, block, hints)
     return Placement(chosen.first, chosen.end, chosen.tier, chosen.lines)
@@ -84,7 +105,7 @@ def _stated(one: Candidate) -> int:
     return 0
 
 
-def _without_lines(file: FileLines, block: Block, hints: Hints) -> Placement:
+def _without_lines(file: FileLines, block: Block, hints: Hints) -> Placement | None:
     # Nothing to recognise the place by: only what is said beside the lines can decide.
     count = len(block.old)
     if hints.anchors:
@@ -95,11 +116,11 @@ def _without_lines(file: FileLines, block: Block, hints: Hints) -> Placement:
     else:
         at = hints.line - 1 if hints.line is not None else None
     if at is None or not hints.after <= at <= len(file):
-        raise no_match(file, block)
+        return None
     lines = range(at, min(at + count, len(file)))
     if len(lines) < count or any(file.texts[line].strip() for line in lines):
         if count and not (hints.at_end or not len(file)):
-            raise no_match(file, block)
+            return None
         lines = range(at, at)
     missing: tuple[int | None, ...] = (None,) * (count - len(lines))
     return Placement(at, at + len(lines), Tier.EXACT, (*lines, *missing))

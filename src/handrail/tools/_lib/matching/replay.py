@@ -18,14 +18,20 @@ from handrail.tools._lib.splice import Splice
 
 
 def replay(
-    file: FileLines, block: Block, placement: Placement, *, final_newline: bool | None = None
+    file: FileLines,
+    block: Block,
+    placement: Placement,
+    *,
+    as_given: bool = False,
+    final_newline: bool | None = None,
 ) -> tuple[Splice, ...]:
     """The splices that do what the block says; `no_match` if no indentation is certain.
 
-    `final_newline` sets whether the last line is ended, if the block reaches it.
+    `as_given`: new lines are indented for the file already. `final_newline` sets whether the
+    last line is ended, if the block changes it.
     """
     located = _located(block, placement)
-    indented = _Indentation(file, located)
+    indented = _Indentation(file, [] if as_given else located)
     ranges = [
         _Range(first, end, tuple([indented.put(line) for line in new]))
         for first, end, new in _ranges(file, located, placement)

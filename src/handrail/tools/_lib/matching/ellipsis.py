@@ -1,0 +1,113 @@
+"""Pairs in which a line of dots stands for lines left out: placed piece by piece, in order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Final
+
+from handrail.tools._lib.matching.anchors import inside
+from handrail.tools._lib.matching.blocks import Block, block_of_lines, split
+from handrail.tools._lib.matching.candidates import Candidate, Tier, candidates
+from handrail.tools._lib.matching.indents import indent_of
+from handrail.tools._lib.matching.lines import FileLines
+from handrail.tools._lib.matching.place import Placement
+from handrail.tools._lib.matching.refusals import ambiguous
+
+_DOTS: Final = re.compile(
+    r"\s*(?://|#|--|;+|%|/\*|<!--|\*|\{/\*)?\s*(?:\.{3}|…)[^\n]{0,60}?(?:(?:\.{3}|…)\s*)?"
+    r"(?:\*/\}?|-->)?\s*"
+)
+_BARE: Final = re.compile(r"\s*(?:\.{3,}|…|\[\.{3}\]|\(\.{3}\))\s*")
+_WORDS: Final = re.compile(
+    r"\s*(?://|#|--|;+|%|/\*|<!--|\*)\s*(?:\.{3}|…)?\s*(?:rest|remaining|existing|unchanged|other"
+    r"|previous|same)\b[^\n]{0,60}",
+    re.IGNORECASE,
+)
+_MOST: Final = 20_000
+
+
+def elided(file: FileLines, old: str, new: str) -> list[tuple[Block, Placement]]:
+    """The pieces that change something, with their places; empty if nothing is left out or
+    a piece has no place. `ambiguous` if the pieces fit in more than one way.
+    """
+    before, after = _pieces(split(old)), _pieces(split(new))
+    if len(before) < 2 or len(before) != len(after):
+        return []
+    blocks = [block_of_lines(*pair) for pair in zip(before, after, strict=True)]
+    pairs = [block for block in blocks if block.ops]
+    if any(not any(line.strip() for line in block.old) for block in pairs):
+        return []
+    places = [_best(candidates(file, block)) for block in pairs]
+    ways = list(_in_order(file, pairs, places))
+    if not ways:
+        return []
+    if len(ways) > 1:
+        raise ambiguous(file, pairs[0], sorted({way[0].first for way in ways}))
+    changed = [block for block in pairs if block.changes]
+    return [
+        (block, Placement(one.first, one.end, one.tier, one.lines))
+        for block, one in zip(changed, ways[0], strict=True)
+    ]
+
+
+def _pieces(lines: Sequence[str]) -> list[list[str]]:
+    pieces: list[list[str]] = [[]]
+    for line in lines:
+        if is_elision(line):
+            pieces.append([])
+        else:
+            pieces[-1].append(line)
+    return pieces
+
+
+def is_elision(line: str) -> bool:
+    """Whether a line only says that lines are left out."""
+    if not ("..." in line or "…" in line):
+        return False
+    return bool(_BARE.fullmatch(line) or _DOTS.fullmatch(line))
+
+
+def _best(found: Sequence[Candidate]) -> list[Candidate]:
+    tier = min((one.tier for one in found), default=Tier.EXACT)
+    return [one for one in found if one.tier is tier]
+
+
+def _in_order(
+    file: FileLines, blocks: Sequence[Block], places: Sequence[Sequence[Candidate]]
+) -> Iterator[tuple[Candidate, ...]]:
+    """The distinct ways to place the pieces that change something."""
+    count = 1
+    for found in places:
+        count *= len(found)
+    if not 0 < count <= _MOST:
+        return
+    seen: set[tuple[int, ...]] = set()
+    for way in product(*places):
+        if not _follow(file, blocks, way):
+            continue
+        changed = tuple([one for block, one in zip(blocks, way, strict=True) if block.changes])
+        key = tuple([one.first for one in changed])
+        if key not in seen:
+            seen.add(key)
+            yield changed
+
+
+def _follow(file: FileLines, blocks: Sequence[Block], way: Sequence[Candidate]) -> bool:
+    for block, above, below in zip(blocks[1:], way, way[1:], strict=False):
+        if above.end > below.first or (block.changes and not _reached(file, above, below)):
+            return False
+    return True
+
+
+def _reached(file: FileLines, above: Candidate, below: Candidate) -> bool:
+    """Whether a piece still belongs to what the piece above it opens.
+
+    Otherwise a twin further down would take the place of a body that is not there any more.
+    """
+    depth = len(indent_of(file.texts[below.first]).expandtabs())
+    for line in range(above.end - 1, above.first - 1, -1):
+        if file.squeezed[line] and len(indent_of(file.texts[line]).expandtabs()) < depth:
+            return inside(file, line, below.first)
+    return True

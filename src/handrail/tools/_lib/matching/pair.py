@@ -1,0 +1,157 @@
+"""Where an (old, new) pair of texts belongs, and the bytes it becomes: exact first.
+
+The order is the rule: the text as given, then blanks, then the pair with a slip of handing
+it over undone, then typography, then elisions, then comments. The first reading that fits
+anywhere decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.tools._lib.bytetext import ByteText
+from handrail.tools._lib.matching.blocks import Block, Hints, block_of
+from handrail.tools._lib.matching.candidates import Tier
+from handrail.tools._lib.matching.ellipsis import elided
+from handrail.tools._lib.matching.exact import Match, find_matches, replacement
+from handrail.tools._lib.matching.frames import framed
+from handrail.tools._lib.matching.lines import FileLines
+from handrail.tools._lib.matching.place import Placement, comment_drift, find
+from handrail.tools._lib.matching.refusals import no_match
+from handrail.tools._lib.matching.repairs import repairs
+from handrail.tools._lib.matching.replay import replay
+from handrail.tools._lib.splice import Splice
+
+_MOST_COUNTED: Final = 1_000
+_LINES_NAMED: Final = 10
+# A file read line by line takes several times its size in memory.
+_MOST_BYTES: Final = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The splices of an edit, how it matched, and the same in words unless it was exact."""
+
+    splices: tuple[Splice, ...]
+    tier: str = "exact"
+    how: str = ""
+    replacements: int = 1
+
+
+def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
+    """The one place of a pair; `no_match`, `ambiguous` or `already_applied`."""
+    matches = exact_matches(file, old, _MOST_COUNTED)
+    if len(matches) > 1:
+        raise ambiguous_text(file, path, [match.start for match in matches])
+    if matches:
+        return Found((Splice(*matches[0][:2], replacement(file, matches[0], old, new)),))
+    if len(file.data) > _MOST_BYTES:
+        raise ProblemRaised(
+            "no_match",
+            f"old_string is not in {path!r}, which is too large to look for anything like it",
+            hint="copy the text exactly, blanks and punctuation included",
+            field="old_string",
+        )
+    lines = FileLines(file, path)
+    block = block_of(old, new)
+    if not block.changes:
+        raise _no_change(path)
+    found = (
+        _placed(lines, old, new, block, find(lines, block, loosest=Tier.WHITESPACE))
+        or _repaired(lines, old, new)
+        or _placed(lines, old, new, block, find(lines, block))
+        or _elided(lines, old, new)
+        or _placed(lines, old, new, block, comment_drift(lines, block))
+    )
+    if found is None:
+        raise no_match(lines, block)
+    return found
+
+
+def exact_matches(file: ByteText, text: str, most: int) -> list[Match]:
+    """Where the text stands literally; nowhere if the file cannot hold its characters."""
+    try:
+        return find_matches(file, text, most)
+    except ProblemRaised:
+        return []
+
+
+def ambiguous_text(
+    file: ByteText, path: str, starts: Sequence[int], what: str = "old_string"
+) -> ProblemRaised:
+    """Text that stands in several places, by their lines."""
+    numbers: list[int] = []
+    line, at = 1, 0
+    for start in starts[:_LINES_NAMED]:
+        line += file.lines_between(at, start)
+        at = start
+        numbers.append(line)
+    named = ", ".join(map(str, numbers))
+    more = ", …" if len(starts) > _LINES_NAMED else ""
+    least = "at least " if len(starts) == _MOST_COUNTED else ""
+    return ProblemRaised(
+        "ambiguous",
+        f"{what} occurs {least}{len(starts)} times in {path!r}: lines {named}{more}",
+        hint="include more surrounding lines so that it is unique, or set replace_all",
+        field="old_string",
+    )
+
+
+def already_applied(path: str) -> ProblemRaised:
+    """The edit would not change a byte."""
+    return ProblemRaised(
+        "already_applied",
+        f"{path!r} already has exactly this text, line endings included",
+        hint="nothing is left to do",
+    )
+
+
+def _placed(
+    lines: FileLines, old: str, new: str, block: Block, placement: Placement | None, how: str = ""
+) -> Found | None:
+    if placement is None:
+        return None
+    splices = framed(lines, old, new, block, placement)
+    words = [f"{how} undone"] if how else []
+    if placement.tier is not Tier.EXACT:
+        words.append(f"{placement.tier.words} ignored")
+    tier = placement.tier.name.lower()
+    return Found(splices, f"repaired+{tier}" if how else tier, ", ".join(words))
+
+
+def _repaired(lines: FileLines, old: str, new: str) -> Found | None:
+    for repair in repairs(old, new):
+        block = block_of(repair.old, repair.new)
+        hints = Hints(line=repair.line)
+        placement = find(lines, block, hints, loosest=Tier.WHITESPACE)
+        if placement is None or _misnumbered(repair.old, repair.line, placement):
+            continue
+        if not block.changes:
+            raise _no_change(lines.path)
+        return _placed(lines, repair.old, repair.new, block, placement, repair.how)
+    return None
+
+
+def _misnumbered(old: str, line: int | None, placement: Placement) -> bool:
+    # One number proves nothing by following another; it has to be the line's own.
+    return line is not None and "\n" not in old.strip() and placement.first != line - 1
+
+
+def _elided(lines: FileLines, old: str, new: str) -> Found | None:
+    pieces = elided(lines, old, new)
+    if not pieces:
+        return None
+    splices = [splice for block, placed in pieces for splice in replay(lines, block, placed)]
+    return Found(tuple(splices), "elided", "pieces placed around what was left out")
+
+
+def _no_change(path: str) -> ProblemRaised:
+    return ProblemRaised(
+        "invalid_arguments",
+        f"old_string and new_string differ only in blanks at line ends, so {path!r} would not "
+        "change",
+        field="new_string",
+    )

@@ -1,0 +1,113 @@
+r"""Edits by regular expression, in time linear to the file whatever the pattern (RE2).
+
+The pattern sees lines that end in \n, whatever ends them in the file. What is put in their
+place is literal text, except for `\g<group>`, which is the one way to ask for a group.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.tools._lib.bytetext import ByteText
+from handrail.tools._lib.matching.exact import Match, replacement
+from handrail.tools._lib.matching.lines import FileLines
+from handrail.tools._lib.splice import Splice
+
+_GROUP: Final = re.compile(r"\\g<(\w+)>")
+_MAX_MEM: Final = 64 << 20
+
+
+def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Splice]:
+    """A splice for every match that is not empty; `no_match` or `invalid_arguments`."""
+    compiled = _compiled(pattern)
+    names = _groups(compiled, new)
+    text = _Shown(FileLines(file, path))
+    splices: list[Splice] = []
+    for found in compiled.finditer(text.text):
+        start, end = found.span()
+        if start < end:
+            match = text.match(start, end)
+            put = _GROUP.sub(lambda one: found.group(names[one[1]]) or "", new)  # noqa: B023 - used at once
+            splices.append(
+                Splice(match.start, match.end, replacement(file, match, found.group(0), put))
+            )
+    if not splices:
+        raise ProblemRaised(
+            "no_match",
+            f"the pattern {pattern!r} matches nothing in {path!r}",
+            hint="try it with grep first; ^ and $ are the ends of lines, . does not match one",
+            field="old_string",
+        )
+    return splices
+
+
+def _compiled(pattern: str) -> Any:
+    import re2  # noqa: PLC0415 - 5 ms, and only for edits by pattern
+
+    options = re2.Options()
+    options.max_mem = _MAX_MEM
+    options.log_errors = False
+    try:
+        return re2.compile(f"(?m){pattern}", options)
+    except (re2.error, UnicodeEncodeError) as error:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"the pattern {pattern!r} is not valid: {_reason(error)}",
+            hint="the syntax is RE2: no look-around and no back-references",
+            field="old_string",
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    reason = error.args[0] if error.args else ""
+    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(error)
+
+
+def _groups(compiled: Any, new: str) -> dict[str, int]:
+    """The groups that the new text asks for, by how it names them."""
+    numbers: dict[str, int] = {}
+    for name in _GROUP.findall(new):
+        number = int(name) if name.isdecimal() else compiled.groupindex.get(name, -1)
+        if not 0 <= number <= compiled.groups:
+            raise ProblemRaised(
+                "invalid_arguments",
+                f"new_string asks for the group {name!r}, which the pattern does not have",
+                hint=r"number groups from 1, or name them with (?P<name>...)",
+                field="new_string",
+            )
+        numbers[name] = number
+    return numbers
+
+
+class _Shown:
+    """The text of a file with a line feed for every line ending, and the way back to its bytes."""
+
+    def __init__(self, lines: FileLines) -> None:
+        self._lines = lines
+        text = "\n".join(lines.texts) + ("\n" if lines.ended and len(lines) else "")
+        self.text = lines.file.form.show(text)
+
+    @cached_property
+    def _firsts(self) -> Sequence[int]:
+        return list(accumulate([len(line) + 1 for line in self._lines.texts], initial=0))
+
+    def match(self, start: int, end: int) -> Match:
+        """The bytes of characters `start` to `end`, with the endings among them."""
+        first, last = self._line(start), self._line(end)
+        endings = tuple([self._lines.ending(line) for line in range(first, last)])
+        return Match(self._byte(first, start), self._byte(last, end), endings)
+
+    def _line(self, at: int) -> int:
+        return bisect_right(self._firsts, at) - 1
+
+    def _byte(self, line: int, at: int) -> int:
+        if line >= len(self._lines):
+            return self._lines.starts[-1]
+        before = self._lines.texts[line][: at - self._firsts[line]]
+        return self._lines.starts[line] + len(self._lines.file.form.encode_part(before))

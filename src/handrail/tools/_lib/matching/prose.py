@@ -1,0 +1,164 @@
+"""Which lines are comments or prose, and whether two of them differ by a slip of a word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import Final
+
+from handrail.tools._lib.matching.keys import folded
+from handrail.tools._lib.matching.lines import FileLines
+
+_PROSE: Final = frozenset({"md", "markdown", "mdx", "rst", "txt", "adoc", "org", "text"})
+_C: Final = ("//", "/*", "*")
+_HASH: Final = ("#",)
+_DASH: Final = ("--",)
+_SEMI: Final = (";",)
+_TAG: Final = ("<!--",)
+_MARKS: Final[Mapping[str, tuple[str, ...]]] = (
+    dict.fromkeys(
+        [
+            "c",
+            "h",
+            "cc",
+            "cpp",
+            "cxx",
+            "hpp",
+            "hh",
+            "js",
+            "jsx",
+            "mjs",
+            "cjs",
+            "ts",
+            "tsx",
+            "java",
+            "go",
+            "rs",
+            "swift",
+        ],
+        _C,
+    )
+    | dict.fromkeys(
+        [
+            "kt",
+            "kts",
+            "scala",
+            "cs",
+            "dart",
+            "css",
+            "scss",
+            "less",
+            "groovy",
+            "proto",
+            "m",
+            "mm",
+            "zig",
+            "v",
+        ],
+        _C,
+    )
+    | dict.fromkeys(
+        [
+            "py",
+            "pyi",
+            "sh",
+            "bash",
+            "zsh",
+            "rb",
+            "yaml",
+            "yml",
+            "toml",
+            "pl",
+            "r",
+            "mk",
+            "cfg",
+            "conf",
+            "tf",
+            "cmake",
+        ],
+        _HASH,
+    )
+    | dict.fromkeys(["ini", "lisp", "el", "clj", "cljs", "scm", "asm", "s"], (*_SEMI, *_HASH))
+    | dict.fromkeys(["sql", "lua", "hs", "elm", "adb", "ads"], (*_DASH, "/*"))
+    | dict.fromkeys(["html", "htm", "xml", "svg", "vue", "svelte"], (*_TAG, "//", "/*"))
+    | dict.fromkeys(["tex", "erl"], ("%",))
+    | {"php": (*_C, *_HASH), "hcl": (*_C, *_HASH)}
+)
+# Where the language is not known, only marks that no code begins with.
+_UNKNOWN: Final = ("//", "# ", "/*", "* ", "-- ", ";; ", "<!--")
+_FENCE: Final = re.compile(r"[ \t]*(```|~~~)")
+_TRIPLE: Final = re.compile(r'"""|' + "'''")
+_WORD: Final = re.compile(r"\w+|[^\w\s]")
+_MOST_SLIPS: Final = 2
+
+
+class Prose:
+    """Knows of each line of a file whether it may be remembered inexactly."""
+
+    def __init__(self, file: FileLines) -> None:
+        self._file = file
+        self._kind = file.path.rpartition("/")[2].rpartition(".")[2].lower()
+
+    def has(self, line: int, said: str) -> bool:
+        """Whether a line of the file, and what a call says it is, are both prose."""
+        if self._kind in _PROSE:
+            return line not in self._special
+        if self._kind in ("py", "pyi") and line in self._special:
+            return True
+        marks = _MARKS.get(self._kind, _UNKNOWN)
+        text = self._file.texts[line].strip()
+        return text.startswith(marks) and said.strip().startswith(marks)
+
+    @cached_property
+    def _special(self) -> frozenset[int]:
+        """The code of a prose file, or the doc strings of a Python file."""
+        mark = _FENCE if self._kind in _PROSE else _TRIPLE
+        inside, lines = False, set()
+        for number, text in enumerate(self._file.texts):
+            found = len(mark.findall(text)) if mark is _TRIPLE else bool(mark.match(text))
+            if inside or found:
+                lines.add(number)
+            inside ^= bool(found % 2)
+        return frozenset(lines)
+
+
+def slipped(said: str, line: str) -> bool:
+    """Whether two lines differ only by one or two mistyped words."""
+    one, two = _WORD.findall(folded(said)), _WORD.findall(folded(line))
+    slips = 0
+    matcher = SequenceMatcher(None, one, two, autojunk=False)
+    for tag, a0, a1, b0, b1 in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        if a1 - a0 != b1 - b0:
+            return False
+        slips += a1 - a0
+        if not all(map(_mistyped, one[a0:a1], two[b0:b1])):
+            return False
+    return 0 < slips <= _MOST_SLIPS
+
+
+def _mistyped(one: str, two: str) -> bool:
+    if not (one.isalpha() and two.isalpha()):
+        return False
+    if one.lower() == two.lower():
+        return True
+    shorter = min(len(one), len(two))
+    return shorter >= 3 and _one_edit(one.lower(), two.lower())
+
+
+def _one_edit(one: str, two: str) -> bool:
+    """Whether one letter too many, too few, wrong, or two letters changed places."""
+    if len(one) > len(two):
+        one, two = two, one
+    at = 0
+    while at < len(one) and one[at] == two[at]:
+        at += 1
+    if len(one) + 1 == len(two):
+        return one[at:] == two[at + 1 :]
+    if len(one) != len(two):
+        return False
+    swapped = one[at : at + 2] == two[at : at + 2][::-1] and one[at + 2 :] == two[at + 2 :]
+    return swapped or one[at + 1 :] == two[at + 1 :]

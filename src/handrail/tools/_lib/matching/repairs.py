@@ -1,0 +1,176 @@
+"""Slips of how a text was handed over, undone: fences, line numbers, entities, marks, escapes.
+
+Each needs evidence in the old text, and says nothing about the file: the repaired pair must
+then be found there literally, blanks aside. A new text that cannot be repaired with the same
+certainty is not repaired at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from handrail.tools._lib.matching.escapes import escaped_lines, escaped_quotes, lost_escapes
+from handrail.tools._lib.matching.handed import Repair
+
+_FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})[\w+#.-]*[ \t]*")
+_CDATA: Final = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+_SEARCH: Final = re.compile(r"<{5,9} ?\w*\n(.*?)\n?={5,9}(?:\n.*)?", re.DOTALL)
+_ENTITIES: Final = {"<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "&": "&amp;"}
+_OTHER_ENTITIES: Final = (("&apos;", "'"), ("&#x27;", "'"), ("&#34;", '"'), ("&nbsp;", " "))
+
+
+def repairs(old: str, new: str) -> Iterator[Repair]:
+    """Every pair that this one may have been, the likeliest first; at most two slips each."""
+    first = list(_once(Repair(old, new)))
+    yield from first
+    seen = {(one.old, one.new) for one in first} | {(old, new)}
+    for repair in first:
+        for again in _once(repair):
+            if (again.old, again.new) not in seen:
+                seen.add((again.old, again.new))
+                yield again
+
+
+def _once(pair: Repair) -> Iterator[Repair]:
+    for undo in _UNDO:
+        for repair in undo(pair.old, pair.new):
+            if repair.old.strip() and (repair.old, repair.new) != (pair.old, pair.new):
+                how = f"{pair.how} and {repair.how}" if pair.how else repair.how
+                yield Repair(repair.old, repair.new, how, repair.line or pair.line)
+
+
+def _fenced(old: str, new: str) -> Iterator[Repair]:
+    inner = _without_fence(old)
+    if inner is not None:
+        outer = _without_fence(new)
+        yield Repair(inner, new if outer is None else outer, "a code fence")
+
+
+def _without_fence(text: str) -> str | None:
+    lines = text.strip("\n").split("\n")
+    opening = _FENCE.fullmatch(lines[0])
+    if opening is None or len(lines) < 2 or lines[-1].strip() != opening[1]:
+        return None
+    return "\n".join(lines[1:-1])
+
+
+def _wrapped(old: str, new: str) -> Iterator[Repair]:
+    inner, outer = _CDATA.fullmatch(old), _CDATA.fullmatch(new)
+    if inner:
+        yield Repair(inner[1], outer[1] if outer else new, "a CDATA wrapper")
+
+
+class _Style(NamedTuple):
+    """How line numbers are set off; `gap` is a blank that may belong to the mark."""
+
+    pattern: re.Pattern[str]
+
+
+_NUMBERED: Final = (
+    re.compile(r"[ \t]*(\d+)\t"),
+    re.compile(r"[ \t]*(\d+)[ \t]*→"),
+    re.compile(r"[ \t]*L?(\d+)[ \t]?[|│][ ]"),
+    re.compile(r"[ \t]*L?(\d+)[ \t]?[|│]"),
+    re.compile(r"[ \t]*L?(\d+):[ ]"),
+    re.compile(r"[ \t]*L?(\d+):"),
+    re.compile(r"[ \t]*(\d+)-"),
+    re.compile(r"[ \t]*\[(\d+)\][ ]?"),
+    re.compile(r"[ ]*(\d+)[ ]{2}"),
+    re.compile(r"[ ]*(\d+)[ ]"),
+)
+
+
+def _numbered(old: str, new: str) -> Iterator[Repair]:
+    lines = old.split("\n")
+    for style in _NUMBERED:
+        first = _first_number(style, lines)
+        if first is None:
+            continue
+        fresh = _new_without_numbers(style, new.split("\n"), lines)
+        if fresh is not None:
+            bare = [_bare(style, line) for line in lines]
+            yield Repair("\n".join(bare), "\n".join(fresh), "line numbers", first)
+
+
+def _first_number(style: re.Pattern[str], lines: list[str]) -> int | None:
+    """The number of the first line, if every line has the number that follows from it."""
+    first: int | None = None
+    for index, line in enumerate(lines):
+        # The mark's own blank is often lost on an empty line.
+        found = style.match(line) or style.fullmatch(line + " ")
+        if found is None:
+            if line.strip():
+                return None
+            continue
+        if first is None:
+            first = int(found[1]) - index
+        if int(found[1]) != first + index:
+            return None
+    return first
+
+
+def _bare(style: re.Pattern[str], line: str) -> str:
+    found = style.match(line)
+    if found:
+        return line[found.end() :]
+    return "" if style.fullmatch(line + " ") else line
+
+
+def _new_without_numbers(
+    style: re.Pattern[str], lines: list[str], old: list[str]
+) -> list[str] | None:
+    solid = [line for line in lines if line.strip()]
+    marked = [line for line in solid if style.match(line) or style.fullmatch(line + " ")]
+    if not marked:
+        return lines
+    if len(marked) < len(solid) and not set(marked) <= set(old):
+        return None
+    return [_bare(style, line) if line in marked else line for line in lines]
+
+
+def _entities(old: str, new: str) -> Iterator[Repair]:
+    kinds = [char for char, entity in _ENTITIES.items() if entity in old]
+    others = any(entity in old for entity, _ in _OTHER_ENTITIES)
+    if kinds or others:
+        # What stands bare in the old text is not escaped in the new one either.
+        chars = [char for char in _ENTITIES if char in kinds or char not in old]
+        yield Repair(_decoded(old, chars), _decoded(new, chars), "HTML entities")
+
+
+def _decoded(text: str, chars: list[str]) -> str:
+    for entity, char in _OTHER_ENTITIES:
+        if char in chars or char == " ":
+            text = text.replace(entity, char)
+    # The ampersand last, so that an escaped entity loses one level only.
+    for char in chars:
+        text = text.replace(_ENTITIES[char], char)
+    return text
+
+
+def _diffed(old: str, new: str) -> Iterator[Repair]:
+    before, after = old.split("\n"), new.split("\n")
+    if _marked(before, "-") and (_marked(after, "+") or not new.strip()):
+        yield Repair(_unmarked(before), _unmarked(after), "diff marks")
+
+
+def _marked(lines: list[str], sign: str) -> bool:
+    solid = [line for line in lines if line.strip()]
+    return all(line[0] in (sign, " ") for line in solid) and any(line[0] == sign for line in solid)
+
+
+def _unmarked(lines: list[str]) -> str:
+    return "\n".join([line[1:] if line.strip() else line for line in lines])
+
+
+_UNDO: Final[tuple[Callable[[str, str], Iterator[Repair]], ...]] = (
+    _fenced,
+    _wrapped,
+    _numbered,
+    escaped_lines,
+    escaped_quotes,
+    _entities,
+    _diffed,
+    lost_escapes,
+)
