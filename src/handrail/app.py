@@ -154,7 +154,7 @@ async def _connect(
     search = open_search(files.roots)
     registry = Registry(bus)
     blobs = _blobs(home) if settings.journal else None
-    await Recovery(store, files, blobs, clock, may_still_run).run()
+    recovered = await Recovery(store, files, blobs, clock, may_still_run).run()
     past = Undo(store, files, blobs)
     for tool in builtin_tools(Services(files, search, past, settings.allow_delete)):
         registry.register(tool, origin=Origin.BUILTIN)
@@ -197,6 +197,7 @@ async def _connect(
             answered=Answered(session.id, store, resumed=resumed),
             most_at_once=settings.most_at_once,
             first_turn=newest[0].turn + 1 if newest else 1,
+            recovered=recovered,
             close=close,
         )
     )

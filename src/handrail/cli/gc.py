@@ -25,6 +25,7 @@ class Freed:
     payload_bytes: int
     texts: int
     text_bytes: int
+    content_bytes: int
     file_bytes: int
     older_than_days: float
     dry_run: bool
@@ -72,7 +73,37 @@ def collect(place: Workspace, days: float, *, dry_run: bool) -> Freed:
         file_bytes, erased = purged.before_bytes - purged.after_bytes, purged.erased
     if not dry_run and texts:
         DirectoryArtifacts(place.home.oversized).sweep(days * _DAY_S)
-    return Freed(payloads, payload_bytes, len(texts), sum(texts), file_bytes, days, dry_run, erased)
+    contents = 0 if dry_run else _drop_contents(place)
+    return Freed(
+        payloads,
+        payload_bytes,
+        len(texts),
+        sum(texts),
+        contents,
+        file_bytes,
+        days,
+        dry_run,
+        erased,
+    )
+
+
+def _drop_contents(place: Workspace) -> int:
+    """Old contents that no call on record can ask for any more go; the others are packed."""
+    from handrail.cli.workspace import reading
+    from handrail.host.blobs import DirectoryBlobs
+    from handrail.store.queries import list_intents
+
+    if place.home.blobs is None or not place.recorded:
+        return 0
+    with reading(place) as db:
+        promised = {
+            change["before_hash"]
+            for record in list_intents(db, None, -1)
+            for change in (record.intent or {}).get("changes", ())
+            if change["image"] == "blob"
+        }
+    blobs = DirectoryBlobs(place.home.blobs)
+    return blobs.drop_all_but(promised) + blobs.pack()
 
 
 def tell(freed: Freed) -> None:
@@ -81,13 +112,15 @@ def tell(freed: Freed) -> None:
 
     verb = "would drop" if freed.dry_run else "dropped"
     age = f"{freed.older_than_days:g} days"
-    if not freed.payloads and not freed.texts:
+    if not (freed.payloads or freed.texts or freed.content_bytes):
         output.say(f"nothing is older than {age}")
         return
     output.say(
         f"{verb} {counted(freed.payloads, 'payload')} ({size(freed.payload_bytes)}) and "
         f"{counted(freed.texts, 'oversized text')} ({size(freed.text_bytes)}) older than {age}"
     )
+    if freed.content_bytes > 0:
+        output.say(f"old contents take {size(freed.content_bytes)} less")
     if freed.file_bytes > 0:
         output.say(f"the store is {size(freed.file_bytes)} smaller; its hashes still hold")
     if not freed.erased:

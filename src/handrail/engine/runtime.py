@@ -36,6 +36,7 @@ from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare import Prepared
 from handrail.engine.registry import Registry
 from handrail.engine.scheduler import Ordering, Scheduler, order
+from handrail.history.recovery import Recovered
 
 Call = Mapping[str, Any]
 
@@ -54,6 +55,7 @@ class Parts:
     answered: Answered
     most_at_once: int
     first_turn: int
+    recovered: Sequence[Recovered]
     close: Callable[[], Awaitable[None]]
 
 
@@ -89,6 +91,11 @@ class Runtime:
     def store(self) -> Store:
         """The record of every call."""
         return self._parts.store
+
+    @property
+    def recovered(self) -> Sequence[Recovered]:
+        """What a crash had left unfinished and opening has made whole."""
+        return self._parts.recovered
 
     @property
     def hooks(self) -> list[Hook]:

@@ -41,7 +41,7 @@ class Undo:
                 raise ProblemRaised("not_found", "nothing has been changed that could be undone")
         else:
             chosen = _named(records, call)
-        return self._reverse(chosen, "undid")
+        return self._reverse(chosen, f"undid {_tool(chosen)} ({chosen.call_id})")
 
     async def redo_plan(self, call: str | None, *, session: str | None) -> Plan:
         """The plan that takes the taking back of a call back; see `Past.redo_plan`."""
@@ -60,13 +60,14 @@ class Undo:
         if chosen is None:
             what = f"call {call!r}" if call else "no call"
             raise ProblemRaised("not_found", f"{what} has been undone, so there is nothing to redo")
-        return self._reverse(chosen, "redid")
+        original = next((one for one in records if one.call_id == _undid(chosen)), chosen)
+        return self._reverse(chosen, f"redid {_tool(original)} ({original.call_id})")
 
     async def _changing(self, session: str | None) -> list[CallRecord]:
         found = await self._store.intents(session=session)
         return [one for one in found if _changed(one)]
 
-    def _reverse(self, record: CallRecord, did: str) -> Plan:
+    def _reverse(self, record: CallRecord, said: str) -> Plan:
         described = list(reversed((record.intent or {})["changes"]))
         changes: list[Change] = []
         conflicts: list[str] = []
@@ -83,11 +84,10 @@ class Undo:
             raise _conflict(record, conflicts)
         if done == len(described):
             raise ProblemRaised("already_applied", f"call {record.call_id!r} is undone already")
-        tool = record.requested.get("tool", "?")
         lines = [f"  {_what(one)} {one.path}" for one in changes]
         return Plan(
             tuple(changes),
-            "\n".join([f"{did} {tool} ({record.call_id})", *lines]),
+            "\n".join([said, *lines]),
             preview="".join(_diff(one) for one in changes),
             data={"undid": record.call_id, "paths": [one.path for one in changes]},
             relies_on="nothing",
@@ -136,6 +136,10 @@ def _undone(newest_first: Sequence[CallRecord]) -> set[str]:
         if target in targets:
             undone.discard(targets[target])
     return undone
+
+
+def _tool(record: CallRecord) -> str:
+    return str(record.requested.get("tool", "?"))
 
 
 def _named(records: Sequence[CallRecord], call: str) -> CallRecord:
