@@ -73,8 +73,13 @@ def inside(file: FileLines, anchor: int, first: int) -> bool:
         level = len(heading[1])
         marks = [_HEADING.match(line) for line in between]
         return not any(mark and len(mark[1]) <= level for mark in marks)
-    depth = len(indent_of(file.texts[anchor]).expandtabs())
+    opened = depth(file, anchor)
     return all(
-        len(indent_of(line).expandtabs()) > depth or line.lstrip().startswith(("{", ")", "]", "#"))
+        len(indent_of(line).expandtabs()) > opened or line.lstrip().startswith(("{", ")", "]", "#"))
         for line in between
     )
+
+
+def depth(file: FileLines, line: int) -> int:
+    """How far a line is indented."""
+    return len(indent_of(file.texts[line]).expandtabs())

@@ -1,11 +1,12 @@
 """The last and narrowest reading: a comment beside the change is remembered not quite right.
 
-Code, lines that go, and lines next to new ones must say the same. Only comments and prose may
-differ, by slips of a word: a word that became another word tells two twins apart.
+Code, and lines that go, must say the same. Only comments and prose may differ, by slips of
+the pen: a word that became another word tells two twins apart.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -16,6 +17,7 @@ from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.prose import Prose, slipped
 
 _LEAST_LINES: Final = 4
+# A line that stands in the file more often than this says little about a place.
 _MOST: Final = 200
 
 
@@ -23,78 +25,74 @@ def drifted(file: FileLines, block: Block) -> list[Candidate]:
     """Places that agree in everything but a few comment lines."""
     old = [op for op in block.ops if op.kind != "insert"]
     keys = squeeze("\n".join([op.text for op in old])).split("\n")
-    soft = [bool(key) and free for key, free in zip(keys, _free(block.ops), strict=True)]
-    if sum(map(bool, keys)) < _LEAST_LINES:
+    solid = [key for key in keys if key]
+    if len(solid) < _LEAST_LINES:
         return []
     prose = Prose(file)
+    allowed = max(1, len(solid) // 5)
     found: list[Candidate] = []
-    for at in _starts(file, keys, soft):
+    for at in _starts(file, solid, len(solid) - allowed):
         lines = aligned(file, keys, at)
-        if _agrees(file, prose, old, lines, soft):
+        slips = _slips(file, prose, old, lines)
+        if slips is not None and 0 < len(slips) <= allowed and _held(block.ops, slips):
             found.append(Candidate(Tier.COMMENTS, lines))
     return found
 
 
-def _free(ops: Sequence[Op]) -> list[bool]:
-    """For each old line, whether it is only context: kept, and not next to a new line."""
-    free: list[bool] = []
-    for index, op in enumerate(ops):
-        if op.kind != "insert":
-            beside = _solid_beside(ops, index, -1) + _solid_beside(ops, index, 1)
-            free.append(op.kind == "keep" and "insert" not in beside)
-    return free
+def _starts(file: FileLines, solid: Sequence[str], enough: int) -> Iterator[int]:
+    """Solid lines of the file at which enough lines of the block would be in their place."""
+    indexes: dict[str, list[int]] = {}
+    for index, key in enumerate(solid):
+        indexes.setdefault(key, []).append(index)
+    there: dict[str, list[int]] = {}
+    for number, line in enumerate(file.solid):
+        if (key := file.squeezed[line]) in indexes:
+            there.setdefault(key, []).append(number)
+    votes: Counter[int] = Counter()
+    for key, numbers in there.items():
+        # Lines that are everywhere vote for all places, so they are counted for none.
+        if len(numbers) <= _MOST:
+            votes.update([number - index for number in numbers for index in indexes[key]])
+        else:
+            enough -= len(indexes[key])
+    last = len(file.solid) - len(solid)
+    return (at for at, count in sorted(votes.items()) if count >= enough and 0 <= at <= last)
 
 
-def _solid_beside(ops: Sequence[Op], index: int, step: int) -> list[str]:
-    at = index + step
-    while 0 <= at < len(ops):
-        if ops[at].kind == "insert" or ops[at].text.strip():
-            return [ops[at].kind]
-        at += step
-    return []
-
-
-def _starts(file: FileLines, keys: Sequence[str], soft: Sequence[bool]) -> Iterator[int]:
-    wanted = [key for key in keys if key]
-    firm = [index for index, (key, free) in enumerate(_solid(keys, soft)) if key and not free]
-    counts = {wanted[index]: 0 for index in firm}
-    solid = [file.squeezed[line] for line in file.solid]
-    for key in solid:
-        if key in counts:
-            counts[key] += 1
-    if not firm:
-        return
-    rarest = min(firm, key=lambda index: counts[wanted[index]])
-    if not 0 < counts[wanted[rarest]] <= _MOST:
-        return
-    last = len(solid) - len(wanted)
-    for number, key in enumerate(solid):
-        if key == wanted[rarest] and 0 <= number - rarest <= last:
-            yield number - rarest
-
-
-def _solid(keys: Sequence[str], soft: Sequence[bool]) -> list[tuple[str, bool]]:
-    return [(key, free) for key, free in zip(keys, soft, strict=True) if key]
-
-
-def _agrees(
-    file: FileLines,
-    prose: Prose,
-    old: Sequence[Op],
-    lines: Sequence[int | None],
-    soft: Sequence[bool],
-) -> bool:
-    different = 0
-    solid = 0
-    for op, line, free in zip(old, lines, soft, strict=True):
+def _slips(
+    file: FileLines, prose: Prose, old: Sequence[Op], lines: Sequence[int | None]
+) -> set[int] | None:
+    """The old lines that are misremembered comments; None if any differs otherwise."""
+    slips: set[int] = set()
+    for index, (op, line) in enumerate(zip(old, lines, strict=True)):
         if line is None or not op.text.strip():
             continue
-        solid += 1
-        if any_quotes(canonical(op.text)) == any_quotes(canonical(file.texts[line])):
-            if op.kind != "delete" or canonical(op.text) == canonical(file.texts[line]):
-                continue
+        said, own = canonical(op.text), canonical(file.texts[line])
+        if said == own or (op.kind == "keep" and any_quotes(said) == any_quotes(own)):
+            continue
+        if op.kind == "delete" or not prose.has(line, op.text) or not slipped(said, own):
+            return None
+        slips.add(index)
+    return slips
+
+
+def _held(ops: Sequence[Op], slips: set[int]) -> bool:
+    """Whether every new line has a neighbour that is remembered right, or replaces one."""
+    index = -1
+    above: int | None = None
+    fresh = False
+    for op in [*ops, None]:
+        if op is not None and op.kind == "insert":
+            fresh = True
+            continue
+        index += 1
+        if op is not None and not op.text.strip():
+            continue
+        if fresh and not _firm(above, slips) and not _firm(index if op else None, slips):
             return False
-        if not free or not prose.has(line, op.text) or not slipped(op.text, file.texts[line]):
-            return False
-        different += 1
-    return 0 < different <= max(1, solid // 5)
+        fresh, above = False, index
+    return True
+
+
+def _firm(index: int | None, slips: set[int]) -> bool:
+    return index is not None and index not in slips

@@ -7,23 +7,17 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Final
 
-from handrail.tools._lib.matching.anchors import inside
+from handrail.tools._lib.matching.anchors import depth, inside
 from handrail.tools._lib.matching.blocks import Block, block_of_lines, split
 from handrail.tools._lib.matching.candidates import Candidate, Tier, candidates
-from handrail.tools._lib.matching.indents import indent_of
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.place import Placement
 from handrail.tools._lib.matching.refusals import ambiguous
 
 _DOTS: Final = re.compile(
-    r"\s*(?://|#|--|;+|%|/\*|<!--|\*|\{/\*)?\s*(?:\.{3}|…)[^\n]{0,60}?(?:(?:\.{3}|…)\s*)?"
-    r"(?:\*/\}?|-->)?\s*"
-)
-_BARE: Final = re.compile(r"\s*(?:\.{3,}|…|\[\.{3}\]|\(\.{3}\))\s*")
-_WORDS: Final = re.compile(
-    r"\s*(?://|#|--|;+|%|/\*|<!--|\*)\s*(?:\.{3}|…)?\s*(?:rest|remaining|existing|unchanged|other"
-    r"|previous|same)\b[^\n]{0,60}",
-    re.IGNORECASE,
+    r"\s*(?://|#|--|;+|%|/\*|<!--|\*|\{/\*)?\s*"
+    r"(?:[\[(<]?(?:\.{3,}|…)[\])>]?)"
+    r"(?:[\w ,'()-]{0,60}(?:\.{3}|…)?)?\s*(?:\*/\}?|-->)?\s*"
 )
 _MOST: Final = 20_000
 
@@ -64,9 +58,7 @@ def _pieces(lines: Sequence[str]) -> list[list[str]]:
 
 def is_elision(line: str) -> bool:
     """Whether a line only says that lines are left out."""
-    if not ("..." in line or "…" in line):
-        return False
-    return bool(_BARE.fullmatch(line) or _DOTS.fullmatch(line))
+    return ("..." in line or "…" in line) and _DOTS.fullmatch(line) is not None
 
 
 def _best(found: Sequence[Candidate]) -> list[Candidate]:
@@ -106,8 +98,12 @@ def _reached(file: FileLines, above: Candidate, below: Candidate) -> bool:
 
     Otherwise a twin further down would take the place of a body that is not there any more.
     """
-    depth = len(indent_of(file.texts[below.first]).expandtabs())
-    for line in range(above.end - 1, above.first - 1, -1):
-        if file.squeezed[line] and len(indent_of(file.texts[line]).expandtabs()) < depth:
-            return inside(file, line, below.first)
-    return True
+    lines = [line for line in range(above.first, above.end) if file.squeezed[line]]
+    least = min(lines, key=lambda line: (depth(file, line), -line))
+    if depth(file, least) >= depth(file, below.first):
+        return True
+    after = next(line for line in file.solid if line > least)
+    if depth(file, after) > depth(file, least):
+        return inside(file, least, below.first)
+    between = range(above.end, below.first)
+    return all(depth(file, line) >= depth(file, least) for line in between if file.squeezed[line])

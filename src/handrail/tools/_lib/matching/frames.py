@@ -23,6 +23,8 @@ def framed(
     if placement.tier < Tier.INDENTATION or _depth(new) == _depth(old) or not new.strip():
         return replay(file, block, placement)
     again = block_of_lines(split(old), split(new), str.strip)
+    if _in_step(again, split(new)):
+        return replay(file, block, placement)
     if _fits(file, again, split(new), placement):
         return replay(file, again, placement, as_given=True)
     raise ProblemRaised(
@@ -36,6 +38,15 @@ def framed(
 def _depth(text: str) -> str:
     indents = [indent_of(line) for line in split(text) if line.strip()]
     return min(indents, key=len, default="")
+
+
+def _in_step(again: Block, new: list[str]) -> bool:
+    """Whether any line that stays is indented alike in the old and the new text."""
+    kept = [op for op in again.ops if op.kind != "delete"]
+    return any(
+        op.kind == "keep" and text.strip() and indent_of(op.text) == indent_of(text)
+        for op, text in zip(kept, new, strict=True)
+    )
 
 
 def _fits(file: FileLines, again: Block, new: list[str], placement: Placement) -> bool:
