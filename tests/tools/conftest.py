@@ -44,7 +44,8 @@ class Workspace:
         tool = self.tools[name]
         args = tool.params.model_validate(arguments)
         fields = path_fields(tool.params)
-        places = {name: self.files.locate(getattr(args, name)) for name in fields}
+        given = {name: getattr(args, name) for name in fields}
+        places = {name: self.files.locate(path) for name, path in given.items() if path is not None}
         call = ToolCall("1", name, arguments)
         ctx = ToolContext(call, self.session, lambda text: None, CancelSignal(), places)
         return tool, args, ctx

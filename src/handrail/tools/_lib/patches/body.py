@@ -50,26 +50,30 @@ class Body:
 
     def trim(self) -> None:
         """Drop empty lines at the end that nobody marked: they only part hunks."""
-        while self.lines and self.lines[-1] == Line(" ", "", bare=True):
+        while self.lines and self.lines[-1].bare and not self.lines[-1].text:
             self.lines.pop()
 
     def _mark(self) -> None:
-        sign = self.lines[-1].sign if self.lines else " "
-        self.old_ends |= sign != "+"
-        self.new_ends |= sign != "-"
+        if not self.lines:
+            return
+        last = self.lines[-1] = self.lines[-1]._replace(crlf=None)
+        self.old_ends |= last.sign != "+"
+        self.new_ends |= last.sign != "-"
 
 
 def read_line(text: str) -> Line:
     """A line by its first character; one without a known mark is context that lost it."""
+    crlf = text.endswith("\r")
+    text = text.removesuffix("\r")
     match text[:1]:
         case "+":
-            return Line("+", text[1:])
+            return Line("+", text[1:], crlf=crlf)
         case "-":
-            return Line("-", text[1:])
+            return Line("-", text[1:], crlf=crlf)
         case " ":
-            return Line(" ", text[1:])
+            return Line(" ", text[1:], crlf=crlf)
         case _:
-            return Line(" ", text, bare=True)
+            return Line(" ", text, bare=True, crlf=crlf)
 
 
 def is_no_newline(text: str) -> bool:

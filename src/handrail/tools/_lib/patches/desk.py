@@ -19,7 +19,7 @@ from handrail.core.text import UTF8
 from handrail.tools._lib.builtin import require_file, size_to_change
 from handrail.tools._lib.lines import counted
 from handrail.tools._lib.patches.envelope import added
-from handrail.tools._lib.patches.hunks import patched
+from handrail.tools._lib.patches.hunks import Patched, patched
 from handrail.tools._lib.patches.model import Action, Hunk, malformed, new_text
 from handrail.tools._lib.patches.targets import Target
 
@@ -113,7 +113,9 @@ class Desk:
 
     def _move(self, target: Target) -> Step:
         source, goal = self._sheet(target.source), self._sheet(target.target)
-        copied = replace(source, data=self._content(source))
+        # A copy is of the file as it was; other parts of the patch may change that file.
+        old = source.before if target.action is Action.COPY else None
+        copied = replace(source, data=self._content(source) if old is None else old)
         notes = self._patch(copied, target)
         _require_free(goal, None)
         goal.data = copied.data
@@ -124,8 +126,11 @@ class Desk:
         return Step(target, f"{words} {source.place.path} to {target.path}", notes)
 
     def _patch(self, sheet: Sheet, target: Target) -> tuple[str, ...]:
-        data = self._content(sheet)
-        result = patched(data, target.patch.hunks, sheet.place.path)
+        data, hunks = self._content(sheet), target.patch.hunks
+        if data or any(hunk.old for hunk in hunks):
+            result = patched(data, hunks, sheet.place.path)
+        else:
+            result = Patched(UTF8.encode(new_text(hunks)), ())
         sheet.data = result.data
         if target.patch.executable is not None:
             old = _permissions(sheet)

@@ -111,14 +111,14 @@ def added(lines: Sequence[Line], name: str) -> tuple[Line, ...]:
         raise malformed(f"{name!r} is to be created, but the patch takes lines away from it")
     marked = [line.sign == "+" for line in lines if line.text]
     if all(marked):
-        return tuple([Line("+", line.text) for line in lines])
+        return tuple([line._replace(sign="+", bare=False) for line in lines])
     if any(marked):
         raise malformed(
             f"some lines of the new file {name!r} begin with '+' and some do not",
             "put '+' before every line of a new file",
         )
     # Without any `+` the blank that marks context is part of the line.
-    return tuple([Line("+", line.text if line.bare else " " + line.text) for line in lines])
+    return tuple([Line("+", line.text if line.bare else f" {line.text}") for line in lines])
 
 
 def _opened(verb: str, name: str) -> _Section:

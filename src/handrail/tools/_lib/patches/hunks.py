@@ -19,7 +19,7 @@ from handrail.tools._lib.matching.candidates import Tier
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.place import Placement, place
 from handrail.tools._lib.matching.replay import replay
-from handrail.tools._lib.patches.model import Hunk, Line
+from handrail.tools._lib.patches.model import Hunk, Line, malformed
 from handrail.tools._lib.splice import Splice, spliced
 
 
@@ -75,6 +75,8 @@ def _collide(one: Splice, two: Splice) -> bool:
 
 def _placed(file: FileLines, hunk: Hunk) -> _Placed:
     try:
+        if hunk.changes_endings:
+            raise malformed("it changes only how lines end, which a patch cannot do here")
         hunk = _with_marks(hunk, file)
         block = _block(hunk)
         found = _found(file, block, hunk)
@@ -96,27 +98,32 @@ def _note(hunk: Hunk, found: Placement) -> str:
 
 
 def _found(file: FileLines, block: Block, hunk: Hunk) -> Placement:
-    hints = Hints(anchors=hunk.anchors, at_end=hunk.at_end)
+    # Blank lines alone are no evidence; then only the exact line is.
+    blank = hunk.old and not any(text.strip() for text in hunk.old)
+    hints = Hints(hunk.line if blank else None, hunk.anchors, at_end=hunk.at_end)
     try:
         return place(file, block, hints)
     except ProblemRaised as raised:
-        if raised.problem.code == "ambiguous":
-            return _chosen(file, block, hunk, hints, raised)
-        if raised.problem.code == "no_match":
-            _refuse_if_done(file, block, hunk)
-        raise
+        if raised.problem.code != "ambiguous":
+            raise
+        return _chosen(file, block, hunk, hints, raised)
 
 
 def _chosen(
     file: FileLines, block: Block, hunk: Hunk, hints: Hints, raised: ProblemRaised
 ) -> Placement:
-    """Of several places the one that the line number or the heading names, if they agree."""
+    """Of several places the one at exactly the stated line; or the one that a line nearby
+    or the heading names, unless they disagree.
+    """
     found: list[Placement] = []
     for hint in _tie_breakers(hunk, hints):
         try:
-            found.append(place(file, block, hint))
+            one = place(file, block, hint)
         except ProblemRaised:
             continue
+        if hint.line is not None and one.lines[0] == hint.line - 1:
+            return one
+        found.append(one)
     if not found or any(one.first != found[0].first for one in found):
         raise raised
     return found[0]
@@ -127,17 +134,6 @@ def _tie_breakers(hunk: Hunk, hints: Hints) -> Iterator[Hints]:
         yield replace(hints, line=hunk.line)
     if hunk.heading:
         yield replace(hints, anchors=(hunk.heading,))
-
-
-def _refuse_if_done(file: FileLines, block: Block, hunk: Hunk) -> None:
-    if not any(op.kind == "insert" and op.text.strip() for op in block.ops):
-        return
-    done = Block(tuple([Op("keep", text) for text in hunk.new]))
-    try:
-        found = place(file, done, Hints(line=hunk.line), loosest=Tier.LINE_ENDS)
-    except ProblemRaised:
-        return
-    raise _done(found.first, file.path)
 
 
 def _is_there(file: FileLines, block: Block, found: Placement) -> bool:

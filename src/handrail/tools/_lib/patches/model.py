@@ -14,11 +14,15 @@ NO_NEWLINE: Final = "\\ No newline at end of file"
 
 
 class Line(NamedTuple):
-    """One line of a hunk; `bare` if it stood there without the blank that marks context."""
+    """One line of a hunk without its ending, which is CRLF, a line feed, or (None) missing.
+
+    `bare` if it stood there without the blank that marks context.
+    """
 
     sign: Sign
     text: str
     bare: bool = False
+    crlf: bool | None = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,15 @@ class Hunk:
     @property
     def changes(self) -> bool:
         """Whether there is anything to do."""
-        return self.old != self.new or self.old_ends != self.new_ends
+        return self.old != self.new or self.old_ends != self.new_ends or self.changes_endings
+
+    @property
+    def changes_endings(self) -> bool:
+        """Whether a line goes and comes back with another ending and nothing else."""
+        ended = [line for line in self.lines if line.crlf is not None]
+        gone = {line.text: line.crlf for line in ended if line.sign == "-"}
+        new = [line for line in ended if line.sign == "+"]
+        return any(line.crlf != gone.get(line.text, line.crlf) for line in new)
 
 
 class Action(StrEnum):
@@ -105,7 +117,11 @@ def numbered_hunks(hunks: Iterable[Hunk]) -> tuple[Hunk, ...]:
 
 def new_text(hunks: Sequence[Hunk]) -> str:
     """The text of a file that only additions make."""
-    lines = [text for hunk in hunks for text in hunk.new]
+    lines = [line for hunk in hunks for line in hunk.lines if line.sign != "-"]
     if not lines:
         return ""
-    return "\n".join(lines) + ("" if hunks[-1].new_ends else "\n")
+    ended = [line.text + ("\r\n" if line.crlf else "\n") for line in lines[:-1]]
+    last = lines[-1].text
+    if not hunks[-1].new_ends:
+        last += "\r\n" if lines[-1].crlf else "\n"
+    return "".join([*ended, last])

@@ -45,9 +45,16 @@ def git_names(text: str) -> Names | None:
         return Names(file_name(found[0][0]), file_name(found[1][0])) if len(found) == 2 else None
     for blank in re.finditer(" ", text):
         old, new = text[: blank.start()], text[blank.end() :]
-        if old.partition("/")[2] == new.partition("/")[2] != "":
+        if old == new or old.partition("/")[2] == new.partition("/")[2] != "":
             return Names(old, new)
     return None
+
+
+def shared_name(names: Names) -> str | None:
+    """The name without the prefixes that a diff tool put before it, if the two have some."""
+    old, new = names.old.partition("/"), names.new.partition("/")
+    prefixed = len(old[0]) == len(new[0]) == 1 and old[0] != new[0]
+    return new[2] if prefixed and old[2] == new[2] != "" else None
 
 
 def _unquoted(text: str) -> str:

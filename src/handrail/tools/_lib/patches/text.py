@@ -20,13 +20,17 @@ _HEADER: Final = re.compile(
 
 
 def patch_lines(text: str) -> list[str]:
-    """The lines of a patch without their endings, without fences, prose round them, or a
-    common indentation. Carriage returns at the ends of lines are not part of them.
+    """The lines of a patch without fences, prose round them, or a common indentation.
+
+    Carriage returns that end every line end the patch's lines; where only some lines have
+    one, it is theirs, because a diff of a CRLF file looks like that.
     """
     text = _unescaped(text.removeprefix("\ufeff"))
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
+    if all(line.endswith("\r") for line in lines[:-1]):
+        lines = [line.removesuffix("\r") for line in lines]
     return _dedented(_unfenced(lines))
 
 

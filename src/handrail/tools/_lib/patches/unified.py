@@ -9,7 +9,7 @@ from typing import Final
 
 from handrail.tools._lib.patches.body import read_body
 from handrail.tools._lib.patches.model import Action, FilePatch, Hunk, malformed, numbered_hunks
-from handrail.tools._lib.patches.names import Names, file_name, git_names, is_nothing
+from handrail.tools._lib.patches.names import Names, file_name, git_names, is_nothing, shared_name
 from handrail.tools._lib.patches.text import starts_file
 from handrail.tools._lib.patches.where import Where, where
 
@@ -47,12 +47,13 @@ class _Section:
         old, new = self.old, self.new
         if not old and not new and self.git is not None:
             old, new = self.git
+        shared = shared_name(self.git) if self.git is not None else None
         if is_nothing(old) and is_nothing(new):
             raise malformed("both names of a file in the patch are /dev/null")
         if is_nothing(old) or ("new file mode" in self.notes and not is_nothing(new)):
-            return self._patch(Action.CREATE, "", new or old, prefixed=True)
+            return self._patch(Action.CREATE, "", shared or new or old, prefixed=not shared)
         if is_nothing(new) or "deleted file mode" in self.notes:
-            return self._patch(Action.DELETE, old, "", prefixed=True)
+            return self._patch(Action.DELETE, shared or old, "", prefixed=not shared)
         return self._patch(Action.UPDATE, old or new, new or old, prefixed=True)
 
     def _moved(self) -> tuple[Action, str, str] | None:
@@ -69,7 +70,7 @@ class _Section:
 
     def _check(self, moved: str, header: str) -> None:
         name = file_name(moved)
-        if header and header not in (name, f"a/{name}", f"b/{name}"):
+        if header and name not in (header, header.partition("/")[2]):
             raise malformed(
                 f"the patch renames {name!r}, but the line beneath says {header!r}",
                 "give the same names in `rename from`, `---`, `rename to` and `+++`",
@@ -173,7 +174,11 @@ class _Reader:
 
 def _begins(lines: Sequence[str], at: int) -> bool:
     line = lines[at]
-    if line.startswith(("diff --git ", "@@")) or line == "*** End Patch" or _BINARY.match(line):
+    if (
+        line.startswith(("diff --git ", "@@"))
+        or line.rstrip() == "*** End Patch"
+        or _BINARY.match(line)
+    ):
         return True
     if line.startswith("Index: "):
         return at + 1 < len(lines) and lines[at + 1].startswith("=====")
