@@ -8,7 +8,7 @@ from handrail.core.paths import PathUse, path_fields
 from handrail.core.schema import schema_of
 from handrail.tools.builtin import builtin_tools, filesystem_tools, search_tools
 
-WRITING = {"write_file", "edit_file", "delete_file"}
+WRITING = {"write_file", "edit_file", "notebook_edit", "delete_file"}
 
 
 @pytest.mark.feature("C14")

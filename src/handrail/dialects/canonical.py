@@ -34,6 +34,12 @@ CANONICAL: Final = Dialect(
             rest=True,
             example={"patch": "--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-old\n+new\n"},
         ),
+        View(
+            "notebook_edit",
+            "notebook_edit",
+            rest=True,
+            example={"path": "a.ipynb", "cell": "3", "new_source": "x = 1"},
+        ),
         View("delete_file", "delete_file", rest=True, example={"path": "old.txt"}),
         View("list_files", "list_files", rest=True, example={"path": "src", "recursive": True}),
         View(

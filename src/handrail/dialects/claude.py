@@ -34,6 +34,16 @@ CLAUDE: Final = Dialect(
             example={"file_path": "src/app.py", "old_string": "a", "new_string": "b"},
         ),
         View(
+            "notebook_edit",
+            "NotebookEdit",
+            (
+                Arg("notebook_path", "path"),
+                Arg("cell_id", "cell"),
+                *same("new_source", "cell_type", "edit_mode"),
+            ),
+            example={"notebook_path": "a.ipynb", "cell_id": "8a2f01bc", "new_source": "x = 1"},
+        ),
+        View(
             "find_files",
             "Glob",
             same("pattern", "path"),

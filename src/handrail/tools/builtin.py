@@ -13,6 +13,7 @@ from handrail.tools.file_info import FileInfo
 from handrail.tools.find_files import FindFiles
 from handrail.tools.grep import Grep
 from handrail.tools.list_files import ListFiles
+from handrail.tools.notebook_edit import NotebookEdit
 from handrail.tools.read_file import ReadFile
 from handrail.tools.undo import UndoTool
 from handrail.tools.write_file import WriteFile
@@ -32,6 +33,7 @@ def filesystem_tools(services: Services) -> list[Tool[Any]]:
         WriteFile(services.files),
         EditFile(services.files),
         ApplyPatch(services.files, allow_delete=services.allow_delete),
+        NotebookEdit(services.files),
         DeleteFile(services.files, allow_delete=services.allow_delete),
         ListFiles(services.files, services.search),
         FileInfo(services.files),

@@ -1,0 +1,187 @@
+"""Change one cell of a Jupyter notebook; the bytes of all other cells stay what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+from pydantic import Field
+
+from handrail.core.content import Content
+from handrail.core.context import ToolContext
+from handrail.core.paths import WritePath
+from handrail.core.places import Place
+from handrail.core.plan import Change, Plan
+from handrail.core.ports import Files
+from handrail.core.problems import ProblemRaised
+from handrail.core.tool import Group, Params
+from handrail.tools._lib.builtin import (
+    INTEGER,
+    STRING,
+    Builtin,
+    object_schema,
+    require_file,
+    size_to_change,
+    sized,
+)
+from handrail.tools._lib.diff import Hunk, render_diff, split_lines
+from handrail.tools._lib.lines import counted
+from handrail.tools._lib.notebook import (
+    Cell,
+    Notebook,
+    find_cell,
+    listing,
+    parse_notebook,
+    shown,
+)
+from handrail.tools._lib.notebook_cells import (
+    Piece,
+    applied,
+    deleted,
+    inserted,
+    lost_parts,
+    replaced,
+)
+
+
+class NotebookEditParams(Params):
+    path: WritePath = Field(description="The .ipynb file.")
+    cell: str | None = Field(None, description="Id or index of a cell.")
+    new_source: str | None = Field(None, description="The whole new source; not for delete.")
+    cell_type: Literal["code", "markdown"] | None = Field(
+        None, description="By default as it is, or code for a new cell."
+    )
+    edit_mode: Literal["replace", "insert", "delete"] = Field("replace", description="What to do.")
+
+
+class _Edit(NamedTuple):
+    """What happens to the text, and how it is told; `cell_id` None where there is none."""
+
+    pieces: list[Piece]
+    what: str
+    at: int
+    cell_id: str | None
+    before: str
+    after: str
+    by_id: bool = True
+
+
+class NotebookEdit(Builtin[NotebookEditParams]):
+    name = "notebook_edit"
+    summary = "Replace, insert or delete a cell of a Jupyter notebook."
+    params = NotebookEditParams
+    group = Group.EDIT
+    output_schema = object_schema(
+        path=STRING, edit_mode=STRING, cell=INTEGER, cell_id={"type": ["string", "null"]}
+    )
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    async def plan(self, args: NotebookEditParams, ctx: ToolContext) -> Plan:
+        """The edit; `no_match`, `ambiguous`, `not_found`, or `not_text` if it is no notebook."""
+        place = ctx.places["path"]
+        require_file(place, "notebook_edit changes one notebook; name the .ipynb file")
+        size = size_to_change(place, self._files.stat(place))
+        return await sized(size, self._edit, place, args)
+
+    def _edit(self, place: Place, args: NotebookEditParams) -> Plan:
+        seen = self._files.read(place)
+        notebook = parse_notebook(place.path, seen.content.tobytes())
+        edit = _EDITS[args.edit_mode](notebook, args)
+        data: dict[str, object] = {"path": place.path, "edit_mode": args.edit_mode}
+        data |= {"cell": edit.at, "cell_id": edit.cell_id}
+        if not edit.pieces:
+            return Plan((), f"{place.path} is unchanged: {edit.what}", "", data)
+        after = Content(notebook.form.encode(applied(notebook.text, edit.pieces)))
+        change = Change(place, seen.content, after, seen.stat)
+        text = f"{place.path}: {edit.what}\n{_diff(place, args.edit_mode, edit)}".rstrip()
+        # An id leads to its cell wherever that is now; an index, or putting another source in
+        # place of one that was not quoted, needs the notebook to be what was read.
+        by_id = args.edit_mode == "insert" and edit.by_id
+        return Plan((change,), text, text, data, "part" if by_id else "all")
+
+
+def _replace(notebook: Notebook, args: NotebookEditParams) -> _Edit:
+    cell, new = _named(notebook, args), _new_source(args)
+    old, kind = _source(cell), args.cell_type or cell.type
+    if kind == cell.type and old == new:
+        return _Edit([], f"{cell.label} has this source already", cell.index, cell.id, old, new)
+    what = f"replaced the source of {cell.label}"
+    if kind != cell.type:
+        what = f"made {cell.label} a {kind} cell, it was {shown(cell.type)}"
+    lost = _lost(cell, lost_parts(cell, kind))
+    return _Edit(replaced(notebook, cell, new, kind), what + lost, cell.index, cell.id, old, new)
+
+
+def _insert(notebook: Notebook, args: NotebookEditParams) -> _Edit:
+    before = None if args.cell is None else find_cell(notebook, args.cell)
+    new, kind = _new_source(args), args.cell_type or "code"
+    made = inserted(notebook, before, new, kind)
+    index = 0 if before is None else before.index + 1
+    where = "at the start" if before is None else f"after {before.label}"
+    named = f" (id {made.id})" if made.id is not None else ""
+    what = f"inserted {kind} cell {index}{named} {where}"
+    by_id = before is None or before.id == args.cell
+    return _Edit([made.piece], what, index, made.id, "", new, by_id)
+
+
+def _delete(notebook: Notebook, args: NotebookEditParams) -> _Edit:
+    cell = _named(notebook, args)
+    what = f"deleted {cell.label}{_lost(cell, tuple(cell.members))}"
+    return _Edit([deleted(notebook, cell)], what, cell.index, cell.id, cell.source or "", "")
+
+
+_EDITS: Final = {"replace": _replace, "insert": _insert, "delete": _delete}
+
+
+def _named(notebook: Notebook, args: NotebookEditParams) -> Cell:
+    if args.cell is None:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"{args.edit_mode} needs to know the cell",
+            hint=f"its id, or its index from 0 on; the cells begin with\n{listing(notebook.cells)}",
+            field="cell",
+        )
+    return find_cell(notebook, args.cell)
+
+
+def _new_source(args: NotebookEditParams) -> str:
+    if args.new_source is None:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"{args.edit_mode} needs the whole new source of the cell",
+            hint='give it as one text; for an empty cell it is ""',
+            field="new_source",
+        )
+    return args.new_source
+
+
+def _source(cell: Cell) -> str:
+    if cell.source is None:
+        raise ProblemRaised(
+            "not_text",
+            f"{cell.label} has no source that is text or a list of lines",
+            hint="the notebook is damaged there; repair it with edit_file, or delete the cell",
+            field="cell",
+        )
+    return cell.source
+
+
+def _lost(cell: Cell, parts: Sequence[str]) -> str:
+    lost = [
+        counted(len(cell.part(name)), word)
+        for name, word in (("outputs", "output"), ("attachments", "attachment"))
+        if name in parts and cell.part(name)
+    ]
+    return f"; {' and '.join(lost)} went with it" if lost else ""
+
+
+def _diff(place: Place, mode: str, edit: _Edit) -> str:
+    before, after = shown(edit.before), shown(edit.after)
+    # The last line of a cell hardly ever ends in a newline; that alone is not worth a word.
+    if not before.endswith("\n") and not after.endswith("\n"):
+        before, after = (f"{text}\n" if text else "" for text in (before, after))
+    hunk = Hunk(split_lines(before), split_lines(after))
+    label = f"{place.path} [cell {edit.at}]"
+    return render_diff(label, [hunk], created=mode == "insert")
