@@ -18,6 +18,15 @@ _EXTENDED: Final = re.compile(
     r"|rename from|rename to|copy from|copy to) (?P<value>.*)"
 )
 _OPENING: Final = ("old mode", "new file mode", "deleted file mode", "rename from", "copy from")
+# Two lines that begin a part of a patch together; one alone may be a line of a file.
+_PAIRS: Final = (
+    ("Index: ", "====="),
+    ("rename from ", "rename to "),
+    ("copy from ", "copy to "),
+    ("old mode 1", "new mode 1"),
+    ("new file mode 1", "--- "),
+    ("deleted file mode 1", "--- "),
+)
 _BINARY: Final = re.compile(r"GIT binary patch$|Binary files .* differ$")
 _EXECUTABLE: Final = {"100755": True, "100644": False, "100664": False}
 
@@ -180,8 +189,9 @@ def _begins(lines: Sequence[str], at: int) -> bool:
         or _BINARY.match(line)
     ):
         return True
-    if line.startswith("Index: "):
-        return at + 1 < len(lines) and lines[at + 1].startswith("=====")
+    below = lines[at + 1] if at + 1 < len(lines) else ""
+    if any(line.startswith(first) and below.startswith(then) for first, then in _PAIRS):
+        return True
     # Else a deleted line `-- x` above an added line `++ y`.
     return starts_file(lines, at) and (at + 2 >= len(lines) or lines[at + 2].startswith("@@"))
 

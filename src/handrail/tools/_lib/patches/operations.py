@@ -1,0 +1,67 @@
+"""What a hunk wants done, as the matching core's operations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+from math import gcd
+
+from handrail.tools._lib.matching.blocks import Block, Op, block_of_lines
+from handrail.tools._lib.matching.lines import FileLines
+from handrail.tools._lib.patches.model import Hunk, Line
+
+
+def block_of_hunk(hunk: Hunk) -> Block:
+    """The hunk's operations; a line that is taken out and put back in is kept."""
+    ops: list[Op] = []
+    for context, run in groupby(hunk.lines, key=lambda line: line.sign == " "):
+        lines = list(run)
+        # The last line goes and comes back if only the newline behind it changes.
+        if context or (lines[-1] is hunk.lines[-1] and hunk.old_ends != hunk.new_ends):
+            ops += [_op(line) for line in lines]
+        else:
+            old = [line.text for line in lines if line.sign == "-"]
+            new = [line.text for line in lines if line.sign == "+"]
+            ops += block_of_lines(old, new, same=str).ops
+    return Block(tuple(ops))
+
+
+def _op(line: Line) -> Op:
+    match line.sign:
+        case " ":
+            return Op("keep", line.text)
+        case "-":
+            return Op("delete", line.text)
+        case "+":
+            return Op("insert", line.text)
+
+
+def with_lost_marks(hunk: Hunk, file: FileLines) -> Hunk:
+    """The hunk with context lines whole that lost the blank before them.
+
+    Such a line looks indented by one blank less. It is read anew only if the file has it
+    that way and not the other, and if the rest of the hunk is not indented less as well.
+    """
+    there = frozenset(file.texts)
+    lost = [
+        line.sign == " " and line.text not in there and " " + line.text in there
+        for line in hunk.lines
+    ]
+    if not any(lost):
+        return hunk
+    lines = [
+        Line(" ", " " + line.text) if anew else line
+        for line, anew in zip(hunk.lines, lost, strict=True)
+    ]
+    others = [line for line, anew in zip(lines, lost, strict=True) if not anew and line.text]
+    old = [line for line in others if line.sign != "+"]
+    if old:
+        literal = all(line.text in there for line in old)
+    else:
+        unit = gcd(*[_depth(line) for line, anew in zip(lines, lost, strict=True) if anew])
+        literal = all(_depth(line) % unit == 0 for line in others)
+    return replace(hunk, lines=tuple(lines)) if literal else hunk
+
+
+def _depth(line: Line) -> int:
+    return len(line.text) - len(line.text.lstrip())

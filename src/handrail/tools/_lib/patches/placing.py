@@ -1,0 +1,150 @@
+"""Where one hunk belongs in a file, and the splices that carry it out there.
+
+The lines decide. A stated line number or heading only chooses between places that fit
+equally; an anchor or the end of the file limits which places count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from handrail.core.problems import ProblemRaised
+from handrail.tools._lib.matching.blocks import Block, Hints, block_of
+from handrail.tools._lib.matching.candidates import Tier
+from handrail.tools._lib.matching.ellipsis import elided
+from handrail.tools._lib.matching.lines import FileLines
+from handrail.tools._lib.matching.place import Placement, find, place
+from handrail.tools._lib.matching.refusals import ambiguous
+from handrail.tools._lib.matching.repairs import repairs
+from handrail.tools._lib.matching.replay import replay
+from handrail.tools._lib.patches.model import Hunk, malformed
+from handrail.tools._lib.patches.operations import block_of_hunk, with_lost_marks
+from handrail.tools._lib.splice import Splice
+
+
+class Placed(NamedTuple):
+    """What to do to the file's bytes, and a remark if the hunk did not agree literally."""
+
+    splices: tuple[Splice, ...]
+    note: str = ""
+
+
+def placed(file: FileLines, hunk: Hunk) -> Placed:
+    """A hunk carried out; `no_match`, `ambiguous` or `already_applied`."""
+    if hunk.changes_endings:
+        raise malformed("it changes only how lines end, which a patch cannot do here")
+    hunk = with_lost_marks(hunk, file)
+    # Blank lines alone are no evidence; then only the exact line is.
+    blank = hunk.old and not any(text.strip() for text in hunk.old)
+    hints = Hints(hunk.line if blank else None, hunk.anchors, at_end=hunk.at_end)
+    block = block_of_hunk(hunk)
+    found = _decided(partial(find, file, block), hunk, hints)
+    if found is not None:
+        return _replayed(file, hunk, block, found)
+    return (
+        _repaired(file, hunk, hints)
+        or _elided(file, hunk)
+        or _replayed(file, hunk, block, _drifted(file, block, hunk, hints))
+    )
+
+
+def _replayed(
+    file: FileLines, hunk: Hunk, block: Block, found: Placement, undone: str = ""
+) -> Placed:
+    if _is_there(file, block, found):
+        raise ProblemRaised(
+            "already_applied",
+            f"its result is in the file already, at line {found.first + 1}",
+            hint=f"leave this hunk out, or read {file.path!r} if in doubt",
+        )
+    newline = None if hunk.old_ends == hunk.new_ends else not hunk.new_ends
+    splices = replay(file, block, found, final_newline=newline)
+    ignored = "" if found.tier is Tier.EXACT else f"{found.tier.words} ignored"
+    how = ", ".join([words for words in (undone and f"{undone} undone", ignored) if words])
+    note = f"hunk {hunk.number} fits at line {found.first + 1} with {how}" if how else ""
+    return Placed(splices, note)
+
+
+def _is_there(file: FileLines, block: Block, found: Placement) -> bool:
+    """Whether lines that are only added, above or below the ones named, stand there already."""
+    if any(op.kind == "delete" for op in block.ops):
+        return False
+    above = next((at for at, op in enumerate(block.ops) if op.kind == "keep"), None)
+    if above is None or above > found.first:
+        return False
+    first = found.first - above
+    there = file.texts[first : first + len(block.new)]
+    return [line.rstrip() for line in there] == [line.rstrip() for line in block.new]
+
+
+_Find = Callable[[Hints], Placement | None]
+
+
+def _decided(look: _Find, hunk: Hunk, hints: Hints) -> Placement | None:
+    """What a search finds; of several places the one at exactly the stated line, or the one
+    that a line nearby or the heading names, unless those two disagree.
+    """
+    try:
+        return look(hints)
+    except ProblemRaised as raised:
+        if raised.problem.code != "ambiguous":
+            raise
+        several = raised
+    found: list[Placement] = []
+    for hint in _tie_breakers(hunk, hints):
+        try:
+            one = look(hint)
+        except ProblemRaised:
+            continue
+        if one is not None and hint.line is not None and one.lines[0] == hint.line - 1:
+            return one
+        found += [one] if one is not None else []
+    if not found or any(one.first != found[0].first for one in found):
+        raise several
+    return found[0]
+
+
+def _tie_breakers(hunk: Hunk, hints: Hints) -> Iterator[Hints]:
+    if hunk.line is not None:
+        yield replace(hints, line=hunk.line)
+    if hunk.heading:
+        yield replace(hints, anchors=(hunk.heading,))
+
+
+def _repaired(file: FileLines, hunk: Hunk, hints: Hints) -> Placed | None:
+    """The hunk with a slip of handing it over undone, if it then fits literally."""
+    for several in repairs("\n".join(hunk.old), "\n".join(hunk.new)):
+        fitting: list[tuple[Block, Placement, str]] = []
+        for repair in several:
+            block = block_of(repair.old, repair.new)
+            look = partial(find, file, block, loosest=Tier.WHITESPACE)
+            found = _decided(look, hunk, hints) if block.changes else None
+            fitting += [(block, found, repair.how)] if found is not None else []
+        places = sorted({found.first for _, found, _ in fitting})
+        if len(places) > 1:
+            raise ambiguous(file, fitting[0][0], places)
+        if fitting:
+            block, found, how = min(fitting, key=lambda one: one[1].tier)
+            return _replayed(file, hunk, block, found, how)
+    return None
+
+
+def _elided(file: FileLines, hunk: Hunk) -> Placed | None:
+    """The hunk piece by piece, if a line of dots stands for lines left out."""
+    if hunk.anchors or hunk.at_end:
+        return None
+    pieces = elided(file, "\n".join(hunk.old), "\n".join(hunk.new))
+    if not pieces:
+        return None
+    splices = [splice for block, found in pieces for splice in replay(file, block, found)]
+    return Placed(tuple(splices), f"hunk {hunk.number} fits around what it leaves out")
+
+
+def _drifted(file: FileLines, block: Block, hunk: Hunk, hints: Hints) -> Placement:
+    found = _decided(partial(place, file, block), hunk, hints)
+    if found is None:
+        raise LookupError("a search that must find or refuse did neither")
+    return found

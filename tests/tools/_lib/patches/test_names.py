@@ -1,0 +1,61 @@
+"""File names in headers."""
+
+import pytest
+
+from handrail.tools._lib.patches.names import Names, file_name, git_names, is_nothing, shared_name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("a/src/x.py", "a/src/x.py"),
+        ("a/src/x.py\t2026-01-02 03:04:05.000000000 +0000", "a/src/x.py"),
+        ("a/src/x.py 2026-01-02 03:04:05.000000000 +0000", "a/src/x.py"),
+        ("src/x.py\tThu Jan  1 00:00:00 1970", "src/x.py"),
+        ("src/x.py (working copy)", "src/x.py"),
+        ("src/x.py\t(revision 12)", "src/x.py"),
+        ("a/with space.txt", "a/with space.txt"),
+        (" a/x.py \r", "a/x.py"),
+        ("`src/x.py`", "src/x.py"),
+        ('"a/caf\\303\\251 \\"q\\" \\\\ \\t.txt"', 'a/café "q" \\ \t.txt'),
+    ],
+)
+def test_a_name_is_found_among_what_tools_write_around_it(text, name):
+    assert file_name(text) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a/x.py b/x.py", Names("a/x.py", "b/x.py")),
+        ("a/two words.py b/two words.py", Names("a/two words.py", "b/two words.py")),
+        ("two words.py two words.py", Names("two words.py", "two words.py")),
+        ('"a/\\303\\251" "b/\\303\\251"', Names("a/é", "b/é")),
+        ("a/old.py b/new.py", Names("a/old.py", "b/new.py")),
+        ("a/one old.py b/other new.py", None),
+    ],
+)
+def test_both_names_of_a_git_line_are_told_apart(text, names):
+    assert git_names(text) == names
+
+
+@pytest.mark.parametrize(
+    ("names", "shared"),
+    [
+        (Names("a/x/y", "b/x/y"), "x/y"),
+        (Names("i/x", "w/x"), "x"),
+        (Names("a/x", "a/x"), None),
+        (Names("src/x", "lib/x"), None),
+        (Names("a/x", "b/y"), None),
+    ],
+)
+def test_only_prefixes_that_differ_are_taken_for_prefixes(names, shared):
+    assert shared_name(names) == shared
+
+
+def test_no_file_has_several_spellings():
+    assert [is_nothing(name) for name in ("/dev/null", "a/dev/null", "src/dev/null")] == [
+        True,
+        True,
+        False,
+    ]
