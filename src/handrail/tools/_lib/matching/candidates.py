@@ -166,6 +166,4 @@ def shifted(pairs: Sequence[Pair]) -> bool:
     """Whether all lines are indented differently in the same way; the first one may have
     lost its indentation altogether, as text copied from inside a line has.
     """
-    if learn(pairs) is not None:
-        return True
-    return not pairs[0].call and len(pairs) > 1 and learn(pairs[1:]) is not None
+    return bool(learn(pairs) or (not pairs[0].call and len(pairs) > 1 and learn(pairs[1:])))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from handrail.tools._lib.bytetext import ByteText
 from handrail.tools._lib.matching.blocks import block_of_lines
+from handrail.tools._lib.splice import Splice
 
 
 class Match(NamedTuple):
@@ -48,6 +49,44 @@ def without_overlaps(matches: Sequence[Match]) -> list[Match]:
         if not kept or match.start >= kept[-1].end:
             kept.append(match)
     return kept
+
+
+def exact_splice(file: ByteText, match: Match, old: str, new: str) -> Splice:
+    """What takes the place of one match."""
+    match = _from_line_start(file, match, old, new)
+    if match.endings and "\n" in new:
+        # With the ending below, lines that move to the end keep their own.
+        below = file.ending_at(match.end)
+        if below is not None and len({*match.endings, below}) > 1:
+            match = Match(match.start, match.end + len(below), (*match.endings, below))
+            old, new = old + "\n", new + "\n"
+    return Splice(match.start, match.end, replacement(file, match, old, new))
+
+
+def _from_line_start(file: ByteText, match: Match, old: str, new: str) -> Match:
+    """The match with the indentation before it, if only the old text's first line lacks it.
+
+    The new text brings it along then, and would have it twice.
+    """
+    if not new[:1].isspace() or old[:1].isspace() or "\n" not in old:
+        return match
+    start = file.line_start(match.start) or 0
+    before = file.shown(file.data[start : match.start])
+    if not before or before.strip():
+        return match
+    whole = _restored(before, old.split("\n"), new.split("\n"))
+    return Match(start, match.end, match.endings) if whole else match
+
+
+def _restored(indent: str, old: Sequence[str], new: Sequence[str]) -> bool:
+    """Whether the new text is made of whole lines: its first line has got its indentation
+    back while another is no deeper, or other indented lines stay as they are.
+    """
+    others = [line for line in new[1:] if line.strip()]
+    if new[0] == indent + old[0]:
+        return any(len(line) - len(line.lstrip()) <= len(indent) for line in others)
+    kept = set(old[1:])
+    return any(line in kept and line[:1].isspace() for line in others)
 
 
 def replacement(file: ByteText, match: Match, old: str, new: str) -> bytes:

@@ -1,13 +1,17 @@
-"""Replaying a pair whose new text is indented otherwise than its old text.
+"""Replaying a pair whose new text may be indented otherwise than its old text.
 
 Mostly both are shifted alike and one rule serves them. Where the old text alone is shifted,
-the new one is taken as it is, but only if the lines it shares with the file stand right.
+the new one is taken as it is. Lines that stand in both, and in the file, tell which it is;
+where they do not agree, nothing is done.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
 from handrail.core.problems import ProblemRaised
-from handrail.tools._lib.matching.blocks import Block, block_of_lines, split
+from handrail.tools._lib.matching.blocks import block_of_lines, split
 from handrail.tools._lib.matching.candidates import Tier
 from handrail.tools._lib.matching.indents import indent_of
 from handrail.tools._lib.matching.lines import FileLines
@@ -15,53 +19,100 @@ from handrail.tools._lib.matching.place import Placement
 from handrail.tools._lib.matching.replay import replay
 from handrail.tools._lib.splice import Splice
 
+_OPENERS: Final = (":", "{", "(", "[")
+
 
 def framed(
-    file: FileLines, old: str, new: str, block: Block, placement: Placement
+    file: FileLines, old: str, new: str, placement: Placement, *, repaired: bool = False
 ) -> tuple[Splice, ...]:
     """The splices of a placed pair; `no_match` if its indentation is not certain."""
-    if placement.tier < Tier.INDENTATION or _depth(new) == _depth(old) or not new.strip():
+    block = block_of_lines(split(old), split(new))
+    if not new.strip() or (placement.tier < Tier.INDENTATION and not repaired):
         return replay(file, block, placement)
-    again = block_of_lines(split(old), split(new), str.strip)
-    if _in_step(again, split(new)):
+    shared = _shared(file, old, new, placement)
+    if _as_old(shared, old, new) and not _flattened(file, old, new, placement):
         return replay(file, block, placement)
-    if _fits(file, again, split(new), placement):
-        return replay(file, again, placement, as_given=True)
+    if _as_file(shared, file, new, placement):
+        lines = _as_indented(file, split(old), placement)
+        return replay(file, block_of_lines(lines, split(new)), placement, as_given=True)
     raise ProblemRaised(
         "no_match",
-        f"old_string and new_string are indented differently, and neither as {file.path!r} is",
+        f"old_string and new_string are indented differently, and not both as {file.path!r} is",
         hint="read the lines and give both with exactly the file's indentation",
         field="old_string",
     )
 
 
-def _depth(text: str) -> str:
-    indents = [indent_of(line) for line in split(text) if line.strip()]
-    return min(indents, key=len, default="")
+class _Shared(NamedTuple):
+    """The indentation of a line that stands in the old text, the new text and the file."""
+
+    old: str
+    new: str
+    file: str
+
+    @property
+    def as_old(self) -> bool:
+        return self.new == self.old
+
+    @property
+    def as_file(self) -> bool:
+        return self.new == self.file != self.old
 
 
-def _in_step(again: Block, new: list[str]) -> bool:
-    """Whether any line that stays is indented alike in the old and the new text."""
-    kept = [op for op in again.ops if op.kind != "delete"]
+def _shared(file: FileLines, old: str, new: str, placement: Placement) -> list[_Shared]:
+    wanted, lines = iter(split(new)), iter(placement.lines)
+    shared: list[_Shared] = []
+    for op in block_of_lines(split(old), split(new), str.strip).ops:
+        text = next(wanted) if op.kind != "delete" else ""
+        line = next(lines) if op.kind != "insert" else None
+        if op.kind == "keep" and line is not None and text.strip():
+            indents = (indent_of(op.text), indent_of(text), indent_of(file.texts[line]))
+            shared.append(_Shared(*indents))
+    return shared
+
+
+def _as_old(shared: Sequence[_Shared], old: str, new: str) -> bool:
+    """Whether the new text is indented in step with the old one."""
+    same_base = _base(old) == _base(new)
+    alike = [one for one in shared if one.as_old]
+    if not any(one.as_file for one in shared):
+        return bool(alike) or same_base
+    if not alike:
+        # All lines are deeper by just what the file is: wrapped, if what wraps them is new.
+        return same_base
+    # Some lines were wrapped, and lie by chance as the other reading would have them.
+    return shared[0].as_old and shared[-1].as_old
+
+
+def _as_file(shared: Sequence[_Shared], file: FileLines, new: str, placement: Placement) -> bool:
+    """Whether the new text is indented as the file is."""
+    if any(one.as_file for one in shared):
+        return shared[0].as_file and shared[-1].as_file
+    if shared:
+        return False
+    first = next(line for line in placement.lines if line is not None and file.squeezed[line])
+    start = next(line for line in split(new) if line.strip())
+    return indent_of(start) == indent_of(file.texts[first])
+
+
+def _as_indented(file: FileLines, old: Sequence[str], placement: Placement) -> list[str]:
+    return [
+        text if line is None else indent_of(file.texts[line]) + text.lstrip()
+        for text, line in zip(old, placement.lines, strict=True)
+    ]
+
+
+def _flattened(file: FileLines, old: str, new: str, placement: Placement) -> bool:
+    """Whether indentation seems to be lost: a new line opens a block that nothing is in."""
+    if any(line != line.lstrip() for line in [*split(old), *split(new)]):
+        return False
+    if not any(indent_of(file.texts[line]) for line in placement.lines if line is not None):
+        return False
+    known = {line.strip() for line in split(old)}
     return any(
-        op.kind == "keep" and text.strip() and indent_of(op.text) == indent_of(text)
-        for op, text in zip(kept, new, strict=True)
+        line.rstrip().endswith(_OPENERS) and line.strip() not in known for line in split(new)
     )
 
 
-def _fits(file: FileLines, again: Block, new: list[str], placement: Placement) -> bool:
-    """Whether every line of the new text that the file has is indented as in the file."""
-    wanted, lines = iter(new), iter(placement.lines)
-    shared = 0
-    for op in again.ops:
-        text = next(wanted) if op.kind != "delete" else op.text
-        line = next(lines) if op.kind != "insert" else None
-        if op.kind == "keep" and line is not None and text.strip():
-            shared += 1
-            if indent_of(text) != indent_of(file.texts[line]):
-                return False
-    if shared:
-        return True
-    first = next(line for line in placement.lines if line is not None and file.squeezed[line])
-    start = next(line for line in new if line.strip())
-    return indent_of(start) == indent_of(file.texts[first])
+def _base(text: str) -> str:
+    return min((indent_of(line) for line in split(text) if line.strip()), key=len, default="")

@@ -25,11 +25,11 @@ def indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def learn(pairs: Sequence[Pair]) -> Rule | None:
-    """The one rule that all pairs follow; None if they follow none."""
+def learn(pairs: Sequence[Pair]) -> list[Rule]:
+    """The rules that all pairs follow: a shift, another unit, or both; none if they disagree."""
     if all(pair.call == pair.file for pair in pairs):
-        return _unchanged
-    return _shift(pairs) or _scale(pairs)
+        return [_unchanged]
+    return [rule for rule in (_shift(pairs), _scale(pairs)) if rule is not None]
 
 
 def _unchanged(indent: str) -> str | None:
@@ -57,15 +57,18 @@ def _fits(pairs: Sequence[Pair]) -> bool:
 
 
 def _scale(pairs: Sequence[Pair]) -> Rule | None:
-    call_char, file_char = (
-        _one_char(pair.call for pair in pairs),
-        _one_char(pair.file for pair in pairs),
-    )
+    call_char = _one_char([pair.call for pair in pairs])
+    file_char = _one_char([pair.file for pair in pairs])
     if not call_char or not file_char:
         return None
     points = sorted({(len(pair.call), len(pair.file)) for pair in pairs})
     step, base = _line_through(points)
-    if step <= 0 or any(step * x + base != y for x, y in points):
+    if any(step * x + base != y for x, y in points):
+        return None
+    # Two points lie on some line always; a change of unit is a whole step from nothing.
+    if step <= 0 or (step != int(step) and 1 / step != int(1 / step)):
+        return None
+    if base and call_char == file_char:
         return None
 
     def scaled(indent: str) -> str | None:
@@ -90,6 +93,6 @@ def _line_through(points: Sequence[tuple[int, int]]) -> tuple[Fraction, Fraction
     return step, y0 - step * x0
 
 
-def _one_char(indents: object) -> str | None:
-    chars = {char for indent in indents for char in indent}  # type: ignore[attr-defined]
+def _one_char(indents: Sequence[str]) -> str | None:
+    chars = {char for indent in indents for char in indent}
     return chars.pop() if len(chars) == 1 else None

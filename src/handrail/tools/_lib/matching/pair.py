@@ -13,14 +13,15 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.bytetext import ByteText
-from handrail.tools._lib.matching.blocks import Block, Hints, block_of
+from handrail.tools._lib.matching.blocks import Hints, block_of
 from handrail.tools._lib.matching.candidates import Tier
 from handrail.tools._lib.matching.ellipsis import elided
-from handrail.tools._lib.matching.exact import Match, find_matches, replacement
+from handrail.tools._lib.matching.exact import Match, exact_splice, find_matches
 from handrail.tools._lib.matching.frames import framed
+from handrail.tools._lib.matching.handed import Repair
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.place import Placement, comment_drift, find
-from handrail.tools._lib.matching.refusals import no_match
+from handrail.tools._lib.matching.refusals import ambiguous, no_match
 from handrail.tools._lib.matching.repairs import repairs
 from handrail.tools._lib.matching.replay import replay
 from handrail.tools._lib.splice import Splice
@@ -47,7 +48,7 @@ def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
     if len(matches) > 1:
         raise ambiguous_text(file, path, [match.start for match in matches])
     if matches:
-        return Found((Splice(*matches[0][:2], replacement(file, matches[0], old, new)),))
+        return Found((exact_splice(file, matches[0], old, new),))
     if len(file.data) > _MOST_BYTES:
         raise ProblemRaised(
             "no_match",
@@ -60,11 +61,10 @@ def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
     if not block.changes:
         raise _no_change(path)
     found = (
-        _placed(lines, old, new, block, find(lines, block, loosest=Tier.WHITESPACE))
-        or _repaired(lines, old, new)
-        or _placed(lines, old, new, block, find(lines, block))
+        _by_lines(lines, old, new, find(lines, block, loosest=Tier.WHITESPACE))
+        or _placed(lines, old, new, find(lines, block))
         or _elided(lines, old, new)
-        or _placed(lines, old, new, block, comment_drift(lines, block))
+        or _placed(lines, old, new, comment_drift(lines, block))
     )
     if found is None:
         raise no_match(lines, block)
@@ -110,11 +110,11 @@ def already_applied(path: str) -> ProblemRaised:
 
 
 def _placed(
-    lines: FileLines, old: str, new: str, block: Block, placement: Placement | None, how: str = ""
+    lines: FileLines, old: str, new: str, placement: Placement | None, how: str = ""
 ) -> Found | None:
     if placement is None:
         return None
-    splices = framed(lines, old, new, block, placement)
+    splices = framed(lines, old, new, placement, repaired=bool(how))
     words = [f"{how} undone"] if how else []
     if placement.tier is not Tier.EXACT:
         words.append(f"{placement.tier.words} ignored")
@@ -122,17 +122,43 @@ def _placed(
     return Found(splices, f"repaired+{tier}" if how else tier, ", ".join(words))
 
 
-def _repaired(lines: FileLines, old: str, new: str) -> Found | None:
-    for repair in repairs(old, new):
-        block = block_of(repair.old, repair.new)
-        hints = Hints(line=repair.line)
-        placement = find(lines, block, hints, loosest=Tier.WHITESPACE)
-        if placement is None or _misnumbered(repair.old, repair.line, placement):
-            continue
-        if not block.changes:
-            raise _no_change(lines.path)
-        return _placed(lines, repair.old, repair.new, block, placement, repair.how)
-    return None
+def _by_lines(lines: FileLines, old: str, new: str, as_given: Placement | None) -> Found | None:
+    """The text as given, or with slips undone, whichever agrees more literally."""
+    if as_given is not None and as_given.tier < Tier.INDENTATION:
+        return _placed(lines, old, new, as_given)
+    for several in repairs(old, new):
+        found = [(repair, placed) for repair in several if (placed := _repair(lines, repair))]
+        if as_given is not None:
+            found = [one for one in found if one[1].tier < as_given.tier]
+        if found:
+            return _best_repair(lines, old, new, found, as_given)
+    return _placed(lines, old, new, as_given)
+
+
+def _best_repair(
+    lines: FileLines,
+    old: str,
+    new: str,
+    found: Sequence[tuple[Repair, Placement]],
+    as_given: Placement | None,
+) -> Found | None:
+    tier = min(placed.tier for _, placed in found)
+    best = [one for one in found if one[1].tier is tier]
+    places = {placed.first for _, placed in best}
+    if as_given is not None:
+        places.add(as_given.first)
+    if len(places) > 1:
+        raise ambiguous(lines, block_of(old, new), sorted(places))
+    repair, placed = best[0]
+    if not block_of(repair.old, repair.new).changes:
+        raise _no_change(lines.path)
+    return _placed(lines, repair.old, repair.new, placed, repair.how)
+
+
+def _repair(lines: FileLines, repair: Repair) -> Placement | None:
+    block = block_of(repair.old, repair.new)
+    placed = find(lines, block, Hints(line=repair.line), loosest=Tier.WHITESPACE)
+    return None if placed is None or _misnumbered(repair.old, repair.line, placed) else placed
 
 
 def _misnumbered(old: str, line: int | None, placement: Placement) -> bool:

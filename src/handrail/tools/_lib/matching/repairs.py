@@ -9,28 +9,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from handrail.tools._lib.matching.escapes import escaped_lines, escaped_quotes, lost_escapes
 from handrail.tools._lib.matching.handed import Repair
 
 _FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})[\w+#.-]*[ \t]*")
 _CDATA: Final = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
-_SEARCH: Final = re.compile(r"<{5,9} ?\w*\n(.*?)\n?={5,9}(?:\n.*)?", re.DOTALL)
 _ENTITIES: Final = {"<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "&": "&amp;"}
 _OTHER_ENTITIES: Final = (("&apos;", "'"), ("&#x27;", "'"), ("&#34;", '"'), ("&nbsp;", " "))
 
 
-def repairs(old: str, new: str) -> Iterator[Repair]:
-    """Every pair that this one may have been, the likeliest first; at most two slips each."""
+def repairs(old: str, new: str) -> Iterator[list[Repair]]:
+    """Every pair that this one may have been: with one slip undone, then with two."""
     first = list(_once(Repair(old, new)))
-    yield from first
+    yield first
     seen = {(one.old, one.new) for one in first} | {(old, new)}
+    second: list[Repair] = []
     for repair in first:
         for again in _once(repair):
             if (again.old, again.new) not in seen:
                 seen.add((again.old, again.new))
-                yield again
+                second.append(again)
+    yield second
 
 
 def _once(pair: Repair) -> Iterator[Repair]:
@@ -60,12 +61,6 @@ def _wrapped(old: str, new: str) -> Iterator[Repair]:
     inner, outer = _CDATA.fullmatch(old), _CDATA.fullmatch(new)
     if inner:
         yield Repair(inner[1], outer[1] if outer else new, "a CDATA wrapper")
-
-
-class _Style(NamedTuple):
-    """How line numbers are set off; `gap` is a blank that may belong to the mark."""
-
-    pattern: re.Pattern[str]
 
 
 _NUMBERED: Final = (
@@ -151,13 +146,15 @@ def _decoded(text: str, chars: list[str]) -> str:
 
 def _diffed(old: str, new: str) -> Iterator[Repair]:
     before, after = old.split("\n"), new.split("\n")
-    if _marked(before, "-") and (_marked(after, "+") or not new.strip()):
+    marks = _marks(before, "-") | _marks(after, "+")
+    if marks <= {" ", "-", "+"} and marks & {"-", "+"}:
         yield Repair(_unmarked(before), _unmarked(after), "diff marks")
 
 
-def _marked(lines: list[str], sign: str) -> bool:
-    solid = [line for line in lines if line.strip()]
-    return all(line[0] in (sign, " ") for line in solid) and any(line[0] == sign for line in solid)
+def _marks(lines: list[str], sign: str) -> set[str]:
+    """What the lines begin with; `sign` is the mark of this side, any other is none."""
+    firsts = {line[0] for line in lines if line.strip()}
+    return {first if first in (" ", sign) else "?" for first in firsts}
 
 
 def _unmarked(lines: list[str]) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from handrail.core.problems import ProblemRaised
-from handrail.tools._lib.matching.blocks import Block, Op
-from handrail.tools._lib.matching.indents import Pair, Rule, indent_of, learn
+from handrail.tools._lib.matching.blocks import Block
+from handrail.tools._lib.matching.indents import indent_of
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.place import Placement
+from handrail.tools._lib.matching.reindent import Indentation, Located
 from handrail.tools._lib.splice import Splice
 
 
@@ -31,20 +31,13 @@ def replay(
     last line is ended, if the block changes it.
     """
     located = _located(block, placement)
-    indented = _Indentation(file, [] if as_given else located)
+    indentation = Indentation(file, [] if as_given else located)
     ranges = [
-        _Range(first, end, tuple([indented.put(line) for line in new]))
-        for first, end, new in _ranges(file, located, placement)
+        _Range(run.first, run.end, tuple([indentation.put(new, run.near) for new in run.new]))
+        for run in _runs(file, located, placement)
     ]
     ended = file.ended if final_newline is None else final_newline
     return tuple(_splices(file, ranges, ended=ended))
-
-
-class _Line(NamedTuple):
-    """An operation and the file's line it is about; None for new lines and missing blanks."""
-
-    op: Op
-    line: int | None
 
 
 class _Range(NamedTuple):
@@ -55,97 +48,72 @@ class _Range(NamedTuple):
     new: tuple[str, ...]
 
 
-def _located(block: Block, placement: Placement) -> list[_Line]:
+class _Run(NamedTuple):
+    """New lines for the file's lines `first` up to `end`, and the old lines they are like."""
+
+    first: int
+    end: int
+    new: Sequence[Located]
+    near: Sequence[Located] = ()
+
+
+def _located(block: Block, placement: Placement) -> list[Located]:
     lines = iter(placement.lines)
-    return [_Line(op, None if op.kind == "insert" else next(lines)) for op in block.ops]
+    return [Located(op, None if op.kind == "insert" else next(lines)) for op in block.ops]
 
 
-def _ranges(
-    file: FileLines, located: Sequence[_Line], placement: Placement
-) -> Iterator[tuple[int, int, list[_Line]]]:
-    above: int | None = None
-    gone: list[int] = []
-    new: list[_Line] = []
+def _runs(file: FileLines, located: Sequence[Located], placement: Placement) -> Iterator[_Run]:
+    above: Located | None = None
+    gone: list[Located] = []
+    new: list[Located] = []
     for one in located:
         if one.op.kind == "insert":
             new.append(one)
         elif one.line is not None and one.op.kind == "delete":
-            gone.append(one.line)
+            gone.append(one)
         elif one.line is not None:
-            yield from _run(file, gone, new, above, one.line)
-            above, gone, new = one.line, [], []
-    yield from _run(file, gone, new, above, None if above is not None else placement.first)
+            yield from _run(file, gone, new, above, one, placement)
+            above, gone, new = one, [], []
+    yield from _run(file, gone, new, above, None, placement)
 
 
 def _run(
-    file: FileLines, gone: list[int], new: list[_Line], above: int | None, below: int | None
-) -> Iterator[tuple[int, int, list[_Line]]]:
+    file: FileLines,
+    gone: list[Located],
+    new: list[Located],
+    above: Located | None,
+    below: Located | None,
+    placement: Placement,
+) -> Iterator[_Run]:
     if gone and len(gone) == len(new):
         # Line for line, so that blank lines nobody mentioned stay between them.
-        yield from ((line, line + 1, [one]) for line, one in zip(gone, new, strict=True))
+        for old, one in zip(gone, new, strict=True):
+            line = old.line or 0
+            yield _Run(line, line + 1, [one], [old])
     elif gone:
-        yield gone[0], gone[-1] + 1, new
+        yield _Run(gone[0].line or 0, (gone[-1].line or 0) + 1, new)
     elif new:
-        at = _between(file, new, above, below)
-        yield at, at, new
+        at = _between(file, new, above, below, placement)
+        beside = [one for one in (above, below) if one is not None]
+        # One line between two of the same depth has that depth; several may be nested.
+        yield _Run(at, at, new, beside if len(new) == 1 and len(beside) > 1 else ())
 
 
-def _between(file: FileLines, new: Sequence[_Line], above: int | None, below: int | None) -> int:
-    if above is None:
-        return below or 0
-    if below is None or below == above + 1:
-        return above + 1
+def _between(
+    file: FileLines,
+    new: Sequence[Located],
+    above: Located | None,
+    below: Located | None,
+    placement: Placement,
+) -> int:
+    if above is None or above.line is None:
+        return placement.first if below is None or below.line is None else below.line
+    if below is None or below.line is None or below.line == above.line + 1:
+        return above.line + 1
     # Blank lines nobody mentioned: the new lines belong to whom they are indented like.
     depth = indent_of(next((one.op.text for one in new if one.op.text.strip()), ""))
-    ups, downs = indent_of(file.texts[above]), indent_of(file.texts[below])
-    return below if depth == downs and depth != ups else above + 1
-
-
-class _Indentation:
-    """Gives each new line the indentation that the file has where the call has its own."""
-
-    def __init__(self, file: FileLines, located: Sequence[_Line]) -> None:
-        self._pairs = [
-            (one, Pair(indent_of(one.op.text), indent_of(file.texts[one.line])))
-            for one in located
-            if one.line is not None and one.op.text.strip()
-        ]
-        pairs = [pair for _, pair in self._pairs]
-        self._rule: Rule | None = learn(pairs) if pairs else str
-        self._table = _table(pairs)
-        self._first: Pair | None = None
-        self._first_new = next((one for one in located if one.op.kind != "delete"), None)
-        if self._rule is None and not pairs[0].call and len(pairs) > 1:
-            self._first = pairs[0]
-            self._rule = learn(pairs[1:])
-            self._table = _table(pairs[1:])
-
-    def put(self, line: _Line) -> str:
-        text = line.op.text
-        if not text.strip():
-            return text
-        indent = indent_of(text)
-        if line is self._first_new and self._first is not None and indent == self._first.call:
-            return self._first.file + text.lstrip()
-        own = self._table.get(indent)
-        if own is None and self._rule is not None:
-            own = self._rule(indent)
-        if own is None:
-            raise ProblemRaised(
-                "no_match",
-                f"the file is indented otherwise than the call, so where {text.strip()!r} "
-                "belongs is not certain",
-                hint="read the lines and give them with exactly the file's indentation",
-            )
-        return own + text[len(indent) :]
-
-
-def _table(pairs: Sequence[Pair]) -> dict[str, str]:
-    table: dict[str, str] = {}
-    for call, own in pairs:
-        if table.setdefault(call, own) != own:
-            return {}
-    return table
+    ups, downs = indent_of(above.op.text), indent_of(below.op.text)
+    return below.line if depth == downs and depth != ups else above.line + 1
 
 
 def _splices(file: FileLines, ranges: Sequence[_Range], *, ended: bool) -> Iterator[Splice]:

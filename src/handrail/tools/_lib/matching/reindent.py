@@ -1,0 +1,136 @@
+"""New lines get the indentation that the file has where the call has theirs, or a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from handrail.core.problems import ProblemRaised
+from handrail.tools._lib.matching.blocks import Op
+from handrail.tools._lib.matching.indents import Pair, Rule, indent_of, learn
+from handrail.tools._lib.matching.lines import FileLines
+
+_LOOKED_AT: Final = 2_000
+
+
+class Located(NamedTuple):
+    """An operation and the file's line it is about; None for new lines and missing blanks."""
+
+    op: Op
+    line: int | None
+
+
+class Indentation:
+    """What the lines of a block teach about how the file is indented."""
+
+    def __init__(self, file: FileLines, located: Sequence[Located]) -> None:
+        self._file = file
+        self._known = [one for one in located if one.line is not None and one.op.text.strip()]
+        self._pairs = [self._pair(one) for one in self._known]
+        self._fresh = [one.op.text for one in located if one.op.kind == "insert"]
+        self._rules: list[Rule] = learn(self._pairs) if self._pairs else [str]
+        self._lost: Pair | None = None
+        self._first_new = next((one for one in located if one.op.kind != "delete"), None)
+        pairs = self._pairs
+        if not self._rules and not pairs[0].call and len(pairs) > 1:
+            # Text copied from inside a line: its first line has no indentation of its own.
+            self._rules = learn(pairs[1:])
+            if self._rules:
+                self._lost, pairs = pairs[0], pairs[1:]
+        self._table = _table(pairs)
+
+    def put(self, new: Located, near: Sequence[Located]) -> str:
+        """A new line for the file; `near` are old lines that it replaces or stands between."""
+        text = new.op.text
+        if not text.strip():
+            return text
+        indent = indent_of(text)
+        own = self._first(new, indent)
+        if own is None:
+            own = self._by_rule(indent)
+        if own is None:
+            own = self._like(indent, near)
+        if own is None:
+            raise ProblemRaised(
+                "no_match",
+                f"{self._file.path!r} is indented otherwise than the call, so how far to indent "
+                f"{text.strip()!r} is not certain",
+                hint="read the lines and give them with exactly the file's indentation",
+            )
+        return own + text[len(indent) :]
+
+    def _first(self, new: Located, indent: str) -> str | None:
+        if self._lost is None or new is not self._first_new or indent != self._lost.call:
+            return None
+        for one in self._known:
+            if one.op.text.strip() == new.op.text.strip():
+                return self._pair(one).file
+        return self._lost.file
+
+    def _by_rule(self, indent: str) -> str | None:
+        own = self._table.get(indent)
+        if own is not None:
+            return own
+        made = {rule(indent) for rule in self._rules} - {None}
+        fitting = {fit for one in made if one is not None and (fit := self._in_style(indent, one))}
+        if not made <= {""}:
+            return fitting.pop() if len(fitting) == 1 else self._one_step(fitting)
+        return "" if made else None
+
+    def _in_style(self, indent: str, made: str) -> str | None:
+        """An indentation that the file would have; None if it is between its steps."""
+        if made == indent:
+            return made
+        base = self._base(made)
+        extra = made[len(base) :]
+        if "\t" in base and " " not in base and extra.strip(" ") == "" and extra:
+            step = self._call_step()
+            return base + "\t" * (len(extra) // step) if len(extra) % step == 0 else None
+        unit = file_unit(self._file)
+        if "\t" in extra and "\t" not in base and base:
+            return base + extra.replace("\t", " " * unit)
+        return None if extra.strip(" ") == "" and 0 < len(extra) < unit else made
+
+    def _one_step(self, fitting: set[str]) -> str | None:
+        """Of several, the only one that is one step deeper than a line of the file."""
+        unit = file_unit(self._file)
+        near = [one for one in fitting if len(one) - len(self._base(one)) == unit]
+        return near[0] if len(near) == 1 else None
+
+    def _base(self, made: str) -> str:
+        known = [pair.file for pair in self._pairs if made.startswith(pair.file)]
+        return max(known, key=len, default="")
+
+    def _call_step(self) -> int:
+        base = min([len(pair.call) for pair in self._pairs])
+        steps = {len(indent_of(text)) - base for text in self._fresh if text.strip()}
+        return min((step for step in steps if step > 1), default=1)
+
+    def _like(self, indent: str, near: Sequence[Located]) -> str | None:
+        pairs = [self._pair(one) for one in near if one.line is not None]
+        if not pairs or any(pair.call != indent for pair in pairs):
+            return None
+        own = {pair.file for pair in pairs}
+        return own.pop() if len(own) == 1 else None
+
+    def _pair(self, one: Located) -> Pair:
+        line = one.line if one.line is not None else 0
+        return Pair(indent_of(one.op.text), indent_of(self._file.texts[line]))
+
+
+def file_unit(file: FileLines) -> int:
+    """By how many blanks the lines of a file are indented per step, 1 if that is not clear."""
+    indents = [indent_of(file.texts[line]) for line in file.solid[:_LOOKED_AT]]
+    widths = [len(indent) for indent in indents if indent and "\t" not in indent]
+    for unit in (4, 2):
+        if widths and sum(width % unit == 0 for width in widths) >= 0.95 * len(widths):
+            return unit
+    return 1
+
+
+def _table(pairs: Sequence[Pair]) -> dict[str, str]:
+    table: dict[str, str] = {}
+    for call, own in pairs:
+        if table.setdefault(call, own) != own:
+            return {}
+    return table
