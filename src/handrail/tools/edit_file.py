@@ -30,14 +30,9 @@ from handrail.tools._lib.builtin import (
 from handrail.tools._lib.bytetext import ByteText, form_of
 from handrail.tools._lib.diff import MAX_SHOWN, render_diff
 from handrail.tools._lib.lines import counted
+from handrail.tools._lib.matching.applied import already_applied
 from handrail.tools._lib.matching.exact import replacement, without_overlaps
-from handrail.tools._lib.matching.pair import (
-    Found,
-    already_applied,
-    ambiguous_text,
-    exact_matches,
-    find_pair,
-)
+from handrail.tools._lib.matching.pair import Found, ambiguous_text, exact_matches, find_pair
 from handrail.tools._lib.matching.pattern import find_pattern
 from handrail.tools._lib.newfile import creation
 from handrail.tools._lib.splice import Splice, composed, hunks_of, spliced

@@ -14,12 +14,15 @@ from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.place import Placement
 from handrail.tools._lib.matching.refusals import ambiguous
 
+# Dots alone, dots around words, or dots after the mark of a comment; a spread operator or a
+# variadic argument is none of these.
 _DOTS: Final = re.compile(
-    r"\s*(?://|#|--|;+|%|/\*|<!--|\*|\{/\*)?\s*"
-    r"(?:[\[(<]?(?:\.{3,}|…)[\])>]?)"
-    r"(?:[\w ,'()-]{0,60}(?:\.{3}|…)?)?\s*(?:\*/\}?|-->)?\s*"
+    r"\s*(?:[\[(<]?(?:\.{3,}|…)[\])>]?|(?:\.{3}|…)\s[\w ,'()-]{1,60}(?:\.{3}|…)"
+    r"|(?://|#|--|;+|%|/\*|<!--|\*|\{/\*)\s*(?:\.{3,}|…)[\w ,'()-]{0,60}(?:\.{3}|…)?)"
+    r"\s*(?:\*/\}?|-->)?\s*"
 )
 _MOST: Final = 20_000
+_LEAST: Final = 10
 
 
 def elided(file: FileLines, old: str, new: str) -> list[tuple[Block, Placement]]:
@@ -31,7 +34,7 @@ def elided(file: FileLines, old: str, new: str) -> list[tuple[Block, Placement]]
         return []
     blocks = [block_of_lines(*pair) for pair in zip(before, after, strict=True)]
     pairs = [block for block in blocks if block.ops]
-    if any(not any(line.strip() for line in block.old) for block in pairs):
+    if not all(map(_telling, pairs)):
         return []
     places = [_best(candidates(file, block)) for block in pairs]
     ways = list(_in_order(file, pairs, places))
@@ -44,6 +47,12 @@ def elided(file: FileLines, old: str, new: str) -> list[tuple[Block, Placement]]
         (block, Placement(one.first, one.end, one.tier, one.lines))
         for block, one in zip(changed, ways[0], strict=True)
     ]
+
+
+def _telling(block: Block) -> bool:
+    """Whether a piece can be recognised; more is asked of one that changes something."""
+    known = sum(len(line.strip()) for line in block.old)
+    return known >= (_LEAST if block.changes else 1)
 
 
 def _pieces(lines: Sequence[str]) -> list[list[str]]:

@@ -13,6 +13,11 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.bytetext import ByteText
+from handrail.tools._lib.matching.applied import (
+    already_applied,
+    stands_around,
+    stands_beside,
+)
 from handrail.tools._lib.matching.blocks import Hints, block_of
 from handrail.tools._lib.matching.candidates import Tier
 from handrail.tools._lib.matching.ellipsis import elided
@@ -48,6 +53,8 @@ def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
     if len(matches) > 1:
         raise ambiguous_text(file, path, [match.start for match in matches])
     if matches:
+        if stands_around(file, matches[0], old, new):
+            raise already_applied(path, file.lines_between(0, matches[0].start) + 1)
         return Found((exact_splice(file, matches[0], old, new),))
     if len(file.data) > _MOST_BYTES:
         raise ProblemRaised(
@@ -100,21 +107,14 @@ def ambiguous_text(
     )
 
 
-def already_applied(path: str) -> ProblemRaised:
-    """The edit would not change a byte."""
-    return ProblemRaised(
-        "already_applied",
-        f"{path!r} already has exactly this text, line endings included",
-        hint="nothing is left to do",
-    )
-
-
 def _placed(
     lines: FileLines, old: str, new: str, placement: Placement | None, how: str = ""
 ) -> Found | None:
     if placement is None:
         return None
     splices = framed(lines, old, new, placement, repaired=bool(how))
+    if stands_beside(lines.file, block_of(old, new), splices):
+        raise already_applied(lines.path, placement.first + 1)
     words = [f"{how} undone"] if how else []
     if placement.tier is not Tier.EXACT:
         words.append(f"{placement.tier.words} ignored")

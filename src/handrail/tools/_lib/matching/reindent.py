@@ -71,11 +71,9 @@ class Indentation:
         own = self._table.get(indent)
         if own is not None:
             return own
-        made = {rule(indent) for rule in self._rules} - {None}
-        fitting = {fit for one in made if one is not None and (fit := self._in_style(indent, one))}
-        if not made <= {""}:
-            return fitting.pop() if len(fitting) == 1 else self._one_step(fitting)
-        return "" if made else None
+        made = [one for rule in self._rules if (one := rule(indent)) is not None]
+        fitting = {fit for one in made if (fit := self._in_style(indent, one)) is not None}
+        return fitting.pop() if len(fitting) == 1 else self._one_step(fitting)
 
     def _in_style(self, indent: str, made: str) -> str | None:
         """An indentation that the file would have; None if it is between its steps."""
