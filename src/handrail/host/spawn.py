@@ -65,14 +65,16 @@ async def run(
     read: Sequence[str | int],
     deadline_s: float,
     max_bytes: int,
+    feed: bytes = b"",
 ) -> Finished:
     """Run a program that only reads: no writes, no network, no other program.
 
     `command[0]` is an absolute path. The process starts in the directory behind `cwd_fd`,
-    whatever its path has become, and may open only what lies beneath `read`. Leaving this
-    function by any way leaves no process and no thread. Raises OSError if it cannot start.
+    whatever its path has become, and may open only what lies beneath `read`. It finds `feed`
+    on its standard input. Leaving this function by any way leaves no process and no thread.
+    Raises OSError if it cannot start.
     """
-    job = _Job(tuple(command), cwd_fd, tuple(read), deadline_s, max_bytes)
+    job = _Job(tuple(command), cwd_fd, tuple(read), deadline_s, max_bytes, feed)
     done = anyio.Event()
     loop = asyncio.get_running_loop()
     thread = threading.Thread(
@@ -133,6 +135,7 @@ class _Job:
     read: tuple[str | int, ...]
     deadline_s: float
     max_bytes: int
+    feed: bytes = b""
     finished: Finished | None = None
     error: OSError | None = None
     _process: subprocess.Popen[bytes] | None = None
@@ -161,27 +164,27 @@ class _Job:
     def _run(self) -> Finished:
         libraries = _LIBRARIES if needs_loader(self.command[0]) else ()
         # Opened here, because this thread will not be able to in a moment.
-        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        given = _readable(self.feed)
         try:
             filtered = seccomp.restrict_thread()
             confined = landlock.restrict_thread(
                 self.read, (self.command[0], *libraries), truncating=not filtered
             )
-            process = self._start(null)
+            process = self._start(given)
         finally:
-            os.close(null)
+            os.close(given)
         try:
             return self._drain(process, confined=confined)
         finally:
             self._reap(process)
 
-    def _start(self, null: int) -> subprocess.Popen[bytes]:
+    def _start(self, given: int) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._killed:
                 raise InterruptedError(errno.EINTR, "killed before it started")
             self._process = subprocess.Popen(
                 self.command,
-                stdin=null,
+                stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
@@ -239,6 +242,17 @@ class _Job:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             return
+
+
+def _readable(data: bytes) -> int:
+    """A handle from which these bytes are read; in memory, so that a pipe cannot be full."""
+    if not data:
+        return os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    handle = os.memfd_create("handrail-feed", os.MFD_CLOEXEC)
+    with os.fdopen(handle, "wb", closefd=False) as file:
+        file.write(data)
+    os.lseek(handle, 0, os.SEEK_SET)
+    return handle
 
 
 class _Collected:

@@ -1,0 +1,1 @@
+"""Syntax checks of changed files: one small file per language, and one that compares."""

@@ -1,0 +1,100 @@
+"""The syntax check of this machine: finds the language, the errors, and which are new.
+
+Parsers that could be made to hang or crash by what is in a file stand behind limits of size
+and depth, or in a process of their own (`treesitter`); none of them ever runs the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+import anyio
+from anyio import to_thread
+
+from handrail.core.content import Content
+from handrail.core.syntax import SyntaxFault
+from handrail.host.syntax import json_text, python, toml_text, treesitter, yaml_text
+from handrail.host.syntax.compare import new_faults
+from handrail.host.syntax.languages import (
+    JSON,
+    JSON_WITH_COMMENTS,
+    PYTHON,
+    TOML,
+    YAML,
+    Language,
+    language_of,
+)
+from handrail.host.syntax.source import Faults, Source
+from handrail.host.syntax.templates import is_template
+
+_MOST: Final = 10
+_MAX_S: Final = 5.0
+
+
+class _Parser(NamedTuple):
+    faults: Callable[[Source], Faults]
+    max_bytes: int
+
+
+_PARSERS: Final[Mapping[Language, _Parser]] = {
+    PYTHON: _Parser(python.faults, python.MAX_BYTES),
+    JSON: _Parser(json_text.faults, json_text.MAX_BYTES),
+    JSON_WITH_COMMENTS: _Parser(json_text.faults_with_comments, json_text.MAX_BYTES),
+    TOML: _Parser(toml_text.faults, toml_text.MAX_BYTES),
+    YAML: _Parser(yaml_text.faults, yaml_text.MAX_BYTES),
+}
+
+
+class LocalSyntaxCheck:
+    """The port `SyntaxCheck`, by parsers in this process and grammars beside it."""
+
+    async def new_errors(
+        self, path: str, before: Content | None, after: Content
+    ) -> tuple[SyntaxFault, ...]:
+        """What the change broke, at most ten places."""
+        language = language_of(path)
+        if language is None or not _small(language, before, after):
+            return ()
+        old = None if before is None else before.tobytes()
+        work = _by_grammar if language.grammars else _by_parser
+        found: list[SyntaxFault] = []
+        with anyio.move_on_after(_MAX_S):
+            found = await work(language, old, after.tobytes())
+        return tuple([fault._replace(reader=language.reader) for fault in found[:_MOST]])
+
+
+def _small(language: Language, *contents: Content | None) -> bool:
+    most = treesitter.MAX_BYTES if language.grammars else _PARSERS[language].max_bytes
+    return all(content is None or content.size <= most for content in contents)
+
+
+async def _by_grammar(language: Language, old: bytes | None, new: bytes) -> list[SyntaxFault]:
+    before, after = None if old is None else Source.of(old), Source.of(new)
+    if after is None or (before is None and old is not None):
+        return []
+    found = await treesitter.faults(language, before, after)
+    if not found.now or is_template(after.text, language):
+        return []
+    return found.now if before is None else new_faults(found.old, before, found.now, after)
+
+
+async def _by_parser(language: Language, old: bytes | None, new: bytes) -> list[SyntaxFault]:
+    return await to_thread.run_sync(_parsed, language, old, new, abandon_on_cancel=True)
+
+
+def _parsed(language: Language, old: bytes | None, new: bytes) -> list[SyntaxFault]:
+    after = Source.of(new)
+    now = None if after is None else _PARSERS[language].faults(after)
+    if after is None or not now or is_template(after.text, language):
+        return []
+    if old is None:
+        return now
+    before = Source.of(old)
+    known = None if before is None else _PARSERS[language].faults(before)
+    if before is None or known is None:
+        return []
+    # Not every file in which comments are usual has a name that says so.
+    if language is JSON and known and json_text.faults_with_comments(before) == []:
+        return json_text.faults_with_comments(after) or []
+    return new_faults(known, before, now, after)

@@ -1,0 +1,50 @@
+"""JSON, strict or with comments and trailing commas."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from handrail.core.nesting import nested_deeper
+from handrail.host.syntax.source import Faults, Source
+
+MAX_BYTES: Final = 1_000_000
+_MAX_DEPTH: Final = 200
+# Values are thrown away, so numbers are not worked out: some take long, some are refused.
+_DECODER: Final = json.JSONDecoder(parse_int=len, parse_float=len)
+_STRING: Final = r'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)'
+# An unclosed comment runs to the end; possessive, because a file may be nothing but `/*`.
+_COMMENT: Final = re.compile(
+    _STRING + r"|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/)?", re.DOTALL
+)
+_LAST_COMMA: Final = re.compile(_STRING + r"|,(?=[ \t\r\n]*+[}\]])", re.DOTALL)
+_VISIBLE: Final = re.compile(r"[^\n]")
+
+
+def faults(source: Source) -> Faults:
+    """The first error of a JSON file."""
+    return _faults(source, source.text)
+
+
+def faults_with_comments(source: Source) -> Faults:
+    """The first error of a JSON file in which comments and trailing commas are usual."""
+    text = _COMMENT.sub(_blank, source.text)
+    return _faults(source, _LAST_COMMA.sub(_blank, text))
+
+
+def _faults(source: Source, text: str) -> Faults:
+    if nested_deeper(text, _MAX_DEPTH):
+        return None
+    try:
+        _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        return [source.fault(error.lineno, error.colno, error.msg)]
+    except RecursionError:
+        return None
+    return []
+
+
+def _blank(found: re.Match[str]) -> str:
+    # As long as what it replaces, so that positions stay.
+    return found[1] or _VISIBLE.sub(" ", found[0])

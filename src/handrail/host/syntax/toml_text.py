@@ -1,0 +1,41 @@
+"""TOML, by the standard library."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Final
+
+from handrail.core.nesting import nested_deeper
+from handrail.core.syntax import SyntaxFault
+from handrail.host.syntax.source import Faults, Source
+
+MAX_BYTES: Final = 256_000
+_MAX_DEPTH: Final = 50
+# tomllib takes time by the square of a key's parts; whole minutes for some kilobytes.
+_MAX_DOTS: Final = 40
+_PLACE: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
+
+
+def faults(source: Source) -> Faults:
+    """The first error of a TOML file; None if it cannot be judged."""
+    if nested_deeper(source.text, _MAX_DEPTH, strings=False):
+        return None
+    if any(line.count(".") > _MAX_DOTS for line in source.lines):
+        return None
+    try:
+        tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError as error:
+        return [_fault(source, str(error))]
+    # ValueError: a number with more digits than Python reads, which is no mistake.
+    except (RecursionError, ValueError):
+        return None
+    return []
+
+
+def _fault(source: Source, message: str) -> SyntaxFault:
+    found = _PLACE.fullmatch(message)
+    if found is None:
+        return source.fault(1, 1, message)
+    last = len(source.lines)
+    return source.fault(int(found[2] or last), int(found[3] or 1), found[1])
