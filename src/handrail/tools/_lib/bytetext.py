@@ -121,6 +121,17 @@ class ByteText:
             return at + self.width
         return size if stop == size else None
 
+    def splits_word(self, position: int) -> bool:
+        """Whether a position lies inside a word."""
+        reach = 4 * self.width
+        before = self.shown(self.data[max(position - reach, 0) : position])[-1:]
+        after = self.shown(self.data[position : position + reach])[:1]
+        return _in_word(before) and _in_word(after)
+
     def shown(self, data: bytes) -> str:
         """Bytes from inside the file, perhaps cut within a character, as text to look at."""
         return data.decode(self.form.encoding, "replace").removeprefix("\ufeff")
+
+
+def _in_word(char: str) -> bool:
+    return char.isalnum() or char == "_"

@@ -1,4 +1,4 @@
-"""Whether what a change adds stands beside its place already: then it was made before."""
+"""Whether what a change asks for stands at its place already: then it was made before."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.bytetext import ByteText
-from handrail.tools._lib.matching.blocks import Block
+from handrail.tools._lib.matching.blocks import Block, Op, block_of_lines
+from handrail.tools._lib.matching.candidates import Tier, candidates
 from handrail.tools._lib.matching.exact import Match, find_matches
-from handrail.tools._lib.splice import Splice
+from handrail.tools._lib.matching.lines import FileLines
+from handrail.tools._lib.matching.place import Placement
 
 
 def already_applied(path: str, line: int | None = None) -> ProblemRaised:
@@ -22,29 +24,26 @@ def already_applied(path: str, line: int | None = None) -> ProblemRaised:
 
 
 def stands_around(file: ByteText, match: Match, old: str, new: str) -> bool:
-    """Whether whole lines that a text gets above or below it stand there in the file."""
+    """Whether a text that contains the old one stands where the old one was found."""
     above, found, below = new.partition(old)
     if not found or not (above + below).strip():
         return False
-    if (above and not above.endswith("\n")) or (below and "\n" not in (below[0], old[-1])):
-        return False
     for there in find_matches(file, new, 2):
         if there.start <= match.start and match.end <= there.end:
-            ends = there.end == len(file.data) or file.ending_at(there.end) is not None
-            return ends or new.endswith("\n") or not below
+            return not file.splits_word(there.end)
     return False
 
 
-def stands_beside(file: ByteText, block: Block, splices: Sequence[Splice]) -> bool:
-    """Whether the lines that a block adds at its edges stand there in the file."""
-    kinds = "".join([op.kind[0] for op in block.ops])
-    if "d" in kinds or "i" in kinds.strip("i"):
+def stands_there(
+    file: FileLines, old: Sequence[str], new: Sequence[str], placement: Placement
+) -> bool:
+    """Whether the new lines, which have all the old ones in them, stand at a place."""
+    block = block_of_lines(old, new, str.strip)
+    added = [op for op in block.ops if op.kind == "insert" and op.text.strip()]
+    if not added or any(op.kind == "delete" for op in block.ops):
         return False
-    return all(_is_there(file.data, splice) for splice in splices)
-
-
-def _is_there(data: bytes, splice: Splice) -> bool:
-    if not splice.new.strip():
-        return False
-    before = data[max(splice.start - len(splice.new), 0) : splice.start]
-    return data.startswith(splice.new, splice.end) or before == splice.new
+    result = Block(tuple([Op("keep", line) for line in new]))
+    return any(
+        one.tier <= Tier.LINE_ENDS and one.first <= placement.first and placement.last <= one.end
+        for one in candidates(file, result)
+    )

@@ -55,9 +55,29 @@ class Hints:
     after: int = 0
 
 
+class Texts(NamedTuple):
+    """The lines of an (old, new) pair."""
+
+    old: list[str]
+    new: list[str]
+
+
+def lines_of(old: str, new: str) -> Texts:
+    """A pair as lines. A newline at the end of the old text begins no line, in either of
+    them; at the end of the new text alone, it begins an empty one, as it would literally.
+    """
+    before = old.replace("\r\n", "\n").split("\n")
+    after = new.replace("\r\n", "\n").split("\n") if new else []
+    if not before[-1]:
+        before.pop()
+        if after and not after[-1]:
+            after.pop()
+    return Texts(before, after)
+
+
 def block_of(old: str, new: str, same: Callable[[str], str] = str.rstrip) -> Block:
     """The line difference of a pair. Lines that are the `same` but for blanks are kept."""
-    return block_of_lines(split(old), split(new), same)
+    return block_of_lines(*lines_of(old, new), same)
 
 
 def block_of_lines(
@@ -73,16 +93,6 @@ def block_of_lines(
             ops += [Op("delete", line) for line in old[a0:a1]]
             ops += [Op("insert", line) for line in new[b0:b1]]
     return Block(tuple(ops))
-
-
-def split(text: str) -> list[str]:
-    """The lines of a text from a call; a newline at its end begins no further line."""
-    if not text:
-        return []
-    lines = text.replace("\r\n", "\n").split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return lines
 
 
 _Opcode = tuple[str, int, int, int, int]

@@ -89,6 +89,25 @@ def _restored(indent: str, old: Sequence[str], new: Sequence[str]) -> bool:
     return any(line in kept and line[:1].isspace() for line in others)
 
 
+def torn(file: ByteText, match: Match, old: str, new: str) -> bool:
+    """Whether lines at the edge of the match say more than the old text, and it changes them.
+
+    Of one line any part may be meant. Several lines are meant whole: a word that goes on, or
+    a rest that would be left behind, was not known to the call.
+    """
+    before, after = old.split("\n"), new.split("\n")
+    if len(before) < 2:
+        return False
+    top, bottom = before[0] != after[0], before[-1] != after[-1]
+    if (top and file.splits_word(match.start)) or (bottom and file.splits_word(match.end)):
+        return True
+    end = file.line_end(match.end) or len(file.data)
+    rest = file.shown(file.data[match.end : end]).strip()
+    # The last line is taken away, and what follows it would join the line above.
+    gone = len(after) < len(before) and after[-1] == before[len(after) - 1]
+    return bool(rest and before[-1].strip() and gone)
+
+
 def replacement(file: ByteText, match: Match, old: str, new: str) -> bytes:
     """The new text in the file's encoding; lines that stay keep their own endings, new ones
     take those of the lines they replace, or of the line above.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
-from handrail.tools._lib.matching.blocks import block_of_lines, split
+from handrail.tools._lib.matching.blocks import Texts, block_of_lines
 from handrail.tools._lib.matching.candidates import Tier
 from handrail.tools._lib.matching.indents import indent_of
 from handrail.tools._lib.matching.lines import FileLines
@@ -23,18 +23,19 @@ _OPENERS: Final = (":", "{", "(", "[")
 
 
 def framed(
-    file: FileLines, old: str, new: str, placement: Placement, *, repaired: bool = False
+    file: FileLines, texts: Texts, placement: Placement, *, repaired: bool = False
 ) -> tuple[Splice, ...]:
     """The splices of a placed pair; `no_match` if its indentation is not certain."""
-    block = block_of_lines(split(old), split(new))
-    if not new.strip() or (placement.tier < Tier.INDENTATION and not repaired):
+    block = block_of_lines(*texts)
+    literal = placement.tier < Tier.INDENTATION and not repaired
+    if literal or not any(line.strip() for line in texts.new):
         return replay(file, block, placement)
-    shared = _shared(file, old, new, placement)
-    if _as_old(shared, old, new) and not _flattened(file, old, new, placement):
+    shared = _shared(file, texts, placement)
+    if _as_old(shared, texts) and not _flattened(file, texts, placement):
         return replay(file, block, placement)
-    if _as_file(shared, file, new, placement):
-        lines = _as_indented(file, split(old), placement)
-        return replay(file, block_of_lines(lines, split(new)), placement, as_given=True)
+    if _as_file(shared, file, texts, placement):
+        lines = _as_indented(file, texts.old, placement)
+        return replay(file, block_of_lines(lines, texts.new), placement, as_given=True)
     raise ProblemRaised(
         "no_match",
         f"old_string and new_string are indented differently, and not both as {file.path!r} is",
@@ -59,10 +60,10 @@ class _Shared(NamedTuple):
         return self.new == self.file != self.old
 
 
-def _shared(file: FileLines, old: str, new: str, placement: Placement) -> list[_Shared]:
-    wanted, lines = iter(split(new)), iter(placement.lines)
+def _shared(file: FileLines, texts: Texts, placement: Placement) -> list[_Shared]:
+    wanted, lines = iter(texts.new), iter(placement.lines)
     shared: list[_Shared] = []
-    for op in block_of_lines(split(old), split(new), str.strip).ops:
+    for op in block_of_lines(*texts, str.strip).ops:
         text = next(wanted) if op.kind != "delete" else ""
         line = next(lines) if op.kind != "insert" else None
         if op.kind == "keep" and line is not None and text.strip():
@@ -71,9 +72,9 @@ def _shared(file: FileLines, old: str, new: str, placement: Placement) -> list[_
     return shared
 
 
-def _as_old(shared: Sequence[_Shared], old: str, new: str) -> bool:
+def _as_old(shared: Sequence[_Shared], texts: Texts) -> bool:
     """Whether the new text is indented in step with the old one."""
-    same_base = _base(old) == _base(new)
+    same_base = _base(texts.old) == _base(texts.new)
     alike = [one for one in shared if one.as_old]
     if not any(one.as_file for one in shared):
         return bool(alike) or same_base
@@ -84,14 +85,16 @@ def _as_old(shared: Sequence[_Shared], old: str, new: str) -> bool:
     return shared[0].as_old and shared[-1].as_old
 
 
-def _as_file(shared: Sequence[_Shared], file: FileLines, new: str, placement: Placement) -> bool:
+def _as_file(
+    shared: Sequence[_Shared], file: FileLines, texts: Texts, placement: Placement
+) -> bool:
     """Whether the new text is indented as the file is."""
     if any(one.as_file for one in shared):
         return shared[0].as_file and shared[-1].as_file
     if shared:
         return False
     first = next(line for line in placement.lines if line is not None and file.squeezed[line])
-    start = next(line for line in split(new) if line.strip())
+    start = next(line for line in texts.new if line.strip())
     return indent_of(start) == indent_of(file.texts[first])
 
 
@@ -102,17 +105,15 @@ def _as_indented(file: FileLines, old: Sequence[str], placement: Placement) -> l
     ]
 
 
-def _flattened(file: FileLines, old: str, new: str, placement: Placement) -> bool:
+def _flattened(file: FileLines, texts: Texts, placement: Placement) -> bool:
     """Whether indentation seems to be lost: a new line opens a block that nothing is in."""
-    if any(line != line.lstrip() for line in [*split(old), *split(new)]):
+    if any(line != line.lstrip() for line in [*texts.old, *texts.new]):
         return False
     if not any(indent_of(file.texts[line]) for line in placement.lines if line is not None):
         return False
-    known = {line.strip() for line in split(old)}
-    return any(
-        line.rstrip().endswith(_OPENERS) and line.strip() not in known for line in split(new)
-    )
+    known = {line.strip() for line in texts.old}
+    return any(line.rstrip().endswith(_OPENERS) and line.strip() not in known for line in texts.new)
 
 
-def _base(text: str) -> str:
-    return min((indent_of(line) for line in split(text) if line.strip()), key=len, default="")
+def _base(lines: Sequence[str]) -> str:
+    return min((indent_of(line) for line in lines if line.strip()), key=len, default="")

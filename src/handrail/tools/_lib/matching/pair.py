@@ -13,15 +13,11 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.bytetext import ByteText
-from handrail.tools._lib.matching.applied import (
-    already_applied,
-    stands_around,
-    stands_beside,
-)
-from handrail.tools._lib.matching.blocks import Hints, block_of
+from handrail.tools._lib.matching.applied import already_applied, stands_around, stands_there
+from handrail.tools._lib.matching.blocks import Hints, Texts, block_of, block_of_lines, lines_of
 from handrail.tools._lib.matching.candidates import Tier
 from handrail.tools._lib.matching.ellipsis import elided
-from handrail.tools._lib.matching.exact import Match, exact_splice, find_matches
+from handrail.tools._lib.matching.exact import Match, exact_splice, find_matches, torn
 from handrail.tools._lib.matching.frames import framed
 from handrail.tools._lib.matching.handed import Repair
 from handrail.tools._lib.matching.lines import FileLines
@@ -53,9 +49,7 @@ def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
     if len(matches) > 1:
         raise ambiguous_text(file, path, [match.start for match in matches])
     if matches:
-        if stands_around(file, matches[0], old, new):
-            raise already_applied(path, file.lines_between(0, matches[0].start) + 1)
-        return Found((exact_splice(file, matches[0], old, new),))
+        return _exact(file, path, matches[0], old, new)
     if len(file.data) > _MOST_BYTES:
         raise ProblemRaised(
             "no_match",
@@ -64,14 +58,15 @@ def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
             field="old_string",
         )
     lines = FileLines(file, path)
-    block = block_of(old, new)
+    texts = lines_of(old, new)
+    block = block_of_lines(*texts)
     if not block.changes:
         raise _no_change(path)
     found = (
         _by_lines(lines, old, new, find(lines, block, loosest=Tier.WHITESPACE))
-        or _placed(lines, old, new, find(lines, block))
+        or _placed(lines, texts, find(lines, block))
         or _elided(lines, old, new)
-        or _placed(lines, old, new, comment_drift(lines, block))
+        or _placed(lines, texts, comment_drift(lines, block))
     )
     if found is None:
         raise no_match(lines, block)
@@ -107,14 +102,29 @@ def ambiguous_text(
     )
 
 
+def _exact(file: ByteText, path: str, match: Match, old: str, new: str) -> Found:
+    line = file.lines_between(0, match.start) + 1
+    if stands_around(file, match, old, new):
+        raise already_applied(path, line)
+    if torn(file, match, old, new):
+        raise ProblemRaised(
+            "no_match",
+            f"old_string was found at line {line} of {path!r} only as a part of longer lines, "
+            "which the edit would tear apart",
+            hint="read the lines and give the first and the last one whole",
+            field="old_string",
+        )
+    return Found((exact_splice(file, match, old, new),))
+
+
 def _placed(
-    lines: FileLines, old: str, new: str, placement: Placement | None, how: str = ""
+    lines: FileLines, texts: Texts, placement: Placement | None, how: str = ""
 ) -> Found | None:
     if placement is None:
         return None
-    splices = framed(lines, old, new, placement, repaired=bool(how))
-    if stands_beside(lines.file, block_of(old, new), splices):
+    if stands_there(lines, *texts, placement):
         raise already_applied(lines.path, placement.first + 1)
+    splices = framed(lines, texts, placement, repaired=bool(how))
     words = [f"{how} undone"] if how else []
     if placement.tier is not Tier.EXACT:
         words.append(f"{placement.tier.words} ignored")
@@ -125,14 +135,14 @@ def _placed(
 def _by_lines(lines: FileLines, old: str, new: str, as_given: Placement | None) -> Found | None:
     """The text as given, or with slips undone, whichever agrees more literally."""
     if as_given is not None and as_given.tier < Tier.INDENTATION:
-        return _placed(lines, old, new, as_given)
+        return _placed(lines, lines_of(old, new), as_given)
     for several in repairs(old, new):
         found = [(repair, placed) for repair in several if (placed := _repair(lines, repair))]
         if as_given is not None:
             found = [one for one in found if one[1].tier < as_given.tier]
         if found:
             return _best_repair(lines, old, new, found, as_given)
-    return _placed(lines, old, new, as_given)
+    return _placed(lines, lines_of(old, new), as_given)
 
 
 def _best_repair(
@@ -152,7 +162,7 @@ def _best_repair(
     repair, placed = best[0]
     if not block_of(repair.old, repair.new).changes:
         raise _no_change(lines.path)
-    return _placed(lines, repair.old, repair.new, placed, repair.how)
+    return _placed(lines, lines_of(repair.old, repair.new), placed, repair.how)
 
 
 def _repair(lines: FileLines, repair: Repair) -> Placement | None:
@@ -170,6 +180,8 @@ def _elided(lines: FileLines, old: str, new: str) -> Found | None:
     pieces = elided(lines, old, new)
     if not pieces:
         return None
+    if any(stands_there(lines, block.old, block.new, placed) for block, placed in pieces):
+        raise already_applied(lines.path, pieces[0][1].first + 1)
     splices = [splice for block, placed in pieces for splice in replay(lines, block, placed)]
     return Found(tuple(splices), "elided", "pieces placed around what was left out")
 
