@@ -8,7 +8,7 @@ from itertools import product
 from typing import Final
 
 from handrail.tools._lib.matching.anchors import depth, inside
-from handrail.tools._lib.matching.blocks import Block, block_of_lines, lines_of
+from handrail.tools._lib.matching.blocks import Block, Texts, block_of_lines
 from handrail.tools._lib.matching.candidates import Candidate, Tier, candidates
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.place import Placement
@@ -25,11 +25,11 @@ _MOST: Final = 20_000
 _LEAST: Final = 10
 
 
-def elided(file: FileLines, old: str, new: str) -> list[tuple[Block, Placement]]:
+def elided(file: FileLines, texts: Texts) -> list[tuple[Block, Placement]]:
     """The pieces that change something, with their places; empty if nothing is left out or
     a piece has no place. `ambiguous` if the pieces fit in more than one way.
     """
-    before, after = map(_pieces, lines_of(old, new))
+    before, after = _pieces(texts.old), _pieces(texts.new)
     if len(before) < 2 or len(before) != len(after):
         return []
     blocks = [block_of_lines(*pair) for pair in zip(before, after, strict=True)]

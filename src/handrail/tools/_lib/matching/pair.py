@@ -65,7 +65,7 @@ def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
     found = (
         _by_lines(lines, old, new, find(lines, block, loosest=Tier.WHITESPACE))
         or _placed(lines, texts, find(lines, block))
-        or _elided(lines, old, new)
+        or _elided(lines, texts)
         or _placed(lines, texts, comment_drift(lines, block))
     )
     if found is None:
@@ -176,8 +176,8 @@ def _misnumbered(old: str, line: int | None, placement: Placement) -> bool:
     return line is not None and "\n" not in old.strip() and placement.first != line - 1
 
 
-def _elided(lines: FileLines, old: str, new: str) -> Found | None:
-    pieces = elided(lines, old, new)
+def _elided(lines: FileLines, texts: Texts) -> Found | None:
+    pieces = elided(lines, texts)
     if not pieces:
         return None
     if any(stands_there(lines, block.old, block.new, placed) for block, placed in pieces):
