@@ -32,12 +32,12 @@ def beneath(
     below = [one for one in found if any(line <= one.first for line in lines)]
     if len({one.first for one in below}) < 2:
         return below
-    inside = [
+    within = [
         one
         for one in below
         if any(line <= one.first and inside(file, line, one.first) for line in lines)
     ]
-    return inside or below
+    return within or below
 
 
 def _anchored(file: FileLines, anchors: Sequence[str]) -> list[int]:
