@@ -12,6 +12,7 @@ from handrail.tools._lib.matching.indents import indent_of
 from handrail.tools._lib.matching.keys import canonical
 from handrail.tools._lib.matching.lines import FileLines
 
+_SHOWN: Final = 5
 _HEADING: Final = re.compile(r"(#{1,6}) ")
 
 
@@ -30,13 +31,22 @@ def beneath(
     if found is None:
         return [Candidate(Tier.EXACT, (line + 1,)) for line in lines]
     below = [one for one in found if any(line <= one.first for line in lines)]
-    if len({one.first for one in below}) < 2:
+    if len({one.first for one in found}) < 2:
         return below
     within = [
         one
         for one in below
         if any(line <= one.first and inside(file, line, one.first) for line in lines)
     ]
+    if below and not within and any(_opens(file, line) for line in lines):
+        # What the anchor opens has changed; a twin of it further down is not meant.
+        places = ", ".join([str(one.first + 1) for one in below[:_SHOWN]])
+        raise ProblemRaised(
+            "no_match",
+            f"the lines to change are not inside {wanted[-1].strip()!r} in {file.path!r}, but "
+            f"further down, at line {places}",
+            hint="read the lines, and name the line above the change that they belong to",
+        )
     return within or below
 
 
@@ -78,6 +88,11 @@ def inside(file: FileLines, anchor: int, first: int) -> bool:
         len(indent_of(line).expandtabs()) > opened or line.lstrip().startswith(("{", ")", "]", "#"))
         for line in between
     )
+
+
+def _opens(file: FileLines, line: int) -> bool:
+    below = next((number for number in file.solid if number > line), None)
+    return below is not None and depth(file, below) > depth(file, line)
 
 
 def depth(file: FileLines, line: int) -> int:
