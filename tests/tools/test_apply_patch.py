@@ -374,6 +374,85 @@ async def test_a_line_nearby_and_a_heading_that_disagree_decide_nothing(workspac
     assert problem.code == "ambiguous"
 
 
+async def test_a_twin_of_lines_that_changed_is_not_taken_for_them(workspace):
+    body = "    check(record)\n    record.save()\n    return record\n"
+    changed = "def f():\n" + body.replace("save()", "store()")
+    before = changed + "# -\n" * 20 + "def g():\n" + body
+    workspace.write("x", before)
+    hunk = ["     check(record)", "-    record.save()", "+    pass", "     return record"]
+
+    problem = await workspace.problem("apply_patch", patch=unified("x", "@@ -2,3 +2,3 @@", *hunk))
+
+    assert problem.code == "ambiguous"
+    assert "line 2, which it names, has almost the same lines as line 26" in problem.message
+    # Nothing speaks against the place if the line that is named has other lines.
+    await workspace.change("apply_patch", patch=unified("x", "@@ -9,3 +9,3 @@", *hunk))
+    assert workspace.read("x").decode() == before.replace("record.save()", "pass")
+
+
+async def test_brackets_alone_are_not_followed_to_another_place(workspace):
+    workspace.write("x", "a {\n  }\n  b\n" + "c\n" * 20 + "  }\n}\n")
+    hunk = ["   }", "+  new()", " }"]
+
+    problem = await workspace.problem("apply_patch", patch=unified("x", "@@ -2,2 +2,3 @@", *hunk))
+
+    assert problem.code == "no_match"
+    assert "hold no words" in problem.message
+    await workspace.change("apply_patch", patch=unified("x", "@@ -22,2 +22,3 @@", *hunk))
+    assert workspace.read("x").endswith(b"  }\n  new()\n}\n")
+
+
+async def test_tabs_inside_a_line_survive_a_patch_that_has_blanks_for_them(workspace):
+    workspace.write("x.h", "#define ONE\t\t1\t/* one */\n#define TWO\t\t2\t/* two */\nint x;\n")
+    patch = unified(
+        "x.h",
+        "@@ -1,3 +1,4 @@",
+        " #define ONE        1    /* one */",
+        "-#define TWO        2    /* two */",
+        "+#define TWO        22    /* more than two */",
+        "+#define  NEW  3",
+        " int x;",
+    )
+
+    await workspace.change("apply_patch", patch=patch)
+
+    assert workspace.read("x.h").decode() == (
+        "#define ONE\t\t1\t/* one */\n#define TWO\t\t22\t/* more than two */\n"
+        "#define  NEW  3\nint x;\n"
+    )
+
+
+async def test_a_blank_after_every_mark_is_seen_by_the_lines_that_go(workspace):
+    workspace.write("x", "import a\nimport b\n\n\ndef f():\n    return 1\n")
+    patch = unified(
+        "x",
+        "@@",
+        " import a",
+        "+ import c",
+        " import b",
+        "@@",
+        " def f():",
+        "-     return 1",
+        "+     return 2",
+    )
+
+    await workspace.change("apply_patch", patch=patch)
+
+    assert workspace.read("x") == b"import a\nimport c\nimport b\n\n\ndef f():\n    return 2\n"
+
+
+async def test_a_plus_that_may_belong_to_a_line_of_the_file_is_no_mark_without_counts(workspace):
+    workspace.write("x.pl", "+{\n  a => 1,\n  b => 2,\n}\n")
+    hunk = ["+{", "-  a => 1,", "+  a => 3,", "   b => 2,"]
+
+    problem = await workspace.problem("apply_patch", patch=unified("x.pl", "@@", *hunk))
+
+    assert problem.code == "no_match"
+    assert "'+{' may be a new line" in problem.message
+    await workspace.change("apply_patch", patch=unified("x.pl", "@@ -2,2 +2,3 @@", *hunk))
+    assert workspace.read("x.pl") == b"+{\n{\n  a => 3,\n  b => 2,\n}\n"
+
+
 async def test_the_end_of_file_mark_decides(workspace):
     workspace.write("x", "a\nb\na\n")
 

@@ -29,8 +29,8 @@ def test_a_plain_diff_is_one_file_with_its_hunks():
             "a/x",
             "b/x",
             (
-                Hunk(lines(" a", "-b", "+c"), 1, 1),
-                Hunk(lines(" d", "+e"), 2, 9, heading="def f():"),
+                Hunk(lines(" a", "-b", "+c"), 1, 1, counted=True),
+                Hunk(lines(" d", "+e"), 2, 9, heading="def f():", counted=True),
             ),
             prefixed=True,
         ),
@@ -54,6 +54,7 @@ def test_wrong_counts_do_not_cut_a_hunk(counts):
     file = one(f"--- a/x\n+++ b/x\n@@ {counts} @@\n a\n-b\n+c\n d\n")
 
     assert signs(file.hunks[0]) == [" a", "-b", "+c", " d"]
+    assert not file.hunks[0].counted
 
 
 def test_right_counts_tell_lines_that_look_like_headers_from_headers():

@@ -26,6 +26,7 @@ class Body:
     end: int = 0
     old_ends: bool = False
     new_ends: bool = False
+    counted: bool = False
 
     def hunk(self, where: Where, *, at_end: bool = False) -> Hunk:
         """The finished hunk."""
@@ -37,6 +38,7 @@ class Body:
             at_end=at_end or self.old_ends,
             old_ends=self.old_ends,
             new_ends=self.new_ends,
+            counted=self.counted,
         )
 
     def take(self, text: str) -> Line | None:
@@ -111,7 +113,7 @@ def _by_counts(lines: Sequence[str], at: int, where: Where, ends: Ends) -> Body 
             return None
         old -= line.sign != "+"
         new -= line.sign != "-"
-    body.end = at
+    body.end, body.counted = at, True
     return body if (old, new) == (0, 0) and _is_over(lines, at, ends) else None
 
 

@@ -138,18 +138,19 @@ def _without_headers(lines: Sequence[str]) -> Sequence[str]:
 
 def _hunks(lines: Sequence[str]) -> list[Hunk]:
     hunks: list[Hunk] = []
-    place, body, at_end = Where(), Body(), False
+    place: Where | None
+    place, body, at_end = None, Body(), False
 
     def close() -> None:
         nonlocal body, at_end
         body.trim()
         if body.lines:
-            hunks.append(body.hunk(place, at_end=at_end))
+            hunks.append(body.hunk(place or Where(), at_end=at_end))
         body, at_end = Body(), False
 
     for line in lines:
         if line.startswith("@@"):
-            stacked = () if body.lines or at_end else place.anchors
+            stacked = () if body.lines or at_end or place is None else place.anchors
             close()
             said = where(line)
             place = said._replace(anchors=stacked + said.anchors)
@@ -157,10 +158,10 @@ def _hunks(lines: Sequence[str]) -> list[Hunk]:
             at_end = True
         elif _MOVE.fullmatch(line):
             raise malformed("*** Move to: must stand directly below *** Update File:")
-        elif body.lines or line.strip():
+        elif body.lines or line or place is not None:
             if at_end:
                 close()
-                place = Where()
+                place = None
             body.take(line)
     close()
     return hunks

@@ -15,6 +15,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.bytetext import ByteText, form_of
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.patches.model import Hunk
+from handrail.tools._lib.patches.operations import without_wide_marks
 from handrail.tools._lib.patches.placing import Placed, placed
 from handrail.tools._lib.splice import Splice, spliced
 
@@ -29,6 +30,7 @@ class Patched(NamedTuple):
 def patched(data: bytes, hunks: Sequence[Hunk], path: str) -> Patched:
     """The file with all hunks carried out; `no_match`, `ambiguous` or `already_applied`."""
     file = _file(data, hunks, path)
+    hunks = without_wide_marks(hunks, file)
     try:
         done = [_placed(file, hunk) for hunk in hunks]
     except ProblemRaised as raised:

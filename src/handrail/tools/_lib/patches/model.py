@@ -32,7 +32,8 @@ class Hunk:
     `number` counts hunks within their file from 1. `line` is the first line in the old
     file. `anchors` must be found above the hunk; `heading` (what diff tools print after the
     second `@@`) only helps to choose. `old_ends` and `new_ends` say that the old or new
-    file ends here without a newline; `at_end` that the old file ends here.
+    file ends here without a newline; `at_end` that the old file ends here. `counted`: it
+    has as many lines as its `@@` line says, so that no mark was lost or added.
     """
 
     lines: tuple[Line, ...]
@@ -43,6 +44,7 @@ class Hunk:
     at_end: bool = False
     old_ends: bool = False
     new_ends: bool = False
+    counted: bool = False
 
     @property
     def old(self) -> list[str]:

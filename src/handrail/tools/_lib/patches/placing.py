@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
-from handrail.tools._lib.matching.blocks import Block, Hints, block_of
+from handrail.tools._lib.matching.applied import already_applied, stands_there
+from handrail.tools._lib.matching.blocks import Block, Hints, Texts, block_of
 from handrail.tools._lib.matching.candidates import Tier
 from handrail.tools._lib.matching.ellipsis import elided
 from handrail.tools._lib.matching.lines import FileLines
@@ -20,9 +21,14 @@ from handrail.tools._lib.matching.place import Placement, find, place
 from handrail.tools._lib.matching.refusals import ambiguous
 from handrail.tools._lib.matching.repairs import repairs
 from handrail.tools._lib.matching.replay import replay
+from handrail.tools._lib.patches.gaps import with_files_gaps
 from handrail.tools._lib.patches.model import Hunk, malformed
 from handrail.tools._lib.patches.operations import block_of_hunk, with_lost_marks
 from handrail.tools._lib.splice import Splice
+
+# Fewer letters than this are found in any file by chance.
+_LEAST_EVIDENCE: Final = 3
+_FAR: Final = 8
 
 
 class Placed(NamedTuple):
@@ -43,6 +49,8 @@ def placed(file: FileLines, hunk: Hunk) -> Placed:
     block = block_of_hunk(hunk)
     found = _decided(partial(find, file, block), hunk, hints)
     if found is not None:
+        _refuse_by_chance(hunk, found)
+        _refuse_twin(file, hunk, found)
         return _replayed(file, hunk, block, found)
     return (
         _repaired(file, hunk, hints)
@@ -51,33 +59,49 @@ def placed(file: FileLines, hunk: Hunk) -> Placed:
     )
 
 
+def _refuse_by_chance(hunk: Hunk, found: Placement) -> None:
+    """Refuse a place far from the stated line that only blanks and brackets speak for."""
+    letters = sum(char.isalnum() for text in hunk.old for char in text)
+    if hunk.line is None or hunk.heading or letters >= _LEAST_EVIDENCE:
+        return
+    if abs(found.first + 1 - hunk.line) > _FAR:
+        raise ProblemRaised(
+            "no_match",
+            f"its lines hold no words, and fit at line {found.first + 1} instead of {hunk.line}",
+            hint="include lines around the change that occur only once",
+        )
+
+
+def _refuse_twin(file: FileLines, hunk: Hunk, found: Placement) -> None:
+    """Refuse if most lines stand at exactly the stated line, and all of them elsewhere: the
+    lines meant have changed since, and these are others that look like them.
+    """
+    first = (hunk.line or 0) - 1
+    if first < 0 or abs(found.first - first) <= _FAR:
+        return
+    here = file.texts[first : first + len(hunk.old)]
+    pairs = [pair for pair in zip(hunk.old, here, strict=False) if pair[0].strip()]
+    equal = [old for old, own in pairs if old.strip() == own.strip()]
+    if len(equal) > 1 and 3 * len(equal) >= 2 * len(pairs):
+        raise ProblemRaised(
+            "ambiguous",
+            f"line {first + 1}, which it names, has almost the same lines as line "
+            f"{found.first + 1}, where all of them are",
+            hint="read both places; give more surrounding lines, or the right line number",
+        )
+
+
 def _replayed(
     file: FileLines, hunk: Hunk, block: Block, found: Placement, undone: str = ""
 ) -> Placed:
-    if _is_there(file, block, found):
-        raise ProblemRaised(
-            "already_applied",
-            f"its result is in the file already, at line {found.first + 1}",
-            hint=f"leave this hunk out, or read {file.path!r} if in doubt",
-        )
+    if stands_there(file, block.old, block.new, found):
+        raise already_applied(file.path, found.first + 1)
     newline = None if hunk.old_ends == hunk.new_ends else not hunk.new_ends
-    splices = replay(file, block, found, final_newline=newline)
+    splices = replay(file, with_files_gaps(file, block, found), found, final_newline=newline)
     ignored = "" if found.tier is Tier.EXACT else f"{found.tier.words} ignored"
     how = ", ".join([words for words in (undone and f"{undone} undone", ignored) if words])
     note = f"hunk {hunk.number} fits at line {found.first + 1} with {how}" if how else ""
     return Placed(splices, note)
-
-
-def _is_there(file: FileLines, block: Block, found: Placement) -> bool:
-    """Whether lines that are only added, above or below the ones named, stand there already."""
-    if any(op.kind == "delete" for op in block.ops):
-        return False
-    above = next((at for at, op in enumerate(block.ops) if op.kind == "keep"), None)
-    if above is None or above > found.first:
-        return False
-    first = found.first - above
-    there = file.texts[first : first + len(block.new)]
-    return [line.rstrip() for line in there] == [line.rstrip() for line in block.new]
 
 
 _Find = Callable[[Hints], Placement | None]
@@ -136,9 +160,11 @@ def _elided(file: FileLines, hunk: Hunk) -> Placed | None:
     """The hunk piece by piece, if a line of dots stands for lines left out."""
     if hunk.anchors or hunk.at_end:
         return None
-    pieces = elided(file, "\n".join(hunk.old), "\n".join(hunk.new))
+    pieces = elided(file, Texts(hunk.old, hunk.new))
     if not pieces:
         return None
+    if any(stands_there(file, block.old, block.new, found) for block, found in pieces):
+        raise already_applied(file.path, pieces[0][1].first + 1)
     splices = [splice for block, found in pieces for splice in replay(file, block, found)]
     return Placed(tuple(splices), f"hunk {hunk.number} fits around what it leaves out")
 
