@@ -18,6 +18,7 @@ from handrail.tools._lib.matching.blocks import Hints, Texts, block_of, block_of
 from handrail.tools._lib.matching.candidates import Tier
 from handrail.tools._lib.matching.ellipsis import elided
 from handrail.tools._lib.matching.exact import Match, exact_splice, find_matches, torn
+from handrail.tools._lib.matching.fragments import find_fragments
 from handrail.tools._lib.matching.frames import framed
 from handrail.tools._lib.matching.handed import Repair
 from handrail.tools._lib.matching.lines import FileLines
@@ -65,11 +66,12 @@ def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
     found = (
         _by_lines(lines, old, new, find(lines, block, loosest=Tier.WHITESPACE))
         or _placed(lines, texts, find(lines, block))
+        or _fragment(lines, old, new)
         or _elided(lines, texts)
         or _placed(lines, texts, comment_drift(lines, block))
     )
     if found is None:
-        raise no_match(lines, block)
+        raise no_match(lines, block, "old_string was")
     return found
 
 
@@ -142,6 +144,8 @@ def _by_lines(lines: FileLines, old: str, new: str, as_given: Placement | None) 
             found = [one for one in found if one[1].tier < as_given.tier]
         if found:
             return _best_repair(lines, old, new, found, as_given)
+        if as_given is None and (inside := _inside_line(lines, several)):
+            return inside
     return _placed(lines, lines_of(old, new), as_given)
 
 
@@ -169,6 +173,27 @@ def _repair(lines: FileLines, repair: Repair) -> Placement | None:
     block = block_of(repair.old, repair.new)
     placed = find(lines, block, Hints(line=repair.line), loosest=Tier.WHITESPACE)
     return None if placed is None or _misnumbered(repair.old, repair.line, placed) else placed
+
+
+def _inside_line(lines: FileLines, several: Sequence[Repair]) -> Found | None:
+    """A repaired text that is no whole line, but stands in one place."""
+    for repair in several:
+        matches = exact_matches(lines.file, repair.old, _MOST_COUNTED)
+        if len(matches) > 1:
+            raise ambiguous_text(lines.file, lines.path, [match.start for match in matches])
+        if matches and repair.line is None and repair.old != repair.new:
+            found = _exact(lines.file, lines.path, matches[0], repair.old, repair.new)
+            return Found(found.splices, "repaired+exact", f"{repair.how} undone")
+    return None
+
+
+def _fragment(lines: FileLines, old: str, new: str) -> Found | None:
+    splices = find_fragments(lines, old, new)
+    if len(splices) > 1:
+        raise ambiguous_text(lines.file, lines.path, [splice.start for splice in splices])
+    if not splices:
+        return None
+    return Found(tuple(splices), Tier.TYPOGRAPHY.name.lower(), f"{Tier.TYPOGRAPHY.words} ignored")
 
 
 def _misnumbered(old: str, line: int | None, placement: Placement) -> bool:

@@ -19,25 +19,27 @@ _WIDTH: Final = 200
 _LEAST_EVIDENCE: Final = 12
 
 
-def no_match(file: FileLines, block: Block, what: str = "the lines to change") -> ProblemRaised:
+def no_match(
+    file: FileLines, block: Block, what: str = "the lines to change were"
+) -> ProblemRaised:
     """Not there; `already_applied` if the result is, else with the nearest lines."""
     done = already_there(file, block)
     if done is not None:
         return ProblemRaised(
             "already_applied",
-            f"{what} were not found in {file.path!r}, but what they should become is there, "
-            f"at line {done + 1}",
+            f"{what} not found in {file.path!r}, but what should take its place is there, at "
+            f"line {done + 1}",
             hint="the change seems to be made already; read the file if in doubt",
         )
-    message = f"{what} were not found in {file.path!r}"
+    message = f"{what} not found in {file.path!r}"
     near = nearest_lines(file.file, "\n".join(block.old))
     if near is None:
-        hint = "nothing in the file is like them; read the file and copy the lines exactly"
+        hint = "nothing in the file is like it; read the file and copy the text exactly"
         return ProblemRaised("no_match", message, hint=hint)
     return ProblemRaised(
         "no_match",
         f"{message}; the nearest lines are\n{near}",
-        hint="copy the lines exactly, blanks and punctuation included, without line numbers",
+        hint="copy the text exactly, blanks and punctuation included, without line numbers",
     )
 
 
