@@ -328,7 +328,7 @@ async def test_what_is_returned_becomes_text_and_data(value, output):
     assert await run(give, {}) == output
 
 
-@pytest.mark.parametrize("value", [object(), b"\xff", {1: object()}], ids=repr)
+@pytest.mark.parametrize("value", [object(), b"\xff", {1: object()}], ids=["object", "bytes", "mapping"])
 async def test_what_cannot_be_shown_is_a_problem_that_names_the_tool(value):
     @tool
     def give() -> Any:
