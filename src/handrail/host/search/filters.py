@@ -53,7 +53,7 @@ def path_filter(root: Root, place: Place, globs: Sequence[str], field: str) -> P
     if place.kind is Kind.FILE:
         globs = ()
     wanted: list[str] = []
-    unwanted: list[str] = []
+    unwanted = [f"./{literal(rel)}" for rel in root.hidden]
     for glob in globs:
         negated = glob.startswith("!")
         for alternative in _expand(glob.removeprefix("!"), glob, field):

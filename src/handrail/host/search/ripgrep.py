@@ -38,11 +38,12 @@ class RipgrepSearch:
         roots: Sequence[str],
         binary: str,
         *,
+        hidden: Sequence[str] = (),
         deadline_s: float = limits.DEADLINE_S,
         max_bytes: int = limits.MAX_BYTES,
     ) -> None:
         self.binary: Final = binary
-        self._roots = open_roots(roots)
+        self._roots = open_roots(roots, hidden)
         self._deadline_s = deadline_s
         self._max_bytes = max_bytes
         self._crowd = Crowd()
@@ -84,9 +85,11 @@ class RipgrepSearch:
     ) -> spawn.Finished:
         async with self._crowd.member() as alone:
             threads = 0 if alone and not is_small(root, place) else 1
-            return await self._spawn(root, arguments(threads=threads))
+            return await self._spawn(root, arguments(threads=threads), filtered=False)
 
-    async def _spawn(self, root: Root, arguments: Sequence[str]) -> spawn.Finished:
+    async def _spawn(
+        self, root: Root, arguments: Sequence[str], *, filtered: bool = True
+    ) -> spawn.Finished:
         above = [f"{directory}/.gitignore" for directory in repository_above(root.path)]
         try:
             return await spawn.run(
@@ -95,6 +98,7 @@ class RipgrepSearch:
                 read=[root.fd, *above],
                 deadline_s=self._deadline_s,
                 max_bytes=self._max_bytes,
+                filtered=filtered,
             )
         except OSError as error:
             raise ProblemRaised(
