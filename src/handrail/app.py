@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +37,8 @@ from handrail.host.filelocks import FileLocks
 from handrail.host.files.local import LocalFiles
 from handrail.host.home import Home, home_of
 from handrail.host.search.choose import open_search
+from handrail.host.search.python import PythonSearch
+from handrail.host.search.ripgrep import RipgrepSearch
 from handrail.host.statedir import config_home, ensure_outside, private_directory, state_home
 from handrail.policy.approvers import Callback, as_approver
 from handrail.policy.clearance import Clearance
@@ -122,34 +125,44 @@ class Opening:
             await self.runtime.aclose()
 
 
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a runtime holds open, and `ends`, which lets go of it in reverse order."""
+
+    home: Home
+    files: LocalFiles
+    search: RipgrepSearch | PythonSearch
+    store: SqliteStore
+    ends: AsyncExitStack
+
+
 async def _assemble(opening: Opening) -> Runtime:
     settings = opening.settings
     mode = parse_mode(settings.mode)
     roots = [_directory(opening.root), *(_directory(Path(one)) for one in settings.directories)]
     home = home_of(roots[0], opening.store)
     hidden = _outside(home, roots)
-    files = LocalFiles([str(root) for root in roots], hidden=hidden)
+    ends = AsyncExitStack()
     try:
+        files = LocalFiles([str(root) for root in roots], hidden=hidden)
+        ends.callback(files.close)
+        search = open_search(files.roots, hidden)
+        ends.callback(search.close)
         store = open_store(home.store, busy_timeout_s=settings.store_timeout_s)
-        try:
-            return await _connect(opening, mode, home, files, store)
-        except BaseException:
-            await store.aclose()
-            raise
+        ends.push_async_callback(store.aclose)
+        return await _connect(opening, mode, Machine(home, files, search, store, ends))
     except BaseException:
-        files.close()
+        await ends.aclose()
         raise
 
 
-async def _connect(
-    opening: Opening, mode: Mode, home: Home, files: LocalFiles, store: SqliteStore
-) -> Runtime:
+async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
+    home, files, store = machine.home, machine.files, machine.store
     settings, clock, bus = opening.settings, SystemClock(), EventBus()
     session, resumed = await _session(opening, mode, home, files, store)
     newest = await store.calls(session=session.id, limit=1) if resumed else []
-    search = open_search(files.roots)
     registry = Registry(bus)
-    for tool in builtin_tools(Services(files, search, settings.allow_delete)):
+    for tool in builtin_tools(Services(files, machine.search, settings.allow_delete)):
         registry.register(tool, origin=Origin.BUILTIN)
     vocabulary = vocabulary_of(settings.dialect)
     catalog = Catalog(registry, vocabulary, session)
@@ -171,11 +184,7 @@ async def _connect(
     async def close() -> None:
         if opening.session is not None:
             store.save_state(session.id, "reads", save_reads(session.reads))
-        try:
-            await store.aclose()
-        finally:
-            search.close()
-            files.close()
+        await machine.ends.aclose()
 
     return Runtime(
         Parts(
