@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from handrail.core.places import Kind, Place
-from handrail.core.ports import GrepMode, GrepQuery, Hit
+from handrail.core.ports import FilesQuery, GrepMode, GrepQuery, Hit
 from handrail.core.problems import ProblemRaised
 from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
@@ -157,6 +157,20 @@ async def test_a_type_and_a_glob_together_must_both_fit(search, tree):
     found = await search.grep(GrepQuery("needle", tree.place(), type="py", globs=("test_*",)))
 
     assert found.files == ("test_a.py",)
+
+
+async def test_nothing_is_found_in_hidden_directories(tree, rg):
+    for name in ("state/a.txt", "state/deep/b.txt", "c.txt", "sub/state/d.txt"):
+        tree.write(name)
+    roots, hidden = [str(tree.root)], [str(tree.root / "state"), "/elsewhere"]
+
+    for search in (RipgrepSearch(roots, rg, hidden=hidden), PythonSearch(roots, hidden=hidden)):
+        for place in ("", "state", "state/deep", "state/a.txt"):
+            found = await search.grep(GrepQuery("needle", tree.place(place)))
+            names = await search.files(FilesQuery(tree.place(place)))
+            expected = () if place else ("c.txt", "sub/state/d.txt")
+            assert found.files == names.paths == expected, (found.engine, place)
+        search.close()
 
 
 async def test_an_unknown_type_gets_a_suggestion(search, tree):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
@@ -18,29 +18,30 @@ from handrail.host.spawn import Finished
 
 _ENGINE: Final = "ripgrep"
 
+_Ask = Callable[[str], bool]
+
 
 def grep_answer(root: Root, query: GrepQuery, allowed: PathFilter, ended: Finished) -> GrepFound:
     """The answer of a search for text."""
     if query.mode is GrepMode.CONTENT:
-        return _lines_answer(root, allowed, ended)
+        return _lines_answer(root, _asked(query, allowed), ended)
     if query.mode is GrepMode.COUNT:
-        counts = parse_counts(ended.stdout)
+        by_rel = {_rel(path): count for path, count in parse_counts(ended.stdout).items()}
     else:
-        counts = dict.fromkeys(parse_paths(ended.stdout), 0)
-    by_rel = {_rel(path): count for path, count in counts.items()}
-    kept = {rel: by_rel[rel] for rel in _kept(root, by_rel, allowed, ended)}
+        by_rel = dict.fromkeys(parse_paths(ended.stdout), 0)
+    kept = {rel: by_rel[rel] for rel in _kept(root, by_rel, _asked(query, allowed), ended)}
     return found_counts(root, kept, _notes(ended), _ENGINE)
 
 
 def files_answer(root: Root, query: FilesQuery, allowed: PathFilter, ended: Finished) -> FilesFound:
     """The answer of a search for names."""
-    rels = [_rel(path) for path in parse_paths(ended.stdout)]
-    kept = list(_kept(root, rels, allowed, ended))
+    ask = None if allowed.hints_decide else allowed.accepts
+    kept = _kept(root, parse_paths(ended.stdout), ask, ended)
     ordered = newest_first(root, kept) if query.sort == "mtime" else sorted(kept)
     return found_files(root, ordered, _notes(ended), _ENGINE)
 
 
-def _lines_answer(root: Root, allowed: PathFilter, ended: Finished) -> GrepFound:
+def _lines_answer(root: Root, ask: _Ask | None, ended: Finished) -> GrepFound:
     parsed = parse_lines(ended.stdout)
     by_rel = {_rel(path): lines for path, lines in parsed.by_path.items()}
     shown = {
@@ -48,7 +49,7 @@ def _lines_answer(root: Root, allowed: PathFilter, ended: Finished) -> GrepFound
             (line.number, line.matched, limits.cut_line(line.text.decode("utf-8", "replace")))
             for line in by_rel[rel]
         ]
-        for rel in _kept(root, by_rel, allowed, ended)
+        for rel in _kept(root, by_rel, ask, ended)
     }
     if not ended.confined:
         shown = {rel: still_true(root, rel, lines) for rel, lines in shown.items()}
@@ -57,8 +58,13 @@ def _lines_answer(root: Root, allowed: PathFilter, ended: Finished) -> GrepFound
     return found_lines(root, shown, notes, _ENGINE)
 
 
-def _kept(root: Root, rels: Iterable[str], allowed: PathFilter, ended: Finished) -> Iterable[str]:
-    kept = rels if allowed.open else filter(allowed.accepts, rels)
+def _asked(query: GrepQuery, allowed: PathFilter) -> _Ask | None:
+    """What is left to be asked of a path: ripgrep is told of a type or of names, not of both."""
+    return None if allowed.hints_decide and query.type is None else allowed.accepts
+
+
+def _kept(root: Root, rels: Iterable[str], ask: _Ask | None, ended: Finished) -> Iterable[str]:
+    kept = rels if ask is None else filter(ask, rels)
     return kept if ended.confined else (rel for rel in kept if still_there(root, rel))
 
 
