@@ -159,6 +159,25 @@ async def test_a_type_and_a_glob_together_must_both_fit(search, tree):
     assert found.files == ("test_a.py",)
 
 
+@pytest.mark.parametrize("mode", GrepMode)
+async def test_git_itself_is_left_out_wherever_it_lies_unless_named(search, tree, mode):
+    for number in range(150):
+        tree.write(f"many/{number}.txt", "hay\n")
+    for name in (".git/config", "many/deep/.git/config", "link/.git", "many/.gitignore", "a.git"):
+        tree.write(name)
+
+    async def files(rel: str) -> tuple[str, ...]:
+        names = await search.files(FilesQuery(tree.place(rel)))
+        found = await search.grep(GrepQuery("needle", tree.place(rel), mode=mode))
+        assert not [path for path in names.paths if ".git" in path[len(rel) :].split("/")]
+        return found.files
+
+    assert await files("") == ("a.git", "many/.gitignore")
+    assert await files("many") == ("many/.gitignore",)
+    assert await files("many/deep/.git") == ("many/deep/.git/config",)
+    assert await files(".git/config") == (".git/config",)
+
+
 async def test_nothing_is_found_in_hidden_directories(tree, rg):
     for name in ("state/a.txt", "state/deep/b.txt", "c.txt", "sub/state/d.txt"):
         tree.write(name)
