@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from handrail.config.settings import Settings, load_settings
 from handrail.core.context import ReadState, Session
@@ -55,10 +55,10 @@ def open(
     dialect: str | None = None,
     store: str | Path | None = None,
     session: str | None = None,
-    directories: Sequence[str | Path] | None = None,
+    directories: str | Path | Sequence[str | Path] | None = None,
     approver: Approver | Callback | None = None,
     allow_delete: bool | None = None,
-    allow_protected: Sequence[str] | None = None,
+    allow_protected: str | Sequence[str] | None = None,
     dry_run: bool | None = None,
     config: str | Path | Mapping[str, Any] | None = None,
     durability: str | None = None,
@@ -73,9 +73,9 @@ def open(
     overrides = {
         "mode": mode,
         "dialect": dialect,
-        "directories": None if directories is None else [str(one) for one in directories],
+        "directories": None if directories is None else [str(one) for one in _many(directories)],
         "allow_delete": allow_delete,
-        "allow_protected": allow_protected,
+        "allow_protected": None if allow_protected is None else _many(allow_protected),
         "dry_run": dry_run,
         "durability": durability,
     }
@@ -111,6 +111,12 @@ class Opening:
     def __await__(self) -> Generator[Any, None, Runtime]:
         return _assemble(self).__await__()
 
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"{name!r}: the runtime is not open yet; write `async with handrail.open(...) as rt` "
+            "or `rt = await handrail.open(...)`"
+        )
+
     async def __aenter__(self) -> Runtime:
         self.runtime = await self
         return self.runtime
@@ -144,7 +150,11 @@ async def _assemble(opening: Opening) -> Runtime:
     hidden = _outside(home, roots)
     ends = AsyncExitStack()
     try:
-        files = LocalFiles([str(root) for root in roots], hidden=hidden)
+        files = LocalFiles(
+            [str(root) for root in roots],
+            hidden=hidden,
+            break_hard_links=settings.break_hard_links,
+        )
         ends.callback(files.close)
         search = open_search(files.roots, hidden)
         ends.callback(search.close)
@@ -241,6 +251,11 @@ def _recording(settings: Settings) -> Recording:
     )
 
 
+def _many(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
+    """One, or several: a lone string is not a sequence of letters."""
+    return [given] if isinstance(given, str | Path) else list(given)
+
+
 def _given(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in overrides.items() if value is not None}
 
@@ -277,8 +292,13 @@ def _blobs(home: Home) -> DirectoryBlobs | MemoryBlobs:
 
 
 def _process_locks(home: Home) -> FileLocks | None:
-    # One place for all stores: two runtimes on one workspace must meet, whatever they record to.
-    return FileLocks(private_directory(state_home() / "locks")) if home.directory else None
+    if home.directory is None:
+        return None
+    try:
+        # One place for all stores: two runtimes on a workspace must meet, wherever they record.
+        return FileLocks(private_directory(state_home() / "locks"))
+    except ProblemRaised:
+        return FileLocks(private_directory(home.directory / "locks"))
 
 
 def _beat(watch: Watch, elapsed_s: float) -> CallHeartbeat:

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 
 from handrail import app
 from handrail.core.events import Listener
+from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.core.tool import Tool
 from handrail.engine.messages import Provider
@@ -67,9 +68,7 @@ class SyncRuntime:
         agent: str = "main",
     ) -> ToolResult:
         """Run one tool; see `Runtime.call`."""
-        return self.wait(
-            self._runtime.call(name, arguments, id=id, on_event=on_event, agent=agent)
-        )
+        return self.wait(self._runtime.call(name, arguments, id=id, on_event=on_event, agent=agent))
 
     def batch(
         self,
@@ -115,6 +114,10 @@ class SyncRuntime:
         """Add a tool of your own."""
         self.wait(_value(lambda: self._runtime.register(tool, allow_override=allow_override)))
 
+    def subscribe(self, listener: Listener) -> None:
+        """Be told of every event, in the runtime's own thread."""
+        self._runtime.subscribe(listener)
+
     @property
     def runtime(self) -> Runtime:
         """The runtime behind this door; its coroutines belong to its own loop."""
@@ -131,6 +134,9 @@ class SyncRuntime:
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine of the runtime behind this door and wait for it."""
+        if self._loop.is_closed():
+            work.close()
+            raise ProblemRaised("unavailable", "this runtime is closed", hint="open a new one")
         if threading.current_thread() is self._thread or self._inside_own_call():
             work.close()
             raise RuntimeError(

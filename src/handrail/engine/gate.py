@@ -28,9 +28,9 @@ class Gate:
         self._preparer = preparer
         self.hooks: list[Hook] = []
 
-    def refuse(self, prepared: Prepared) -> None:
+    def refuse(self, running: Running) -> None:
         """Stop, before any hook runs, what the call alone shows to be forbidden."""
-        verdict = self._clearance.judge(subject_of(prepared, None))
+        running.verdict = verdict = self._clearance.judge(subject_of(running.prepared, None))
         if verdict.effect is Effect.DENY:
             raise _denied(verdict)
 
@@ -40,18 +40,22 @@ class Gate:
             opinion = await hook.before(_hook_call(running))
             if isinstance(opinion, Rewrite):
                 running.prepared = self._rewritten(running.prepared, opinion)
+                self.refuse(running)
             elif opinion is not None and opinion.effect is Effect.DENY:
                 reason = f"Blocked by hook: {opinion.reason}"
                 raise ProblemRaised("blocked", reason, hint=opinion.hint)
 
-    async def clear(self, running: Running, plan: Plan | None, *, ask: bool) -> None:
-        """Return if the call may happen; asks the person where the verdict says so."""
-        verdict = self._clearance.judge(subject_of(running.prepared, plan))
-        running.verdict = verdict
+    async def clear(self, running: Running, plan: Plan | None, *, ask: bool) -> Effect:
+        """ALLOW if the call may happen; asks the person where the verdict says so, unless
+        nobody is to be asked (a dry run): then it is ASK.
+        """
+        running.verdict = verdict = self._clearance.judge(subject_of(running.prepared, plan))
         if verdict.effect is Effect.DENY:
             raise _denied(verdict)
         if verdict.effect is Effect.ASK and ask:
             await self._approval.ask(running, verdict, plan)
+            return Effect.ALLOW
+        return verdict.effect
 
     def still_clear(self, running: Running, plan: Plan) -> bool:
         """Whether a plan that was made anew needs no new question."""
@@ -75,7 +79,6 @@ class Gate:
         rewritten = self._preparer.prepare(call)
         if rewritten.problem is not None:
             raise ProblemRaised.of(rewritten.problem)
-        self.refuse(rewritten)
         return rewritten
 
 

@@ -17,6 +17,7 @@ from handrail.core.plan import Plan
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import Status, ToolResult
+from handrail.core.verdicts import Effect
 from handrail.engine.gate import Gate
 from handrail.engine.locks import Locks
 from handrail.engine.prepare import Prepared, Preparer
@@ -88,7 +89,7 @@ class Pipeline:
         if running.prepared.problem is not None:
             raise ProblemRaised.of(running.prepared.problem)
         if not running.prepared.reads_only:
-            self.gate.refuse(running.prepared)
+            self.gate.refuse(running)
         if self.gate.hooks:
             await self.gate.before_hooks(running)
         prepared, tool, args = running.prepared, running.prepared.tool, running.prepared.args
@@ -96,9 +97,9 @@ class Pipeline:
         await tool.preflight(args, context)
         while True:
             plan = await tool.plan(args, context) if tool.plans else None
-            await self.gate.clear(running, plan, ask=not self.dry_run)
+            cleared = await self.gate.clear(running, plan, ask=not self.dry_run)
             context.confirmed = running.approved
-            if self.dry_run and not prepared.reads_only:
+            if self.dry_run and (cleared is Effect.ASK or not prepared.reads_only):
                 return _planned(prepared, plan)
             async with self.locks.hold(prepared.footprint):
                 if plan is None:

@@ -45,6 +45,7 @@ class Prepared:
     coerced: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     spelled: Mapping[str, str] = field(default_factory=dict)
+    response: str | None = None
     problem: Problem | None = None
 
     @property
@@ -136,8 +137,12 @@ class Preparer:
         shown = sorted(
             self._vocabulary.shown(tool.name).name
             for tool in self._registry.list_all()
-            if allowed is None or tool.name in allowed
+            if (allowed is None or tool.name in allowed) and tool.shown(self._session)
         )
+        if not name:
+            return ProblemRaised(
+                "invalid_arguments", "the call names no tool", hint='give it a "name"', field="name"
+            )
         close = get_close_matches(name, shown, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(close)}?" if close else f"tools: {', '.join(shown)}"
         return ProblemRaised("unknown_tool", f"there is no tool named {name!r}", hint=hint)

@@ -26,6 +26,8 @@ def requested(prepared: Prepared, dialect: str) -> dict[str, Any]:
         payload["coerced"] = prepared.coerced
     if prepared.ignored:
         payload["ignored"] = prepared.ignored
+    if prepared.response is not None:
+        payload["response"] = prepared.response
     return payload
 
 

@@ -31,7 +31,7 @@ from handrail.engine.answered import Answered
 from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus, tell
 from handrail.engine.hooks import Hook
-from handrail.engine.messages import Provider, read_calls, tool_messages
+from handrail.engine.messages import Provider, read_calls, response_id, tool_messages
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare import Prepared
 from handrail.engine.registry import Registry
@@ -123,9 +123,16 @@ class Runtime:
 
         Each call is `{"id"?, "name", "arguments"?}`. Results come in call order.
         """
+        return await self._batch(calls, on_event, agent, None)
+
+    async def _batch(
+        self, calls: Iterable[Call], on_event: Listener | None, agent: str, response: str | None
+    ) -> list[ToolResult]:
         self._check_open()
         turn = self._next_turn()
         prepared = self._prepare_all(calls, turn, agent)
+        for one in prepared:
+            one.response = response
         footprints = [one.footprint for one in prepared]
         ids = [one.call.id for one in prepared]
         groups = order(ids, footprints).groups
@@ -193,7 +200,7 @@ class Runtime:
         asked = read_calls(response)
         if not asked.calls:
             return []
-        results = await self.batch(asked.calls, on_event=on_event, agent=agent)
+        results = await self._batch(asked.calls, on_event, agent, response_id(response))
         return tool_messages(results, asked.provider)
 
     def tool_messages(
@@ -240,16 +247,25 @@ class Runtime:
 
     async def _once(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
         """Run a call unless its id was used before."""
+        given = prepared.call.id
+        name = await self._parts.answered.name_for(given, prepared.response)
+        if name != given:
+            prepared.call = replace(prepared.call, id=name)
+        result = await self._claimed(prepared, listener)
+        return result if result.call_id == given else replace(result, call_id=given)
+
+    async def _claimed(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
         claim = await self._parts.answered.claim(prepared)
         if claim.clash is not None:
             prepared.problem = claim.clash
             # Recorded under a name of its own: the id belongs to the earlier call.
-            own = replace(prepared.call, id=f"{prepared.call.id}#{self._fresh_id()}")
-            prepared, call_id = replace(prepared, call=own), prepared.call.id
-            return replace(await self._pipeline.finish(prepared, listener), call_id=call_id)
+            prepared.call = replace(prepared.call, id=self._repeated_id(prepared))
+            return await self._pipeline.finish(prepared, listener)
         if claim.earlier is not None:
             earlier = await claim.earlier()
             if earlier is not None:
+                own_id = self._repeated_id(prepared)
+                self._pipeline.recorder.replayed(prepared, own_id, earlier)
                 return earlier
         result: ToolResult | None = None
         try:
@@ -260,6 +276,9 @@ class Runtime:
 
     def _prepare_all(self, calls: Iterable[Call], turn: int, agent: str) -> list[Prepared]:
         prepare = self._pipeline.preparer.prepare
+        calls = list(calls)
+        if not all(isinstance(call, Mapping) for call in calls):
+            raise TypeError('a batch is a list of calls, each {"name": ..., "arguments": {...}}')
         return [
             prepare(
                 self._tool_call(
@@ -278,7 +297,11 @@ class Runtime:
         agent: str,
     ) -> ToolCall:
         call_id = str(id) if id is not None else self._fresh_id()
-        return ToolCall(call_id, str(name), {} if arguments is None else arguments, turn, agent)
+        given = {} if arguments is None else arguments
+        return ToolCall(call_id, "" if name is None else str(name), given, turn, agent)
+
+    def _repeated_id(self, prepared: Prepared) -> str:
+        return f"{prepared.call.id}#{self._fresh_id()}"
 
     def _fresh_id(self) -> str:
         return f"{self._prefix}.{next(self._numbers)}"
