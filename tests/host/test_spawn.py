@@ -237,9 +237,9 @@ def test_what_is_enforced_is_measured():
     assert spawn.enforcement() == {
         "landlock_abi": landlock.abi(),
         "read_outside": "enforced",
-        "write": "enforced",
-        "tcp": "enforced",
-        "any_socket": "enforced",
+        "write": "partial",
+        "network": "partial",
+        "filter": "enforced",
     }
     (Path("/dev/null")).write_text("this thread is still free")
 
@@ -252,8 +252,8 @@ def test_without_the_kernels_help_that_is_said(monkeypatch):
         "landlock_abi": 0,
         "read_outside": "absent",
         "write": "absent",
-        "tcp": "absent",
-        "any_socket": "absent",
+        "network": "absent",
+        "filter": "absent",
     }
 
 
