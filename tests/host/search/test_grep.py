@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -37,6 +38,30 @@ async def test_lines_come_with_numbers_and_merged_context(search, tree):
     ]  # fmt: skip
     assert found.hits[1] == Hit("a.txt", 2, "needle", matched=True)
     assert (found.files, found.counts) == (("a.txt",), (3,))
+
+
+async def test_more_context_than_there_are_lines_shows_them_all(search, tree):
+    tree.write("a.txt", "1\nneedle\n3\n" * 500)
+
+    query = GrepQuery("needle", tree.place(), mode=GrepMode.CONTENT, before=10**12, after=10**12)
+    with anyio.fail_after(15):
+        found = await search.grep(query)
+
+    assert [hit.line for hit in found.hits] == list(range(1, 1501))
+
+
+async def test_millions_of_lines_and_of_matches_in_one_line_come_back(search, tree):
+    tree.write("lines.txt", b"\n" * 5_000_000 + b"needle\n")
+    tree.write("line.txt", b"needle " * 300_000)
+
+    with anyio.fail_after(30):
+        for multiline in (False, True):
+            query = GrepQuery("needle", tree.place(), multiline=multiline)
+            counted = await search.grep(replace(query, mode=GrepMode.COUNT))
+            shown = await search.grep(replace(query, mode=GrepMode.CONTENT, before=1))
+
+            assert (counted.files, counted.counts) == (("line.txt", "lines.txt"), (1, 1))
+            assert [hit.line for hit in shown.hits] == [1, 5_000_000, 5_000_001]
 
 
 @pytest.mark.feature("E23")

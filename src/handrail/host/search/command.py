@@ -60,7 +60,8 @@ def grep_command(query: GrepQuery, allowed: PathFilter, way: Way) -> list[str]:
     """Arguments that search for text."""
     arguments = [*_ALWAYS, *_GREP, *_MODES[query.mode], *_walk(query.place, allowed, way)]
     if query.mode is GrepMode.CONTENT:
-        arguments += [f"--before-context={query.before}", f"--after-context={query.after}"]
+        arguments += [f"--before-context={max(query.before, 0)}"]
+        arguments += [f"--after-context={max(query.after, 0)}"]
     if query.literal:
         arguments.append("--fixed-strings")
     if query.ignore_case:
