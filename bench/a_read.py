@@ -1,4 +1,8 @@
-"""a. A small file read through the whole pipeline, audit included, beside `open().read()`."""
+"""a. A small file read through the whole pipeline, audit included, beside `open().read()`.
+
+One call each in turn: a model's calls do not come in hot loops, so nobody gets to keep the
+processor's caches to himself.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import handrail
 from bench import peers
 from bench.figure import Candidate, Figure, Scale, figure, interleave
 
-BLOCK = 20
+BLOCK = 1
 
 
 async def measure(folder: Path, scale: Scale) -> list[Figure]:

@@ -94,7 +94,8 @@ class Pipeline:
             await self.gate.before_hooks(running)
         prepared, tool, args = running.prepared, running.prepared.tool, running.prepared.args
         context = self._context(running)
-        await tool.preflight(args, context)
+        if tool.has_preflight:
+            await tool.preflight(args, context)
         while True:
             plan = await tool.plan(args, context) if tool.plans else None
             cleared = await self.gate.clear(running, plan, ask=not self.dry_run)

@@ -250,7 +250,7 @@ class Runtime:
         given = prepared.call.id
         name = await self._parts.answered.name_for(given, prepared.response)
         if name != given:
-            prepared.call = replace(prepared.call, id=name)
+            prepared.call = prepared.call._replace(id=name)
         result = await self._claimed(prepared, listener)
         return result if result.call_id == given else replace(result, call_id=given)
 
@@ -259,7 +259,7 @@ class Runtime:
         if claim.clash is not None:
             prepared.problem = claim.clash
             # Recorded under a name of its own: the id belongs to the earlier call.
-            prepared.call = replace(prepared.call, id=self._repeated_id(prepared))
+            prepared.call = prepared.call._replace(id=self._repeated_id(prepared))
             return await self._pipeline.finish(prepared, listener)
         if claim.earlier is not None:
             earlier = await claim.earlier()
