@@ -48,8 +48,10 @@ def private_directory(path: Path) -> Path:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)
         descriptor = os.open(path, _OPEN)
+    except FileExistsError as error:
+        raise _untrusted(path, "a file is in its way") from error
     except OSError as error:
-        raise _untrusted(path, f"{error.strerror or error}") from error
+        raise _untrusted(path, error.strerror or str(error)) from error
     try:
         _check(path, descriptor)
     finally:
