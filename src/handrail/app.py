@@ -20,7 +20,7 @@ from handrail.dialects.known import vocabulary_of
 from handrail.engine.answered import Answered
 from handrail.engine.approval import Approval
 from handrail.engine.catalog import Catalog
-from handrail.engine.events import EventBus
+from handrail.engine.events import EventBus, tell
 from handrail.engine.gate import Gate
 from handrail.engine.locks import Locks
 from handrail.engine.pipeline import Pipeline
@@ -185,7 +185,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
         preparer=preparer,
         gate=_gate(opening, mode, files, preparer),
         locks=Locks(_process_locks(home)),
-        ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: bus.emit(_beat(watch, at))),
+        ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
         recorder=Recorder(session, store, bus, clock, _recording(settings)),
         dry_run=settings.dry_run,
         durable=settings.durability == "power",
@@ -205,7 +205,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
             store=store,
             bus=bus,
             clock=clock,
-            answered=Answered(session.id, store, resumed=resumed),
+            answered=Answered(session.id, store, resumed=opening.session is not None),
             most_at_once=settings.most_at_once,
             first_turn=newest[0].turn + 1 if newest else 1,
             close=close,
@@ -301,5 +301,8 @@ def _process_locks(home: Home) -> FileLocks | None:
         return FileLocks(private_directory(home.directory / "locks"))
 
 
-def _beat(watch: Watch, elapsed_s: float) -> CallHeartbeat:
-    return CallHeartbeat(watch.call_id, watch.tool, elapsed_s)
+def _beat(bus: EventBus, watch: Watch, elapsed_s: float) -> None:
+    event = CallHeartbeat(watch.call_id, watch.tool, elapsed_s)
+    if watch.listener is not None:
+        tell(watch.listener, event)
+    bus.emit(event)

@@ -160,6 +160,10 @@ class SyncRuntime:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
+            left = asyncio.all_tasks(self._loop)
+            for task in left:
+                task.cancel()
+            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             self._loop.run_until_complete(self._loop.shutdown_default_executor())
         finally:
             self._loop.close()

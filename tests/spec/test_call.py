@@ -217,7 +217,7 @@ async def test_nobody_to_ask_refuses_and_names_the_mode(workspace, open_runtime)
     assert workspace.tree() == {}
 
 
-@pytest.mark.feature("F07", "A20")
+@pytest.mark.feature("F07")
 async def test_the_person_sees_the_diff_and_decides(workspace, open_runtime):
     workspace.write("a.txt", "old\n")
     requests = []
@@ -258,7 +258,7 @@ async def test_a_plan_that_changed_while_the_person_thought_is_shown_again(works
     assert workspace.read("a.txt") == b"zero\none\n2\n"
 
 
-@pytest.mark.feature("Y08", "A16")
+@pytest.mark.feature("Y08")
 async def test_cancel_ends_a_running_call_and_says_so(open_runtime):
     started = asyncio.Event()
 
@@ -434,3 +434,34 @@ def test_a_hint_is_shown_below_a_traceback():
     error = ProblemRaised("denied", "no", hint="ask first")
 
     assert "hint: ask first" in "".join(traceback.format_exception(error))
+
+
+@pytest.mark.feature("F21")
+async def test_the_first_step_that_fails_is_the_one_that_is_told(workspace, open_runtime):
+    """Lookup, enabled, validation, clearance, execution, in this order."""
+
+    class Off(handrail.Tool):
+        name = "off"
+        summary = "Switched off."
+
+        class params(handrail.Params):
+            number: int
+
+        def enabled(self, session):
+            return False
+
+    async with open_runtime(mode="plan") as rt:
+        rt.register(Off())
+        told = [
+            (await rt.call(name, arguments)).problem.code
+            for name, arguments in [
+                ("nowhere", {"number": "x"}),
+                ("off", {"number": "x"}),
+                ("delete_file", {"paht": 1}),
+                ("delete_file", {"path": "missing"}),
+            ]
+        ]
+    async with open_runtime(mode="bypass", allow_delete=True) as rt:
+        told.append((await rt.call("delete_file", {"path": "missing"})).problem.code)
+
+    assert told == ["unknown_tool", "unavailable", "invalid_arguments", "denied", "not_found"]

@@ -8,7 +8,7 @@ import handrail
 from handrail.config.settings import Settings
 
 
-@pytest.mark.feature("Y01", "Y02", "Y03", "U04")
+@pytest.mark.feature("A16", "Y01", "Y02", "Y03", "U04")
 async def test_a_tool_sees_the_call_the_session_and_the_agent_around_it(workspace, open_runtime):
     other = workspace.root.parent / "other"
     other.mkdir()
@@ -98,7 +98,7 @@ async def test_a_cancelled_call_is_told_so_in_its_thread(open_runtime):
     assert stopped
 
 
-@pytest.mark.feature("Y05", "F20", "F21")
+@pytest.mark.feature("Y05", "F20")
 async def test_defaults_are_careful_and_can_be_seen(workspace, caplog):
     caplog.set_level("INFO", logger="handrail")
 

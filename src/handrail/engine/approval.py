@@ -12,7 +12,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Verdict
 from handrail.engine.record import one_line
 from handrail.engine.running import Running
-from handrail.engine.scheduler import current_slot
+from handrail.engine.scheduler import lend_slot
 
 
 class Approval:
@@ -33,8 +33,8 @@ class Approval:
             async with self._one_at_a_time:
                 answers.append(await _answer(approver, request))
 
-        slot = current_slot.get()
-        await (slot.lend(wait(self._approver)) if slot is not None else wait(self._approver))
+        running.watch.deadline = None  # waiting for a person has no deadline
+        await lend_slot(wait(self._approver))
         if answers != [Answer.YES]:
             raise ProblemRaised(
                 "denied",

@@ -7,7 +7,7 @@ import logging
 from handrail.core.call import ToolCall
 from handrail.core.plan import Plan
 from handrail.core.problems import Code, ProblemRaised
-from handrail.core.verdicts import Effect, Verdict
+from handrail.core.verdicts import Effect, Verdict, strictest
 from handrail.engine.approval import Approval, binding
 from handrail.engine.hooks import Hook, HookCall, Rewrite
 from handrail.engine.prepare import Prepared, Preparer
@@ -40,16 +40,19 @@ class Gate:
             opinion = await hook.before(_hook_call(running))
             if isinstance(opinion, Rewrite):
                 running.prepared = self._rewritten(running.prepared, opinion)
+                running.rewritten = True
                 self.refuse(running)
             elif opinion is not None and opinion.effect is Effect.DENY:
                 reason = f"Blocked by hook: {opinion.reason}"
                 raise ProblemRaised("blocked", reason, hint=opinion.hint)
+            elif opinion is not None and opinion.effect is Effect.ASK:
+                running.opinions = (*running.opinions, opinion)
 
     async def clear(self, running: Running, plan: Plan | None, *, ask: bool) -> Effect:
         """ALLOW if the call may happen; asks the person where the verdict says so, unless
         nobody is to be asked (a dry run): then it is ASK.
         """
-        running.verdict = verdict = self._clearance.judge(subject_of(running.prepared, plan))
+        running.verdict = verdict = self._judge(running, plan)
         if verdict.effect is Effect.DENY:
             raise _denied(verdict)
         if verdict.effect is Effect.ASK and ask:
@@ -59,8 +62,12 @@ class Gate:
 
     def still_clear(self, running: Running, plan: Plan) -> bool:
         """Whether a plan that was made anew needs no new question."""
-        verdict = self._clearance.judge(subject_of(running.prepared, plan))
+        verdict = self._judge(running, plan)
         return verdict.effect is Effect.ALLOW or binding(running, plan) == running.approved
+
+    def _judge(self, running: Running, plan: Plan | None) -> Verdict:
+        verdict = self._clearance.judge(subject_of(running.prepared, plan))
+        return strictest([*running.opinions, verdict]) if running.opinions else verdict
 
     async def after_hooks(self, running: Running, outcome: Outcome, recorder: Recorder) -> None:
         """Let every hook add words; none can change what happened."""

@@ -97,14 +97,14 @@ class Recorder:
         """The one exit of every call: result, record, events."""
         result = self.result(running, outcome)
         name = running.prepared.name
-        for change in result.changes:
-            changed = partial(FileChanged, result.call_id, change.path, change.operation)
-            self._emit(running, changed)
         try:
             self._store.append(self._row(running, "completed", record.completed(running, result)))
         except ProblemRaised as raised:
             # What happened has happened: the caller must hear of it even so.
             _log.error("%s has no record: %s", name, raised.problem.message)
+        for change in result.changes:
+            changed = partial(FileChanged, result.call_id, change.path, change.operation)
+            self._emit(running, changed)
         self._emit(running, lambda: _ended(name, result))
         if _log.isEnabledFor(logging.INFO):
             _log.info("%s: %s", name, result.status.value, extra={"call_id": result.call_id})

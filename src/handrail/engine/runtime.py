@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 from collections import deque
@@ -18,7 +19,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from handrail.core.call import ToolCall
 from handrail.core.context import Session
@@ -35,9 +36,11 @@ from handrail.engine.messages import Provider, read_calls, response_id, tool_mes
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare import Prepared
 from handrail.engine.registry import Registry
-from handrail.engine.scheduler import Ordering, Scheduler, order
+from handrail.engine.scheduler import Ordering, Scheduler, lend_slot, order
 
 Call = Mapping[str, Any]
+_PATIENCE_S: Final = 30.0
+_LOOK_S: Final = 0.005
 
 
 @dataclass(slots=True)
@@ -142,9 +145,9 @@ class Runtime:
         async def run(one: Prepared, waited: bool) -> ToolResult:
             if waited:
                 self._pipeline.preparer.resolve_again(one)
-            if one.call.id.startswith(self._prefix):
-                return await self._pipeline.finish(one, on_event)
-            return await self._once(one, on_event)
+            if one.given_id:
+                return await self._once(one, on_event)
+            return await self._pipeline.finish(one, on_event)
 
         async with Scheduler(run, most_at_once=self._parts.most_at_once) as scheduler:
             for one in prepared:
@@ -214,7 +217,6 @@ class Runtime:
         watch = self._pipeline.ticker.find(id)
         if watch is None:
             return False
-        watch.cancelled = True
         watch.end()
         return True
 
@@ -240,18 +242,32 @@ class Runtime:
             return
         self._closed = True
         for watch in self._pipeline.ticker.running():
-            watch.cancelled = True
             watch.end()
+        await self._until_idle()
         self._pipeline.ticker.close()
         await self._parts.close()
+
+    async def _until_idle(self) -> None:
+        """Until every call that was ended has settled; its record must not come too late."""
+        own = asyncio.current_task()
+        waited = 0.0
+        while waited < _PATIENCE_S and any(
+            watch.task is not own for watch in self._pipeline.ticker.running()
+        ):
+            await asyncio.sleep(_LOOK_S)
+            waited += _LOOK_S
 
     async def _once(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
         """Run a call unless its id was used before."""
         given = prepared.call.id
-        name = await self._parts.answered.name_for(given, prepared.response)
-        if name != given:
+        try:
+            name = await self._parts.answered.name_for(given, prepared.response)
             prepared.call = prepared.call._replace(id=name)
-        result = await self._claimed(prepared, listener)
+            result = await self._claimed(prepared, listener)
+        except ProblemRaised as raised:
+            # Whether the id was used cannot be told: refused, not run at a venture.
+            prepared.problem = raised.problem
+            result = await self._pipeline.finish(prepared, listener)
         return result if result.call_id == given else replace(result, call_id=given)
 
     async def _claimed(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
@@ -262,7 +278,9 @@ class Runtime:
             prepared.call = prepared.call._replace(id=self._repeated_id(prepared))
             return await self._pipeline.finish(prepared, listener)
         if claim.earlier is not None:
-            earlier = await claim.earlier()
+            found: list[ToolResult | None] = []
+            await lend_slot(_into(found, claim.earlier()))
+            earlier = found[0]
             if earlier is not None:
                 own_id = self._repeated_id(prepared)
                 self._pipeline.recorder.replayed(prepared, own_id, earlier)
@@ -279,7 +297,7 @@ class Runtime:
         calls = list(calls)
         if not all(isinstance(call, Mapping) for call in calls):
             raise TypeError('a batch is a list of calls, each {"name": ..., "arguments": {...}}')
-        return [
+        prepared = [
             prepare(
                 self._tool_call(
                     call.get("id"), call.get("name"), call.get("arguments"), turn, agent
@@ -287,6 +305,9 @@ class Runtime:
             )
             for call in calls
         ]
+        for one, call in zip(prepared, calls, strict=True):
+            one.given_id = call.get("id") is not None
+        return prepared
 
     def _tool_call(
         self,
@@ -328,3 +349,10 @@ class Runtime:
     def _check_open(self) -> None:
         if self._closed:
             raise ProblemRaised("unavailable", "this runtime is closed", hint="open a new one")
+
+
+T = TypeVar("T")
+
+
+async def _into(found: list[T], waiting: Awaitable[T]) -> None:
+    found.append(await waiting)
