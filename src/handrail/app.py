@@ -80,7 +80,8 @@ def open(
         "durability": durability,
     }
     settings = settings_from(config, overrides)
-    return Opening(Path(root), settings, store, session, as_approver(approver))
+    file = None if isinstance(config, Mapping) else config_file(config)
+    return Opening(Path(root), settings, file, store, session, as_approver(approver))
 
 
 def settings_from(
@@ -93,8 +94,12 @@ def settings_from(
         raise ProblemRaised(
             "not_found", f"there is no configuration file {str(config)!r}", field="config"
         )
-    file = Path(config) if config is not None else config_home() / "config.toml"
-    return load_settings(file, overrides)
+    return load_settings(config_file(config), overrides)
+
+
+def config_file(config: str | Path | None) -> Path:
+    """The configuration in force: the one that was named, or the person's own."""
+    return Path(config) if config is not None else config_home() / "config.toml"
 
 
 @dataclass(slots=True)
@@ -103,6 +108,7 @@ class Opening:
 
     root: Path
     settings: Settings
+    file: Path | None
     store: str | Path | None
     session: str | None
     approver: Approver | None
@@ -183,7 +189,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
         files=files,
         blobs=_blobs(home) if settings.journal else None,
         preparer=preparer,
-        gate=_gate(opening, mode, files, preparer),
+        gate=_gate(opening, mode, machine, preparer),
         locks=Locks(_process_locks(home)),
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
         recorder=Recorder(session, store, bus, clock, _recording(settings)),
@@ -235,10 +241,10 @@ async def _session(
     return session, resumed
 
 
-def _gate(opening: Opening, mode: Mode, files: LocalFiles, preparer: Preparer) -> Gate:
+def _gate(opening: Opening, mode: Mode, machine: Machine, preparer: Preparer) -> Gate:
     protected = ProtectedNames(
-        files.roots,
-        own=_own_places(),
+        machine.files.roots,
+        own=_own_places(opening.file, machine.search),
         allowed=opening.settings.allow_protected,
         memories=mode is not Mode.BYPASS,
     )
@@ -273,18 +279,28 @@ def _directory(path: Path) -> Path:
 
 
 def _outside(home: Home, roots: Sequence[Path]) -> tuple[str, ...]:
-    """Make the home; returns what must be hidden because a root contains it."""
-    if home.directory is None:
-        return ()
-    hidden = ensure_outside(Path(home.store), [str(root) for root in roots])
-    private_directory(home.directory)
-    return hidden
+    """Make the home; returns what must be hidden because a root contains it: what other
+    workspaces have recorded too, wherever this one records.
+    """
+    inside = [str(root) for root in roots]
+    hidden = set(ensure_outside(state_home(), inside))
+    if home.directory is not None:
+        hidden.update(ensure_outside(Path(home.store), inside))
+        private_directory(home.directory)
+    return tuple(sorted(hidden))
 
 
-def _own_places() -> list[str]:
-    """What the model must never change, wherever it lies: the code that watches it."""
-    places = {Path(__file__).parent, Path(sys.prefix), state_home(), config_home()}
-    return sorted(str(place.resolve()) for place in places)
+def _own_places(config: Path | None, search: RipgrepSearch | PythonSearch) -> list[str]:
+    """What the model must never change, wherever it lies: the code that watches it, what
+    runs that code, and what tells it what to allow.
+    """
+    places = {Path(__file__).parent, state_home(), config_home()}
+    places |= {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable)}
+    if config is not None:
+        places.add(config)
+    if isinstance(search, RipgrepSearch):
+        places.add(Path(search.binary))
+    return sorted({str(place.resolve()) for place in places})
 
 
 def _blobs(home: Home) -> DirectoryBlobs | MemoryBlobs:

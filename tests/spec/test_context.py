@@ -178,8 +178,11 @@ async def test_the_store_is_never_inside_the_workspace(workspace, tmp_path, own_
     assert databases[0].stat().st_mode & 0o077 == 0
 
 
-async def test_the_state_directory_is_hidden_when_a_workspace_contains_it(own_home):
-    async with handrail.open(own_home, mode="bypass") as rt:
+@pytest.mark.parametrize("store", [None, ":memory:"])
+async def test_the_state_directory_is_hidden_when_a_workspace_contains_it(own_home, store):
+    async with handrail.open(own_home, mode="bypass"):
+        pass
+    async with handrail.open(own_home, mode="bypass", store=store) as rt:
         listed = await rt.call("find_files", {"pattern": "*.db"})
         (database,) = own_home.rglob("store.db")
         read = await rt.call("read_file", {"path": str(database), "max_bytes": 10})

@@ -307,3 +307,26 @@ async def test_hard_links_are_broken_only_where_the_person_allows_it(workspace, 
     assert "break_hard_links" in refused.problem.hint
     assert allowed.ok
     assert workspace.tree() == {"a": b"new", "b": b"old"}
+
+
+async def test_the_configuration_in_force_is_protected_wherever_it_lies(workspace):
+    file = workspace.write("settings.toml", 'mode = "accept-edits"\n')
+
+    async with handrail.open(workspace.root, store=":memory:", config=file) as rt:
+        content = 'allow_protected = ["**"]\n'
+        result = await rt.call("write_file", {"path": "settings.toml", "content": content})
+
+    assert result.problem.code == "protected"
+    assert file.read_text() == 'mode = "accept-edits"\n'
+
+
+@pytest.mark.parametrize("name", ["base_prefix", "executable"])
+async def test_the_interpreter_is_protected_when_it_lies_in_the_workspace(
+    workspace, open_runtime, monkeypatch, name
+):
+    monkeypatch.setattr(f"sys.{name}", str(workspace.root / "python"))
+
+    async with open_runtime(mode="bypass") as rt:
+        result = await rt.call("write_file", {"path": "python", "content": "x"})
+
+    assert result.problem.code == "protected"
