@@ -66,11 +66,13 @@ async def interleave(
     rounds: int,
     block: int = 1,
     settle: Callable[[], Awaitable[object]] | None = None,
+    settle_every: int = 1,
 ) -> Times:
     """Seconds per call of each candidate in each round; a round times every one of them once.
 
     The order turns with the rounds, so that nobody always runs after the same neighbour.
-    `settle` is awaited after each, untimed: what one left to do must not be paid by the next.
+    `settle` is awaited untimed, after each or only every so many rounds: what one left to do
+    must not be paid by the next.
     """
     times: Times = {name: [] for name in candidates}
     names = list(candidates)
@@ -81,7 +83,7 @@ async def interleave(
         shift = turn % len(names)
         for name in names[shift:] + names[:shift]:
             times[name].append(await _time(candidates[name], block))
-            if settle is not None:
+            if settle is not None and turn % settle_every == 0:
                 await settle()
     return times
 

@@ -57,7 +57,7 @@ def _pages() -> Iterator[tuple[str, str]]:
     yield "tools", _index(tools)
     yield "dialects", _dialects({tool.name: tool for tool in tools})
     for tool in tools:
-        yield tool.name, _tool_page(tool)
+        yield tool.name, _tool_page(tool, tools)
 
 
 def _index(tools: list[Tool[Any]]) -> str:
@@ -68,9 +68,9 @@ def _index(tools: list[Tool[Any]]) -> str:
     )
 
 
-def _tool_page(tool: Tool[Any]) -> str:
+def _tool_page(tool: Tool[Any], tools: list[Tool[Any]]) -> str:
     view = _canonical(tool)
-    declared = _declare(tool, view)
+    declared = _declare(tool, view, [_canonical(one) for one in tools if one is not tool])
     parts = [
         f"# {tool.name}\n\n{tool.summary} {_effect(tool).capitalize()}.\n",
         "## What the model reads\n\n" + _quote(declared["description"]),
@@ -116,11 +116,12 @@ def _canonical(tool: Tool[Any]) -> View:
     return views[0] if views else View(tool.name, tool.name, rest=True)
 
 
-def _declare(tool: Tool[Any], view: View) -> dict[str, Any]:
+def _declare(tool: Tool[Any], view: View, others: list[View]) -> dict[str, Any]:
     prose = tool.describe(cast(Any, None))
     assert isinstance(prose, str)
-    others = [Declared(each, {}, "") for each in DIALECTS["canonical"].views if each is not view]
-    entries = [Declared(view, schema_of(tool.params), prose), *others]
+    # The others are there because prose may name them.
+    entries = [Declared(view, schema_of(tool.params), prose)]
+    entries += [Declared(other, {}, "") for other in others]
     function: dict[str, Any] = declarations("openai", entries)[0]["function"]
     return function
 
@@ -176,7 +177,7 @@ def _preset(view: View) -> str:
 
 
 def _effect(tool: Tool[Any]) -> str:
-    return "changes files" if tool.plans else "only reads"
+    return "only reads" if tool.only_reads else "changes files"
 
 
 def _quote(text: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from handrail.config.settings import Settings, load_settings
 from handrail.core.context import ReadState, Session
@@ -19,7 +20,7 @@ from handrail.dialects.known import vocabulary_of
 from handrail.engine.answered import Answered
 from handrail.engine.approval import Approval
 from handrail.engine.catalog import Catalog
-from handrail.engine.events import EventBus
+from handrail.engine.events import EventBus, tell
 from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.locks import Locks
@@ -40,6 +41,8 @@ from handrail.host.files.local import LocalFiles
 from handrail.host.home import Home, home_of
 from handrail.host.owner import may_still_run, this_process
 from handrail.host.search.choose import open_search
+from handrail.host.search.python import PythonSearch
+from handrail.host.search.ripgrep import RipgrepSearch
 from handrail.host.statedir import config_home, ensure_outside, private_directory, state_home
 from handrail.policy.approvers import Callback, as_approver
 from handrail.policy.clearance import Clearance
@@ -56,10 +59,10 @@ def open(
     dialect: str | None = None,
     store: str | Path | None = None,
     session: str | None = None,
-    directories: Sequence[str | Path] | None = None,
+    directories: str | Path | Sequence[str | Path] | None = None,
     approver: Approver | Callback | None = None,
     allow_delete: bool | None = None,
-    allow_protected: Sequence[str] | None = None,
+    allow_protected: str | Sequence[str] | None = None,
     dry_run: bool | None = None,
     config: str | Path | Mapping[str, Any] | None = None,
     durability: str | None = None,
@@ -74,14 +77,15 @@ def open(
     overrides = {
         "mode": mode,
         "dialect": dialect,
-        "directories": None if directories is None else [str(one) for one in directories],
+        "directories": None if directories is None else [str(one) for one in _many(directories)],
         "allow_delete": allow_delete,
-        "allow_protected": allow_protected,
+        "allow_protected": None if allow_protected is None else _many(allow_protected),
         "dry_run": dry_run,
         "durability": durability,
     }
     settings = settings_from(config, overrides)
-    return Opening(Path(root), settings, store, session, as_approver(approver))
+    file = None if isinstance(config, Mapping) else config_file(config)
+    return Opening(Path(root), settings, file, store, session, as_approver(approver))
 
 
 def settings_from(
@@ -94,8 +98,12 @@ def settings_from(
         raise ProblemRaised(
             "not_found", f"there is no configuration file {str(config)!r}", field="config"
         )
-    file = Path(config) if config is not None else config_home() / "config.toml"
-    return load_settings(file, overrides)
+    return load_settings(config_file(config), overrides)
+
+
+def config_file(config: str | Path | None) -> Path:
+    """The configuration in force: the one that was named, or the person's own."""
+    return Path(config) if config is not None else config_home() / "config.toml"
 
 
 @dataclass(slots=True)
@@ -104,6 +112,7 @@ class Opening:
 
     root: Path
     settings: Settings
+    file: Path | None
     store: str | Path | None
     session: str | None
     approver: Approver | None
@@ -111,6 +120,12 @@ class Opening:
 
     def __await__(self) -> Generator[Any, None, Runtime]:
         return _assemble(self).__await__()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"{name!r}: the runtime is not open yet; write `async with handrail.open(...) as rt` "
+            "or `rt = await handrail.open(...)`"
+        )
 
     async def __aenter__(self) -> Runtime:
         self.runtime = await self
@@ -126,37 +141,51 @@ class Opening:
             await self.runtime.aclose()
 
 
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a runtime holds open, and `ends`, which lets go of it in reverse order."""
+
+    home: Home
+    files: LocalFiles
+    search: RipgrepSearch | PythonSearch
+    store: SqliteStore
+    ends: AsyncExitStack
+
+
 async def _assemble(opening: Opening) -> Runtime:
     settings = opening.settings
     mode = parse_mode(settings.mode)
     roots = [_directory(opening.root), *(_directory(Path(one)) for one in settings.directories)]
     home = home_of(roots[0], opening.store)
     hidden = _outside(home, roots)
-    files = LocalFiles([str(root) for root in roots], hidden=hidden)
+    ends = AsyncExitStack()
     try:
+        files = LocalFiles(
+            [str(root) for root in roots],
+            hidden=hidden,
+            break_hard_links=settings.break_hard_links,
+        )
+        ends.callback(files.close)
+        search = open_search(files.roots, hidden)
+        ends.callback(search.close)
         store = open_store(home.store, busy_timeout_s=settings.store_timeout_s)
-        try:
-            return await _connect(opening, mode, home, files, store)
-        except BaseException:
-            await store.aclose()
-            raise
+        ends.push_async_callback(store.aclose)
+        return await _connect(opening, mode, Machine(home, files, search, store, ends))
     except BaseException:
-        files.close()
+        await ends.aclose()
         raise
 
 
-async def _connect(
-    opening: Opening, mode: Mode, home: Home, files: LocalFiles, store: SqliteStore
-) -> Runtime:
+async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
+    home, files, store = machine.home, machine.files, machine.store
     settings, clock, bus = opening.settings, SystemClock(), EventBus()
     session, resumed = await _session(opening, mode, home, files, store)
     newest = await store.calls(session=session.id, limit=1) if resumed else []
-    search = open_search(files.roots)
     registry = Registry(bus)
     blobs = _blobs(home) if settings.journal else None
     recovered = await Recovery(store, files, blobs, clock, may_still_run).run()
     past = Undo(store, files, blobs)
-    for tool in builtin_tools(Services(files, search, past, settings.allow_delete)):
+    for tool in builtin_tools(Services(files, machine.search, past, settings.allow_delete)):
         registry.register(tool, origin=Origin.BUILTIN)
     vocabulary = vocabulary_of(settings.dialect)
     catalog = Catalog(registry, vocabulary, session)
@@ -167,9 +196,9 @@ async def _connect(
         files=files,
         blobs=blobs,
         preparer=preparer,
-        gate=_gate(opening, mode, files, preparer),
+        gate=_gate(opening, mode, machine, preparer),
         locks=Locks(_process_locks(home)),
-        ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: bus.emit(_beat(watch, at))),
+        ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
         recorder=Recorder(session, store, bus, clock, _recording(settings)),
         freshness=Freshness(_freshness(settings), session.reads, files),
         dry_run=settings.dry_run,
@@ -179,11 +208,7 @@ async def _connect(
     async def close() -> None:
         if opening.session is not None:
             store.save_state(session.id, "reads", save_reads(session.reads))
-        try:
-            await store.aclose()
-        finally:
-            search.close()
-            files.close()
+        await machine.ends.aclose()
 
     return Runtime(
         Parts(
@@ -194,7 +219,7 @@ async def _connect(
             store=store,
             bus=bus,
             clock=clock,
-            answered=Answered(session.id, store, resumed=resumed),
+            answered=Answered(session.id, store, resumed=opening.session is not None),
             most_at_once=settings.most_at_once,
             first_turn=newest[0].turn + 1 if newest else 1,
             recovered=recovered,
@@ -225,10 +250,10 @@ async def _session(
     return session, resumed
 
 
-def _gate(opening: Opening, mode: Mode, files: LocalFiles, preparer: Preparer) -> Gate:
+def _gate(opening: Opening, mode: Mode, machine: Machine, preparer: Preparer) -> Gate:
     protected = ProtectedNames(
-        files.roots,
-        own=_own_places(),
+        machine.files.roots,
+        own=_own_places(opening.file, machine.search),
         allowed=opening.settings.allow_protected,
         memories=mode is not Mode.BYPASS,
     )
@@ -251,6 +276,11 @@ def _recording(settings: Settings) -> Recording:
     )
 
 
+def _many(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
+    """One, or several: a lone string is not a sequence of letters."""
+    return [given] if isinstance(given, str | Path) else list(given)
+
+
 def _given(overrides: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in overrides.items() if value is not None}
 
@@ -268,18 +298,28 @@ def _directory(path: Path) -> Path:
 
 
 def _outside(home: Home, roots: Sequence[Path]) -> tuple[str, ...]:
-    """Make the home; returns what must be hidden because a root contains it."""
-    if home.directory is None:
-        return ()
-    hidden = ensure_outside(Path(home.store), [str(root) for root in roots])
-    private_directory(home.directory)
-    return hidden
+    """Make the home; returns what must be hidden because a root contains it: what other
+    workspaces have recorded too, wherever this one records.
+    """
+    inside = [str(root) for root in roots]
+    hidden = set(ensure_outside(state_home(), inside))
+    if home.directory is not None:
+        hidden.update(ensure_outside(Path(home.store), inside))
+        private_directory(home.directory)
+    return tuple(sorted(hidden))
 
 
-def _own_places() -> list[str]:
-    """What the model must never change, wherever it lies: the code that watches it."""
-    places = {Path(__file__).parent, Path(sys.prefix), state_home(), config_home()}
-    return sorted(str(place.resolve()) for place in places)
+def _own_places(config: Path | None, search: RipgrepSearch | PythonSearch) -> list[str]:
+    """What the model must never change, wherever it lies: the code that watches it, what
+    runs that code, and what tells it what to allow.
+    """
+    places = {Path(__file__).parent, state_home(), config_home()}
+    places |= {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable)}
+    if config is not None:
+        places.add(config)
+    if isinstance(search, RipgrepSearch):
+        places.add(Path(search.binary))
+    return sorted({str(place.resolve()) for place in places})
 
 
 def _blobs(home: Home) -> DirectoryBlobs | MemoryBlobs:
@@ -287,9 +327,17 @@ def _blobs(home: Home) -> DirectoryBlobs | MemoryBlobs:
 
 
 def _process_locks(home: Home) -> FileLocks | None:
-    # One place for all stores: two runtimes on one workspace must meet, whatever they record to.
-    return FileLocks(private_directory(state_home() / "locks")) if home.directory else None
+    if home.directory is None:
+        return None
+    try:
+        # One place for all stores: two runtimes on a workspace must meet, wherever they record.
+        return FileLocks(private_directory(state_home() / "locks"))
+    except ProblemRaised:
+        return FileLocks(private_directory(home.directory / "locks"))
 
 
-def _beat(watch: Watch, elapsed_s: float) -> CallHeartbeat:
-    return CallHeartbeat(watch.call_id, watch.tool, elapsed_s)
+def _beat(bus: EventBus, watch: Watch, elapsed_s: float) -> None:
+    event = CallHeartbeat(watch.call_id, watch.tool, elapsed_s)
+    if watch.listener is not None:
+        tell(watch.listener, event)
+    bus.emit(event)

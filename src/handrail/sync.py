@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 
 from handrail import app
 from handrail.core.events import Listener
+from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.core.tool import Tool
 from handrail.engine.messages import Provider
@@ -121,6 +122,10 @@ class SyncRuntime:
         """Add a tool of your own."""
         self.wait(_value(lambda: self._runtime.register(tool, allow_override=allow_override)))
 
+    def subscribe(self, listener: Listener) -> None:
+        """Be told of every event, in the runtime's own thread."""
+        self._runtime.subscribe(listener)
+
     @property
     def runtime(self) -> Runtime:
         """The runtime behind this door; its coroutines belong to its own loop."""
@@ -137,6 +142,9 @@ class SyncRuntime:
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine of the runtime behind this door and wait for it."""
+        if self._loop.is_closed():
+            work.close()
+            raise ProblemRaised("unavailable", "this runtime is closed", hint="open a new one")
         if threading.current_thread() is self._thread or self._inside_own_call():
             work.close()
             raise RuntimeError(
@@ -160,6 +168,10 @@ class SyncRuntime:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
+            left = asyncio.all_tasks(self._loop)
+            for task in left:
+                task.cancel()
+            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
             self._loop.run_until_complete(self._loop.shutdown_default_executor())
         finally:
             self._loop.close()

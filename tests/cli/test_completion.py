@@ -4,6 +4,8 @@ import pytest
 
 from handrail.cli.parser import COMMANDS
 
+EDIT = ["path=", "old_string=", "new_string=", "replace_all="]
+
 
 @pytest.fixture
 def complete(handrail, tmp_path):
@@ -61,7 +63,14 @@ def test_bash_offers_every_command(complete):
         (("tools", "--format", "openai"), ["openai", "openai-responses"]),
         (("gc", "--old"), ["--older-than"]),
         (("completion", ""), ["bash", "zsh", "fish"]),
-        (("call", "read_file", ""), []),
+        (("tools", "gr"), ["grep"]),
+        (("call", "read_file", "off"), ["offset="]),
+        (("call", "edit_file", "path", "=", "a", ""), EDIT),
+        (("--mode", "plan", "call", "edit_file", "old"), ["old_string="]),
+        (("call", "read_file", "path="), []),
+        (("call", "read_file", "path", "=", "a"), []),
+        (("call", "no_tool", ""), []),
+        (("log", "read_file", "p"), []),
     ],
 )
 def test_bash_offers_what_may_follow(complete, words, offered):

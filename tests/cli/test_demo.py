@@ -1,8 +1,13 @@
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from handrail.cli.demo_project import BATCH, FILES, STEPS
+
+SCRIPTS = Path(sys.executable).parent
 
 
 @pytest.fixture
@@ -49,6 +54,7 @@ def test_a_reader_sees_the_calls_the_diff_the_order_and_the_record(demo):
         "read cart    at once",
         "unbroken: ",
         f"handrail -w {folder} log",
+        "The edit shows its diff and asks you first",
     ):
         assert words in done.out
 
@@ -63,6 +69,7 @@ def test_the_record_can_be_looked_at_afterwards(demo, handrail):
 
 def test_lines_fit_eighty_columns(handrail, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("PATH", str(SCRIPTS))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d").mkdir()
@@ -101,3 +108,37 @@ def test_the_demo_is_the_same_whatever_the_settings_are(handrail, own_home, tmp_
     results = handrail("demo", "--json", "--dir", tmp_path / "demo").lines
 
     assert [one["status"] for one in results].count("ok") == 8
+
+
+@pytest.mark.parametrize("elsewhere", ["", "another"])
+def test_what_is_proposed_works_where_the_program_is_not_on_the_path(
+    handrail, tmp_path, monkeypatch, elsewhere
+):
+    other = tmp_path / "another"
+    other.mkdir()
+    (other / "handrail").write_text("#!/bin/sh\nexit 7\n")
+    (other / "handrail").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / elsewhere if elsewhere else ''}:/usr/bin:/bin")
+
+    out = handrail("demo", "--dir", tmp_path / "demo").out
+    _, after = out.split("Now you, in the same project:\n")
+    lines = [line.strip() for line in after.splitlines() if line.startswith("  ")]
+    last = after.splitlines()[-1].removeprefix("Or from anywhere: ")
+
+    activate = SCRIPTS / "activate"
+    if activate.is_file():
+        assert lines[0] == f". {shlex.quote(str(activate))}"
+    script = "\n".join(["set -e", *lines[:-1], last])
+    done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_what_is_proposed_is_plain_where_the_program_is_on_the_path(
+    handrail, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PATH", str(SCRIPTS))
+
+    out = handrail("demo", "--dir", tmp_path / "demo").out
+
+    assert "activate" not in out
+    assert f"Or from anywhere: handrail -w {tmp_path}/demo log\n" in out

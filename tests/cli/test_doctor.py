@@ -58,7 +58,9 @@ def test_a_damaged_store_is_a_problem_and_the_report_goes_on(handrail, tmp_path)
     done = handrail("--store", store, "doctor")
 
     assert done.code == 1
-    assert "problem: the store" in done.out
+    assert "\nproblem: the store" in done.out
+    assert "\nhint: " in done.out
+    assert "\\n" not in done.out
     assert "CPython" in done.out
 
 
@@ -70,5 +72,46 @@ def test_a_broken_configuration_is_a_problem_and_the_report_goes_on(handrail, ow
     done = handrail("doctor", "--json")
 
     assert done.code == 1
-    assert str(file) in done.json["problems"][0]
+    assert str(file) in done.json["problems"][0]["message"]
     assert done.json["config"]["exists"] is True
+
+
+def test_a_home_that_cannot_be_used_is_a_problem_and_the_report_goes_on(
+    handrail, workspace, monkeypatch
+):
+    home = workspace / "a.txt" / "home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+
+    done = handrail("doctor")
+
+    assert (done.code, done.err) == (1, "")
+    assert "CPython" in done.out
+    assert done.out.endswith(
+        f"problem: Handrail cannot keep its state in '{home}/.local/state/handrail':"
+        " Not a directory\n"
+        "hint: set XDG_STATE_HOME or store= to a directory of your own, or use store=':memory:'\n"
+        f"problem: your settings cannot lie in '{home}/.config/handrail/config.toml':"
+        " Not a directory\n"
+        "hint: set XDG_CONFIG_HOME to a directory of your own\n"
+    )
+
+
+def test_a_ripgrep_inside_the_workspace_is_found_and_not_used(handrail, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+
+    done = handrail("-w", sys.prefix, "doctor")
+    report = handrail("-w", sys.prefix, "doctor", "--json").json
+
+    path = str(Path(sys.prefix, "bin", "rg").resolve())
+    assert f"found at {path}, but not used: it lies inside the workspace" in done.out
+    assert report["programs"]["rg"] == {"path": path, "used": False}
+
+
+def test_no_ripgrep_at_all_is_told_as_that(handrail, monkeypatch):
+    from handrail.host import binaries
+
+    monkeypatch.setattr(binaries, "find", lambda name, roots: None)
+
+    assert "not found; searches run in Python, slower" in handrail("doctor").out

@@ -63,3 +63,37 @@ def test_other_directories_and_another_dialect_are_named(handrail, tmp_path):
 
     assert f"and        {tmp_path}/beside\n" in out
     assert "dialect    codex\n" in out
+
+
+def test_a_home_that_cannot_be_used_is_told_and_the_rest_is_shown(handrail, workspace, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(workspace / "a.txt" / "state"))
+
+    done = handrail()
+    facts = handrail("--json").json
+
+    assert (done.code, done.err) == (1, "")
+    assert "problem    Handrail cannot keep its state in " in done.out
+    assert "hint       set XDG_STATE_HOME" in done.out
+    assert "handrail demo" in done.out
+    assert facts["store"]["problem"]["code"] == "unavailable"
+
+
+def test_the_call_that_is_proposed_can_be_made(handrail, workspace):
+    some = proposed(handrail)
+    (workspace / "README.md").write_text("# hello\n")
+    readme = proposed(handrail)
+    for file in workspace.iterdir():
+        file.unlink()
+    (workspace / "odd name.txt").write_text("x")
+    (workspace / "binary.bin").write_bytes(b"\0")
+    none = proposed(handrail)
+
+    assert some == ["call", "read_file", "path=a.txt"]
+    assert readme == ["call", "read_file", "path=README.md"]
+    assert none == ["call", "list_files"]
+    assert handrail(*none).code == 0
+
+
+def proposed(handrail) -> list[str]:
+    (line,) = [line for line in handrail().out.splitlines() if line.endswith("one call")]
+    return line.removesuffix("one call").split()[1:]

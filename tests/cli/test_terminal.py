@@ -22,7 +22,8 @@ def test_a_no_refuses_the_change(terminal, workspace):
     running.type("n\n")
 
     assert running.end() == 1
-    assert b"denied: " in running.screen
+    assert running.screen.endswith(b"denied: you said no, and nothing was done\r\n")
+    assert b"hint: " not in running.screen
     assert (workspace / "a.txt").read_text() == "one\ntwo\n"
 
 

@@ -44,8 +44,60 @@ def test_json_is_one_object_per_tool(handrail):
 def test_a_format_is_what_the_provider_takes(handrail, form, schema_of):
     tools = json.loads(handrail("tools", "--format", form).out)
 
-    assert all("path" in schema_of(tool)["properties"] for tool in tools)
+    assert all("properties" in schema_of(tool) for tool in tools)
     assert len(tools) == len(handrail("tools", "--json").lines)
+
+
+def test_one_tool_is_shown_with_its_description_and_arguments(handrail, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+    out = handrail("tools", "grep").out
+    lines = out.splitlines()
+
+    assert lines[0] == "grep  (search, read)"
+    assert "Narrow the search with path and glob." in lines
+    at = lines.index("ARGUMENT     TYPE                      ABOUT")
+    assert lines[at + 1].split()[:4] == ["pattern", "string", "Required.", "Regular"]
+    assert "(default: 100)" in out
+    assert [line for line in lines if len(line) > 80 or "…" in line] == []
+
+
+def test_one_tool_is_known_by_the_names_of_every_dialect_and_told_in_the_chosen_one(handrail):
+    claude = handrail("--dialect", "claude", "tools", "read_file").out
+    both = handrail("--dialect", "architect", "tools", "Grep").out
+
+    assert claude.startswith("Read  (search, read; canonically read_file)\n")
+    assert "file_path" in claude
+    assert [name for name in ("search_code  (", "\ngrep  (") if name not in both] == []
+
+
+def test_one_tool_as_json_carries_its_schema(handrail):
+    tool = handrail("tools", "edit_file", "--json").json
+    declared = json.loads(handrail("tools", "edit_file", "--format", "anthropic").out)
+
+    assert tool["schema"]["required"] == ["path", "old_string", "new_string"]
+    assert [(one["name"], one["input_schema"]) for one in declared] == [
+        ("edit_file", tool["schema"])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        (
+            "reed_file",
+            "unknown_tool: there is no tool named 'reed_file'\nhint: did you mean read_f",
+        ),
+        ("\x1b[2J", "unknown_tool: there is no tool named"),
+        ("delete_file", "unavailable: 'delete_file' is switched off here"),
+    ],
+)
+def test_a_tool_that_is_not_shown_says_why(handrail, name, complaint):
+    done = handrail("tools", name)
+
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(complaint)
+    assert "\x1b" not in done.err
 
 
 def test_looking_at_the_tools_leaves_no_record(handrail, own_home):

@@ -6,6 +6,7 @@ import inspect
 import threading
 from collections.abc import AsyncIterator, Iterator
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -328,7 +329,9 @@ async def test_what_is_returned_becomes_text_and_data(value, output):
     assert await run(give, {}) == output
 
 
-@pytest.mark.parametrize("value", [object(), b"\xff", {1: object()}], ids=repr)
+@pytest.mark.parametrize(
+    "value", [object(), b"\xff", {1: object()}], ids=["object", "bytes", "mapping"]
+)
 async def test_what_cannot_be_shown_is_a_problem_that_names_the_tool(value):
     @tool
     def give() -> Any:
@@ -453,3 +456,14 @@ def test_a_bound_method_can_be_a_tool():
     assert isinstance(made, FunctionTool)
     assert list(schema_of(made.params)["properties"]) == ["item"]
     assert made("book") == 4
+
+
+@pytest.mark.parametrize("kind", [Path, "Path | None", "list[Path]"])
+def test_an_operating_system_path_is_refused_because_nothing_would_contain_it(kind):
+    def cat(path: kind) -> str:
+        return ""
+
+    cat.__annotations__["path"] = eval(kind) if isinstance(kind, str) else kind
+
+    with pytest.raises(TypeError, match="ReadPath"):
+        tool(cat)

@@ -90,6 +90,22 @@ async def test_it_cannot_change_what_a_file_is(room, command):
     assert os.listdir(room[0]) == ["a.txt"]
 
 
+async def test_without_the_filter_it_still_cannot_read_outside_or_write(room):
+    for script in ("read x < ../secret.txt", "echo x > b.txt", "echo x >> a.txt", "/bin/cat a.txt"):
+        ended = await spawn.run(
+            ["/bin/sh", "-c", script],
+            cwd_fd=room[1],
+            read=[room[1]],
+            deadline_s=10,
+            max_bytes=1000,
+            filtered=False,
+        )
+        assert ended.exit_code != 0, script
+
+    assert (room[0] / "a.txt").read_text() == "inside\n"
+    assert os.listdir(room[0]) == ["a.txt"]
+
+
 async def test_it_cannot_start_another_program(room):
     ended = await run(room, "/bin/sh", "-c", "/bin/cat a.txt")
 
@@ -221,8 +237,9 @@ def test_what_is_enforced_is_measured():
     assert spawn.enforcement() == {
         "landlock_abi": landlock.abi(),
         "read_outside": "enforced",
-        "write": "enforced",
-        "network": "enforced",
+        "write": "partial",
+        "network": "partial",
+        "filter": "enforced",
     }
     (Path("/dev/null")).write_text("this thread is still free")
 
@@ -236,6 +253,7 @@ def test_without_the_kernels_help_that_is_said(monkeypatch):
         "read_outside": "absent",
         "write": "absent",
         "network": "absent",
+        "filter": "absent",
     }
 
 

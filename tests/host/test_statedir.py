@@ -84,7 +84,10 @@ def test_a_symlink_a_file_and_a_foreign_directory_are_refused(tmp_path, monkeypa
 
     refusal(private_directory, tmp_path / "link")
     refusal(private_directory, tmp_path / "file")
-    refusal(private_directory, tmp_path / "file" / "below")
+    assert refusal(private_directory, tmp_path / "file" / "below") == (
+        f"Handrail cannot keep its state in '{tmp_path}/file/below': a file is in its way"
+    )
+    assert "Not a directory" in refusal(private_directory, tmp_path / "file" / "far" / "below")
     monkeypatch.setattr(os, "geteuid", lambda: 424242)
     assert "another user" in refusal(private_directory, tmp_path / "real")
 

@@ -25,7 +25,7 @@ def test_the_recipe_for_a_new_tool_is_all_it_takes(tmp_path):
             add_lines(tmp_path / name, text.splitlines())
 
     run(tmp_path, "scripts/generate_docs.py")
-    run(tmp_path, *PYTEST, "-k", "snapshot", "tests/dialects", HANDRAIL_UPDATE_SNAPSHOTS="1")
+    run(tmp_path, *PYTEST, "tests/dialects", HANDRAIL_UPDATE_SNAPSHOTS="1")
     run(tmp_path, "-m", "ruff", "check", "--no-cache", "src/handrail/tools", "tests/tools")
     run(
         tmp_path,
@@ -37,8 +37,8 @@ def test_the_recipe_for_a_new_tool_is_all_it_takes(tmp_path):
         "src/handrail/tools/word_count.py",
     )
     run(tmp_path, "-m", "mypy", "--cache-dir", tmp_path / "types", "src/handrail/tools")
-    tests = ["tests/tools/test_word_count.py", "tests/house/test_tools.py"]
-    run(tmp_path, *PYTEST, *tests)
+    tests = ["tests/tools/test_word_count.py", "tests/house/test_tools.py", "tests/dialects"]
+    run(tmp_path, *PYTEST, *tests, "tests/spec/test_context.py")
 
 
 def add_lines(path: Path, lines: list[str]) -> None:

@@ -1,14 +1,19 @@
 """The pages are true: their code runs, their links lead somewhere, the generated ones are current."""
 
+import dataclasses
 import re
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
+import handrail
 from handrail.cli.parser import COMMANDS
 from handrail.config.settings import Settings
+from handrail.core.events import Event
+from handrail.core.problems import CODES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -49,6 +54,25 @@ def test_every_setting_and_every_command_has_its_line_in_the_pages():
 
     assert [name for name in Settings.model_fields if f"| `{name}` |" not in settings] == []
     assert [name for name in COMMANDS if f"| `handrail {name}` |" not in commands] == []
+
+
+def test_every_public_name_has_its_line_in_the_python_reference():
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    methods = [name for name in vars(handrail.Runtime) if not name.startswith("_")]
+    events = [event.type for event in Event.__subclasses__()]
+    fields = [
+        field.name
+        for kind in (handrail.ApprovalRequest, handrail.ToolResult, *Event.__subclasses__())
+        for field in dataclasses.fields(kind)
+    ]
+    keywords = [*signature(handrail.open).parameters, *signature(handrail.tool).parameters]
+    wanted = {*methods, *events, *fields, *keywords, *CODES, *handrail.Status}
+
+    prose = re.sub(r"```.*?```", "", page, flags=re.DOTALL)
+    told = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", prose))))
+
+    # What only the synchronous door needs, and what is given by its place.
+    assert sorted(wanted - told - {"same_turn", "root", "function"}) == []
 
 
 def test_generated_pages_are_current():

@@ -10,6 +10,7 @@ import textwrap
 import pytest
 
 import handrail
+from handrail.engine import pipeline
 from handrail.store.verify import verify
 
 
@@ -68,21 +69,33 @@ async def test_what_a_write_replaces_is_in_its_intent_before_it_happens(workspac
     assert kept == b"old large\n" * 20_000
 
 
-async def test_a_change_has_its_intent_on_disk_before_the_file_changes(workspace, tmp_path):
+@pytest.mark.parametrize("level", ["power", "process"])
+async def test_a_change_has_its_intent_on_disk_before_the_file_changes(
+    workspace, tmp_path, monkeypatch, level
+):
     """Ours: no side effect without its durable intent."""
     store = tmp_path / "store.db"
-    seen = []
+    seen, levels = [], []
 
-    def look(event):
-        if event.type == "file_changed":
-            with sqlite3.connect(store) as db:
-                seen.extend(db.execute("SELECT kind FROM rows WHERE kind = 'intent'"))
+    def look(*args, **kwargs):
+        with sqlite3.connect(store) as db:
+            found = db.execute("SELECT kind FROM rows ORDER BY id").fetchall()
+        seen.append((found, (workspace.root / "a").exists()))
+        return real(*args, **kwargs)
 
-    async with handrail.open(workspace.root, store=store, mode="accept-edits") as rt:
-        rt.subscribe(look)
+    async with handrail.open(
+        workspace.root, store=store, mode="accept-edits", durability=level
+    ) as rt:
+        real, commit = pipeline.commit, rt.store.commit
+        monkeypatch.setattr(pipeline, "commit", look)
+        monkeypatch.setattr(
+            rt.store, "commit", lambda row, level: levels.append(level) or commit(row, level)
+        )
         await rt.call("write_file", {"path": "a", "content": "x"})
 
-    assert seen == [("intent",)]
+    assert seen == [([("requested",), ("intent",)], False)]
+    assert levels == [level]
+    assert workspace.read("a") == b"x"
 
 
 async def test_two_hundred_concurrent_calls_lose_no_row(workspace, tmp_path):

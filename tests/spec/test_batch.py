@@ -276,3 +276,32 @@ def test_the_grouping_is_pure_and_repeatable():
     assert first.groups == (("A", "E"), ("B", "C"), ("D",), ("F",), ("G",))
     random.Random(1).shuffle(ids)
     assert order(ids, footprints).waits == first.waits
+
+
+@pytest.mark.feature("A22", "A23")
+async def test_whether_a_call_reads_or_writes_is_told_by_its_arguments(open_runtime):
+    class Either(handrail.Tool):
+        name = "either"
+        summary = "Reads or writes one thing."
+
+        class params(handrail.Params):
+            write: bool
+
+        def footprint(self, args):
+            access = handrail.Access.WRITE if args.write else handrail.Access.READ
+            return handrail.Footprint((handrail.Touch("session:thing", access),))
+
+        async def run(self, args, ctx):
+            return handrail.Output("done")
+
+    async with open_runtime(mode="default") as rt:
+        rt.register(Either())
+        reads = rt.plan([call("either", id=str(n), write=False) for n in range(3)])
+        mixed = rt.plan([call("either", id=str(n), write=n == 1) for n in range(3)])
+        read = await rt.call("either", {"write": False})
+        write = await rt.call("either", {"write": True})
+
+    assert reads.groups == (("0", "1", "2"),)
+    assert mixed.groups == (("0",), ("1",), ("2",))
+    assert read.ok
+    assert write.problem.code == "needs_approval"

@@ -202,7 +202,8 @@ async def test_a_repeated_id_returns_the_recorded_result_and_runs_nothing(worksp
     assert other.problem.code == "duplicate_id"
     assert other.call_id == "w1"
     assert workspace.read("a.txt") == b"start\nmore\n"
-    assert len(records) == 2
+    assert [one.requested.get("repeats") for one in records] == [None, "w1", None]
+    assert [one.completed["status"] for one in records] == ["refused", "ok", "ok"]
 
 
 @pytest.mark.feature("F07")
@@ -216,7 +217,7 @@ async def test_nobody_to_ask_refuses_and_names_the_mode(workspace, open_runtime)
     assert workspace.tree() == {}
 
 
-@pytest.mark.feature("F07", "A20")
+@pytest.mark.feature("F07")
 async def test_the_person_sees_the_diff_and_decides(workspace, open_runtime):
     workspace.write("a.txt", "old\n")
     requests = []
@@ -257,7 +258,7 @@ async def test_a_plan_that_changed_while_the_person_thought_is_shown_again(works
     assert workspace.read("a.txt") == b"zero\none\n2\n"
 
 
-@pytest.mark.feature("Y08", "A16")
+@pytest.mark.feature("Y08")
 async def test_cancel_ends_a_running_call_and_says_so(open_runtime):
     started = asyncio.Event()
 
@@ -356,3 +357,111 @@ async def test_unwrap_returns_a_good_result_and_raises_the_problem_of_a_bad_one(
     with pytest.raises(ProblemRaised) as caught:
         bad.unwrap()
     assert caught.value.problem == bad.problem
+
+
+async def test_ids_that_a_server_counts_anew_are_told_apart_by_the_response(
+    workspace, open_runtime
+):
+    def response(name, path):
+        call = {"id": "call_0", "function": {"name": "read_file", "arguments": {"path": path}}}
+        message = {"role": "assistant", "tool_calls": [call]}
+        return {"id": name, "choices": [{"message": message}]}
+
+    workspace.write("a.txt", "a1\n")
+    workspace.write("b.txt", "b\n")
+
+    async with open_runtime(session="s") as rt:
+        first = await rt.answer(response("r1", "a.txt"))
+        workspace.write("a.txt", "a2\n")
+        other = await rt.answer(response("r2", "b.txt"))
+        same = await rt.answer(response("r3", "a.txt"))
+        repeated = await rt.answer(response("r1", "a.txt"))
+
+    told = [one[0]["content"] for one in (first, other, same, repeated)]
+    assert told == ["a1", "b", "a2", "a1"]
+    assert {one[0]["tool_call_id"] for one in (first, other, same)} == {"call_0"}
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        (lambda rt: rt.register(lambda: None), "@handrail.tool"),
+        (lambda rt: rt.plan({"name": "grep"}), "list of calls"),
+        (lambda rt: rt.plan(["grep"]), "list of calls"),
+    ],
+)
+async def test_misuse_says_what_to_write_instead(open_runtime, mistake, words):
+    async with open_runtime() as rt:
+        with pytest.raises(TypeError, match=words):
+            mistake(rt)
+
+
+async def test_opening_without_await_says_so(workspace):
+    opening = handrail.open(workspace.root, store=":memory:")
+
+    with pytest.raises(AttributeError, match="async with"):
+        opening.call("list_files")
+
+
+async def test_a_call_without_a_name_is_told_so(open_runtime):
+    async with open_runtime() as rt:
+        (result,) = await rt.batch([{"arguments": {}}])
+
+    assert result.problem.code == "invalid_arguments"
+    assert "names no tool" in result.text
+
+
+async def test_one_directory_or_glob_may_be_given_as_a_plain_string(workspace, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+
+    async with handrail.open(
+        workspace.root,
+        store=":memory:",
+        mode="accept-edits",
+        directories=str(other),
+        allow_protected=".envrc",
+    ) as rt:
+        result = await rt.call("write_file", {"path": ".envrc", "content": "x"})
+
+    assert result.ok
+    assert rt.session.roots == (str(workspace.root), str(other))
+
+
+def test_a_hint_is_shown_below_a_traceback():
+    import traceback
+
+    error = ProblemRaised("denied", "no", hint="ask first")
+
+    assert "hint: ask first" in "".join(traceback.format_exception(error))
+
+
+@pytest.mark.feature("F21")
+async def test_the_first_step_that_fails_is_the_one_that_is_told(workspace, open_runtime):
+    """Lookup, enabled, validation, clearance, execution, in this order."""
+
+    class Off(handrail.Tool):
+        name = "off"
+        summary = "Switched off."
+
+        class params(handrail.Params):
+            number: int
+
+        def enabled(self, session):
+            return False
+
+    async with open_runtime(mode="plan") as rt:
+        rt.register(Off())
+        told = [
+            (await rt.call(name, arguments)).problem.code
+            for name, arguments in [
+                ("nowhere", {"number": "x"}),
+                ("off", {"number": "x"}),
+                ("delete_file", {"paht": 1}),
+                ("delete_file", {"path": "missing"}),
+            ]
+        ]
+    async with open_runtime(mode="bypass", allow_delete=True) as rt:
+        told.append((await rt.call("delete_file", {"path": "missing"})).problem.code)
+
+    assert told == ["unknown_tool", "unavailable", "invalid_arguments", "denied", "not_found"]

@@ -217,3 +217,116 @@ async def test_a_pre_hook_that_fails_stops_the_call_and_a_post_hook_cannot(works
     assert results["after"].ok
     assert "hook bug" in results["after"].text
     assert set(workspace.tree()) == {"after"}
+
+
+@pytest.mark.parametrize("mode", ["default", "accept-edits", "auto-safe", "confirm-all"])
+async def test_a_dry_run_does_nothing_that_a_person_would_be_asked_about(open_runtime, mode):
+    ran = []
+
+    @handrail.tool(risk=handrail.Risk.DANGEROUS)
+    def deploy(config: handrail.ReadPath) -> str:
+        """Reads a file and does something dangerous."""
+        ran.append(config)
+        return "deployed"
+
+    async with open_runtime(mode=mode, dry_run=True, approver=lambda request: True) as rt:
+        rt.register(deploy)
+        result = await rt.call("deploy", {"config": "a.toml"})
+
+    assert result.status is Status.PLANNED
+    assert ran == []
+
+
+async def test_a_refusal_by_mode_is_on_record_with_its_rule(open_runtime):
+    async with open_runtime(mode="plan") as rt:
+        await rt.call(*WRITE)
+        (record,) = await rt.store.calls(limit=5)
+
+    assert record.completed["cleared"] == ["deny", "mode:plan"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "call", "hint"),
+    [
+        ("default", WRITE, "--mode accept-edits"),
+        ("plan", WRITE, "--mode accept-edits"),
+        ("confirm-all", READ, "--mode default"),
+        ("accept-edits", ("write_file", {"path": "AGENTS.md", "content": "x"}), "allow_protected"),
+        ("default", ("own", {}), "--mode auto-safe"),
+        ("plan", ("wild", {}), None),
+    ],
+)
+async def test_a_refusal_names_the_narrowest_way_to_allow_it(open_runtime, mode, call, hint):
+    @handrail.tool
+    def own() -> str:
+        """May touch anything."""
+        return ""
+
+    @handrail.tool(risk=handrail.Risk.DANGEROUS)
+    def wild() -> str:
+        """Dangerous."""
+        return ""
+
+    async with open_runtime(mode=mode) as rt:
+        rt.register(own)
+        rt.register(wild)
+        result = await rt.call(*call)
+
+    assert hint is None or hint in result.problem.hint
+    assert "bypass" not in str(result.problem.hint)
+
+
+@pytest.mark.parametrize("approver", [lambda request: 1 / 0, lambda: True])
+async def test_an_approver_that_fails_means_no_and_is_not_blamed_on_the_tool(
+    workspace, open_runtime, approver
+):
+    async with open_runtime(mode="default", approver=approver) as rt:
+        result = await rt.call(*WRITE)
+
+    assert result.problem.code == "denied"
+    assert "approver failed" in result.text
+    assert workspace.tree() == {}
+
+
+async def test_an_approver_that_cannot_be_asked_is_refused_at_once(workspace):
+    with pytest.raises(ProblemRaised, match="approver"):
+        handrail.open(workspace.root, approver="yes")
+
+
+async def test_hard_links_are_broken_only_where_the_person_allows_it(workspace, open_runtime):
+    import os
+
+    workspace.write("a", "old")
+    os.link(workspace.root / "a", workspace.root / "b")
+
+    async with open_runtime() as rt:
+        refused = await rt.call("write_file", {"path": "a", "content": "new"})
+    async with open_runtime(config={"break_hard_links": True}) as rt:
+        allowed = await rt.call("write_file", {"path": "a", "content": "new"})
+
+    assert "break_hard_links" in refused.problem.hint
+    assert allowed.ok
+    assert workspace.tree() == {"a": b"new", "b": b"old"}
+
+
+async def test_the_configuration_in_force_is_protected_wherever_it_lies(workspace):
+    file = workspace.write("settings.toml", 'mode = "accept-edits"\n')
+
+    async with handrail.open(workspace.root, store=":memory:", config=file) as rt:
+        content = 'allow_protected = ["**"]\n'
+        result = await rt.call("write_file", {"path": "settings.toml", "content": content})
+
+    assert result.problem.code == "protected"
+    assert file.read_text() == 'mode = "accept-edits"\n'
+
+
+@pytest.mark.parametrize("name", ["base_prefix", "executable"])
+async def test_the_interpreter_is_protected_when_it_lies_in_the_workspace(
+    workspace, open_runtime, monkeypatch, name
+):
+    monkeypatch.setattr(f"sys.{name}", str(workspace.root / "python"))
+
+    async with open_runtime(mode="bypass") as rt:
+        result = await rt.call("write_file", {"path": "python", "content": "x"})
+
+    assert result.problem.code == "protected"

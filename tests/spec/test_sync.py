@@ -132,3 +132,15 @@ def test_a_bad_workspace_raises_and_leaves_no_thread(tmp_path):
         handrail.sync.open(tmp_path / "none")
 
     assert threading.active_count() == before
+
+
+def test_a_closed_door_says_so_and_events_reach_a_listener(workspace):
+    told = []
+
+    with handrail.sync.open(workspace.root, store=":memory:") as rt:
+        rt.subscribe(lambda event: told.append(event.type))
+        rt.call("list_files")
+
+    assert told == ["tool_call_start", "tool_call_end"]
+    with pytest.raises(ProblemRaised, match="closed"):
+        rt.call("list_files")

@@ -304,6 +304,8 @@ async def test_a_bug_in_the_writer_ends_in_refusals_not_in_waiting(path, row, mo
     with pytest.raises(ProblemRaised):
         store.append(row())
     await store.aclose()
+    # Until the thread has told its exception, while that is still caught here.
+    store._writer.join(5)
 
 
 async def test_a_transaction_that_fails_at_any_step_is_repeated_whole(path, row):

@@ -22,7 +22,6 @@ def test_tools_come_in_groups_that_make_up_the_whole(workspace):
     assert [tool.name for tool in builtin_tools(services)] == filesystem + search
 
 
-@pytest.mark.feature("A22", "A23")
 def test_only_tools_that_plan_changes_write(workspace):
     for name, tool in workspace.tools.items():
         writes = PathUse.WRITE in path_fields(tool.params).values()

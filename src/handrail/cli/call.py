@@ -13,6 +13,7 @@ from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
+    from handrail.core.ports import Answer, ApprovalRequest, Approver
     from handrail.core.results import ToolResult
 
 _EPILOG: Final = """\
@@ -39,10 +40,17 @@ def run(options: Namespace) -> int:
     """Make the call and print what came of it; 1 if it failed or was refused."""
     import asyncio
 
+    from handrail.cli.workspace import person
+
     arguments = read_arguments(options.arguments)
-    result = asyncio.run(_call(options, arguments))
+    somebody = person()
+    asked = _Asked(somebody) if somebody is not None else None
+    result = asyncio.run(_call(options, arguments, asked))
     if options.json:
         output.say_json(result.to_dict())
+    elif asked is not None and asked.said_no and not result.ok:
+        # What the model is told to do next is nothing to tell the person who said no.
+        output.warn("denied: you said no, and nothing was done")
     else:
         tell(result)
     return 0 if result.ok else 1
@@ -88,10 +96,25 @@ def _for_a_person(result: ToolResult) -> str:
     return f"{summary}\n{result.display}" if result.changes else result.display
 
 
-async def _call(options: Namespace, arguments: str | dict[str, str]) -> ToolResult:
+class _Asked:
+    """The person at the terminal, and whether they said no."""
+
+    def __init__(self, person: Approver) -> None:
+        self._person = person
+        self.said_no = False
+
+    async def ask(self, request: ApprovalRequest) -> Answer:
+        answer = await self._person.ask(request)
+        self.said_no = answer != "yes"
+        return answer
+
+
+async def _call(
+    options: Namespace, arguments: str | dict[str, str], asked: _Asked | None
+) -> ToolResult:
     from handrail.cli.workspace import fresh_id, opened
 
-    async with opened(options) as rt:
+    async with opened(options, approver=asked) as rt:
         return await rt.call(options.tool, arguments, id=options.id or fresh_id())
 
 

@@ -9,7 +9,7 @@ import argparse
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from handrail.cli import output
 from handrail.cli.parser import Parser, Subparsers, add_command, build_parser
@@ -101,6 +101,18 @@ def _value(action: argparse.Action) -> Value:
         return Value(name, tuple(map(str, action.choices)))
     path = {"DIR": "dir", "FILE": "file"}.get(name, "")
     return Value(name, _words(name), path)
+
+
+def tool_arguments() -> dict[str, tuple[str, ...]]:
+    """The canonical arguments of every built-in tool."""
+    from handrail.tools.builtin import Services, builtin_tools
+
+    # The tools are only looked at, so they get no machine.
+    nothing: Any = None
+    return {
+        tool.name: tuple(tool.params.model_fields)
+        for tool in builtin_tools(Services(nothing, nothing, nothing))
+    }
 
 
 def _words(name: str) -> tuple[str, ...]:

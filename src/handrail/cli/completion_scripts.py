@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from handrail.cli.completion import Command, Option, Value
+from handrail.cli.completion import Command, Option, Value, tool_arguments
 
 
 def bash(program: Command, commands: Sequence[Command]) -> str:
@@ -14,13 +14,14 @@ def bash(program: Command, commands: Sequence[Command]) -> str:
     lines = [
         "# Completion of handrail for bash; made by `handrail completion bash`.",
         "_handrail() {",
-        '    local cur=${COMP_WORDS[COMP_CWORD]} command="" given=0 i words="" flags=""',
+        '    local cur=${COMP_WORDS[COMP_CWORD]} command="" given="" i words="" flags=""',
         "    local prev=${COMP_WORDS[COMP_CWORD-1]}",
         "    for ((i = 1; i < COMP_CWORD; i++)); do",
         '        case "${COMP_WORDS[i]}" in',
         f"            {with_value}) i=$((i + 1)) ;;",
         "            -*) ;;",
-        "            *) if [[ -z $command ]]; then command=${COMP_WORDS[i]}; else given=1; fi ;;",
+        "            *) if [[ -z $command ]]; then command=${COMP_WORDS[i]}",
+        "               elif [[ -z $given ]]; then given=${COMP_WORDS[i]}; fi ;;",
         "        esac",
         "    done",
         "    COMPREPLY=()",
@@ -32,7 +33,15 @@ def bash(program: Command, commands: Sequence[Command]) -> str:
         f"            flags={_quoted(_flags(program))} ;;",
         *(line for one in commands for line in _bash_command(one)),
         "    esac",
-        "    [[ $given == 1 ]] && words=''",
+        "    if [[ -n $given ]]; then",
+        "        words=''",
+        # Behind the = stands a value; bash then offers file names.
+        "        [[ $cur == *=* || $prev == = ]] && return",
+        '        case "$command $given" in',
+        *(_bash_arguments(tool, names) for tool, names in tool_arguments().items()),
+        "        esac",
+        "        [[ -n $words ]] && compopt -o nospace 2>/dev/null",
+        "    fi",
         "    [[ $cur == -* ]] && words=$flags",
         '    COMPREPLY=($(compgen -W "$words" -- "$cur"))',
         "}",
@@ -111,6 +120,10 @@ def _bash_command(command: Command) -> Iterator[str]:
     words = " ".join(command.value.words) if command.value else ""
     yield f"        {command.name}) words={_quoted(words)}"
     yield f"            flags={_quoted(_flags(command))} ;;"
+
+
+def _bash_arguments(tool: str, names: Sequence[str]) -> str:
+    return f"            'call {tool}') words={_quoted(' '.join(f'{name}=' for name in names))} ;;"
 
 
 def _zsh_options(command: Command) -> Iterator[str]:

@@ -118,7 +118,6 @@ async def _batch(rt: Runtime, number: int, talk: Any) -> list[ToolResult]:
 
 def _look_back(options: Namespace, calls: int) -> None:
     from handrail.cli import log, verify
-    from handrail.cli.screen import Style, one_line, paint
 
     output.say()
     output.say(_title(len(STEPS) + 2, f"All {calls} calls are on record, refused ones too."))
@@ -129,17 +128,30 @@ def _look_back(options: Namespace, calls: int) -> None:
     options.anchor = None
     verify.run(options)
     output.say()
-    where = shlex.quote(one_line(options.workspace))
+    _propose(options.workspace)
+
+
+def _propose(workspace: str) -> None:
+    from handrail.cli import program
+    from handrail.cli.screen import Style, one_line, paint
+
+    where = shlex.quote(one_line(workspace))
+    activation = program.activation()
+    # Where nothing can be activated, the whole path has to do.
+    name = program.NAME if activation else program.from_anywhere()
     output.say(paint("Now you, in the same project:", Style.HEADING))
     for words in (
+        activation,
         f"cd {where}",
-        "handrail log",
-        "handrail show",
-        "handrail call grep pattern=total output_mode=content",
-        "handrail call edit_file path=README.md old_string=cart new_string=basket",
+        f"{name} log",
+        f"{name} show",
+        f"{name} call grep pattern=total output_mode=content",
+        f"{name} call edit_file path=README.md old_string=cart new_string=basket",
     ):
-        output.say(f"  {words}")
-    output.say(f"or from anywhere: handrail -w {where} log")
+        if words is not None:
+            output.say(f"  {words}")
+    output.say("The edit shows its diff and asks you first; --mode accept-edits would not ask.")
+    output.say(f"Or from anywhere: {program.from_anywhere()} -w {where} log")
 
 
 def _title(number: int, title: str) -> str:

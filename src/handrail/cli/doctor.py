@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from handrail.cli import output
 from handrail.cli.parser import Parser, Subparsers, add_command
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import Problem, ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.cli.workspace import Workspace
@@ -27,9 +27,9 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 def run(options: Namespace) -> int:
     """Print the report; 1 if something in it does not work."""
-    from handrail.cli.workspace import look_at
+    from handrail.cli.workspace import look_around
 
-    report = examine(look_at(options), options)
+    report = examine(look_around(options), options)
     if options.json:
         output.say_json(report)
     else:
@@ -40,28 +40,31 @@ def run(options: Namespace) -> int:
 
 def examine(place: Workspace, options: Namespace) -> dict[str, Any]:
     """Everything `doctor` knows, as one JSON object."""
-    problems: list[str] = []
+    problems = [place.problem] if place.problem else []
     roots = [place.root, *_directories(options, problems)]
     return {
         "handrail": _installation(),
         "kernel": _kernel(),
         "programs": _programs(roots),
-        "config": _config(options.config),
+        "config": _config(options.config, problems),
         "state": _state(place),
         "store": _store(place, problems),
         "warnings": _warnings(roots),
-        "problems": problems,
+        "problems": [problem.to_dict() for problem in problems],
     }
 
 
-def _directories(options: Namespace, problems: list[str]) -> list[Path]:
+def _directories(options: Namespace, problems: list[Problem]) -> list[Path]:
     from handrail.cli.workspace import settings_of
 
     try:
         return [Path(one).resolve() for one in settings_of(options).directories]
     except ProblemRaised as raised:
-        problems.append(str(raised.problem))
-        return []
+        problems.append(raised.problem)
+    except OSError:
+        # Told with more words by whoever looks at the file itself.
+        pass
+    return []
 
 
 def _installation() -> dict[str, str]:
@@ -89,17 +92,19 @@ def _kernel() -> dict[str, str | int]:
     }
 
 
-def _programs(roots: Sequence[Path]) -> dict[str, dict[str, str] | None]:
+def _programs(roots: Sequence[Path]) -> dict[str, dict[str, Any] | None]:
     import asyncio
 
     from handrail.host.binaries import find, sha256
 
     path = find("rg", [str(root) for root in roots])
     if path is None:
-        return {"rg": None}
+        inside = find("rg", [])
+        return {"rg": None if inside is None else {"path": inside, "used": False}}
     return {
         "rg": {
             "path": path,
+            "used": True,
             "version": asyncio.run(_version(roots[0], path)),
             "sha256": sha256(path),
         }
@@ -118,11 +123,25 @@ async def _version(root: Path, path: str) -> str:
         search.close()
 
 
-def _config(given: str | None) -> dict[str, Any]:
+def _config(given: str | None, problems: list[Problem]) -> dict[str, Any]:
     from handrail.host.statedir import config_home
 
     file = Path(given) if given else config_home() / "config.toml"
-    return {"file": str(file), "exists": file.is_file()}
+    exists = False
+    try:
+        file.stat()
+        exists = file.is_file()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        problems.append(
+            Problem(
+                "unavailable",
+                f"your settings cannot lie in {str(file)!r}: {error.strerror or error}",
+                hint="set XDG_CONFIG_HOME to a directory of your own",
+            )
+        )
+    return {"file": str(file), "exists": exists}
 
 
 def _state(place: Workspace) -> dict[str, Any] | None:
@@ -143,7 +162,7 @@ def _bytes_in(directory: Path | None) -> int:
     return sum(file.stat().st_size for file in directory.iterdir() if file.is_file())
 
 
-def _store(place: Workspace, problems: list[str]) -> dict[str, Any]:
+def _store(place: Workspace, problems: list[Problem]) -> dict[str, Any]:
     from dataclasses import asdict
 
     from handrail.cli.workspace import reading
@@ -157,7 +176,7 @@ def _store(place: Workspace, problems: list[str]) -> dict[str, Any]:
             about["schema_version"] = db.execute("PRAGMA user_version").fetchone()[0]
             about.update(asdict(measure(db, place.home.store)))
     except ProblemRaised as raised:
-        problems.append(str(raised.problem))
+        problems.append(raised.problem)
     return about
 
 
@@ -183,14 +202,13 @@ def told(report: Mapping[str, Any]) -> Iterator[str]:
 
     yield from _section("installation", report["handrail"])
     yield from _section("enforced by the kernel on searches", report["kernel"])
-    programs = report["programs"]["rg"] or {"path": "not found; searches run in Python, slower"}
-    yield from _section("ripgrep", programs)
+    yield from _section("ripgrep", _told_program(report["programs"]["rg"]))
     config = report["config"]
     yield from _section(
         "kept",
         {
             "config": config["file"] if config["exists"] else f"{config['file']} (none, defaults)",
-            **_told_state(report["state"]),
+            **_told_state(report["state"], report["store"]),
             **_told_store(report["store"]),
         },
     )
@@ -199,7 +217,9 @@ def told(report: Mapping[str, Any]) -> Iterator[str]:
     if report["warnings"]:
         yield "tools cannot write there; programs that you run in the workspace can"
     for problem in report["problems"]:
-        yield paint(f"problem: {one_line(problem)}", Style.BAD)
+        yield paint(f"problem: {one_line(problem['message'])}", Style.BAD)
+        if problem["hint"]:
+            yield f"hint: {one_line(problem['hint'])}"
     if not report["warnings"] and not report["problems"]:
         yield paint("no problems found", Style.GOOD)
 
@@ -213,11 +233,23 @@ def _section(title: str, facts: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def _told_state(state: Mapping[str, Any] | None) -> dict[str, str]:
+def _told_program(program: Mapping[str, Any] | None) -> dict[str, Any]:
+    instead = "searches run in Python, slower"
+    if program is None:
+        return {"path": f"not found; {instead}"}
+    if not program["used"]:
+        where = program["path"]
+        return {"path": f"found at {where}, but not used: it lies inside the workspace; {instead}"}
+    return {name: fact for name, fact in program.items() if name != "used"}
+
+
+def _told_state(state: Mapping[str, Any] | None, store: Mapping[str, Any]) -> dict[str, str]:
     from handrail.cli.screen import size
+    from handrail.cli.workspace import MEMORY
 
     if state is None:
-        return {"state": "none: this store is in memory"}
+        in_memory = store["path"] == MEMORY
+        return {"state": "none: this store is in memory" if in_memory else "none"}
     return {
         "state": f"{state['directory']} (permissions {state['permissions']})",
         "old contents": size(state["blobs_bytes"]),

@@ -46,8 +46,9 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 def run(options: Namespace) -> int:
     """Free what is old and say how much."""
-    from handrail.cli.workspace import look_at, settings_of
+    from handrail.cli.workspace import look_at, refuse_session, settings_of
 
+    refuse_session(options, "it drops what is old, of all sessions")
     days = options.older_than
     if days is None:
         days = settings_of(options).keep_days

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import output
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import Problem, ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.cli.workspace import Workspace
@@ -23,20 +25,18 @@ _MEANINGS: Final = {
     "dont-ask": "what would ask is refused",
     "bypass": "nothing asks; protected names still hold",
 }
-_NEXT: Final = (
-    ("handrail demo", "a scripted session on a sample project"),
-    ("handrail tools", "what a model is shown"),
-    ("handrail call read_file path=README.md", "one call"),
-    ("handrail log", "what was called"),
-    ("handrail --help", "all commands"),
-)
+# What a project begins to be read with; then whatever is surely text.
+_FIRST: Final = ("README.md", "README.rst", "README.txt", "README", "pyproject.toml")
+_TEXT: Final = (".md", ".txt", ".rst", ".py", ".js", ".ts", ".go", ".rs", ".c", ".java", ".toml")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,39}")
+_MOST_LOOKED_AT: Final = 1000
 
 
 def run(options: Namespace) -> int:
     """Print the overview; opens no session and changes nothing. 1 if the record is unreadable."""
-    from handrail.cli.workspace import look_at, settings_of
+    from handrail.cli.workspace import look_around, settings_of
 
-    facts = gather(look_at(options), settings_of(options))
+    facts = gather(look_around(options), settings_of(options))
     if options.json:
         output.say_json(facts)
     else:
@@ -50,11 +50,11 @@ def gather(place: Workspace, settings: Settings) -> dict[str, Any]:
     from handrail import __version__
     from handrail.policy.modes import parse_mode
 
-    last, problem = None, None
+    last, problem = None, place.problem
     try:
         last = _last_session(place)
     except ProblemRaised as raised:
-        problem = raised.problem.message
+        problem = raised.problem
     return {
         "version": __version__,
         "workspace": str(place.root),
@@ -112,8 +112,11 @@ def told(facts: Mapping[str, Any]) -> Iterator[str]:
     store = facts["store"]
     held = f" ({size(store['bytes'])})" if store["exists"] else " (nothing recorded yet)"
     yield f"record     {one_line(store['path'])}{held}"
-    if store["problem"]:
-        yield paint(f"problem    {one_line(store['problem'])}", Style.BAD)
+    problem = store["problem"]
+    if problem:
+        yield paint(f"problem    {one_line(problem['message'])}", Style.BAD)
+        if problem["hint"]:
+            yield f"hint       {one_line(problem['hint'])}"
     last = facts["last_session"]
     if last:
         more = "more than " if last["capped"] else ""
@@ -123,19 +126,50 @@ def told(facts: Mapping[str, Any]) -> Iterator[str]:
         )
     yield ""
     yield paint("next", Style.HEADING)
-    room = max(len(words) for words, _ in _NEXT)
-    for words, about in _NEXT:
+    proposed = _next(Path(facts["workspace"]))
+    room = max(len(words) for words in proposed)
+    for words, about in proposed.items():
         yield f"  {words:<{room}}  {paint(about, Style.FAINT)}"
 
 
-def _store(place: Workspace, problem: str | None) -> dict[str, Any]:
+def _next(root: Path) -> dict[str, str]:
+    file = _a_file(root)
+    call = "list_files" if file is None else f"read_file path={file}"
+    return {
+        "handrail demo": "a scripted session on a sample project",
+        "handrail tools": "what a model is shown",
+        f"handrail call {call}": "one call",
+        "handrail log": "what was called",
+        "handrail --help": "all commands",
+    }
+
+
+def _a_file(root: Path) -> str | None:
+    """A file to try a call on, None if none offers itself."""
+    import os
+    from itertools import islice
+
+    try:
+        with os.scandir(root) as entries:
+            there = [one.name for one in islice(entries, _MOST_LOOKED_AT) if one.is_file()]
+    except OSError:
+        return None
+    # Names that need no quotes: the line is there to be copied.
+    plain = sorted(name for name in there if _PLAIN.fullmatch(name))
+    return next(
+        (name for name in _FIRST if name in plain),
+        next((name for name in plain if name.endswith(_TEXT)), None),
+    )
+
+
+def _store(place: Workspace, problem: Problem | None) -> dict[str, Any]:
     from handrail.store.purge import file_bytes
 
     return {
         "path": place.home.store,
         "exists": place.recorded,
         "bytes": file_bytes(place.home.store) if place.recorded else 0,
-        "problem": problem,
+        "problem": problem.to_dict() if problem else None,
     }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import output
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import Problem, ProblemRaised
 
 if TYPE_CHECKING:
     import sqlite3
@@ -31,15 +31,21 @@ _RANDOM: Final = len(_DIGITS) ** 2
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What is known of a workspace without opening a session in it."""
+    """What is known of a workspace without opening a session in it.
+
+    `problem` says why its record cannot be kept at all; `home` is then only where it would be.
+    """
 
     root: Path
     home: Home
+    problem: Problem | None = None
 
     @property
     def recorded(self) -> bool:
         """Whether anything has been recorded here."""
-        return self.home.store != MEMORY and Path(self.home.store).is_file()
+        if self.problem is not None or self.home.store == MEMORY:
+            return False
+        return Path(self.home.store).is_file()
 
 
 def look_at(options: Namespace) -> Workspace:
@@ -48,6 +54,29 @@ def look_at(options: Namespace) -> Workspace:
 
     root = directory_of(options)
     return Workspace(root, home_of(root, options.store))
+
+
+def look_around(options: Namespace) -> Workspace:
+    """The same, but where no record can be kept that is said in the workspace's `problem`."""
+    from handrail.host.home import Home
+    from handrail.host.statedir import state_home
+
+    root = directory_of(options)
+    try:
+        return look_at(options)
+    except ProblemRaised as raised:
+        return Workspace(root, Home(str(state_home()), None), raised.problem)
+
+
+def refuse_session(options: Namespace, why: str) -> None:
+    """Raise `invalid_arguments` if a session was named where it would mean nothing."""
+    if options.session is not None:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"`{options.command}` takes no --session: {why}",
+            hint="leave --session out; `handrail log --session NAME` shows the calls of one",
+            field="session",
+        )
 
 
 def settings_of(options: Namespace) -> Settings:
@@ -63,12 +92,9 @@ def opened(options: Namespace, **more: Any) -> Opening:
 
     output.take_over_log()
     settings = {"store": options.store, "session": options.session or SESSION, **more}
+    settings.setdefault("approver", person())
     return open_runtime(
-        directory_of(options),
-        config=config_of(options),
-        approver=person(),
-        **_overrides(options),
-        **settings,
+        directory_of(options), config=config_of(options), **_overrides(options), **settings
     )
 
 

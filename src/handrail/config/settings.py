@@ -25,6 +25,9 @@ class Settings(BaseModel):
     directories: tuple[str, ...] = Field((), description="further roots beside the workspace")
     allow_delete: bool = Field(False, description="whether delete_file works")
     allow_protected: tuple[str, ...] = Field((), description="globs of protected names to allow")
+    break_hard_links: bool = Field(
+        False, description="replace a file that has other names, parting it from them"
+    )
     dry_run: bool = Field(False, description="plan writes, carry none out")
     durability: Literal["power", "process"] = Field(
         "power", description="what a change survives: loss of power, or of this process"

@@ -21,13 +21,14 @@ from handrail.core.verdicts import Risk
 class Window(NamedTuple):
     """Some lines of a text file.
 
-    `lines` come without their endings. `total` is the number of lines of the file where it
-    is known without reading further; `more` says that lines follow. `digest` is the hash of
-    the whole content where the file is at most 1 MB or `whole`; `shown_digest` covers the
-    shown lines' bytes.
+    `text` is `number` lines with LF between them and none at the end. `total` is the number of
+    lines of the file where it is known without reading further; `more` says that lines
+    follow. `digest` is the hash of the whole content where the file is at most 1 MB or
+    `whole`; `shown_digest` covers the shown lines' bytes.
     """
 
-    lines: tuple[str, ...]
+    text: str
+    number: int
     first: int
     total: int | None
     more: bool
@@ -37,6 +38,11 @@ class Window(NamedTuple):
     digest: str | None
     shown_digest: str
     note: str | None = None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines, each without its ending."""
+        return tuple(self.text.split("\n")) if self.number else ()
 
 
 class FileContent(NamedTuple):

@@ -76,10 +76,13 @@ class ProblemRaised(Exception):
     ) -> None:
         super().__init__(message)
         self.problem = Problem(code, message, hint, field, retryable)
+        if hint is not None:
+            # Shown below a traceback, where the person who made the mistake looks.
+            self.add_note(f"hint: {hint}")
 
     @classmethod
     def of(cls, problem: Problem) -> ProblemRaised:
         """A problem that was kept as a value, to be raised again."""
-        raised = cls(problem.code, problem.message)
+        raised = cls(problem.code, problem.message, hint=problem.hint)
         raised.problem = problem
         return raised

@@ -68,15 +68,22 @@ class Tool(ABC, Generic[P]):
     raw_schema: dict[str, Any] | None = None
 
     _plans: ClassVar[bool] = False
+    _has_preflight: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._plans = cls.plan is not Tool.plan
+        cls._has_preflight = cls.preflight is not Tool.preflight
 
     @property
     def plans(self) -> bool:
         """Whether this tool changes files by returning a plan."""
         return self._plans
+
+    @property
+    def has_preflight(self) -> bool:
+        """Whether this tool has a check of its own."""
+        return self._has_preflight
 
     def footprint(self, args: P) -> Footprint | None:
         """What the call will touch; None: exactly its path arguments, by their types.

@@ -1,10 +1,12 @@
 """Calls that come twice: the same id with the same arguments gets the recorded result, with
-others it is a `duplicate_id`. Nothing runs twice because a client repeated itself.
+others it is a `duplicate_id`. Nothing runs twice because a client repeated itself. Some
+servers count their ids anew in every response; there the response's id tells them apart.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
@@ -34,7 +36,18 @@ class Answered:
         self._store = store
         self._resumed = resumed
         self._seen: dict[str, str] = {}
+        self._responses: dict[str, str] = {}
         self._running: dict[str, asyncio.Future[ToolResult | None]] = {}
+
+    async def name_for(self, call_id: str, response: str | None) -> str:
+        """The id to record a call under: its own, unless another response has used it."""
+        if response is None:
+            return call_id
+        if call_id not in self._seen and self._resumed:
+            await self._recall(call_id)
+        if self._responses.setdefault(call_id, response) == response:
+            return call_id
+        return f"{call_id}~{hashlib.sha256(response.encode()).hexdigest()[:8]}"
 
     async def claim(self, prepared: Prepared) -> Claim:
         """Take the id for this call, or say who had it before."""
@@ -67,7 +80,8 @@ class Answered:
         found = await self._store.find_completed(self._session, call_id)
         if found is not None:
             asked = found.requested
-            self._seen[call_id] = _encode([asked["tool"], asked["arguments"]])
+            self._seen[call_id] = _encode([asked.get("tool"), asked.get("arguments")])
+            self._responses[call_id] = str(asked.get("response"))
 
 
 def _print(prepared: Prepared) -> str:

@@ -12,7 +12,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Verdict
 from handrail.engine.record import one_line
 from handrail.engine.running import Running
-from handrail.engine.scheduler import current_slot
+from handrail.engine.scheduler import lend_slot
 
 
 class Approval:
@@ -31,10 +31,10 @@ class Approval:
 
         async def wait(approver: Approver) -> None:
             async with self._one_at_a_time:
-                answers.append(await approver.ask(request))
+                answers.append(await _answer(approver, request))
 
-        slot = current_slot.get()
-        await (slot.lend(wait(self._approver)) if slot is not None else wait(self._approver))
+        running.watch.deadline = None  # waiting for a person has no deadline
+        await lend_slot(wait(self._approver))
         if answers != [Answer.YES]:
             raise ProblemRaised(
                 "denied",
@@ -43,6 +43,18 @@ class Approval:
             )
         running.asked = True
         running.approved = binding(running, plan)
+
+
+async def _answer(approver: Approver, request: ApprovalRequest) -> Answer:
+    try:
+        return await approver.ask(request)
+    except Exception as error:
+        # Foreign code. Whatever it meant, it did not say yes.
+        raise ProblemRaised(
+            "denied",
+            f"the approver failed, which counts as no: {type(error).__name__}: {error}",
+            hint="this is a defect in the program around the tools, not in the call",
+        ) from error
 
 
 def binding(running: Running, plan: Plan | None) -> str:
@@ -79,10 +91,9 @@ def _text(value: object) -> str | None:
 def _nobody(running: Running, verdict: Verdict) -> ProblemRaised:
     if verdict.code == "protected":
         return ProblemRaised("protected", verdict.reason, hint=verdict.hint)
-    tool = running.prepared.tool
-    mode = "accept-edits" if tool.plans else "bypass"
     return ProblemRaised(
         "needs_approval",
-        f"{tool.name} needs a person's approval ({verdict.reason}) and nobody can be asked",
-        hint=verdict.hint or f"allow it with --mode {mode} (mode={mode!r}), or give an approver",
+        f"{running.prepared.name} needs a person's approval ({verdict.reason}) and nobody can be "
+        "asked",
+        hint=verdict.hint or "run where a person can be asked (give an approver)",
     )

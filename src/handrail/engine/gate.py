@@ -8,7 +8,7 @@ from typing import Final
 from handrail.core.call import ToolCall
 from handrail.core.plan import Plan
 from handrail.core.problems import Code, ProblemRaised
-from handrail.core.verdicts import Effect, Verdict
+from handrail.core.verdicts import Effect, Verdict, strictest
 from handrail.engine.approval import Approval, binding
 from handrail.engine.hooks import Hook, HookCall, Rewrite
 from handrail.engine.prepare import Prepared, Preparer
@@ -30,11 +30,11 @@ class Gate:
         self._preparer = preparer
         self.hooks: list[Hook] = []
 
-    def refuse(self, prepared: Prepared) -> None:
+    def refuse(self, running: Running) -> None:
         """Stop, before any hook runs, what the call alone shows to be forbidden."""
-        if prepared.call.by_person:
+        if running.prepared.call.by_person:
             return
-        verdict = self._clearance.judge(subject_of(prepared, None))
+        running.verdict = verdict = self._clearance.judge(subject_of(running.prepared, None))
         if verdict.effect is Effect.DENY:
             raise _denied(verdict)
 
@@ -44,17 +44,25 @@ class Gate:
             opinion = await hook.before(_hook_call(running))
             if isinstance(opinion, Rewrite):
                 running.prepared = self._rewritten(running.prepared, opinion)
+                running.rewritten = True
+                self.refuse(running)
             elif opinion is not None and opinion.effect is Effect.DENY:
                 reason = f"Blocked by hook: {opinion.reason}"
                 raise ProblemRaised("blocked", reason, hint=opinion.hint)
+            elif opinion is not None and opinion.effect is Effect.ASK:
+                running.opinions = (*running.opinions, opinion)
 
-    async def clear(self, running: Running, plan: Plan | None, *, ask: bool) -> None:
-        """Return if the call may happen; asks the person where the verdict says so."""
+    async def clear(self, running: Running, plan: Plan | None, *, ask: bool) -> Effect:
+        """ALLOW if the call may happen; asks the person where the verdict says so, unless
+        nobody is to be asked (a dry run): then it is ASK.
+        """
         running.verdict = verdict = self._judge(running, plan)
         if verdict.effect is Effect.DENY:
             raise _denied(verdict)
         if verdict.effect is Effect.ASK and ask:
             await self._approval.ask(running, verdict, plan)
+            return Effect.ALLOW
+        return verdict.effect
 
     def still_clear(self, running: Running, plan: Plan) -> bool:
         """Whether a plan that was made anew needs no new question."""
@@ -64,7 +72,8 @@ class Gate:
     def _judge(self, running: Running, plan: Plan | None) -> Verdict:
         if running.prepared.call.by_person:
             return _PERSON
-        return self._clearance.judge(subject_of(running.prepared, plan))
+        verdict = self._clearance.judge(subject_of(running.prepared, plan))
+        return strictest([*running.opinions, verdict]) if running.opinions else verdict
 
     async def after_hooks(self, running: Running, outcome: Outcome, recorder: Recorder) -> None:
         """Let every hook add words; none can change what happened."""
@@ -83,7 +92,6 @@ class Gate:
         rewritten = self._preparer.prepare(call)
         if rewritten.problem is not None:
             raise ProblemRaised.of(rewritten.problem)
-        self.refuse(rewritten)
         return rewritten
 
 

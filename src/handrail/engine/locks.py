@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextvars import ContextVar, Token
 
 from handrail.core.footprint import Access, Footprint
 from handrail.core.plan import Plan
@@ -49,9 +50,15 @@ class Turnstile:
     def __init__(self) -> None:
         self._tickets: list[Ticket] = []
 
-    def enter(self, footprint: Footprint) -> Ticket:
-        """Queue up; the ticket must be given back with `leave`, whatever happens."""
-        blockers = {one for one in self._tickets if one.footprint.conflicts_with(footprint)}
+    def enter(self, footprint: Footprint, around: Sequence[Ticket] = ()) -> Ticket:
+        """Queue up; the ticket must be given back with `leave`, whatever happens. The calls
+        `around`, inside which this one is made, are not waited for.
+        """
+        blockers = {
+            one
+            for one in self._tickets
+            if one.footprint.conflicts_with(footprint) and one not in around
+        }
         ticket = Ticket(footprint, blockers)
         self._tickets.append(ticket)
         return ticket
@@ -62,6 +69,11 @@ class Turnstile:
         for other in self._tickets:
             if ticket in other.blockers:
                 other.unblock(ticket)
+
+
+# What the calls hold inside which this code runs: a tool that calls a tool waits for others,
+# never for itself.
+_around: ContextVar[tuple[Ticket, ...]] = ContextVar("handrail_tickets", default=())
 
 
 class Locks:
@@ -81,7 +93,7 @@ class Locks:
 class Holding:
     """The locks of one call; a class, because a generator would double the cost of a read."""
 
-    __slots__ = ("_between", "_footprint", "_held", "_plan", "_ticket", "_turnstile")
+    __slots__ = ("_between", "_footprint", "_held", "_plan", "_ticket", "_token", "_turnstile")
 
     def __init__(
         self,
@@ -96,19 +108,28 @@ class Holding:
         self._footprint = footprint
         self._ticket: Ticket | None = None
         self._held: Held | None = None
+        self._token: Token[tuple[Ticket, ...]] | None = None
 
     async def __aenter__(self) -> None:
-        self._ticket = self._turnstile.enter(self._footprint)
+        around = _around.get()
+        self._ticket = self._turnstile.enter(self._footprint, around)
         try:
             if self._ticket.blockers:
                 await self._ticket.wait()
-            if self._between is not None and (keys := written_files(self._footprint, self._plan)):
+            if self._between is not None and (keys := self._keys(around)):
                 self._held = await self._between.acquire(keys)
         except BaseException:
             self._turnstile.leave(self._ticket)
             raise
+        self._token = _around.set((*around, self._ticket))
+
+    def _keys(self, around: Sequence[Ticket]) -> list[str]:
+        had = {key for ticket in around for key in written_files(ticket.footprint)}
+        return [key for key in written_files(self._footprint, self._plan) if key not in had]
 
     async def __aexit__(self, *_: object) -> None:
+        if self._token is not None:
+            _around.reset(self._token)
         if self._held is not None:
             self._held.release()
         if self._ticket is not None:

@@ -28,6 +28,12 @@ class Asked(NamedTuple):
     calls: list[dict[str, Any]]
 
 
+def response_id(response: Any) -> str | None:
+    """The response's own id, by which calls are told apart whose server counts them anew."""
+    given = None if isinstance(response, list | tuple) else _get(response, "id")
+    return given if isinstance(given, str) and given else None
+
+
 def read_calls(response: Any) -> Asked:
     """The tool calls of a response, in order; raises `invalid_arguments` for other shapes.
 

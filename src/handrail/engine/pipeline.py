@@ -18,6 +18,7 @@ from handrail.core.plan import Plan
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import Status, ToolResult
+from handrail.core.verdicts import Effect
 from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.locks import Locks
@@ -32,7 +33,7 @@ from handrail.engine.running import (
     of_problem,
     to_the_end,
 )
-from handrail.engine.ticker import Ticker
+from handrail.engine.ticker import Ticker, Watch
 from handrail.history.commit import commit
 from handrail.history.images import describe_changes
 
@@ -61,48 +62,63 @@ class Pipeline:
 
     async def finish(self, prepared: Prepared, listener: Listener | None = None) -> ToolResult:
         """The second half: clear, carry out, settle. A tool's failure is a result."""
-        watch = self.ticker.watch(prepared.call.id, prepared.name)
+        watch = self.ticker.watch(prepared.call.id, prepared.name, listener)
         running = Running(prepared, watch, listener)
         inside = current_session.set(self.session)
+        outcome: Outcome | None = None
         try:
-            await self.recorder.begin(running)
-            outcome = await self._carry_out(running)
-        except ProblemRaised as raised:
-            outcome = of_problem(raised.problem, running.prepared.spelled)
-        except asyncio.CancelledError:
-            outcome = of_problem(_ended(running))
-            if not watch.take_back():
-                self.recorder.settle(running, outcome)
-                raise
-        except Exception as bug:  # noqa: BLE001 - the one boundary: a bug becomes a result
-            _log.exception("%s failed in a way that it should not", prepared.name)
-            outcome = of_problem(_bug(prepared, bug))
+            outcome = await self._outcome(running)
+            if self.gate.hooks:
+                await self.gate.after_hooks(running, outcome, self.recorder)
+            if watch.ended:
+                await _absorb(watch)
         except BaseException:
-            self.recorder.settle(running, of_problem(_ended(running)))
+            self.recorder.settle(running, outcome or of_problem(_ended(running)))
             raise
+        else:
+            return self.recorder.settle(running, outcome)
         finally:
             current_session.reset(inside)
             self.ticker.forget(watch)
-        if self.gate.hooks:
-            await self.gate.after_hooks(running, outcome, self.recorder)
-        return self.recorder.settle(running, outcome)
+
+    async def _outcome(self, running: Running) -> Outcome:
+        """What came of it; raises only what the caller itself asked for: to be cancelled."""
+        try:
+            await self.recorder.begin(running)
+            return await self._carry_out(running)
+        except ProblemRaised as raised:
+            return of_problem(raised.problem, running.prepared.spelled)
+        except asyncio.CancelledError as cancelled:
+            running.watch.take_back()
+            if running.watch.cancelled_by_caller:
+                raise
+            if not running.watch.ended:
+                return of_problem(_bug(running.prepared, cancelled))
+            return of_problem(_ended(running))
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as bug:  # noqa: BLE001 - the one boundary: a bug becomes a result
+            _log.exception("%s failed in a way that it should not", running.prepared.name)
+            return of_problem(_bug(running.prepared, bug))
 
     async def _carry_out(self, running: Running) -> Outcome:
         if running.prepared.problem is not None:
             raise ProblemRaised.of(running.prepared.problem)
         if not running.prepared.reads_only:
-            self.gate.refuse(running.prepared)
+            self.gate.refuse(running)
         if self.gate.hooks:
             await self.gate.before_hooks(running)
         prepared, tool, args = running.prepared, running.prepared.tool, running.prepared.args
         context = self._context(running)
-        await tool.preflight(args, context)
+        self.ticker.limit(running.watch, tool.timeout_s)
+        if tool.has_preflight:
+            await tool.preflight(args, context)
         while True:
             plan = await self._plan(running, context) if tool.plans else None
-            await self.gate.clear(running, plan, ask=not self.dry_run)
+            cleared = await self.gate.clear(running, plan, ask=not self.dry_run)
             context.confirmed = running.approved
-            if self.dry_run and not prepared.reads_only:
-                return _planned(prepared, plan)
+            if self.dry_run and (cleared is Effect.ASK or not prepared.reads_only):
+                return _planned(running, plan)
             async with self.locks.hold(prepared.footprint, plan):
                 if plan is None:
                     return await self._execute(running, context)
@@ -120,6 +136,11 @@ class Pipeline:
     async def _commit(self, running: Running, context: ToolContext, plan: Plan) -> Outcome | None:
         """Commit the plan; None if it had to be made anew and the person must see that."""
         if not all(self.files.unchanged(change) for change in plan.changes):
+            prepared = running.prepared
+            self.preparer.resolve_again(prepared)
+            if prepared.problem is not None:
+                raise ProblemRaised.of(prepared.problem)
+            context.places = prepared.places
             plan = await self._plan(running, context)
             if not self.gate.still_clear(running, plan):
                 return None
@@ -164,22 +185,38 @@ class Pipeline:
         )
 
 
-def _planned(prepared: Prepared, plan: Plan | None) -> Outcome:
+async def _absorb(watch: Watch) -> None:
+    """A tool that went on although it was ended leaves our request behind: take it back."""
+    try:
+        await asyncio.sleep(0)
+    except asyncio.CancelledError:
+        watch.take_back()
+        if watch.cancelled_by_caller:
+            raise
+    watch.take_back()
+
+
+def _planned(running: Running, plan: Plan | None) -> Outcome:
     preview = plan.preview if plan is not None else ""
-    text = f"[DRY-RUN] Would execute: {one_line(prepared)}"
-    return Outcome(Status.PLANNED, f"{text}\n{preview}".rstrip(), preview or None)
+    lines = [f"[DRY-RUN] Would execute: {one_line(running.prepared)}"]
+    if running.verdict is not None and running.verdict.effect is Effect.ASK:
+        lines.append(f"(a person would be asked first: {running.verdict.reason})")
+    if preview:
+        lines.append(preview)
+    return Outcome(Status.PLANNED, "\n".join(lines), preview or None)
 
 
 def _ended(running: Running) -> Problem:
     name, watch = running.prepared.name, running.watch
+    happened = "; its changes had happened already" if running.changes else ""
     if watch.expired:
         limit = running.prepared.tool.timeout_s
-        return Problem("timeout", f"{name} did not finish within {limit:g} s", retryable=True)
-    happened = "; its changes had happened already" if running.changes else ""
+        message = f"{name} did not finish within {limit:g} s{happened}"
+        return Problem("timeout", message, retryable=not running.changes)
     return Problem("cancelled", f"{name} was cancelled{happened}")
 
 
-def _bug(prepared: Prepared, bug: Exception) -> Problem:
+def _bug(prepared: Prepared, bug: BaseException) -> Problem:
     return Problem(
         "internal",
         f"{prepared.name} failed: {type(bug).__name__}: {bug}",

@@ -7,7 +7,8 @@ its place in a batch and leaves its record.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import logging
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -28,6 +29,8 @@ from handrail.engine.arguments import check_plain, parse_arguments
 from handrail.engine.coerce import coerce, explain_errors
 from handrail.engine.registry import Entry, Origin, Registry
 
+_log = logging.getLogger("handrail")
+
 
 @dataclass(slots=True)
 class Prepared:
@@ -45,6 +48,8 @@ class Prepared:
     coerced: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     spelled: Mapping[str, str] = field(default_factory=dict)
+    response: str | None = None
+    given_id: bool = False
     problem: Problem | None = None
 
     @property
@@ -77,25 +82,33 @@ class Preparer:
     def prepare(self, call: ToolCall) -> Prepared:
         """Understand the call; never raises."""
         prepared = Prepared(call, call.name, {})
-        try:
-            self._understand(prepared)
-        except ProblemRaised as raised:
-            prepared.problem = raised.problem
+        self._keep_problem(prepared, self._understand)
         return prepared
 
     def resolve_again(self, prepared: Prepared) -> None:
         """Look anew where the paths lead: earlier calls may have changed that."""
-        if prepared.problem is not None or prepared.entry is None or not prepared.entry.paths:
-            return
+        if prepared.problem is None:
+            self._keep_problem(prepared, self._resolve)
+
+    def _keep_problem(self, prepared: Prepared, step: Callable[[Prepared], None]) -> None:
         try:
-            self._resolve(prepared, prepared.entry)
+            step(prepared)
         except ProblemRaised as raised:
             prepared.problem = raised.problem
+        except Exception as bug:  # noqa: BLE001 - a tool's own code, or a mapping that lies
+            _log.exception("%s cannot be prepared", prepared.name)
+            message = f"{prepared.name} cannot be prepared: {type(bug).__name__}: {bug}"
+            prepared.problem = Problem("internal", message[:2000])
 
     def _understand(self, prepared: Prepared) -> None:
         call = prepared.call
         if isinstance(call.arguments, str):
             given: Mapping[str, Any] = parse_arguments(call.arguments)
+        elif not isinstance(call.arguments, Mapping):
+            raise ProblemRaised(
+                "invalid_arguments",
+                f"Invalid arguments: expected an object, got {type(call.arguments).__name__}",
+            )
         else:
             check_plain(call.arguments)
             given = dict(call.arguments)
@@ -110,7 +123,7 @@ class Preparer:
             prepared.args = entry.validate(translated.arguments)
         except ValidationError:
             self._repair(prepared, entry, view, translated.spelled)
-        self._resolve(prepared, entry)
+        self._resolve(prepared)
 
     def _find(self, call: ToolCall) -> tuple[View, Entry]:
         view = self._vocabulary.resolve(call.name)
@@ -136,11 +149,15 @@ class Preparer:
         shown = sorted(
             self._vocabulary.shown(tool.name).name
             for tool in self._registry.list_all()
-            if allowed is None or tool.name in allowed
+            if (allowed is None or tool.name in allowed) and tool.shown(self._session)
         )
-        close = get_close_matches(name, shown, n=3, cutoff=0.5)
+        if not name:
+            return ProblemRaised(
+                "invalid_arguments", "the call names no tool", hint='give it a "name"', field="name"
+            )
+        close = get_close_matches(name[:100], shown, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(close)}?" if close else f"tools: {', '.join(shown)}"
-        return ProblemRaised("unknown_tool", f"there is no tool named {name!r}", hint=hint)
+        return ProblemRaised("unknown_tool", f"there is no tool named {name!r:.200}", hint=hint)
 
     def _repair(
         self, prepared: Prepared, entry: Entry, view: View, spelled: Mapping[str, str]
@@ -154,8 +171,10 @@ class Preparer:
         prepared.arguments = repaired.arguments
         prepared.coerced = repaired.notes
 
-    def _resolve(self, prepared: Prepared, entry: Entry) -> None:
-        args = prepared.args
+    def _resolve(self, prepared: Prepared) -> None:
+        entry, args = prepared.entry, prepared.args
+        if entry is None:
+            return
         if entry.paths:
             prepared.places = {
                 name: self._files.locate(given)

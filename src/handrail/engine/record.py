@@ -26,13 +26,15 @@ def requested(prepared: Prepared, dialect: str) -> dict[str, Any]:
         payload["coerced"] = prepared.coerced
     if prepared.ignored:
         payload["ignored"] = prepared.ignored
+    if prepared.response is not None:
+        payload["response"] = prepared.response
     return payload
 
 
 def completed(running: Running, result: ToolResult) -> dict[str, Any]:
     """The payload of a `completed` row: what came of it and who cleared it by which rule."""
     verdict = running.verdict
-    return {
+    payload = {
         "tool": running.prepared.name,
         "status": result.status,
         "is_error": result.is_error,
@@ -47,6 +49,9 @@ def completed(running: Running, result: ToolResult) -> dict[str, Any]:
         "asked": running.asked,
         "meta": result.meta,
     }
+    if running.rewritten:
+        payload["rewritten"] = running.prepared.arguments
+    return payload
 
 
 def replay(record: CallRecord) -> ToolResult | None:

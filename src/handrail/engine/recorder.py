@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from handrail.core.results import ToolResult
 from handrail.engine import record
 from handrail.engine.events import EventBus, tell
 from handrail.engine.oversize import fit
+from handrail.engine.prepare import Prepared
 from handrail.engine.running import Outcome, Running
 
 _log = logging.getLogger("handrail")
@@ -86,18 +88,27 @@ class Recorder:
         prepared = running.prepared
         self._emit(running, lambda: CallProgress(prepared.call.id, prepared.name, text))
 
+    def replayed(self, prepared: Prepared, own_id: str, result: ToolResult) -> None:
+        """A call that was made before was made again; nothing ran, but it is on record."""
+        asked = {**record.requested(prepared, self._recording.dialect), "repeats": result.call_id}
+        told = {"tool": prepared.name, "status": result.status, "repeats": result.call_id}
+        turn, now = prepared.call.turn, self._clock.now_ns()
+        with suppress(ProblemRaised):
+            self._store.append(Row(self._session.id, "requested", own_id, turn, now, asked))
+            self._store.append(Row(self._session.id, "completed", own_id, turn, now, told))
+
     def settle(self, running: Running, outcome: Outcome) -> ToolResult:
         """The one exit of every call: result, record, events."""
         result = self.result(running, outcome)
         name = running.prepared.name
-        for change in result.changes:
-            changed = partial(FileChanged, result.call_id, change.path, change.operation)
-            self._emit(running, changed)
         try:
             self._store.append(self._row(running, "completed", record.completed(running, result)))
         except ProblemRaised as raised:
             # What happened has happened: the caller must hear of it even so.
             _log.error("%s has no record: %s", name, raised.problem.message)
+        for change in result.changes:
+            changed = partial(FileChanged, result.call_id, change.path, change.operation)
+            self._emit(running, changed)
         self._emit(running, lambda: _ended(name, result))
         if _log.isEnabledFor(logging.INFO):
             _log.info("%s: %s", name, result.status.value, extra={"call_id": result.call_id})

@@ -56,6 +56,8 @@ class Registry:
         self, tool: Tool[Any], *, allow_override: bool = False, origin: Origin = Origin.USER
     ) -> None:
         """Add a tool; raises `DuplicateToolError` unless an own tool may be overridden."""
+        if not isinstance(tool, Tool):
+            raise TypeError(f"{tool!r} is not a tool; decorate a function with @handrail.tool")
         old = self._entries.get(tool.name)
         if old is not None and not allow_override:
             raise DuplicateToolError(f"a tool named {tool.name!r} exists already")

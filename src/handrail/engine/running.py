@@ -47,6 +47,8 @@ class Running:
     approved: str | None = None
     changes: tuple[ChangeRecord, ...] = ()
     notes: list[str] = field(default_factory=list)
+    opinions: tuple[Verdict, ...] = ()
+    rewritten: bool = False
 
 
 @dataclass(slots=True)
@@ -64,7 +66,13 @@ class Outcome:
 
 
 def of_output(output: Output) -> Outcome:
-    """A tool ran and this is what it said."""
+    """A tool ran and this is what it said; TypeError if that is no output at all."""
+    shape = [type(part) for part in output] if type(output) is Output else []
+    # Types are promises of the author's, and this is where they are held to them.
+    if not shape or shape[0] is not str or shape[3:5] != [tuple, tuple]:
+        raise TypeError(f"it returned {output!r:.200}, which is not an Output with text")
+    if not isinstance(output.meta, Mapping):
+        raise TypeError(f"its meta is {output.meta!r:.200}, which is not a mapping")
     return Outcome(
         Status.OK,
         output.text,

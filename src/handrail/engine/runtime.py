@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 from collections import deque
@@ -18,7 +19,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from handrail.core.call import ToolCall
 from handrail.core.context import Session
@@ -31,14 +32,16 @@ from handrail.engine.answered import Answered
 from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus, tell
 from handrail.engine.hooks import Hook
-from handrail.engine.messages import Provider, read_calls, tool_messages
+from handrail.engine.messages import Provider, read_calls, response_id, tool_messages
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare import Prepared
 from handrail.engine.registry import Registry
-from handrail.engine.scheduler import Ordering, Scheduler, order
+from handrail.engine.scheduler import Ordering, Scheduler, lend_slot, order
 from handrail.history.recovery import Recovered
 
 Call = Mapping[str, Any]
+_PATIENCE_S: Final = 30.0
+_LOOK_S: Final = 0.005
 
 
 @dataclass(slots=True)
@@ -130,9 +133,16 @@ class Runtime:
 
         Each call is `{"id"?, "name", "arguments"?}`. Results come in call order.
         """
+        return await self._batch(calls, on_event, agent, None)
+
+    async def _batch(
+        self, calls: Iterable[Call], on_event: Listener | None, agent: str, response: str | None
+    ) -> list[ToolResult]:
         self._check_open()
         turn = self._next_turn()
         prepared = self._prepare_all(calls, turn, agent)
+        for one in prepared:
+            one.response = response
         footprints = [one.footprint for one in prepared]
         ids = [one.call.id for one in prepared]
         groups = order(ids, footprints).groups
@@ -142,9 +152,9 @@ class Runtime:
         async def run(one: Prepared, waited: bool) -> ToolResult:
             if waited:
                 self._pipeline.preparer.resolve_again(one)
-            if one.call.id.startswith(self._prefix):
-                return await self._pipeline.finish(one, on_event)
-            return await self._once(one, on_event)
+            if one.given_id:
+                return await self._once(one, on_event)
+            return await self._pipeline.finish(one, on_event)
 
         async with Scheduler(run, most_at_once=self._parts.most_at_once) as scheduler:
             for one in prepared:
@@ -200,7 +210,7 @@ class Runtime:
         asked = read_calls(response)
         if not asked.calls:
             return []
-        results = await self.batch(asked.calls, on_event=on_event, agent=agent)
+        results = await self._batch(asked.calls, on_event, agent, response_id(response))
         return tool_messages(results, asked.provider)
 
     def tool_messages(
@@ -231,7 +241,6 @@ class Runtime:
         watch = self._pipeline.ticker.find(id)
         if watch is None:
             return False
-        watch.cancelled = True
         watch.end()
         return True
 
@@ -257,23 +266,48 @@ class Runtime:
             return
         self._closed = True
         for watch in self._pipeline.ticker.running():
-            watch.cancelled = True
             watch.end()
+        await self._until_idle()
         self._pipeline.ticker.close()
         await self._parts.close()
 
+    async def _until_idle(self) -> None:
+        """Until every call that was ended has settled; its record must not come too late."""
+        own = asyncio.current_task()
+        waited = 0.0
+        while waited < _PATIENCE_S and any(
+            watch.task is not own for watch in self._pipeline.ticker.running()
+        ):
+            await asyncio.sleep(_LOOK_S)
+            waited += _LOOK_S
+
     async def _once(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
         """Run a call unless its id was used before."""
+        given = prepared.call.id
+        try:
+            name = await self._parts.answered.name_for(given, prepared.response)
+            prepared.call = prepared.call._replace(id=name)
+            result = await self._claimed(prepared, listener)
+        except ProblemRaised as raised:
+            # Whether the id was used cannot be told: refused, not run at a venture.
+            prepared.problem = raised.problem
+            result = await self._pipeline.finish(prepared, listener)
+        return result if result.call_id == given else replace(result, call_id=given)
+
+    async def _claimed(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
         claim = await self._parts.answered.claim(prepared)
         if claim.clash is not None:
             prepared.problem = claim.clash
             # Recorded under a name of its own: the id belongs to the earlier call.
-            own = replace(prepared.call, id=f"{prepared.call.id}#{self._fresh_id()}")
-            prepared, call_id = replace(prepared, call=own), prepared.call.id
-            return replace(await self._pipeline.finish(prepared, listener), call_id=call_id)
+            prepared.call = prepared.call._replace(id=self._repeated_id(prepared))
+            return await self._pipeline.finish(prepared, listener)
         if claim.earlier is not None:
-            earlier = await claim.earlier()
+            found: list[ToolResult | None] = []
+            await lend_slot(_into(found, claim.earlier()))
+            earlier = found[0]
             if earlier is not None:
+                own_id = self._repeated_id(prepared)
+                self._pipeline.recorder.replayed(prepared, own_id, earlier)
                 return earlier
         result: ToolResult | None = None
         try:
@@ -284,7 +318,10 @@ class Runtime:
 
     def _prepare_all(self, calls: Iterable[Call], turn: int, agent: str) -> list[Prepared]:
         prepare = self._pipeline.preparer.prepare
-        return [
+        calls = list(calls)
+        if not all(isinstance(call, Mapping) for call in calls):
+            raise TypeError('a batch is a list of calls, each {"name": ..., "arguments": {...}}')
+        prepared = [
             prepare(
                 self._tool_call(
                     call.get("id"), call.get("name"), call.get("arguments"), turn, agent
@@ -292,6 +329,9 @@ class Runtime:
             )
             for call in calls
         ]
+        for one, call in zip(prepared, calls, strict=True):
+            one.given_id = call.get("id") is not None
+        return prepared
 
     def _tool_call(
         self,
@@ -302,7 +342,11 @@ class Runtime:
         agent: str,
     ) -> ToolCall:
         call_id = str(id) if id is not None else self._fresh_id()
-        return ToolCall(call_id, str(name), {} if arguments is None else arguments, turn, agent)
+        given = {} if arguments is None else arguments
+        return ToolCall(call_id, "" if name is None else str(name), given, turn, agent)
+
+    def _repeated_id(self, prepared: Prepared) -> str:
+        return f"{prepared.call.id}#{self._fresh_id()}"
 
     def _fresh_id(self) -> str:
         return f"{self._prefix}.{next(self._numbers)}"
@@ -329,3 +373,10 @@ class Runtime:
     def _check_open(self) -> None:
         if self._closed:
             raise ProblemRaised("unavailable", "this runtime is closed", hint="open a new one")
+
+
+T = TypeVar("T")
+
+
+async def _into(found: list[T], waiting: Awaitable[T]) -> None:
+    found.append(await waiting)

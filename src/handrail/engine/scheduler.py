@@ -89,6 +89,12 @@ class Slot:
 current_slot: ContextVar[Slot | None] = ContextVar("handrail_slot", default=None)
 
 
+async def lend_slot(waiting: Awaitable[None]) -> None:
+    """Await something that others must not be kept waiting for: a person, another call."""
+    slot = current_slot.get()
+    await (slot.lend(waiting) if slot is not None else waiting)
+
+
 class Scheduler:
     """Runs submitted calls as their order allows; `results` come in the order of submission."""
 
@@ -134,5 +140,7 @@ class Scheduler:
 
     @property
     def results(self) -> list[ToolResult]:
-        """What came of the calls, in the order of submission; complete once the block is left."""
+        """What came of the calls, in the order of submission, once the block is left."""
+        if None in self._results:
+            raise LookupError("not every call has ended")
         return [result for result in self._results if result is not None]

@@ -6,6 +6,7 @@ A path type that would not be seen by whoever contains paths is an error, never 
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import UnionType
@@ -93,6 +94,12 @@ def _path_use(name: str, parameter: str, annotation: Any) -> PathUse | None:
     for one in metadata:
         if isinstance(one, PathUse):
             return one
+    if _is_os_path(annotation):
+        raise TypeError(
+            f"{name}: {parameter!r} is an operating-system path, which nothing would contain; "
+            "annotate it as handrail.ReadPath, WritePath or TreePath (a string that is resolved "
+            "inside the workspace)"
+        )
     if _holds_path(annotation):
         # Not seen by whoever resolves paths: it would look contained and not be.
         raise TypeError(
@@ -100,6 +107,12 @@ def _path_use(name: str, parameter: str, annotation: Any) -> PathUse | None:
             "give an optional path a default such as '.'"
         )
     return None
+
+
+def _is_os_path(annotation: Any) -> bool:
+    if isinstance(annotation, type) and issubclass(annotation, os.PathLike):
+        return True
+    return any(_is_os_path(part) for part in get_args(annotation))
 
 
 def _holds_path(annotation: Any) -> bool:

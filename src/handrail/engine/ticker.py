@@ -9,37 +9,64 @@ import asyncio
 from collections.abc import Callable
 
 from handrail.core.context import CancelSignal
+from handrail.core.events import Listener
 from handrail.core.ports import Clock
 
 
 class Watch:
-    """One running call: since when, until when, and why it was ended from outside."""
+    """One running call: since when, until when, and whether it was ended by us.
 
-    __slots__ = ("beat_at", "call_id", "cancelled", "deadline", "expired", "signal", "started",
-                 "task", "tool")  # fmt: skip
+    A cancellation of ours (`end`) is told from the caller's own by counting: asyncio counts
+    the requests to cancel a task, and exactly one of them is ours.
+    """
 
-    def __init__(self, call_id: str, tool: str, started: float, beat_at: float) -> None:
+    __slots__ = (
+        "_asked_before",
+        "beat_at",
+        "call_id",
+        "deadline",
+        "ended",
+        "expired",
+        "listener",
+        "signal",
+        "started",
+        "task",
+        "tool",
+    )
+
+    def __init__(
+        self, call_id: str, tool: str, started: float, beat_at: float, listener: Listener | None
+    ) -> None:
         self.call_id = call_id
         self.tool = tool
         self.started = started
         self.beat_at = beat_at
+        self.listener = listener
         self.deadline: float | None = None
         self.task = asyncio.current_task()
+        self._asked_before = self.task.cancelling() if self.task is not None else 0
         self.signal = CancelSignal()
         self.expired = False
-        self.cancelled = False
+        self.ended = False
 
-    def end(self) -> None:
-        """Cancel the call's task; the pipeline turns that into a result."""
+    def end(self, *, expired: bool = False) -> None:
+        """Cancel the call's task, once; the pipeline turns that into a result."""
+        if self.ended or self.task is None:
+            return
+        self.ended = True
+        self.expired = expired
         self.signal.set()
-        if self.task is not None:
-            self.task.cancel()
+        self.task.cancel()
 
-    def take_back(self) -> bool:
-        """After a cancellation: True if it was ours (deadline or `cancel`), not the caller's."""
-        if not (self.expired or self.cancelled) or self.task is None:
-            return False
-        return self.task.uncancel() == 0
+    def take_back(self) -> None:
+        """Withdraw our own request to cancel, so that it ends this call and nothing else."""
+        if self.ended and self.task is not None and self.task.cancelling() > self._asked_before:
+            self.task.uncancel()
+
+    @property
+    def cancelled_by_caller(self) -> bool:
+        """After `take_back`: whether somebody else wants the task to end."""
+        return self.task is not None and self.task.cancelling() > self._asked_before
 
 
 class Ticker:
@@ -55,11 +82,11 @@ class Ticker:
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
 
-    def watch(self, call_id: str, tool: str) -> Watch:
+    def watch(self, call_id: str, tool: str, listener: Listener | None = None) -> Watch:
         """Look after a call from now on, until `forget`."""
         now = self._clock.monotonic()
         beat_at = now + self._heartbeat_s if self._heartbeat_s > 0 else float("inf")
-        watch = Watch(call_id, tool, now, beat_at)
+        watch = Watch(call_id, tool, now, beat_at, listener)
         self._watches[id(watch)] = watch
         if self._timer is None:
             self._arm(now)
@@ -68,6 +95,7 @@ class Ticker:
     def limit(self, watch: Watch, timeout_s: float | None) -> None:
         """Set the deadline of a call, counted from now; None: it has none."""
         if timeout_s is None:
+            watch.deadline = None
             return
         now = self._clock.monotonic()
         watch.deadline = deadline = now + timeout_s
@@ -108,10 +136,9 @@ class Ticker:
         self._timer = None
         now = self._clock.monotonic()
         for watch in self.running():
-            if watch.deadline is not None and now >= watch.deadline and not watch.expired:
-                watch.expired = True
+            if watch.deadline is not None and now >= watch.deadline:
                 watch.deadline = None
-                watch.end()
+                watch.end(expired=True)
             if now >= watch.beat_at:
                 watch.beat_at = now + self._heartbeat_s
                 self._beat(watch, now - watch.started)

@@ -1,7 +1,7 @@
 """A small system-call filter that closes what Landlock leaves open to a reader.
 
-Landlock stops neither UDP, MPTCP and path-name sockets nor chmod, chown, utime and xattr;
-it could stop truncation, but that makes every open slower, so it is stopped here.
+Landlock stops neither UDP, MPTCP and path-name sockets nor chmod, chown, utime and xattr,
+nor, at a fair price, truncation.
 It binds the calling THREAD for ever: only call `restrict_thread` on a throw-away one.
 """
 

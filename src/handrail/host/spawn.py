@@ -65,16 +65,21 @@ async def run(
     read: Sequence[str | int],
     deadline_s: float,
     max_bytes: int,
+    filtered: bool = True,
     feed: bytes = b"",
 ) -> Finished:
     """Run a program that only reads: no writes, no network, no other program.
+
+    `filtered=False` is for a program of ours that opens a hundred thousand files: without
+    the system-call filter it is a few per cent faster, and what only the filter stops is
+    left to its good manners (UDP, path-name sockets, chmod, truncating what it may read).
 
     `command[0]` is an absolute path. The process starts in the directory behind `cwd_fd`,
     whatever its path has become, and may open only what lies beneath `read`. It finds `feed`
     on its standard input. Leaving this function by any way leaves no process and no thread.
     Raises OSError if it cannot start.
     """
-    job = _Job(tuple(command), cwd_fd, tuple(read), deadline_s, max_bytes, feed)
+    job = _Job(tuple(command), cwd_fd, tuple(read), deadline_s, max_bytes, filtered, feed)
     done = anyio.Event()
     loop = asyncio.get_running_loop()
     thread = threading.Thread(
@@ -102,15 +107,20 @@ def supported() -> bool:
 
 
 def enforcement() -> dict[str, str | int]:
-    """What the kernel holds a searching process to, measured on a throw-away thread."""
+    """What the kernel holds ripgrep to, measured on a throw-away thread.
+
+    Without the filter, writing and the network are never more than `partial`: Landlock knows
+    neither chmod nor UDP. `filter` tells whether the filter closes that for other programs.
+    """
     measured: dict[str, str | int] = {"landlock_abi": landlock.abi()}
 
     def probe() -> None:
-        filtered = seccomp.restrict_thread()
-        landlock.restrict_thread((), (), truncating=not filtered)
-        measured["read_outside"] = _verdict(_open_root)
-        measured["write"] = _verdict(_open_for_writing)
-        measured["network"] = _verdict(_open_socket)
+        landlock.restrict_thread((), ())
+        measured["read_outside"] = "enforced" if _refused(_open_root) else "absent"
+        measured["write"] = "partial" if _refused(_open_for_writing) else "absent"
+        measured["network"] = "partial" if _refused(_connect) else "absent"
+        seccomp.restrict_thread()
+        measured["filter"] = "enforced" if _refused(_open_socket) else "absent"
 
     thread = threading.Thread(target=probe, name="handrail-probe", daemon=True)
     thread.start()
@@ -135,6 +145,7 @@ class _Job:
     read: tuple[str | int, ...]
     deadline_s: float
     max_bytes: int
+    filtered: bool
     feed: bytes = b""
     finished: Finished | None = None
     error: OSError | None = None
@@ -166,10 +177,9 @@ class _Job:
         # Opened here, because this thread will not be able to in a moment.
         given = _readable(self.feed)
         try:
-            filtered = seccomp.restrict_thread()
-            confined = landlock.restrict_thread(
-                self.read, (self.command[0], *libraries), truncating=not filtered
-            )
+            confined = landlock.restrict_thread(self.read, (self.command[0], *libraries))
+            if self.filtered:
+                seccomp.restrict_thread()
             process = self._start(given)
         finally:
             os.close(given)
@@ -300,12 +310,12 @@ class _Collected:
             self.stderr += chunk[: _MAX_STDERR - len(self.stderr)]
 
 
-def _verdict(attempt: Callable[[], object]) -> str:
+def _refused(attempt: Callable[[], object]) -> bool:
     try:
         attempt()
     except PermissionError:
-        return "enforced"
-    return "absent"
+        return True
+    return False
 
 
 def _open_root() -> None:
@@ -314,6 +324,15 @@ def _open_root() -> None:
 
 def _open_for_writing() -> None:
     os.close(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC))
+
+
+def _connect() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as stream:
+        # Nobody listens at port 1; connect_ex would hide who says so.
+        try:
+            stream.connect(("127.0.0.1", 1))
+        except ConnectionRefusedError:
+            return
 
 
 def _open_socket() -> None:

@@ -48,8 +48,10 @@ def private_directory(path: Path) -> Path:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)
         descriptor = os.open(path, _OPEN)
+    except FileExistsError as error:
+        raise _untrusted(path, "a file is in its way") from error
     except OSError as error:
-        raise _untrusted(path, f"it cannot be used ({error.strerror})") from error
+        raise _untrusted(path, error.strerror or str(error)) from error
     try:
         _check(path, descriptor)
     finally:
@@ -101,6 +103,6 @@ def _inside(path: str, top: str) -> bool:
 def _untrusted(path: Path, why: str) -> ProblemRaised:
     return ProblemRaised(
         "unavailable",
-        f"{str(path)!r} is not used to keep Handrail's state: {why}",
+        f"Handrail cannot keep its state in {str(path)!r}: {why}",
         hint="set XDG_STATE_HOME or store= to a directory of your own, or use store=':memory:'",
     )

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 
 from handrail.core.ports import Answer, ApprovalRequest, Approver
+from handrail.core.problems import ProblemRaised
 
 Callback = Callable[[ApprovalRequest], "bool | Answer | Awaitable[bool | Answer]"]
 
@@ -28,4 +29,11 @@ def as_approver(given: Approver | Callback | None) -> Approver | None:
     """An approver from what a caller gave: one, a function, or nobody."""
     if given is None or hasattr(given, "ask"):
         return given
+    if not callable(given):
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"the approver is {given!r}, which can be neither asked nor called",
+            hint="give a function that takes the request and returns True or False",
+            field="approver",
+        )
     return CallbackApprover(given)

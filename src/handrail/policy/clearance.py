@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from handrail.core.verdicts import Effect, Verdict, strictest
 from handrail.policy.modes import Mode, by_mode
@@ -24,7 +25,5 @@ class Clearance:
         if opinions:
             verdict = strictest([*opinions, verdict])
             if verdict.effect is Effect.ASK and self.mode is Mode.DONT_ASK:
-                return Verdict(
-                    Effect.DENY, verdict.reason, verdict.rule, verdict.code, verdict.hint
-                )
+                return replace(verdict, effect=Effect.DENY)
         return verdict

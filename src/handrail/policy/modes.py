@@ -50,22 +50,19 @@ def parse_mode(text: str) -> Mode:
 def by_mode(mode: Mode, subject: Subject) -> Verdict:
     """What the mode says about a call."""
     if mode is Mode.CONFIRM_ALL:
-        return _ask(mode, "this mode asks before every call")
+        reason = "this mode asks before every call"
+        return Verdict(Effect.ASK, reason, f"mode:{mode}", hint=_least(subject))
     if _unasked(mode, subject):
         return _ALLOWED[mode]
+    hint = _least(subject)
     if mode is Mode.PLAN:
-        return _deny(
-            mode,
-            "plan mode only looks; nothing may be changed",
-            f"leave plan mode, or use --mode {Mode.ACCEPT_EDITS}",
+        return Verdict(
+            Effect.DENY, "plan mode only looks; nothing may be changed", f"mode:{mode}", hint=hint
         )
     if mode is Mode.DONT_ASK:
-        return _deny(
-            mode,
-            f"{subject.tool} is {subject.risk.word} and this mode never asks",
-            f"use --mode {Mode.ACCEPT_EDITS} (mode={Mode.ACCEPT_EDITS.value!r}) for file edits",
-        )
-    return _ask(mode, f"{subject.tool} is {subject.risk.word}")
+        reason = f"{subject.tool} is {subject.risk.word} and this mode never asks"
+        return Verdict(Effect.DENY, reason, f"mode:{mode}", hint=hint)
+    return Verdict(Effect.ASK, f"{subject.tool} is {subject.risk.word}", f"mode:{mode}", hint=hint)
 
 
 def _unasked(mode: Mode, subject: Subject) -> bool:
@@ -82,12 +79,12 @@ def _unasked(mode: Mode, subject: Subject) -> bool:
             return False
 
 
-def _ask(mode: Mode, reason: str) -> Verdict:
-    return Verdict(Effect.ASK, reason, f"mode:{mode}")
-
-
-def _deny(mode: Mode, reason: str, hint: str) -> Verdict:
-    return Verdict(Effect.DENY, reason, f"mode:{mode}", hint=hint)
+def _least(subject: Subject) -> str | None:
+    """The narrowest mode that lets the call happen unasked; bypass is never suggested."""
+    for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.AUTO_SAFE):
+        if _unasked(mode, subject):
+            return f"allow it with --mode {mode} (mode={mode.value!r}), or give an approver"
+    return None
 
 
 _ALLOWED: Final = {

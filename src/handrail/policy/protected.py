@@ -114,7 +114,12 @@ class ProtectedNames:
             return _verdict(relative, reason, "name")
         memory = self._memories.get(_folded(PurePosixPath(relative).name))
         if memory is not None:
-            return Verdict(Effect.ASK, f"{relative!r}: {memory}", "protected:memory")
+            return Verdict(
+                Effect.ASK,
+                f"{relative!r}: {memory}",
+                "protected:memory",
+                hint=f"a person may allow it with allow_protected=[{relative!r}]",
+            )
         return None
 
     def _relative(self, absolute: str) -> str:

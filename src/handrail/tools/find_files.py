@@ -63,7 +63,7 @@ def _notes(args: FindFilesParams, found: FilesFound, page: Page) -> list[str]:
     if not found.paths:
         notes.append(f"no file matches {args.pattern!r} beneath {args.path!r}")
     else:
-        notes += page.notes("file")
+        notes += page.notes("file", complete=not found.partial)
     if found.partial:
         notes.append(f"incomplete: {found.partial}")
     return notes

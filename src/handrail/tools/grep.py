@@ -132,7 +132,8 @@ def _files(args: GrepParams, found: GrepFound, max_chars: int) -> Findings:
 def _notes(query: GrepQuery, found: GrepFound, page: Page) -> list[str]:
     notes = []
     if page.total:
-        notes += page.notes("matching line" if query.mode is GrepMode.CONTENT else "file")
+        word = "matching line" if query.mode is GrepMode.CONTENT else "file"
+        notes += page.notes(word, complete=not found.partial)
     else:
         notes.append(f"no matches for {query.pattern!r} in {_where(query)}")
     if found.partial:

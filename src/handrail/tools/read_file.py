@@ -86,10 +86,13 @@ class ReadFile(Builtin[ReadFileParams]):
         room = self.max_chars
         if args.max_bytes is not None:
             room = min(room, args.max_bytes + ROOM_FOR_NOTES)
-        # From the start at most 1 MB is looked at; only to skip lines may take long.
-        stat = self._files.stat(place) if wanted.first > 1 else None
-        size = 0 if stat is None else stat.size
-        view = await sized(size, self._view, place, wanted, room, args)
+        if wanted.first == 1:
+            # From the start at most 1 MB is looked at; only to skip lines may take long.
+            view = self._view(place, wanted, room, args)
+        else:
+            stat = self._files.stat(place)
+            size = 0 if stat is None else stat.size
+            view = await sized(size, self._view, place, wanted, room, args)
         _remember(ctx, place, view.window)
         return _output(place, view, args)
 
@@ -111,7 +114,7 @@ class ReadFile(Builtin[ReadFileParams]):
 
     def _view(self, place: Place, wanted: Wanted, room: int, args: ReadFileParams) -> View:
         window = self._files.window(place, wanted.first, wanted.lines)
-        if not window.lines and wanted.first > 1:
+        if not window.number and wanted.first > 1:
             raise _past_the_end(place, wanted.first, window.total, args)
         text = _shown(window, args)
         if len(text) <= room - ROOM_FOR_NOTES:
@@ -169,33 +172,29 @@ def parse_range(value: list[int] | str) -> tuple[int, int]:
 
 
 def _shown(window: Window, args: ReadFileParams) -> str:
-    text = "\n".join(window.lines)
-    if len(text) <= MAX_LINE and not args.number_lines:
-        return text
+    if len(window.text) <= MAX_LINE and not args.number_lines:
+        return window.text
     lines = [clip(line) if len(line) > MAX_LINE else line for line in window.lines]
     return "\n".join(numbered(lines, window.first) if args.number_lines else lines)
 
 
 def _remember(ctx: ToolContext, place: Place, window: Window) -> None:
-    ctx.reads.record_read(
-        place.absolute,
-        ReadRecord(
-            read_at=time.time(),
-            offset=window.first,
-            limit=len(window.lines),
-            stat=window.stat,
-            whole=window.whole,
-            digest=window.digest,
-            shown_digest=window.shown_digest,
-        ),
-        "\n".join(window.lines) if window.whole else None,
+    record = ReadRecord(
+        time.time(),
+        window.first,
+        window.number,
+        window.stat,
+        window.whole,
+        window.digest,
+        window.shown_digest,
     )
+    ctx.reads.record_read(place.absolute, record, window.text if window.whole else None)
 
 
 def _output(place: Place, view: View, args: ReadFileParams) -> Output:
     window = view.window
-    content = "\n".join(window.lines) if args.number_lines else view.text
-    last = window.first + len(window.lines) - 1
+    content = window.text if args.number_lines else view.text
+    last = window.first + window.number - 1
     return Output(
         text=with_notes(view.text, _notes(place, view, last)),
         data={
@@ -213,7 +212,7 @@ def _output(place: Place, view: View, args: ReadFileParams) -> Output:
 def _notes(place: Place, view: View, last: int) -> list[str]:
     window = view.window
     notes = []
-    if not window.lines:
+    if not window.number:
         notes.append(f"{place.path} exists but is empty")
     elif window.more:
         of = f" of {window.total:,}" if window.total is not None else ""

@@ -255,7 +255,7 @@ def test_a_hard_linked_file_is_refused_with_a_hint(tmp_path, work, files):
     problem = refusal(files.stage, change_of(files, "a", b"new"), durable=False)
 
     assert problem.code == "conflict"
-    assert "hard links" in problem.hint
+    assert "break_hard_links" in problem.hint
     assert tree(work) == {"a": b"old"}
 
 

@@ -270,5 +270,26 @@ async def test_sixteen_searches_at_once_run_one_process_per_core(ripgrep, tree, 
     assert most == os.cpu_count()
 
 
+async def test_a_large_tree_is_searched_by_all_cores_and_a_small_one_by_one(
+    ripgrep, tree, monkeypatch
+):
+    commands: list[list[str]] = []
+    run = spawn.run
+
+    async def noting(command, **options):
+        commands.append(list(command))
+        return await run(command, **options)
+
+    monkeypatch.setattr(spawn, "run", noting)
+    for number in range(80):
+        tree.write(f"large/{number}/a.txt")
+    tree.write("small/.git/config")
+    for rel in ("large", "small", "small/.git/config", ""):
+        await ripgrep.grep(GrepQuery("needle", tree.place(rel)))
+
+    assert ["--threads=1" in command for command in commands] == [False, True, True, False]
+    assert ["--glob=!.git" in command for command in commands] == [False, True, False, True]
+
+
 async def test_the_binary_says_its_version(ripgrep):
     assert (await ripgrep.version()).startswith("ripgrep 1")

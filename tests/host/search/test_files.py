@@ -44,6 +44,7 @@ async def test_a_pattern_with_a_slash_matches_from_the_searched_path(search, gro
     assert await names(search, grown, "src/**") == ("src/b.py", "src/d.ts", "src/deep/c.py")
 
 
+@pytest.mark.feature("I04")
 async def test_without_a_pattern_all_files_but_ignored_ones_and_git_are_listed(search, grown):
     assert await names(search, grown) == (
         ".gitignore", ".hidden/e.py", "a.py", "src/b.py", "src/d.ts", "src/deep/c.py",

@@ -69,14 +69,18 @@ def test_hints_follow_from_the_globs(tree):
 
     def made(rel: str, *globs: str):
         allowed = path_filter(root, tree.place(rel), globs, "glob")
-        return allowed.names, allowed.excluded
+        return allowed.names, allowed.excluded, allowed.hints_decide
 
-    assert made("", "*.py", "src/**/*.js") == (("*.js", "*.py"), ())
-    assert made("", "*.py", "src/**") == (None, ())
-    assert made("", "!*.py", "!docs/") == (None, ("/**/*.py", "/**/docs/"))
-    assert made("s{c", "!a/b") == (None, ("/s\\{c/a/b",))
-    assert made("", "!?.py") == (None, ())
-    assert made("file.py", "*.js", "!*.py") == (None, ())
+    assert made("") == (None, (), True)
+    assert made("", "*.py", "*.{a,b}") == (("*.a", "*.b", "*.py"), (), True)
+    assert made("s{c", "*.py") == (("*.py",), (), True)
+    assert made("", "?.py") == (("*.py",), (), False)
+    assert made("", "*.py", "src/**/*.js") == (("*.js", "*.py"), (), False)
+    assert made("", "*.py", "src/**") == (None, (), False)
+    assert made("", "!*.py", "!docs/") == (None, ("/**/*.py", "/**/docs/"), False)
+    assert made("s{c", "!a/b") == (None, ("/s\\{c/a/b",), False)
+    assert made("", "!?.py") == (None, (), False)
+    assert made("file.py", "*.js", "!*.py") == (None, (), True)
 
 
 def test_an_excluded_directory_takes_its_content_along(tree):

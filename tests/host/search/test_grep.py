@@ -2,12 +2,13 @@
 
 import os
 import subprocess
+from dataclasses import replace
 
 import anyio
 import pytest
 
 from handrail.core.places import Kind, Place
-from handrail.core.ports import GrepMode, GrepQuery, Hit
+from handrail.core.ports import FilesQuery, GrepMode, GrepQuery, Hit
 from handrail.core.problems import ProblemRaised
 from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
@@ -37,6 +38,30 @@ async def test_lines_come_with_numbers_and_merged_context(search, tree):
     ]  # fmt: skip
     assert found.hits[1] == Hit("a.txt", 2, "needle", matched=True)
     assert (found.files, found.counts) == (("a.txt",), (3,))
+
+
+async def test_more_context_than_there_are_lines_shows_them_all(search, tree):
+    tree.write("a.txt", "1\nneedle\n3\n" * 500)
+
+    query = GrepQuery("needle", tree.place(), mode=GrepMode.CONTENT, before=10**12, after=10**12)
+    with anyio.fail_after(15):
+        found = await search.grep(query)
+
+    assert [hit.line for hit in found.hits] == list(range(1, 1501))
+
+
+async def test_millions_of_lines_and_of_matches_in_one_line_come_back(search, tree):
+    tree.write("lines.txt", b"\n" * 5_000_000 + b"needle\n")
+    tree.write("line.txt", b"needle " * 300_000)
+
+    with anyio.fail_after(30):
+        for multiline in (False, True):
+            query = GrepQuery("needle", tree.place(), multiline=multiline)
+            counted = await search.grep(replace(query, mode=GrepMode.COUNT))
+            shown = await search.grep(replace(query, mode=GrepMode.CONTENT, before=1))
+
+            assert (counted.files, counted.counts) == (("line.txt", "lines.txt"), (1, 1))
+            assert [hit.line for hit in shown.hits] == [1, 5_000_000, 5_000_001]
 
 
 @pytest.mark.feature("E23")
@@ -157,6 +182,39 @@ async def test_a_type_and_a_glob_together_must_both_fit(search, tree):
     found = await search.grep(GrepQuery("needle", tree.place(), type="py", globs=("test_*",)))
 
     assert found.files == ("test_a.py",)
+
+
+@pytest.mark.parametrize("mode", GrepMode)
+async def test_git_itself_is_left_out_wherever_it_lies_unless_named(search, tree, mode):
+    for number in range(150):
+        tree.write(f"many/{number}.txt", "hay\n")
+    for name in (".git/config", "many/deep/.git/config", "link/.git", "many/.gitignore", "a.git"):
+        tree.write(name)
+
+    async def files(rel: str) -> tuple[str, ...]:
+        names = await search.files(FilesQuery(tree.place(rel)))
+        found = await search.grep(GrepQuery("needle", tree.place(rel), mode=mode))
+        assert not [path for path in names.paths if ".git" in path[len(rel) :].split("/")]
+        return found.files
+
+    assert await files("") == ("a.git", "many/.gitignore")
+    assert await files("many") == ("many/.gitignore",)
+    assert await files("many/deep/.git") == ("many/deep/.git/config",)
+    assert await files(".git/config") == (".git/config",)
+
+
+async def test_nothing_is_found_in_hidden_directories(tree, rg):
+    for name in ("state/a.txt", "state/deep/b.txt", "c.txt", "sub/state/d.txt"):
+        tree.write(name)
+    roots, hidden = [str(tree.root)], [str(tree.root / "state"), "/elsewhere"]
+
+    for search in (RipgrepSearch(roots, rg, hidden=hidden), PythonSearch(roots, hidden=hidden)):
+        for place in ("", "state", "state/deep", "state/a.txt"):
+            found = await search.grep(GrepQuery("needle", tree.place(place)))
+            names = await search.files(FilesQuery(tree.place(place)))
+            expected = () if place else ("c.txt", "sub/state/d.txt")
+            assert found.files == names.paths == expected, (found.engine, place)
+        search.close()
 
 
 async def test_an_unknown_type_gets_a_suggestion(search, tree):

@@ -183,7 +183,7 @@ class StagedChange:
                 "conflict",
                 f"{quoted(self._change.path)} has other names (hard links), whose content a "
                 "write would either change too or part from it",
-                hint="ask the person to allow breaking hard links, or write to another path",
+                hint="write to another path; a person may allow it with break_hard_links = true",
             )
 
     def _ours(self) -> None:

@@ -69,7 +69,8 @@ class Windows:
         if total is None and count and not more:
             total = first - 1 + len(lines)
         return Window(
-            lines=tuple(map(form.show, lines)),
+            text=form.show("\n".join(lines)),
+            number=len(lines),
             first=first,
             total=total,
             more=more,
@@ -120,18 +121,24 @@ def binary(place: Place) -> ProblemRaised:
 
 def _small(data: bytes, form: TextForm, stat: Stat, first: int, count: int) -> Window:
     text = form.decode(data)
-    lines = lines_of(text)
-    total = len(lines)
-    shown = lines[first - 1 : first - 1 + count]
-    whole = len(shown) == total
+    total = text.count("\n")
+    if text and text[-1] != "\n":
+        total += 1
+    if first == 1 and count >= total and "\r" not in text:
+        # All of it as it is: most calls need no look at single lines.
+        shown, number = text[:-1] if text and text[-1] == "\n" else text, total
+    else:
+        lines = lines_of(text)[first - 1 : first - 1 + count]
+        shown, number = "\n".join(lines), len(lines)
+    whole = number == total
     digest = sha256(data).hexdigest()
     if form.errors != "strict":
-        shown = list(map(form.show, shown))
-    shown_digest = digest if whole else _part_digest(text, form, first, len(shown))
-    more = first - 1 + len(shown) < total
+        shown = form.show(shown)
+    shown_digest = digest if whole else _part_digest(text, form, first, number)
+    more = first - 1 + number < total
     # By position: this is on the way of most calls, and names cost a microsecond here.
     return Window(
-        tuple(shown), first, total, more, whole, form.name, stat, digest, shown_digest, form.note
+        shown, number, first, total, more, whole, form.name, stat, digest, shown_digest, form.note
     )
 
 

@@ -13,7 +13,9 @@ def found_files(
     root: Root, rels: Sequence[str], notes: Iterable[str | None], engine: str
 ) -> FilesFound:
     """Names in the order given."""
-    paths = tuple(map(root.show, rels[:MAX_HITS]))
+    kept = rels[:MAX_HITS]
+    plain = not root.prefix and "".join(kept).isascii()
+    paths = tuple(kept) if plain else tuple(map(root.show, kept))
     return FilesFound(paths, join([*notes, _excess(len(rels), "files")]), engine)
 
 

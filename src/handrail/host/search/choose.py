@@ -10,11 +10,14 @@ from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
 
 
-def open_search(roots: Sequence[str]) -> RipgrepSearch | PythonSearch:
-    """A search over these roots (canonical paths, the workspace first).
+def open_search(roots: Sequence[str], hidden: Sequence[str] = ()) -> RipgrepSearch | PythonSearch:
+    """A search over these roots (canonical paths, the workspace first), blind to what is
+    in the hidden directories (canonical paths as well).
 
     ripgrep if a trusted one is found outside the roots, else Python. Raises OSError if a
     root is not a directory. Close it to let go of its handles.
     """
     binary = find("rg", roots) if spawn.supported() else None
-    return PythonSearch(roots) if binary is None else RipgrepSearch(roots, binary)
+    if binary is None:
+        return PythonSearch(roots, hidden=hidden)
+    return RipgrepSearch(roots, binary, hidden=hidden)

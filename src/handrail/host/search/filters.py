@@ -21,10 +21,12 @@ class PathFilter:
 
     `names` are globs for base names of which every accepted file matches one; None if
     nothing is known. `excluded` are gitignore-style globs that accepted files never match.
+    Where `hints_decide`, an engine that heeds `names` need not ask again.
     """
 
     names: tuple[str, ...] | None
     excluded: tuple[str, ...]
+    hints_decide: bool
     _keep: re.Pattern[str] | None
     _drop: re.Pattern[str] | None
 
@@ -38,11 +40,6 @@ class PathFilter:
         """Whether nothing beneath a directory belongs to the answer."""
         return self._drop is not None and self._drop.fullmatch(f"{rel}/") is not None
 
-    @property
-    def open(self) -> bool:
-        """Whether it lets everything through."""
-        return self._keep is None and self._drop is None
-
 
 def path_filter(root: Root, place: Place, globs: Sequence[str], field: str) -> PathFilter:
     """What the globs of a query mean below its place; a `!` in front excludes.
@@ -53,14 +50,17 @@ def path_filter(root: Root, place: Place, globs: Sequence[str], field: str) -> P
     if place.kind is Kind.FILE:
         globs = ()
     wanted: list[str] = []
-    unwanted: list[str] = []
+    unwanted = [f"./{literal(rel)}" for rel in root.hidden]
     for glob in globs:
         negated = glob.startswith("!")
         for alternative in _expand(glob.removeprefix("!"), glob, field):
             inside = _from_root(alternative, root, place, glob, field)
             (unwanted if negated else wanted).append(inside)
+    names = _names(wanted)
+    plain = {f"{_base(place)}**/{name}" for name in names or ()}
     return PathFilter(
-        names=_names(wanted),
+        names=names,
+        hints_decide=not unwanted and plain == set(wanted),
         excluded=tuple(_for_ripgrep(glob) for glob in unwanted if not set("?[") & set(glob)),
         _keep=_compile([pattern(_beneath(glob)) for glob in wanted], globs, field),
         _drop=_compile([_with_content(glob) for glob in unwanted], globs, field),
@@ -99,10 +99,14 @@ def _from_root(glob: str, root: Root, place: Place, given: str, field: str) -> s
             "elsewhere give that directory as the path",
             field=field,
         )
-    base = f"./{literal(place.rel)}/" if place.rel else "./"
+    base = _base(place)
     if "/" not in glob.rstrip("/"):
         return f"{base}**/{glob}"
     return base + glob.removeprefix("./")
+
+
+def _base(place: Place) -> str:
+    return f"./{literal(place.rel)}/" if place.rel else "./"
 
 
 def _names(wanted: Sequence[str]) -> tuple[str, ...] | None:

@@ -8,15 +8,15 @@ lone CR never ends a line. Look-around and back-references exist in neither.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from handrail.core.ports import GrepMode, GrepQuery
 from handrail.host.search.budget import Budget
+from handrail.host.search.context import Span, line_end, lines_around
 from handrail.host.search.decode import PIECE
-from handrail.host.search.limits import cut_line
+from handrail.host.search.limits import MAX_HITS
 from handrail.host.search.query import bad_pattern, understands_crlf
 
 _LINE_BREAK: Final = re.compile(r"(?<!\\)(?:\\\\)*\\n")
@@ -43,74 +43,57 @@ class Matcher:
 
     def match(self, data: bytes, budget: Budget) -> Matched:
         """What the text of one file holds; nothing if it is binary."""
+        mode = self._query.mode
         nul = data.find(b"\0")
         if nul >= 0:
-            if self._query.mode is GrepMode.COUNT:
+            if mode is GrepMode.COUNT:
                 return _NOTHING
             data = data[: nul // PIECE * PIECE]
         if self._crlf:
             data = data.replace(b"\r\n", b"\n")
-        found = self._find(data, budget)
-        first = next(found, None)
-        if first is None:
-            return _NOTHING
-        if self._query.mode is GrepMode.FILES:
-            return Matched(1, [], turned_binary=False)
-        spans = [first, *found]
-        if self._query.mode is GrepMode.COUNT:
-            return Matched(len(spans), [], turned_binary=False)
-        return Matched(len(spans), self._around(data, spans), turned_binary=nul >= 0)
+        spans = self._groups(data, budget) if self._query.multiline else self._rows(data, budget)
+        if mode is GrepMode.CONTENT:
+            around = lines_around(data, spans, self._query.before, self._query.after)
+            lines = list(islice(around, MAX_HITS + 1))
+            return Matched(len(lines), lines, turned_binary=nul >= 0 and bool(lines))
+        found = islice(spans, 1) if mode is GrepMode.FILES else spans
+        return Matched(sum(1 for _ in found), [], turned_binary=False)
 
-    def _find(self, data: bytes, budget: Budget) -> Iterator[range]:
-        return self._groups(data, budget) if self._query.multiline else self._rows(data, budget)
-
-    def _rows(self, data: bytes, budget: Budget) -> Iterator[range]:
-        """The indexes of the lines that match, one by one."""
-        position = number = 0
+    def _rows(self, data: bytes, budget: Budget) -> Iterator[Span]:
+        """The lines that match, one by one."""
+        position, number = 0, 1
         while position < len(data) and not budget.over:
             found = self._pattern.search(data, position)
             if found is None or found.start() >= len(data):
                 return
-            number += data.count(b"\n", position, found.start())
-            yield range(number, number + 1)
-            end = data.find(b"\n", found.start())
-            if end < 0:
-                return
+            at = found.start()
+            skipped = data.count(b"\n", position, at)
+            start = data.rfind(b"\n", position, at) + 1 if skipped else position
+            number += skipped
+            end = line_end(data, at)
+            yield Span(number, start, end)
             position, number = end + 1, number + 1
 
-    def _groups(self, data: bytes, budget: Budget) -> Iterator[range]:
+    def _groups(self, data: bytes, budget: Budget) -> Iterator[Span]:
         """The lines of each match; matches that share a line are one."""
-        starts = _line_starts(data)
-        group: range | None = None
+        number, start, seen = 1, 0, 0
+        group: tuple[int, int, int] | None = None
         for found in self._pattern.finditer(data):
-            start, end = found.span()
-            if start >= len(data) or budget.over:
+            at, end = found.span()
+            if at >= len(data) or budget.over:
                 break
-            rows = range(_line_of(starts, start), _line_of(starts, max(start, end - 1)) + 1)
-            if group is not None and rows.start < group.stop:
-                group = range(group.start, max(group.stop, rows.stop))
+            last = max(at, end - 1)
+            if group is not None and data.find(b"\n", group[2], at) < 0:
+                group = (group[0], group[1], max(group[2], last))
                 continue
             if group is not None:
-                yield group
-            group = rows
+                yield Span(group[0], group[1], line_end(data, group[2]))
+            skipped = data.count(b"\n", seen, at)
+            start = data.rfind(b"\n", seen, at) + 1 if skipped else start
+            number, seen = number + skipped, at
+            group = (number, start, last)
         if group is not None:
-            yield group
-
-    def _around(self, data: bytes, spans: list[range]) -> list[tuple[int, bool, str]]:
-        rows = data.split(b"\n")
-        if not rows[-1]:
-            rows.pop()
-        matched = {index for span in spans for index in span}
-        shown = {
-            index
-            for span in spans
-            for index in range(span.start - self._query.before, span.stop + self._query.after)
-            if 0 <= index < len(rows)
-        }
-        return [
-            (index + 1, index in matched, cut_line(rows[index].decode("utf-8", "replace")))
-            for index in sorted(shown)
-        ]
+            yield Span(group[0], group[1], line_end(data, group[2]))
 
 
 def _compile(query: GrepQuery) -> Any:
@@ -133,12 +116,3 @@ def _compile(query: GrepQuery) -> Any:
         reason = error.args[0]
         words = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         raise bad_pattern(query, words.partition(": ")[0]) from error
-
-
-def _line_starts(data: bytes) -> list[int]:
-    lengths = (len(line) + 1 for line in data.split(b"\n")[:-1])
-    return [0, *accumulate(lengths)]
-
-
-def _line_of(starts: list[int], position: int) -> int:
-    return bisect_right(starts, position) - 1

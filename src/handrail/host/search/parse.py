@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Final, NamedTuple
 
@@ -59,9 +60,13 @@ def parse_counts(output: bytes) -> dict[bytes, int]:
     return {path: int(count) for path, count in _COUNT.findall(output)}
 
 
-def parse_paths(output: bytes) -> list[bytes]:
-    """Names that each end in NUL."""
-    return output.split(b"\0")[:-1]
+def parse_paths(output: bytes) -> list[str]:
+    """Names that each begin with `./` and end in NUL, without either."""
+    complete = output[: output.rfind(b"\0") + 1]
+    if not complete:
+        return []
+    # Decoded and split as a whole: a hundred thousand names one by one take twice as long.
+    return os.fsdecode(complete[2:-1]).split("\0./")
 
 
 def unreadable_files(errors: bytes) -> int:

@@ -31,8 +31,14 @@ _T = TypeVar("_T")
 class PythonSearch:
     """The `Search` port on the standard library and RE2."""
 
-    def __init__(self, roots: Sequence[str], *, deadline_s: float = limits.DEADLINE_S) -> None:
-        self._roots = open_roots(roots)
+    def __init__(
+        self,
+        roots: Sequence[str],
+        *,
+        hidden: Sequence[str] = (),
+        deadline_s: float = limits.DEADLINE_S,
+    ) -> None:
+        self._roots = open_roots(roots, hidden)
         self._deadline_s = deadline_s
 
     async def grep(self, query: GrepQuery) -> GrepFound:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
+from handrail.core.places import Place
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
 from handrail.host.search import limits
 from handrail.host.search.answers import found_counts, found_files, found_lines
@@ -18,29 +19,32 @@ from handrail.host.spawn import Finished
 
 _ENGINE: Final = "ripgrep"
 
+_Ask = Callable[[str], bool]
+
 
 def grep_answer(root: Root, query: GrepQuery, allowed: PathFilter, ended: Finished) -> GrepFound:
     """The answer of a search for text."""
     if query.mode is GrepMode.CONTENT:
-        return _lines_answer(root, allowed, ended)
+        return _lines_answer(root, query.place, _asked(query, allowed), ended)
     if query.mode is GrepMode.COUNT:
-        counts = parse_counts(ended.stdout)
+        by_rel = {_rel(path): count for path, count in parse_counts(ended.stdout).items()}
     else:
-        counts = dict.fromkeys(parse_paths(ended.stdout), 0)
-    by_rel = {_rel(path): count for path, count in counts.items()}
-    kept = {rel: by_rel[rel] for rel in _kept(root, by_rel, allowed, ended)}
+        by_rel = dict.fromkeys(parse_paths(ended.stdout), 0)
+    rels = _without_git(by_rel, query.place, ended)
+    kept = {rel: by_rel[rel] for rel in _kept(root, rels, _asked(query, allowed), ended)}
     return found_counts(root, kept, _notes(ended), _ENGINE)
 
 
 def files_answer(root: Root, query: FilesQuery, allowed: PathFilter, ended: Finished) -> FilesFound:
     """The answer of a search for names."""
-    rels = [_rel(path) for path in parse_paths(ended.stdout)]
-    kept = list(_kept(root, rels, allowed, ended))
+    ask = None if allowed.hints_decide else allowed.accepts
+    rels = _without_git(parse_paths(ended.stdout), query.place, ended)
+    kept = _kept(root, rels, ask, ended)
     ordered = newest_first(root, kept) if query.sort == "mtime" else sorted(kept)
     return found_files(root, ordered, _notes(ended), _ENGINE)
 
 
-def _lines_answer(root: Root, allowed: PathFilter, ended: Finished) -> GrepFound:
+def _lines_answer(root: Root, place: Place, ask: _Ask | None, ended: Finished) -> GrepFound:
     parsed = parse_lines(ended.stdout)
     by_rel = {_rel(path): lines for path, lines in parsed.by_path.items()}
     shown = {
@@ -48,7 +52,7 @@ def _lines_answer(root: Root, allowed: PathFilter, ended: Finished) -> GrepFound
             (line.number, line.matched, limits.cut_line(line.text.decode("utf-8", "replace")))
             for line in by_rel[rel]
         ]
-        for rel in _kept(root, by_rel, allowed, ended)
+        for rel in _kept(root, _without_git(by_rel, place, ended), ask, ended)
     }
     if not ended.confined:
         shown = {rel: still_true(root, rel, lines) for rel, lines in shown.items()}
@@ -57,8 +61,21 @@ def _lines_answer(root: Root, allowed: PathFilter, ended: Finished) -> GrepFound
     return found_lines(root, shown, notes, _ENGINE)
 
 
-def _kept(root: Root, rels: Iterable[str], allowed: PathFilter, ended: Finished) -> Iterable[str]:
-    kept = rels if allowed.open else filter(allowed.accepts, rels)
+def _asked(query: GrepQuery, allowed: PathFilter) -> _Ask | None:
+    """What is left to be asked of a path: ripgrep is told of a type or of names, not of both."""
+    return None if allowed.hints_decide and query.type is None else allowed.accepts
+
+
+def _without_git(rels: Iterable[str], place: Place, ended: Finished) -> Iterable[str]:
+    """Leave out what lies in a `.git` below the place; few answers hold the word at all."""
+    if b"/.git/" not in ended.stdout and b"/.git\0" not in ended.stdout:
+        return rels
+    start = len(place.rel)
+    return (rel for rel in rels if ".git" not in rel[start:].split("/"))
+
+
+def _kept(root: Root, rels: Iterable[str], ask: _Ask | None, ended: Finished) -> Iterable[str]:
+    kept = rels if ask is None else filter(ask, rels)
     return kept if ended.confined else (rel for rel in kept if still_there(root, rel))
 
 

@@ -7,11 +7,17 @@ only if the same file, opened from the root's handle, says the same.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
 
+from handrail.host.search.context import line_end
 from handrail.host.search.decode import read_all
 from handrail.host.search.limits import cut_line
 from handrail.host.search.roots import Root, open_beneath
+
+_BREAK: Final = re.compile(rb"\n")
 
 
 def still_there(root: Root, rel: str) -> bool:
@@ -34,11 +40,20 @@ def still_true(
         data = read_all(handle)
     finally:
         os.close(handle)
-    if data is None:
-        return []
-    own = data.split(b"\n")
-    return [
-        line
-        for line in lines
-        if line[0] <= len(own) and cut_line(own[line[0] - 1].decode("utf-8", "replace")) == line[2]
-    ]
+    return [] if data is None else list(_confirmed(data, lines))
+
+
+def _confirmed(
+    data: bytes, lines: Sequence[tuple[int, bool, str]]
+) -> Iterator[tuple[int, bool, str]]:
+    position, number = 0, 1
+    for line in lines:
+        if line[0] > number:
+            breaks = _BREAK.finditer(data, position)
+            found = next(islice(breaks, line[0] - number - 1, None), None)
+            if found is None:
+                return
+            position, number = found.end(), line[0]
+        text = data[position : line_end(data, position)].decode("utf-8", "replace")
+        if cut_line(text) == line[2]:
+            yield line

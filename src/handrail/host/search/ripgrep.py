@@ -13,15 +13,15 @@ from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepQuery
 from handrail.core.problems import ProblemRaised
 from handrail.host import spawn
 from handrail.host.search import limits
-from handrail.host.search.command import files_command, grep_command
+from handrail.host.search.command import Way, files_command, grep_command
 from handrail.host.search.crowd import Crowd
 from handrail.host.search.decode import check_text
 from handrail.host.search.filters import path_filter
+from handrail.host.search.glance import glance
 from handrail.host.search.parse import pattern_error, unreadable_files
 from handrail.host.search.query import bad_pattern, check_pattern, check_place, unknown_type
 from handrail.host.search.readout import files_answer, grep_answer
 from handrail.host.search.roots import Root, close_roots, open_roots, repository_above
-from handrail.host.search.size import is_small
 
 _COMPLAINED: Final = 2
 # Above this, putting an answer together would hold up the loop for milliseconds.
@@ -38,11 +38,12 @@ class RipgrepSearch:
         roots: Sequence[str],
         binary: str,
         *,
+        hidden: Sequence[str] = (),
         deadline_s: float = limits.DEADLINE_S,
         max_bytes: int = limits.MAX_BYTES,
     ) -> None:
         self.binary: Final = binary
-        self._roots = open_roots(roots)
+        self._roots = open_roots(roots, hidden)
         self._deadline_s = deadline_s
         self._max_bytes = max_bytes
         self._crowd = Crowd()
@@ -80,13 +81,16 @@ class RipgrepSearch:
         close_roots(self._roots)
 
     async def _run(
-        self, root: Root, place: Place, arguments: Callable[..., list[str]]
+        self, root: Root, place: Place, arguments: Callable[[Way], list[str]]
     ) -> spawn.Finished:
         async with self._crowd.member() as alone:
-            threads = 0 if alone and not is_small(root, place) else 1
-            return await self._spawn(root, arguments(threads=threads))
+            seen = glance(root, place)
+            way = Way(one_thread=seen.small or not alone, skip_git=seen.git)
+            return await self._spawn(root, arguments(way), filtered=False)
 
-    async def _spawn(self, root: Root, arguments: Sequence[str]) -> spawn.Finished:
+    async def _spawn(
+        self, root: Root, arguments: Sequence[str], *, filtered: bool = True
+    ) -> spawn.Finished:
         above = [f"{directory}/.gitignore" for directory in repository_above(root.path)]
         try:
             return await spawn.run(
@@ -95,6 +99,7 @@ class RipgrepSearch:
                 read=[root.fd, *above],
                 deadline_s=self._deadline_s,
                 max_bytes=self._max_bytes,
+                filtered=filtered,
             )
         except OSError as error:
             raise ProblemRaised(

@@ -20,11 +20,14 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """One root: its canonical path, a handle, and how paths in it are shown."""
+    """One root: its canonical path, a handle, how paths in it are shown, and which
+    directories in it nobody may find anything in (paths from the root).
+    """
 
     path: str
     fd: int
     prefix: str
+    hidden: tuple[str, ...] = ()
 
     def show(self, rel: str) -> str:
         """The path as the model sees it: relative in the workspace, absolute elsewhere.
@@ -35,17 +38,22 @@ class Root:
         return shown if shown.isascii() else os.fsencode(shown).decode("utf-8", "replace")
 
 
-def open_roots(paths: Sequence[str]) -> tuple[Root, ...]:
+def open_roots(paths: Sequence[str], hidden: Sequence[str] = ()) -> tuple[Root, ...]:
     """A handle per root, the workspace first. Raises OSError if one is not a directory."""
     roots: list[Root] = []
     try:
         for index, path in enumerate(paths):
             prefix = path.rstrip(os.sep) + os.sep if index else ""
-            roots.append(Root(path, _open_root(path), prefix))
+            roots.append(Root(path, _open_root(path), prefix, _inside(path, hidden)))
     except OSError:
         close_roots(roots)
         raise
     return tuple(roots)
+
+
+def _inside(path: str, hidden: Sequence[str]) -> tuple[str, ...]:
+    top = path.rstrip(os.sep) + os.sep
+    return tuple(one.removeprefix(top) for one in hidden if one.startswith(top))
 
 
 def close_roots(roots: Sequence[Root]) -> None:

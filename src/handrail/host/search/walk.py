@@ -74,6 +74,8 @@ class Walk:
                 pending.append((path, ignores))
 
     def _single(self) -> Iterator[Found]:
+        if not self.allowed.accepts(self.place.rel):
+            return
         parent, _, name = self.place.rel.rpartition("/")
         try:
             handle = open_directory(self.root, parent)

@@ -33,9 +33,10 @@ class Page:
         """Where the next page begins, None after the last."""
         return self.end if self.shown and self.end < self.total else None
 
-    def notes(self, word: str) -> list[str]:
+    def notes(self, word: str, *, complete: bool = True) -> list[str]:
         """What the model must know if this page is not everything."""
-        everything = f"{counted(self.total, word)} in all"
+        in_all = "in all" if complete else "found before the search was stopped"
+        everything = f"{counted(self.total, word)} {in_all}"
         if not self.shown:
             return [f"offset {self.offset} is past the end: {everything}"]
         if self.next_offset is not None:
