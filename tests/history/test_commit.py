@@ -6,7 +6,7 @@ from handrail.core.content import Content
 from handrail.core.plan import Change, Plan
 from handrail.core.problems import ProblemRaised
 from handrail.history.commit import commit
-from handrail.history.images import INLINE_BYTES, describe_changes
+from handrail.history.images import INLINE_BYTES, describe_changes, load_image
 from handrail.host.blobs import DirectoryBlobs, MemoryBlobs
 from handrail.host.files.local import LocalFiles
 
@@ -49,7 +49,7 @@ def test_all_changes_of_a_plan_happen(files):
         change(files, "d/c", b"new c"),
     ]
 
-    records = commit(Plan(tuple(changes), "done"), files, durable=True)
+    records = commit(Plan(tuple(changes), "done"), files, durable=True, token="t")
 
     assert tree(files) == {"a": b"new a", "d/c": b"new c"}
     assert [(one.path, one.operation) for one in records] == [
@@ -75,7 +75,7 @@ def test_if_one_file_changed_meanwhile_none_is_touched(files, bad):
     before = tree(files)
 
     with pytest.raises(ProblemRaised) as caught:
-        commit(Plan(tuple(changes), ""), files, durable=False)
+        commit(Plan(tuple(changes), ""), files, durable=False, token="t")
 
     assert caught.value.problem.code in ("stale", "exists", "conflict")
     assert tree(files) == before
@@ -94,10 +94,81 @@ def test_old_contents_are_described_inline_or_kept_as_blobs(files, tmp_path):
     blobs = DirectoryBlobs(tmp_path / "blobs")
 
     small, large, fresh = describe_changes(plan, blobs)
+    commit(plan, files, durable=True, token="t", blobs=blobs)
 
     assert (small["image"], large["image"], fresh["image"]) == ("inline", "blob", "absent")
-    assert blobs.load(large["before_hash"]) == b"l" * (INLINE_BYTES + 1)
-    assert [one["image"] for one in describe_changes(plan, None)] == ["none"] * 3
+    assert load_image(small, blobs) == Content(b"s")
+    assert load_image(large, blobs) == Content(b"l" * (INLINE_BYTES + 1))
+    assert load_image(fresh, blobs) is None
+    assert [one["image"] for one in describe_changes(plan, None)] == ["none", "none", "absent"]
+    assert tree(files) == {"small": b"x", "large": b"x", "fresh": b"x"}
+    with pytest.raises(ProblemRaised, match="not kept"):
+        load_image(describe_changes(plan, None)[0], None)
+
+
+@pytest.mark.parametrize("last", [1, 2, 3])
+def test_if_one_file_changes_at_the_last_moment_the_others_are_put_back(files, last):
+    fill(files, a=b"a", b=b"b", c=b"c", d=b"d")
+    changes = [
+        change(files, "a", b"new"),
+        change(files, "b", None),
+        change(files, "c", b"new"),
+        change(files, "d", b"new"),
+    ]
+    name = "abcd"[last]
+
+    class Sly:
+        """Files, but somebody writes to one of them once all is staged."""
+
+        def stage(self, one, temp, *, durable):
+            staged = files.stage(one, temp, durable=durable)
+            if one.path == "d":
+                fill(files, **{name: b"theirs"})
+            return staged
+
+    with pytest.raises(ProblemRaised) as caught:
+        commit(Plan(tuple(changes), ""), Sly(), durable=False, token="t")
+
+    assert caught.value.problem.code == "stale"
+    expected = {one: one.encode() for one in "abcd"} | {name: b"theirs"}
+    assert tree(files) == expected
+
+
+def test_if_the_old_content_cannot_be_kept_nothing_changes(files, tmp_path):
+    fill(files, a=b"a" * (INLINE_BYTES + 1))
+    (tmp_path / "blobs").write_bytes(b"in the way")
+    plan = Plan((change(files, "a", b"new"),), "")
+
+    with pytest.raises((ProblemRaised, OSError)):
+        commit(plan, files, durable=False, token="t", blobs=DirectoryBlobs(tmp_path / "blobs"))
+
+    assert tree(files) == {"a": b"a" * (INLINE_BYTES + 1)}
+
+
+def test_beyond_the_quota_an_old_content_is_not_kept_and_said_so(files, tmp_path):
+    fill(files, a=b"a" * (INLINE_BYTES + 1))
+    plan = Plan((change(files, "a", b"new"),), "")
+    blobs = DirectoryBlobs(tmp_path / "blobs", quota_bytes=10)
+
+    described = describe_changes(plan, blobs)
+    commit(plan, files, durable=False, token="t", blobs=blobs)
+
+    assert described[0]["image"] == "none"
+    assert not (tmp_path / "blobs").exists()
+
+
+def test_blobs_are_packed_and_dropped_when_nobody_needs_them(tmp_path):
+    blobs = DirectoryBlobs(tmp_path / "blobs")
+    kept, dropped = (blobs.keep(Content(letter * 100_000)) for letter in (b"k", b"d"))
+
+    freed = blobs.drop_all_but({kept})
+    saved = blobs.pack()
+
+    assert (freed, saved > 90_000) == (100_000, True)
+    assert blobs.load(kept) == b"k" * 100_000
+    assert blobs.keep(Content(b"k" * 100_000)) == kept
+    with pytest.raises(ProblemRaised):
+        blobs.load(dropped)
 
 
 @pytest.mark.parametrize("kind", ["directory", "memory"])

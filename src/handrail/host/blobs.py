@@ -56,8 +56,11 @@ class DirectoryBlobs:
         return data
 
     def target(self, digest: str) -> str | None:
-        """The path to move a file to, to keep it by its hash."""
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """The path to move a file to, to keep it by its hash; None: only `keep` works."""
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            return None
         return str(self._directory / digest)
 
     def has_room(self, size: int) -> bool:
