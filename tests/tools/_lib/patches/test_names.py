@@ -12,6 +12,7 @@ from handrail.tools._lib.patches.names import Names, file_name, git_names, is_no
         ("a/src/x.py\t2026-01-02 03:04:05.000000000 +0000", "a/src/x.py"),
         ("a/src/x.py 2026-01-02 03:04:05.000000000 +0000", "a/src/x.py"),
         ("src/x.py\tThu Jan  1 00:00:00 1970", "src/x.py"),
+        ("src/x.py\t1970-01-01 01:00:00.000000000 +0100", "/dev/null"),
         ("src/x.py (working copy)", "src/x.py"),
         ("src/x.py\t(revision 12)", "src/x.py"),
         ("a/with space.txt", "a/with space.txt"),

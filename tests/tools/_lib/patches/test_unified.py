@@ -96,6 +96,26 @@ def test_the_mark_for_a_missing_newline_belongs_to_the_line_above(body, old, new
     assert (hunk.old_ends, hunk.new_ends, hunk.at_end) == (old, new, old)
 
 
+def test_what_other_tools_write_between_files_is_no_context():
+    text = "".join(
+        f"Only in a: z\ndiff -ruN a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n"
+        "@@ -1,2 +1,2 @@\n-a\n+b\n c\n"
+        for name in "xy"
+    )
+
+    assert [(file.new, signs(file.hunks[0])) for file in parse_patch(text)] == [
+        ("b/x", ["-a", "+b", " c"]),
+        ("b/y", ["-a", "+b", " c"]),
+    ]
+
+
+def test_words_after_a_complete_hunk_are_no_part_of_it():
+    text = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n\nThat should do it.\n"
+
+    assert signs(one(text).hunks[0]) == ["-a", "+b", " c"]
+    assert signs(one(text.replace("-1,2", "-1,3")).hunks[0])[-1] == " That should do it."
+
+
 def test_a_mails_signature_is_no_deletion():
     file = one("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n-- \n2.39.5\n\n")
 

@@ -118,9 +118,12 @@ def _by_counts(lines: Sequence[str], at: int, where: Where, ends: Ends) -> Body 
 
 
 def _is_over(lines: Sequence[str], at: int, ends: Ends) -> bool:
-    while at < len(lines) and not lines[at].strip():
+    """Whether nothing that could belong to a hunk stands before the next part of the patch."""
+    while at < len(lines) and not ends(lines, at) and not _is_signature(lines, at):
+        if lines[at].strip() and not lines[at][0].isalnum():
+            return False
         at += 1
-    return at == len(lines) or ends(lines, at) or _is_signature(lines, at)
+    return True
 
 
 def _is_signature(lines: Sequence[str], at: int) -> bool:

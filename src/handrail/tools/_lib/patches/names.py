@@ -9,6 +9,8 @@ _TIME: Final = re.compile(
     r"\s+(?:\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \w{3} .*"
     r"|\((?:revision \d+|working copy|nonexistent)\))$"
 )
+# How `diff -N` says that there was no file.
+_EPOCH: Final = re.compile(r"\t(?:1970-01-01|1969-12-31) \d\d:\d\d:\d\d")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE: Final = re.compile(rb'\\([0-7]{1,3}|[abtnvfr"\\])')
 _PLAIN: Final = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))
@@ -24,6 +26,8 @@ class Names(NamedTuple):
 
 def file_name(text: str) -> str:
     """The name in a header line, after its first word."""
+    if _EPOCH.search(text):
+        return "/dev/null"
     quoted = _QUOTED.match(text.strip())
     if quoted is not None:
         return _unquoted(quoted[1])

@@ -21,6 +21,7 @@ _OPENING: Final = ("old mode", "new file mode", "deleted file mode", "rename fro
 # Two lines that begin a part of a patch together; one alone may be a line of a file.
 _PAIRS: Final = (
     ("Index: ", "====="),
+    ("diff ", "--- "),
     ("rename from ", "rename to "),
     ("copy from ", "copy to "),
     ("old mode 1", "new mode 1"),
