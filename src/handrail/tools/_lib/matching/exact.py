@@ -80,13 +80,16 @@ def _from_line_start(file: ByteText, match: Match, old: str, new: str) -> Match:
 
 def _restored(indent: str, old: Sequence[str], new: Sequence[str]) -> bool:
     """Whether the new text is made of whole lines: its first line has got its indentation
-    back while another is no deeper, or other indented lines stay as they are.
+    back while the others got none, or other indented lines stay as they are.
     """
-    others = [line for line in new[1:] if line.strip()]
     if new[0] == indent + old[0]:
-        return any(len(line) - len(line.lstrip()) <= len(indent) for line in others)
+        return _least(new[1:]) <= _least(old[1:])
     kept = set(old[1:])
-    return any(line in kept and line[:1].isspace() for line in others)
+    return any(line in kept and line[:1].isspace() for line in new[1:] if line.strip())
+
+
+def _least(lines: Sequence[str]) -> int:
+    return min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
 
 
 def torn(file: ByteText, match: Match, old: str, new: str) -> bool:

@@ -7,8 +7,8 @@ where they do not agree, nothing is done.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, NamedTuple
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.matching.blocks import Texts, block_of_lines
@@ -31,9 +31,10 @@ def framed(
     if literal or not any(line.strip() for line in texts.new):
         return replay(file, block, placement)
     shared = _shared(file, texts, placement)
-    if _as_old(shared, texts) and not _flattened(file, texts, placement):
+    frame = _frame(shared, file, texts, placement)
+    if frame == "old" and not _flattened(file, texts, placement):
         return replay(file, block, placement)
-    if _as_file(shared, file, texts, placement):
+    if frame == "file":
         lines = _as_indented(file, texts.old, placement)
         return replay(file, block_of_lines(lines, texts.new), placement, as_given=True)
     raise ProblemRaised(
@@ -44,7 +45,7 @@ def framed(
     )
 
 
-class _Shared(NamedTuple):
+class _Line(NamedTuple):
     """The indentation of a line that stands in the old text, the new text and the file."""
 
     old: str
@@ -60,39 +61,55 @@ class _Shared(NamedTuple):
         return self.new == self.file != self.old
 
 
-def _shared(file: FileLines, texts: Texts, placement: Placement) -> list[_Shared]:
-    wanted, lines = iter(texts.new), iter(placement.lines)
-    shared: list[_Shared] = []
-    for op in block_of_lines(*texts, str.strip).ops:
+class _Shared(NamedTuple):
+    """The lines that old, new and file share, and whether there are others beside them."""
+
+    lines: list[_Line]
+    inserts: bool
+    deletes: bool
+
+    def explains(self, steps: Iterable[int]) -> bool:
+        """Whether lines may be that much deeper: within new lines, or no longer within old."""
+        return all((step <= 0 or self.inserts) and (step >= 0 or self.deletes) for step in steps)
+
+
+def _shared(file: FileLines, texts: Texts, placement: Placement) -> _Shared:
+    wanted, numbers = iter(texts.new), iter(placement.lines)
+    lines: list[_Line] = []
+    ops = block_of_lines(*texts, str.strip).ops
+    for op in ops:
         text = next(wanted) if op.kind != "delete" else ""
-        line = next(lines) if op.kind != "insert" else None
-        if op.kind == "keep" and line is not None and text.strip():
-            indents = (indent_of(op.text), indent_of(text), indent_of(file.texts[line]))
-            shared.append(_Shared(*indents))
-    return shared
+        number = next(numbers) if op.kind != "insert" else None
+        if op.kind == "keep" and number is not None and text.strip():
+            indents = (indent_of(op.text), indent_of(text), indent_of(file.texts[number]))
+            lines.append(_Line(*indents))
+    kinds = {op.kind for op in ops if op.text.strip()}
+    return _Shared(lines, "insert" in kinds, "delete" in kinds)
 
 
-def _as_old(shared: Sequence[_Shared], texts: Texts) -> bool:
-    """Whether the new text is indented in step with the old one."""
-    same_base = _base(texts.old) == _base(texts.new)
-    alike = [one for one in shared if one.as_old]
-    if not any(one.as_file for one in shared):
-        return bool(alike) or same_base
-    if not alike:
+def _frame(
+    shared: _Shared, file: FileLines, texts: Texts, placement: Placement
+) -> Literal["old", "file"] | None:
+    """By what the new text is indented: as the old text, or as the file; None if unclear."""
+    lines = shared.lines
+    if not any(one.as_file for one in lines):
+        if any(one.as_old for one in lines) or _base(texts.old) == _base(texts.new):
+            return "old"
+        return "file" if not lines and _begins_as(file, texts, placement) else None
+    as_old = shared.explains(len(one.new) - len(one.old) for one in lines)
+    as_file = shared.explains(len(one.new) - len(one.file) for one in lines)
+    if as_old != as_file:
+        return "old" if as_old else "file"
+    if not any(one.as_old for one in lines):
         # All lines are deeper by just what the file is: wrapped, if what wraps them is new.
-        return same_base
-    # Some lines were wrapped, and lie by chance as the other reading would have them.
-    return shared[0].as_old and shared[-1].as_old
+        return "old" if _base(texts.old) == _base(texts.new) else "file"
+    edges = (lines[0], lines[-1])
+    if all(one.as_old for one in edges):
+        return "old"
+    return "file" if all(one.as_file for one in edges) else None
 
 
-def _as_file(
-    shared: Sequence[_Shared], file: FileLines, texts: Texts, placement: Placement
-) -> bool:
-    """Whether the new text is indented as the file is."""
-    if any(one.as_file for one in shared):
-        return shared[0].as_file and shared[-1].as_file
-    if shared:
-        return False
+def _begins_as(file: FileLines, texts: Texts, placement: Placement) -> bool:
     first = next(line for line in placement.lines if line is not None and file.squeezed[line])
     start = next(line for line in texts.new if line.strip())
     return indent_of(start) == indent_of(file.texts[first])

@@ -62,8 +62,8 @@ def ambiguous(file: FileLines, block: Block, places: Sequence[int]) -> ProblemRa
 
 def already_there(file: FileLines, block: Block) -> int | None:
     """The line where the block's result stands, if that can be no accident."""
-    fresh = "".join([op.text.strip() for op in block.ops if op.kind == "insert"])
-    if len(fresh) < _LEAST_EVIDENCE:
+    fresh = any(op.kind == "insert" and op.text.strip() for op in block.ops)
+    if not fresh or sum(len(line.strip()) for line in block.new) < _LEAST_EVIDENCE:
         return None
     result = Block(tuple([Op("keep", line) for line in block.new]))
     found = [one for one in candidates(file, result) if one.tier <= Tier.LINE_ENDS]

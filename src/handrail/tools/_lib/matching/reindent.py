@@ -27,6 +27,8 @@ class Indentation:
         self._file = file
         self._known = [one for one in located if one.line is not None and one.op.text.strip()]
         self._pairs = [self._pair(one) for one in self._known]
+        # Blanks at line ends that the file does not have are not meant on new lines either.
+        self._noisy = any(map(self._padded, self._known))
         self._fresh = [one.op.text for one in located if one.op.kind == "insert"]
         self._rules: list[Rule] = learn(self._pairs) if self._pairs else [str]
         self._lost: Pair | None = None
@@ -41,7 +43,7 @@ class Indentation:
 
     def put(self, new: Located, near: Sequence[Located]) -> str:
         """A new line for the file; `near` are old lines that it replaces or stands between."""
-        text = new.op.text
+        text = new.op.text.rstrip(" \t") if self._noisy else new.op.text
         if not text.strip():
             return text
         indent = indent_of(text)
@@ -58,6 +60,10 @@ class Indentation:
                 hint="read the lines and give them with exactly the file's indentation",
             )
         return own + text[len(indent) :]
+
+    def _padded(self, one: Located) -> bool:
+        text = one.op.text
+        return text[-1] in " \t" and self._file.texts[one.line or 0] == text.rstrip(" \t")
 
     def _first(self, new: Located, indent: str) -> str | None:
         if self._lost is None or new is not self._first_new or indent != self._lost.call:
