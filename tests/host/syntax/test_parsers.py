@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 import tomllib
 import warnings
 
@@ -42,7 +43,7 @@ def faults(parser, text):
         ("json", "[1] // c", (1, 5, "Extra data", "[1] // c")),
         ("json", '["a\tb"]', (1, 4, "Invalid control character", '["a\tb"]')),
         ("comments", "[1, /* ] */ 2 3]", (1, 15, "Expecting ','", "[1, /* ] */ 2 3]")),
-        ("comments", '{"a": "// b", // c\n,}', (2, 1, "", ",}")),
+        ("comments", '{"a": "// b", // c\n 1}', (2, 2, "", "1}")),
         ("comments", "[1] /* ", None),
         ("toml", "a = 1\nb = \n", (2, 5, "Invalid value", "b =")),
         ("toml", "a = [1,\n", (2, 1, "Invalid value", "")),
@@ -151,6 +152,21 @@ def test_warnings_of_the_parser_are_neither_shown_nor_errors():
 
     assert seen == []
     assert len(own) == 1
+
+
+def test_a_stack_too_small_for_the_parser_is_no_answer():
+    old = threading.stack_size(256 * 1024)
+    try:
+        assert faults("python", "x = (\n") is None
+    finally:
+        threading.stack_size(old)
+    assert len(faults("python", "x = (\n")) == 1
+
+
+def test_yaml_that_takes_too_long_is_no_answer(monkeypatch):
+    monkeypatch.setattr(yaml_text, "_MAX_S", -1.0)
+
+    assert faults("yaml", "a: 1\n") is None
 
 
 def test_the_python_file_is_not_run(tmp_path):

@@ -59,6 +59,14 @@ async def test_types_in_javascript_are_no_errors():
     assert await errors("a.js", None, "function f(a: number): string { return 'a'; }\n") == ()
 
 
+async def test_the_grammar_that_read_the_file_before_judges_it_now():
+    typed = "function f(a: number) {}\n\n\n\ng(1);\n"
+
+    found = await errors("a.js", typed, typed.replace("a: number", "b: text").replace("1)", "1"))
+
+    assert [(fault.line, fault.message) for fault in found] == [(5, "missing ')'")]
+
+
 async def test_columns_count_characters():
     (fault,) = await errors("a.js", None, "f('ééé', 1;\n")
 

@@ -180,6 +180,26 @@ def test_the_first_cell_of_all_follows_the_style_of_the_file(indent, kind):
     assert made.id is None
 
 
+def test_one_character_left_alone_shows_that_none_is_escaped():
+    cell = '{"cell_type": "raw", "metadata": {}, "source": "é \\u2028"}'
+    notebook = parse_notebook("a", f'{{"cells": [{cell}], "nbformat": 4}}'.encode())
+
+    new = applied(notebook.text, replaced(notebook, notebook.cells[0], "ä", "raw"))
+
+    assert '"source": "ä"' in new
+
+
+def test_a_second_cell_stands_where_the_first_does_whatever_the_rest_does():
+    cell = '{"cell_type": "raw", "metadata": {}, "source": ""}'
+    text = '{\n "cells": [\n        %s],\n "nbformat": 4}'
+    notebook = parse_notebook("a", (text % cell).encode())
+
+    made = inserted(notebook, notebook.cells[0], "", "markdown")
+
+    new = cell.replace("raw", "markdown")
+    assert applied(notebook.text, [made.piece]) == text % f"{cell},\n        {new}"
+
+
 @pytest.mark.parametrize("source", ["", "one", "a\nb\n"])
 def test_a_replaced_source_is_written_as_the_old_one_was(source):
     rest = {"metadata": {}, "nbformat": 4, "nbformat_minor": 4}

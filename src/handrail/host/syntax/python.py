@@ -8,12 +8,15 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import threading
 import warnings
 from typing import Final, NamedTuple
 
 from handrail.host.syntax.source import Faults, Source
 
 MAX_BYTES: Final = 512_000
+# The parser counts its own levels, and needs most of this for as many as it allows.
+_LEAST_STACK: Final = 1 << 20
 _NAME: Final = "<handrail syntax check>"
 
 
@@ -58,7 +61,7 @@ _NEWER: Final = (
 
 def faults(source: Source) -> Faults:
     """The first error of a Python file; None if it cannot be judged."""
-    if b"\0" in source.data:
+    if b"\0" in source.data or 0 < threading.stack_size() < _LEAST_STACK:
         return None
     _silence_warnings()
     try:

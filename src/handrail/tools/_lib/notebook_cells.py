@@ -6,10 +6,10 @@ Only the named cell's own pieces are touched; every other byte of the file stays
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import uuid
 from collections.abc import Sequence
+from itertools import count
 from typing import Final, NamedTuple
 
 from handrail.tools._lib.notebook import Cell, Notebook
@@ -128,13 +128,9 @@ def _converted(notebook: Notebook, cell: Cell, source: str, cell_type: str, styl
 def _new_id(notebook: Notebook, source: str) -> str:
     # Worked out, not drawn: the same call on the same notebook must be the same plan.
     taken = [cell.id for cell in notebook.cells if cell.id is not None]
-    seed = json.dumps([source, taken])
-    for attempt in range(len(taken) + 1):
-        digest = hashlib.sha256(f"{attempt} {seed}".encode()).digest()
-        made = _like(taken, digest)
-        if made not in taken:
-            break
-    return made
+    seeds = (f"{attempt} {source}".encode("utf-8", "replace") for attempt in count())
+    made = (_like(taken, hashlib.sha256(seed).digest()) for seed in seeds)
+    return next(one for one in made if one not in taken)
 
 
 def _like(taken: Sequence[str], digest: bytes) -> str:
