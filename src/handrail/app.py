@@ -44,6 +44,7 @@ from handrail.host.search.choose import open_search
 from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
 from handrail.host.statedir import config_home, ensure_outside, private_directory, state_home
+from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.policy.approvers import Callback, as_approver
 from handrail.policy.clearance import Clearance
 from handrail.policy.modes import Mode, parse_mode
@@ -201,6 +202,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
         recorder=Recorder(session, store, bus, clock, _recording(settings)),
         freshness=Freshness(_freshness(settings), session.reads, files),
+        syntax=LocalSyntaxCheck(),
         dry_run=settings.dry_run,
         durable=settings.durability == "power",
     )

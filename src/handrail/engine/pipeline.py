@@ -18,7 +18,9 @@ from handrail.core.plan import Plan
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import Status, ToolResult
+from handrail.core.syntax import SyntaxCheck
 from handrail.core.verdicts import Effect
+from handrail.engine.checked import syntax_notes
 from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.locks import Locks
@@ -53,6 +55,7 @@ class Pipeline:
     ticker: Ticker
     recorder: Recorder
     freshness: Freshness
+    syntax: SyntaxCheck
     dry_run: bool
     durable: bool
 
@@ -144,11 +147,17 @@ class Pipeline:
             plan = await self._plan(running, context)
             if not self.gate.still_clear(running, plan):
                 return None
+        lines = [plan.text, *(f"[{note}]" for note in running.notes)]
+        outcome = Outcome(Status.OK, plan.text, plan.preview or None, plan.data)
         if plan.changes:
             await self._write(running, plan)
             self.freshness.renew(plan)
-        text = "\n".join([plan.text, *(f"[{note}]" for note in running.notes)])
-        return Outcome(Status.OK, text, plan.preview or None, plan.data)
+            broken = await syntax_notes(plan, self.syntax)
+            if broken.faults:
+                lines.append(broken.text)
+                outcome.meta = {"syntax": broken.faults}
+        outcome.text = "\n".join(lines)
+        return outcome
 
     async def _plan(self, running: Running, context: ToolContext) -> Plan:
         """What the tool wants changed, if the model knows what it changes."""
