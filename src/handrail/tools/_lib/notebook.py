@@ -24,7 +24,7 @@ from handrail.tools._lib.jsonspans import (
     read_object,
     read_value,
 )
-from handrail.tools._lib.lines import clip
+from handrail.tools._lib.lines import clip, counted
 
 _MAX_DEPTH: Final = 200
 _TOO_DEEP: Final = f"its JSON is nested more than {_MAX_DEPTH} levels deep"
@@ -180,12 +180,12 @@ def _version(root: Value) -> tuple[int, int] | None:
 
 
 def _unknown(notebook: Notebook, name: str) -> ProblemRaised:
-    count = len(notebook.cells)
+    count = counted(len(notebook.cells), "cell")
     ids = {cell.id: cell for cell in notebook.cells if cell.id and len(cell.id) <= _LONGEST_ID}
     near = [ids[one] for one in get_close_matches(name[:_LONGEST_ID], ids, n=_LISTED, cutoff=0.5)]
     what = "the nearest ids are" if near else "its cells begin with"
     found = listing(near or notebook.cells)
-    message = f"no cell has the id or index {name!r}; the notebook has {count} cells"
+    message = f"no cell has the id or index {name!r}; the notebook has {count}"
     return ProblemRaised(
         "no_match",
         f"{message}, {what}\n{found}" if found else message,
