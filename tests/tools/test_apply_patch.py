@@ -262,6 +262,32 @@ async def test_a_deletion_may_leave_the_content_out(workspace):
     assert not (workspace.root / "x").exists()
 
 
+async def test_a_deletion_with_all_lines_works_in_any_encoding(workspace):
+    workspace.write("x", "a\nb\n".encode("utf-16"))
+
+    await workspace.change("apply_patch", patch="--- a/x\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n")
+
+    assert not (workspace.root / "x").exists()
+
+
+async def test_the_preview_shows_each_change_and_nothing_between(workspace):
+    lines = [f"line {number}" for number in range(1, 3001)]
+    workspace.write("x", "\n".join(lines) + "\n")
+    patch = unified("x", "@@", "-line 9", "+nine", "@@", "-line 2900", "+many")
+    patch += "rename from y\nrename to z\n--- a/y\n+++ b/z\n@@ -1 +1 @@\n-a\n+b\n"
+    workspace.write("y", "a\n")
+
+    plan = await workspace.plan("apply_patch", patch=patch)
+
+    assert plan.preview.split("\n") == [
+        *("--- a/x", "+++ b/x", "@@ -6,7 +6,7 @@", " line 6", " line 7", " line 8"),
+        *("-line 9", "+nine", " line 10", " line 11", " line 12"),
+        *("@@ -2897,7 +2897,7 @@", " line 2897", " line 2898", " line 2899"),
+        *("-line 2900", "+many", " line 2901", " line 2902", " line 2903"),
+        *("renamed y to z", "--- a/z", "+++ b/z", "@@ -1 +1 @@", "-a", "+b"),
+    ]
+
+
 async def test_a_change_of_mode_keeps_the_content(workspace):
     file = workspace.write("run.sh", "#!/bin/sh\n")
     file.chmod(0o640)

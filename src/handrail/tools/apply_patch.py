@@ -14,14 +14,12 @@ from handrail.core.context import ToolContext
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.paths import PathUse
 from handrail.core.places import Place
-from handrail.core.plan import Change, Plan
+from handrail.core.plan import Plan
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
-from handrail.core.text import detect
 from handrail.core.tool import Group, Params
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import INTEGER, STRING, Builtin, object_schema, sized
-from handrail.tools._lib.diff import Hunk, render_diff, split_lines
 from handrail.tools._lib.lines import with_notes
 from handrail.tools._lib.patches.desk import Desk, Step, total_size
 from handrail.tools._lib.patches.model import Action
@@ -29,7 +27,6 @@ from handrail.tools._lib.patches.parse import parse_patch
 from handrail.tools._lib.patches.targets import Target, targets_of
 
 _FILES: Final = {"type": "array", "items": object_schema(path=STRING, operation=STRING)}
-_MAX_SHOWN: Final = 2_000_000
 
 
 class ApplyPatchParams(Params):
@@ -99,28 +96,10 @@ class ApplyPatch(Builtin[ApplyPatchParams]):
             "files": [{"path": one.path, "operation": one.operation} for one in changes],
             "hunks": sum(len(one.patch.hunks) for one in targets),
         }
-        preview = "\n".join([_preview(change) for change in changes])
+        preview = "\n".join([step.preview for step in steps])
         return Plan(changes, _told(steps), preview, data)
 
 
 def _told(steps: Sequence[Step]) -> str:
     notes = [f"{step.target.path}: {note}" for step in steps for note in step.notes]
     return with_notes("\n".join([step.words for step in steps]), notes)
-
-
-def _preview(change: Change) -> str:
-    before, after = change.before, change.after
-    if after is None:
-        return f"delete {change.path}"
-    mode = "" if change.mode is None else f"mode {change.mode:04o} {change.path}\n"
-    if len(before or b"") + len(after) > _MAX_SHOWN:
-        return f"{mode}{change.path}: too large to compare"
-    old = [] if before is None else _shown(before.tobytes())
-    hunk = Hunk(old, _shown(after.tobytes()))
-    return (mode + render_diff(change.path, [hunk], created=before is None)).rstrip("\n")
-
-
-def _shown(data: bytes) -> list[str]:
-    form = detect(data)
-    text = data.decode("latin-1") if form is None else form.show(form.decode(data))
-    return split_lines(text)

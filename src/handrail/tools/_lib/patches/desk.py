@@ -16,7 +16,10 @@ from handrail.core.plan import Change
 from handrail.core.ports import FileContent, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.text import UTF8
+from handrail.tools._lib import diff
 from handrail.tools._lib.builtin import require_file, size_to_change
+from handrail.tools._lib.bytetext import form_of
+from handrail.tools._lib.diff import render_diff, split_lines
 from handrail.tools._lib.lines import counted
 from handrail.tools._lib.patches.envelope import added
 from handrail.tools._lib.patches.hunks import Patched, patched
@@ -48,11 +51,12 @@ class Sheet:
 
 
 class Step(NamedTuple):
-    """What one part of the patch did, in words."""
+    """What one part of the patch did, in words, and as a diff."""
 
     target: Target
     words: str
-    notes: tuple[str, ...] = ()
+    preview: str
+    notes: Sequence[str] = ()
 
 
 class Desk:
@@ -86,15 +90,16 @@ class Desk:
         _require_free(sheet, data)
         sheet.data = data
         sheet.mode = 0o755 if target.patch.executable else None
-        lines = sum(len(hunk.new) for hunk in hunks)
-        return Step(target, f"created {target.path} ({counted(lines, 'line')})")
+        lines = split_lines(UTF8.decode(data))
+        preview = render_diff(target.path, [diff.Hunk((), lines)], created=True)
+        return Step(target, f"created {target.path} ({counted(len(lines), 'line')})", preview)
 
     def _delete(self, target: Target) -> Step:
         sheet = self._sheet(target.source)
         data = self._content(sheet)
         if target.patch.hunks:
             rest = patched(data, target.patch.hunks, target.path).data
-            if rest.strip() and rest.removeprefix(b"\xef\xbb\xbf").strip():
+            if form_of(data).decode(rest).strip():
                 raise ProblemRaised(
                     "no_match",
                     f"the patch deletes {target.path!r}, but the file has more lines than "
@@ -103,40 +108,45 @@ class Desk:
                     field="patch",
                 )
         sheet.data, sheet.mode = None, None
-        return Step(target, f"deleted {target.path} ({counted(len(data), 'byte')})")
+        size = counted(len(data), "byte")
+        return Step(target, f"deleted {target.path} ({size})", f"delete {target.path} ({size})")
 
     def _update(self, target: Target) -> Step:
         sheet = self._sheet(target.source)
-        notes = self._patch(sheet, target)
+        result = self._patch(sheet, target)
         how = counted(len(target.patch.hunks), "hunk") if target.patch.hunks else "mode"
-        return Step(target, f"updated {target.path} ({how})", notes)
+        return Step(
+            target, f"updated {target.path} ({how})", _preview(target, sheet, result), result.notes
+        )
 
     def _move(self, target: Target) -> Step:
         source, goal = self._sheet(target.source), self._sheet(target.target)
         # A copy is of the file as it was; other parts of the patch may change that file.
         old = source.before if target.action is Action.COPY else None
         copied = replace(source, data=self._content(source) if old is None else old)
-        notes = self._patch(copied, target)
+        result = self._patch(copied, target)
         _require_free(goal, None)
         goal.data = copied.data
         goal.mode = copied.mode if copied.mode is not None else _permissions(source)
-        words = "copied"
+        what = "copied"
         if target.action is Action.RENAME:
-            source.data, source.mode, words = None, None, "renamed"
-        return Step(target, f"{words} {source.place.path} to {target.path}", notes)
+            source.data, source.mode, what = None, None, "renamed"
+        words = f"{what} {source.place.path} to {target.path}"
+        preview = "\n".join([line for line in (words, _preview(target, copied, result)) if line])
+        return Step(target, words, preview, result.notes)
 
-    def _patch(self, sheet: Sheet, target: Target) -> tuple[str, ...]:
+    def _patch(self, sheet: Sheet, target: Target) -> Patched:
         data, hunks = self._content(sheet), target.patch.hunks
         if data or any(hunk.old for hunk in hunks):
             result = patched(data, hunks, sheet.place.path)
         else:
-            result = Patched(UTF8.encode(new_text(hunks)), ())
+            result = _filled(hunks)
         sheet.data = result.data
         if target.patch.executable is not None:
             old = _permissions(sheet)
             new = _executable(old, on=target.patch.executable)
             sheet.mode = new if new != old or sheet.mode is not None else None
-        return result.notes
+        return result
 
     def _sheet(self, place: Place | None) -> Sheet:
         if place is None:
@@ -161,6 +171,19 @@ class Desk:
         if sheet.data is None:
             raise malformed(f"{sheet.place.path!r} is used after the patch has removed it")
         return sheet.data
+
+
+def _filled(hunks: Sequence[Hunk]) -> Patched:
+    """An empty file with its first lines."""
+    text = new_text(hunks)
+    shown = [diff.Hunk((), split_lines(text))] if text else []
+    return Patched(UTF8.encode(text), shown, ())
+
+
+def _preview(target: Target, sheet: Sheet, result: Patched) -> str:
+    mode = "" if sheet.mode is None else f"mode {sheet.mode:04o} {target.path}"
+    diffed = render_diff(target.path, result.shown)
+    return "\n".join([part for part in (mode, diffed) if part])
 
 
 def _only_added(hunk: Hunk, path: str) -> Hunk:

@@ -12,48 +12,66 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from handrail.core.problems import ProblemRaised
+from handrail.tools._lib import diff
 from handrail.tools._lib.bytetext import ByteText, form_of
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.patches.model import Hunk
 from handrail.tools._lib.patches.operations import without_wide_marks
 from handrail.tools._lib.patches.placing import Placed, placed
-from handrail.tools._lib.splice import Splice, spliced
+from handrail.tools._lib.splice import Splice, composed, hunks_of, spliced
 
 
 class Patched(NamedTuple):
-    """The new bytes, and a remark on each hunk that did not agree literally."""
+    """The new bytes, what changed for a person to look at, and a remark on each hunk that
+    did not agree literally.
+    """
 
     data: bytes
-    notes: tuple[str, ...]
+    shown: Sequence[diff.Hunk]
+    notes: Sequence[str]
 
 
 def patched(data: bytes, hunks: Sequence[Hunk], path: str) -> Patched:
     """The file with all hunks carried out; `no_match`, `ambiguous` or `already_applied`."""
     file = _file(data, hunks, path)
-    hunks = without_wide_marks(hunks, file)
+    done = _carried_out(data, without_wide_marks(hunks, file), file)
+    after = spliced(data, done.splices).tobytes()
+    if not done.splices:
+        return Patched(after, (), done.notes)
+    line = file.file.lines_between(0, done.splices[0].start) + 1
+    return Patched(after, hunks_of(file.file, done.splices, line), done.notes)
+
+
+class _Done(NamedTuple):
+    splices: Sequence[Splice]
+    notes: Sequence[str]
+
+
+def _carried_out(data: bytes, hunks: Sequence[Hunk], file: FileLines) -> _Done:
     try:
         done = [_placed(file, hunk) for hunk in hunks]
     except ProblemRaised as raised:
         if len(hunks) == 1 or raised.problem.code != "no_match":
             raise
-        return _one_by_one(data, hunks, path)
+        return _one_by_one(data, hunks, file.path)
     splices = sorted([splice for one in done for splice in one.splices])
     if any(_collide(one, two) for one, two in pairwise(splices)):
-        return _one_by_one(data, hunks, path)
-    notes = tuple([one.note for one in done if one.note])
-    return Patched(spliced(data, splices).tobytes(), notes)
+        return _one_by_one(data, hunks, file.path)
+    return _Done(splices, [one.note for one in done if one.note])
 
 
-def _one_by_one(data: bytes, hunks: Sequence[Hunk], path: str) -> Patched:
+def _one_by_one(data: bytes, hunks: Sequence[Hunk], path: str) -> _Done:
+    splices: Sequence[Splice] = ()
     notes: list[str] = []
     grown = 0
     for hunk in hunks:
         moved = hunk if hunk.line is None else replace(hunk, line=max(hunk.line + grown, 1))
         step = _placed(_file(data, [hunk], path), moved)
         data = spliced(data, step.splices).tobytes()
+        splices = composed(splices, step.splices)
         notes += [step.note] if step.note else []
         grown += len(hunk.new) - len(hunk.old)
-    return Patched(data, tuple(notes))
+    return _Done(splices, notes)
 
 
 def _collide(one: Splice, two: Splice) -> bool:
