@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Handrail needs Python 3.11 or later; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP) --upgrade pip
-	$(BIN)/python $(PIP) --build-constraint constraints.txt --group dev --editable .
+	$(BIN)/python $(PIP) --build-constraint constraints.txt --group dev --editable '.[syntax]'
 	@touch $@
 
 demo: setup

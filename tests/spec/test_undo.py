@@ -15,6 +15,7 @@ import handrail
 import handrail.sync
 from handrail.store.verify import verify
 
+KILLS = 20  # of each of three parts, so that they run side by side
 LARGE = b"0123456789abcdef" * 10_000
 
 
@@ -123,8 +124,13 @@ async def main(root, store):
         print("ready", flush=True)
         for number in range(10_000):
             await rt.call("write_file", {"path": "a.txt", "content": f"{number}\\n" * 20_000})
-            await rt.call("write_file", {"path": "b.txt", "content": f"{number}\\n"})
+            patch = ["*** Begin Patch"]
+            for name in "vwxyz":
+                patch += [f"*** Update File: {name}.txt", f"-{number}", f"+{number + 1}"]
+            result = await rt.call("apply_patch", {"patch": "\\n".join([*patch, "*** End Patch"])})
+            assert result.ok, result.text
             await rt.undo()
+            await rt.redo()
             await rt.call("edit_file", {"path": "a.txt", "old_string": f"{number}\\n",
                                         "new_string": "x\\n", "replace_all": True})
 
@@ -134,6 +140,8 @@ asyncio.run(main(*sys.argv[1:3]))
 
 async def _kill_and_look(workspace, tmp_path, delay_s, round_number):
     store = tmp_path / f"store{round_number}.db"
+    for name in "vwxyz":
+        workspace.write(f"{name}.txt", f"{name}\n" * 20_000 + "0\n")
     script = tmp_path / "worker.py"
     script.write_text(textwrap.dedent(WORKER))
     process = subprocess.Popen(
@@ -155,6 +163,8 @@ async def _kill_and_look(workspace, tmp_path, delay_s, round_number):
         lines = set(a.splitlines())
         assert len(lines) <= 1, "a torn file"
         assert not lines or len(a.splitlines()) == 20_000, "a torn file"
+        versions = {workspace.read(f"{name}.txt").splitlines()[-1] for name in "vwxyz"}
+        assert len(versions) == 1, "a patch that happened in part"
         assert unfinished == []
         before = workspace.tree()
         assert not [name for name in before if ".handrail-" in name]
@@ -167,14 +177,17 @@ async def _kill_and_look(workspace, tmp_path, delay_s, round_number):
     assert verify(store).broken is None
 
 
-async def test_killed_at_any_moment_every_file_is_old_or_new_and_undo_works(workspace, tmp_path):
-    for number in range(6):
-        await _kill_and_look(workspace, tmp_path, 0.05 + 0.037 * number, number)
+@pytest.mark.parametrize("part", range(3))
+async def test_killed_at_any_moment_every_file_is_old_or_new_and_undo_works(
+    workspace, tmp_path, part
+):
+    for number in range(KILLS):
+        await _kill_and_look(workspace, tmp_path, 0.02 + part * 0.004 + number * 0.013, number)
 
 
 @pytest.mark.torture
 async def test_killed_a_thousand_times(workspace, tmp_path):
-    for number in range(int(os.environ.get("HANDRAIL_KILLS", "300"))):
+    for number in range(1000):
         await _kill_and_look(workspace, tmp_path, 0.03 + (number % 97) * 0.004, number)
 
 
