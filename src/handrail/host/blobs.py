@@ -50,6 +50,7 @@ class DirectoryBlobs:
                 _write_all(descriptor, part)
             os.fsync(descriptor)
             temp.rename(target)
+            _sync_directory(self._directory)
         except BaseException:
             temp.unlink(missing_ok=True)
             raise
@@ -74,6 +75,15 @@ class MemoryBlobs:
             return self._contents[digest]
         except KeyError:
             raise ProblemRaised("not_found", f"no content with hash {digest} is kept") from None
+
+
+def _sync_directory(directory: Path) -> None:
+    # Without this the name may be lost with the power, and the content with it.
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _write_all(descriptor: int, part: bytes | memoryview) -> None:
