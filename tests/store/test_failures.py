@@ -276,6 +276,38 @@ async def test_a_file_that_was_taken_away_is_noticed_and_heals_when_put_back(pat
     assert verify(path).rows == 2
 
 
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+async def test_a_log_that_was_taken_away_is_noticed_and_heals_when_put_back(path, row, suffix):
+    store = open_store(path)
+    await store.commit(row("c1"), "process")
+    log = path.with_name(path.name + suffix)
+    away = path.with_name("away")
+    log.rename(away)
+
+    with pytest.raises(ProblemRaised) as caught:
+        await store.commit(row("c2", "intent"), "process")
+    log.write_bytes(b"")
+    with pytest.raises(ProblemRaised):
+        await store.commit(row("c2", "intent"), "process")
+
+    assert f"{log.name!r} was removed or replaced" in problem_of(caught).message
+    away.rename(log)
+    await store.commit(row("c3", "intent"), "process")
+    await store.aclose()
+    assert (verify(path).rows, verify(path).broken) == (2, None)
+
+
+async def test_a_rollback_that_fails_is_made_up_for(path, row):
+    store = open_store(path)
+    await store.commit(row("c1"), "process")
+    await store._ask(lambda db: db.execute("BEGIN"))
+
+    await store.commit(row("c2", "intent"), "power")
+
+    await store.aclose()
+    assert verify(path).rows == 2
+
+
 async def test_a_directory_that_vanished_is_noticed(tmp_path, row):
     folder = tmp_path / "state"
     folder.mkdir()

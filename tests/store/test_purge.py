@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.store.purge import purge_payloads
+from handrail.store.purge import count_payloads, purge_payloads
 from handrail.store.sqlite import open_store
 from handrail.store.verify import verify
 
@@ -29,6 +29,19 @@ async def test_old_payloads_are_dropped_and_the_chain_holds(path, row):
     assert purged.after_bytes == path.stat().st_size < size * 0.7
     integrity = verify(path)
     assert (integrity.rows, integrity.broken, integrity.purged_payloads) == (81, None, 40)
+
+
+@pytest.mark.parametrize("before_ns", [0, 1_040, 10_000])
+async def test_what_would_be_dropped_is_counted_as_it_is_dropped(path, row, before_ns):
+    store = await _filled(path, row)
+    before = await store.sizes()
+
+    count, size = await store._ask(lambda db: count_payloads(db, before_ns=before_ns))
+
+    purged = purge_payloads(path, before_ns=before_ns)
+    after = await store.sizes()
+    assert (count, size) == (purged.payloads, before.payload_bytes - after.payload_bytes)
+    await store.aclose()
 
 
 async def test_a_secret_is_gone_from_all_files_after_its_call_is_purged(path, row):

@@ -69,7 +69,7 @@ async def test_a_call_without_completion_is_listed_but_not_found_as_completed(pa
     await store.aclose()
 
 
-async def test_a_repeated_id_answers_with_the_first_call_and_lists_both(path, row):
+async def test_a_repeated_id_answers_with_the_last_call_and_lists_both(path, row):
     store = open_store(path)
     for answer in ("first", "second"):
         store.append(row("c1", asked=answer))
@@ -78,7 +78,7 @@ async def test_a_repeated_id_answers_with_the_first_call_and_lists_both(path, ro
     found = await store.find_completed("s", "c1")
 
     assert found is not None
-    assert (found.requested, found.completed) == ({"asked": "first"}, {"text": "first"})
+    assert (found.requested, found.completed) == ({"asked": "second"}, {"text": "second"})
     assert [call.completed for call in await store.calls()] == [
         {"text": "second"},
         {"text": "first"},
@@ -320,6 +320,63 @@ async def test_a_payload_without_any_json_form_is_noted_but_refused_as_intent(pa
     assert list(found.requested) == ["unencodable"]
     await store.aclose()
     assert verify(path).rows == 1
+
+
+class Hostile:
+    def __init__(self, error):
+        self.error = error
+
+    def __repr__(self):
+        raise self.error
+
+
+class Speechless(Exception):
+    def __str__(self):
+        raise RuntimeError("no words either")
+
+
+@pytest.mark.parametrize(
+    ("error", "noted"),
+    [(RuntimeError("evil"), "RuntimeError: evil"), (Speechless(), "Speechless")],
+)
+async def test_a_value_whose_own_code_fails_does_not_end_the_record(path, row, error, noted):
+    store = open_store(path)
+    hostile = {"data": Hostile(error)}
+    store.append(row("c1")._replace(payload=hostile))
+
+    with pytest.raises(ProblemRaised) as caught:
+        await store.commit(row("c2", "intent")._replace(payload=hostile), "power")
+    store.append(row("c3"))
+
+    assert caught.value.problem.code == "internal"
+    assert noted in caught.value.problem.message
+    found = {call.call_id: call.requested for call in await store.calls()}
+    assert found == {"c1": {"unencodable": noted}, "c3": {"tool": "read_file"}}
+    await store.aclose()
+    assert verify(path).broken is None
+
+
+async def test_what_is_recorded_cannot_be_changed_by_the_caller_afterwards(path):
+    store = open_store(path)
+    arguments = {"paths": ["secret.txt"]}
+    meta = {"tool": "read_file"}
+    store.append(Row("s", "requested", "c1", 1, 1, {"arguments": arguments}))
+    store.append(Row("s", "completed", "c1", 1, 3, {"meta": MappingProxyType(meta)}))
+    intent = store.commit(Row("s", "intent", "c1", 1, 2, {"arguments": arguments}), "process")
+    waiting = asyncio.ensure_future(intent)
+    await asyncio.sleep(0)
+
+    arguments["paths"][:] = ["innocent.txt"]
+    meta["tool"] = "forged"
+    await waiting
+
+    [found] = await store.calls()
+    assert (found.requested, found.intent, found.completed) == (
+        {"arguments": {"paths": ["secret.txt"]}},
+        {"arguments": {"paths": ["secret.txt"]}},
+        {"meta": {"tool": "read_file"}},
+    )
+    await store.aclose()
 
 
 async def test_odd_session_and_call_names_are_stored_and_found(path, row):

@@ -131,20 +131,12 @@ def tell(freed: Freed) -> None:
 def _purgeable(place: Workspace, before_ns: int) -> tuple[int, int]:
     """How many payloads `purge_payloads` drops, and their bytes."""
     from handrail.cli.workspace import reading
+    from handrail.store.purge import count_payloads
 
     if not place.recorded:
         return 0, 0
     with reading(place) as db:
-        count, total = db.execute(
-            "SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0) FROM payloads"
-            " WHERE row IN (SELECT r.id FROM rows q"
-            " JOIN rows c ON c.session = q.session AND c.call_id = q.call_id"
-            " AND c.kind = 'completed'"
-            " JOIN rows r ON r.session = q.session AND r.call_id = q.call_id"
-            " WHERE q.kind = 'requested' AND q.at_ns < ?)",
-            (before_ns,),
-        ).fetchone()
-    return count, total
+        return count_payloads(db, before_ns=before_ns)
 
 
 def _old_texts(directory: Path | None, before_ns: int) -> list[int]:

@@ -6,6 +6,16 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
+def shown(path: str) -> str:
+    """The path for a line of text; quoted and escaped where it could be taken for more.
+
+    A line break in a name would forge a line, and a name in quotes or brackets what we say
+    ourselves, so these are written as Python would.
+    """
+    plain = path.isprintable() and not path.startswith(("'", '"', "["))
+    return path if plain else repr(path)
+
+
 class Kind(StrEnum):
     """What stands at a place."""
 
@@ -41,6 +51,8 @@ class Place(NamedTuple):
 
     `root` is the index of the root, `rel` the path from it ("" is the root itself).
     `path` is how the place is shown: relative for the workspace, absolute elsewhere.
+    `via` holds the other absolute names it was reached by: as it was written, and each
+    symlink on the way with the rest of the path; empty where no link was passed.
     Opening a place never follows a symlink, so a swapped directory cannot redirect it.
     """
 
@@ -49,6 +61,12 @@ class Place(NamedTuple):
     path: str
     absolute: str
     kind: Kind
+    via: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The path as it may stand in a line of text."""
+        return shown(self.path)
 
     @property
     def key(self) -> str:

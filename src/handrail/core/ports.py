@@ -194,7 +194,7 @@ class Search(Protocol):
 
 
 class Row(NamedTuple):
-    """One line of the audit; `payload` belongs to the store from now on."""
+    """One line of the audit; recorded is what `payload` is when the store is given it."""
 
     session: str
     kind: Literal["requested", "intent", "completed"]
@@ -243,6 +243,13 @@ class Integrity:
     anchored: bool | None
 
 
+class Claimed(NamedTuple):
+    """Who has an id. `fingerprint` None: it is on record, but nobody claimed it."""
+
+    fingerprint: str | None
+    owner: str
+
+
 Durability = Literal["power", "process"]
 
 
@@ -260,6 +267,14 @@ class Store(Protocol):
 
     async def find_completed(self, session: str, call_id: str) -> CallRecord | None:
         """The record of a call by id, for answering a repeated one."""
+
+    async def claim(
+        self, session: str, call_id: str, fingerprint: str, owner: str
+    ) -> Claimed | None:
+        """Take an id for a call, in all processes at once; None: it is the caller's now."""
+
+    async def take_over(self, session: str, call_id: str, dead: str, owner: str) -> bool:
+        """Take an id whose owner has died; False if somebody else was first."""
 
     async def calls(
         self,

@@ -107,6 +107,7 @@ class DirectoryBlobs:
                 _write_all(descriptor, part)
             os.fsync(descriptor)
             temp.rename(target)
+            _sync_directory(self._directory)
         except BaseException:
             temp.unlink(missing_ok=True)
             raise
@@ -160,6 +161,15 @@ class MemoryBlobs:
     def has_room(self, size: int) -> bool:
         """Whether this much more may be kept."""
         return sum(map(len, self._contents.values())) + size <= self._quota
+
+
+def _sync_directory(directory: Path) -> None:
+    # Without this the name may be lost with the power, and the content with it.
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _write_all(descriptor: int, part: bytes | memoryview) -> None:

@@ -8,7 +8,7 @@ case-folded and normalised, at any depth below a root.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -72,12 +72,30 @@ _MEMORIES: Final = {
 }
 
 
+# The names that are looked up as links, spelled as programs look for them; a link there makes
+# an ordinary file or directory act under a protected name.
+LINKED: Final = (
+    *_DIRECTORIES,
+    *(name for name in _FILES if "*" not in name),
+    *(first for first, _ in _PAIRS),
+    ".yarnrc.yml",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "GEMINI.md",
+)
+
+# Answers which names of `LINKED` are links, by their absolute paths, and what they lead to.
+Links = Callable[[], Mapping[str, str]]
+
+
 class ProtectedNames:
     """The guard over protected names, for one set of roots.
 
     `own` are Handrail's own places (package, interpreter, state, configuration): protected
-    wherever they lie. `allowed` are globs, relative to a root, that a person has lifted.
-    `memories` also asks for the files that agents obey (AGENTS.md and the like).
+    wherever they lie, whatever a person lifts. `allowed` are globs, relative to a root, that
+    a person has lifted; `*` stays within one name, `**` crosses directories. `memories` also
+    asks for the files that agents obey (AGENTS.md and the like). `links` tells which paths
+    are what a protected name at the top of a root is a link to.
     """
 
     def __init__(
@@ -87,28 +105,42 @@ class ProtectedNames:
         own: Sequence[str] = (),
         allowed: Sequence[str] = (),
         memories: bool = True,
+        links: Links | None = None,
     ) -> None:
-        self._roots = roots
+        self._tops = tuple(_with_slash(root) for root in roots)
         self._own = tuple(own)
-        self._allowed = tuple(allowed)
+        self._allowed = tuple(glob.strip("/").split("/") for glob in allowed)
         self._memories = _MEMORIES if memories else {}
+        self._links = links
 
     def __call__(self, subject: Subject) -> Verdict | None:
         """ASK for the first protected name that the call would write; else no opinion."""
         if subject.reads_only:
             return None
-        for absolute in subject.written_paths():
+        for absolute in self._names(subject):
             verdict = self._judge(absolute)
             if verdict is not None:
                 return verdict
         return None
 
+    def _names(self, subject: Subject) -> Iterator[str]:
+        """Every name by which what is written is known: its own, those on the way, and links."""
+        yield from subject.written_paths()
+        yield from subject.written_ways()
+        leads = self._links() if self._links is not None else {}
+        for link, target in leads.items():
+            top = _with_slash(target)
+            for absolute in subject.written_paths():
+                if f"{absolute}/".startswith(top):
+                    yield f"{link}/{absolute[len(top) :]}".rstrip("/")
+
     def _judge(self, absolute: str) -> Verdict | None:
         relative = self._relative(absolute)
-        if any(fnmatchcase(relative, glob) for glob in self._allowed):
-            return None
-        if any(absolute == own or absolute.startswith(own + "/") for own in self._own):
+        if any(f"{absolute}/".startswith(_with_slash(own)) for own in self._own):
             return _verdict(relative, "it belongs to Handrail itself", "own")
+        parts = relative.split("/")
+        if any(_fits(parts, glob) for glob in self._allowed):
+            return None
         reason = protected_reason(relative)
         if reason is not None:
             return _verdict(relative, reason, "name")
@@ -123,9 +155,9 @@ class ProtectedNames:
         return None
 
     def _relative(self, absolute: str) -> str:
-        for root in self._roots:
-            if absolute.startswith(root + "/"):
-                return absolute[len(root) + 1 :]
+        for top in self._tops:
+            if absolute.startswith(top):
+                return absolute[len(top) :]
         return absolute
 
 
@@ -147,13 +179,26 @@ def protected_reason(relative: str) -> str | None:
 
 
 def _verdict(relative: str, reason: str, rule: str) -> Verdict:
+    lift = f"a person may allow it with allow_protected=[{relative!r}]"
     return Verdict(
         Effect.ASK,
         f"{relative!r} is protected: {reason}",
         f"protected:{rule}",
         code="protected",
-        hint=f"a person may allow it with allow_protected=[{relative!r}]",
+        hint=None if rule == "own" else lift,
     )
+
+
+def _fits(parts: Sequence[str], glob: Sequence[str]) -> bool:
+    if not glob:
+        return not parts
+    if glob[0] == "**":
+        return any(_fits(parts[skipped:], glob[1:]) for skipped in range(len(parts) + 1))
+    return bool(parts) and fnmatchcase(parts[0], glob[0]) and _fits(parts[1:], glob[1:])
+
+
+def _with_slash(path: str) -> str:
+    return path if path.endswith("/") else f"{path}/"
 
 
 # Code points that some file systems ignore in names: `.g<ZWNJ>it` is `.git` there.

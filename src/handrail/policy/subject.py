@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from handrail.core.footprint import Access, Footprint
+from handrail.core.places import Place
 from handrail.core.plan import Plan
 from handrail.core.verdicts import Risk
 
 
 class Subject(NamedTuple):
-    """A prepared call as the guards and the mode see it."""
+    """A prepared call as the guards and the mode see it; `places` are its path arguments."""
 
     tool: str
     risk: Risk
@@ -19,6 +20,7 @@ class Subject(NamedTuple):
     reads_only: bool
     plan: Plan | None
     edits_files: bool
+    places: tuple[Place, ...] = ()
 
     def written_paths(self) -> Iterator[str]:
         """Absolute paths that the call or its plan would write."""
@@ -29,3 +31,15 @@ class Subject(NamedTuple):
         if self.plan is not None:
             for change in self.plan.changes:
                 yield change.place.absolute
+
+    def written_ways(self) -> Iterator[str]:
+        """The other absolute names by which what is written was reached: links, spellings."""
+        planned = [change.place for change in self.plan.changes] if self.plan is not None else []
+        written: set[str] | None = None
+        for place in (*self.places, *planned):
+            if not place.via:
+                continue
+            if written is None:
+                written = set(self.written_paths())
+            if place.absolute in written:
+                yield from place.via

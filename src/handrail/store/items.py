@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from handrail.core.ports import Durability, Row
-from handrail.store.record import Entry
+from handrail.core.ports import Durability
+from handrail.store.record import Entry, Packed
 from handrail.store.waiting import Waiter
 
 
@@ -23,7 +23,7 @@ class State(NamedTuple):
 class Commit(NamedTuple):
     """A row somebody waits for (None: for all rows before)."""
 
-    row: Row | None
+    row: Packed | None
     durability: Durability
     waiter: Waiter
 
@@ -41,7 +41,7 @@ class Act:
     last: bool = False
 
 
-Item = Row | State | Commit | Act
+Item = Packed | State | Commit | Act
 
 
 class Batch:

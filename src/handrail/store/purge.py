@@ -58,13 +58,25 @@ def purge_payloads(
         before = file_bytes(path)
         database.db.execute("PRAGMA secure_delete = ON")
         with database.writing("power", busy_timeout_s) as db:
-            count = _delete(db, before_ns, session, call_id)
+            rows, values = _matching(before_ns, session, call_id)
+            done = db.execute(f"DELETE FROM payloads WHERE row IN ({rows})", values)  # noqa: S608 - our clauses
         erased = _shrink(database)
     except sqlite3.Error as error:
         raise raised(explain(error, path)) from error
     finally:
         database.db.close()
-    return Purged(count, before, file_bytes(path), erased)
+    return Purged(done.rowcount, before, file_bytes(path), erased)
+
+
+def count_payloads(db: sqlite3.Connection, *, before_ns: int) -> tuple[int, int]:
+    """How many payloads `purge_payloads` would drop, and their bytes."""
+    rows, values = _matching(before_ns, None, None)
+    count, total = db.execute(
+        "SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0)"  # noqa: S608 - our clauses
+        f" FROM payloads WHERE row IN ({rows})",
+        values,
+    ).fetchone()
+    return count, total
 
 
 def measure(db: sqlite3.Connection, path: str) -> Sizes:
@@ -85,20 +97,20 @@ def file_bytes(path: str) -> int:
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
-def _delete(
-    db: sqlite3.Connection, before_ns: int | None, session: str | None, call_id: str | None
-) -> int:
+def _matching(
+    before_ns: int | None, session: str | None, call_id: str | None
+) -> tuple[str, tuple[object, ...]]:
+    """The query for the rows of completed calls that match, and its values."""
     wanted = {"q.at_ns < ?": before_ns, "q.session = ?": session, "q.call_id = ?": call_id}
     used = {clause: value for clause, value in wanted.items() if value is not None}
     where = " AND ".join(["q.kind = 'requested'", *used])
-    done = db.execute(
-        "DELETE FROM payloads WHERE row IN (SELECT r.id FROM rows q"  # noqa: S608 - clauses from above
+    query = (
+        "SELECT r.id FROM rows q"  # noqa: S608 - clauses from above
         " JOIN rows c ON c.session = q.session AND c.call_id = q.call_id AND c.kind = 'completed'"
         " JOIN rows r ON r.session = q.session AND r.call_id = q.call_id"
-        f" WHERE {where})",
-        tuple(used.values()),
+        f" WHERE {where}"
     )
-    return done.rowcount
+    return query, tuple(used.values())
 
 
 def _shrink(database: Database) -> bool:

@@ -14,11 +14,16 @@ PURGED: Final[Mapping[str, Any]] = {"purged": True}
 
 
 def find_completed(db: sqlite3.Connection, session: str, call_id: str) -> CallRecord | None:
-    """The first completed call of this id in the session."""
-    found = (
-        record for record in _attempts(db, session, call_id, 0) if record.completed is not None
-    )
-    return next(found, None)
+    """The last completed call of this id in the session.
+
+    The last, because a call that was cancelled away before it changed anything is on record
+    as completed too, and its id may be used again.
+    """
+    found = None
+    for record in _attempts(db, session, call_id, 0):
+        if record.completed is not None:
+            found = record
+    return found
 
 
 def list_calls(

@@ -25,6 +25,17 @@ _INSERT_ROWS: Final = (
 _INSERT_PAYLOADS: Final = "INSERT INTO payloads (row, body) VALUES "
 
 
+class Packed(NamedTuple):
+    """A row whose payload is JSON already, so that nobody can change it any more."""
+
+    session: str
+    kind: str
+    call_id: str
+    turn: int
+    at_ns: int
+    body: bytes
+
+
 class Entry(NamedTuple):
     """A row made ready for writing, all but its place in the chain."""
 
@@ -44,10 +55,33 @@ class Head(NamedTuple):
     hash: str
 
 
-def encode(row: Row) -> Entry:
-    """The row's payload as JSON with its hash; raises what `encode_json` raises."""
+def pack(row: Row) -> Packed:
+    """The row as it is at this moment; raises whatever its payload's own code raises."""
     session, kind, call_id, turn, at_ns, payload = row
-    body = encode_json(payload)
+    return Packed(session, kind, call_id, turn, at_ns, encode_json(payload))
+
+
+def pack_anyhow(row: Row) -> Packed:
+    """The same; what has no JSON form is recorded as the reason why."""
+    try:
+        return pack(row)
+    except Exception as error:  # noqa: BLE001 - foreign code; the record must outlive it
+        # That the call happened must be on record, even if not what it carried.
+        return pack(row._replace(payload={"unencodable": describe(error)}))
+
+
+def describe(error: Exception) -> str:
+    """An exception in words, even one that cannot say what it is."""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception:  # noqa: BLE001 - its message is made by foreign code too
+        return name
+
+
+def seal(packed: Packed) -> Entry:
+    """The row with the hash of its payload."""
+    session, kind, call_id, turn, at_ns, body = packed
     return Entry(
         storable(session), kind, storable(call_id), turn, at_ns, payload_hash(body), body.decode()
     )

@@ -11,13 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from handrail.core.ports import CallRecord, Durability, Row, SessionRecord
+from handrail.core.ports import CallRecord, Claimed, Durability, Row, SessionRecord
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.store import queries, record
+from handrail.store import claims, queries, record
 from handrail.store.chain import encode_json, storable
 from handrail.store.connect import MEMORY, Database
 from handrail.store.items import Act, Commit, State
 from handrail.store.purge import Sizes, measure
+from handrail.store.record import Packed, describe, pack, pack_anyhow
 from handrail.store.refusals import raised, unavailable
 from handrail.store.waiting import Waiter
 from handrail.store.writer import MAX_HELD_ROWS, Writer
@@ -68,21 +69,26 @@ class SqliteStore:
         return self._writer.refused
 
     def append(self, row: Row) -> None:
-        """Queue a row; raises `store_unavailable` if the store has failed."""
+        """Queue a row as it is now; raises `store_unavailable` if the store has failed."""
         writer = self._writer
+        packed = pack_anyhow(row)
         if (
             writer.trouble is None
             and not writer.ended
             and _getpid() == self._pid
             and writer.backlog() < MAX_HELD_ROWS
         ):
-            writer.put(row)
+            writer.put(packed)
         else:
-            self._append_in_trouble(row)
+            self._append_in_trouble(packed)
 
     async def commit(self, row: Row, durability: Durability) -> None:
-        """Queue a row and return once it, and all rows before it, are on disk."""
-        await self._wait(partial(Commit, row, durability))
+        """Queue a row as it is now; return once it, and all rows before it, are on disk."""
+        try:
+            packed = pack(row)
+        except Exception as error:
+            raise raised(_not_json(row, error)) from error
+        await self._wait(partial(Commit, packed, durability))
 
     async def flush(self) -> None:
         """Return once everything queued so far is committed."""
@@ -112,6 +118,20 @@ class SqliteStore:
         """The record of a completed call by id, for answering a repeated one."""
         key = storable(session), storable(call_id)
         return await self._ask(lambda db: queries.find_completed(db, *key))
+
+    async def claim(
+        self, session: str, call_id: str, fingerprint: str, owner: str
+    ) -> Claimed | None:
+        """Take an id for a call, in all processes at once; None: it is the caller's now."""
+        key, now_ns = (storable(session), storable(call_id)), self._now_ns
+        return await self._ask(
+            lambda db: claims.claim(db, *key, fingerprint, owner, now_ns()), writes=True
+        )
+
+    async def take_over(self, session: str, call_id: str, dead: str, owner: str) -> bool:
+        """Take an id whose owner has died; False if somebody else was first."""
+        key = storable(session), storable(call_id)
+        return await self._ask(lambda db: claims.take_over(db, *key, dead, owner), writes=True)
 
     async def calls(
         self,
@@ -180,7 +200,7 @@ class SqliteStore:
         self._writer.put_urgent(item(waiter))
         return await waiter.future
 
-    def _append_in_trouble(self, row: Row) -> None:
+    def _append_in_trouble(self, row: Packed) -> None:
         self._check_usable()
         writer = self._writer
         deadline = time.monotonic() + 0.25
@@ -213,6 +233,11 @@ def _end(writer: Writer, opened: dict[str, None], now_ns: Callable[[], int]) -> 
     work = partial(_close_all, opened=opened, now_ns=now_ns)
     writer.put_urgent(Act(work, None, writes=bool(opened), last=True))
     writer.join(10)
+
+
+def _not_json(row: Row, error: Exception) -> Problem:
+    message = f"the {row.kind} row of call {row.call_id!r} has no JSON form: {describe(error)}"
+    return Problem("internal", message, "report this as a bug of Handrail")
 
 
 def _behind(path: str) -> Problem:

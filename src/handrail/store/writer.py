@@ -14,12 +14,11 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from handrail.core.ports import Row
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.store.chain import storable
 from handrail.store.connect import Database
 from handrail.store.items import Act, Batch, Commit, Item, State
-from handrail.store.record import Entry, encode, write_entries, write_state
+from handrail.store.record import Packed, seal, write_entries, write_state
 from handrail.store.refusals import explain, unavailable
 from handrail.store.waiting import Waiter, tell
 
@@ -115,7 +114,7 @@ class Writer:
             first = self._queue.get(timeout=RETRY_S if self.trouble else None)
         except Empty:
             return []
-        if isinstance(first, Row | State):
+        if isinstance(first, Packed | State):
             self._bell.wait(GROUP_S)
         self._bell.clear()
         items = [first]
@@ -128,10 +127,10 @@ class Writer:
         self._bell.set()
         return items
 
-    def _take(self, item: Row | State | Commit) -> None:
+    def _take(self, item: Packed | State | Commit) -> None:
         batch = self._batch
-        if isinstance(item, Row):
-            batch.entries.append(_encode_anyhow(item))
+        if isinstance(item, Packed):
+            batch.entries.append(seal(item))
         elif isinstance(item, Commit):
             self._take_commit(item)
         else:
@@ -140,13 +139,8 @@ class Writer:
     def _take_commit(self, item: Commit) -> None:
         batch = self._batch
         if item.row is not None:
-            try:
-                entry = encode(item.row)
-            except (TypeError, ValueError, RecursionError) as error:
-                tell([item.waiter], _not_json(item.row, error))
-                return
             batch.intents.add(len(batch.entries))
-            batch.entries.append(entry)
+            batch.entries.append(seal(item.row))
         if item.durability == "power":
             batch.durability = "power"
         batch.waiters.append(item.waiter)
@@ -177,7 +171,7 @@ class Writer:
                 late.append(self._queue.get_nowait())
         ending: list[Waiter] = []
         for item in late:
-            if isinstance(item, Row | State):
+            if isinstance(item, Packed | State):
                 self._take(item)
                 continue
             last = isinstance(item, Act) and item.last
@@ -226,7 +220,7 @@ class Writer:
                     tell([item.waiter], problem)
                 elif isinstance(item, Act) and item.waiter:
                     tell([item.waiter], None if item.last else problem)
-                elif isinstance(item, Row):
+                elif isinstance(item, Packed):
                     self.refused += 1
 
 
@@ -241,16 +235,3 @@ def _crashed(path: str) -> Problem:
         "report the bug; open the workspace again",
         retryable=False,
     )
-
-
-def _encode_anyhow(row: Row) -> Entry:
-    try:
-        return encode(row)
-    except (TypeError, ValueError, RecursionError) as error:
-        # That the call happened must be on record, even if not what it carried.
-        return encode(row._replace(payload={"unencodable": f"{type(error).__name__}: {error}"}))
-
-
-def _not_json(row: Row, error: Exception) -> Problem:
-    message = f"the {row.kind} row of call {row.call_id!r} has no JSON form: {error}"
-    return Problem("internal", message, "report this as a bug of Handrail")

@@ -111,4 +111,4 @@ def test_every_spelling_of_a_file_is_one_place(layout, files, path, canonical):
     place = files.locate(path)
 
     assert place.rel == canonical
-    assert place == files.locate(str(layout.work / canonical))
+    assert place._replace(via=()) == files.locate(str(layout.work / canonical))

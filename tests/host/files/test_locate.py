@@ -7,7 +7,7 @@ import pytest
 
 from handrail.core.places import Kind, Place
 from handrail.core.problems import ProblemRaised
-from handrail.host.files import openat2, walk
+from handrail.host.files import openat2, roots, walk
 from handrail.host.files.local import LocalFiles
 
 
@@ -137,9 +137,9 @@ def test_additional_directories_can_be_reached_by_path_and_by_link(tmp_path, wor
 
     there = Place(1, "x.txt", str(other / "x.txt"), str(other / "x.txt"), Kind.FILE)
     assert files.locate(str(other / "x.txt")) == there
-    assert files.locate("there/x.txt") == there
+    assert files.locate("there/x.txt")._replace(via=()) == there
     assert files.locate("../other/x.txt") == there
-    assert files.locate(str(other / "back" / "w.txt")) == files.locate("w.txt")
+    assert files.locate(str(other / "back" / "w.txt")).rel == files.locate("w.txt").rel
     files.close()
 
 
@@ -292,3 +292,72 @@ def test_a_root_whose_name_is_no_text_is_refused(tmp_path):
         LocalFiles([bad])
 
     assert raised.value.problem.code == "invalid_arguments"
+
+
+def test_a_place_remembers_the_names_it_was_reached_by(work, files):
+    (work / "real").mkdir()
+    (work / "one").symlink_to("real")
+    (work / "two").symlink_to("one")
+
+    assert files.locate("real/x").via == ()
+    assert files.locate("real/./x").via == ()
+    assert files.locate("two/x").via == (str(work / "two/x"), str(work / "one/x"))
+    assert files.locate("two/../two/x").via == (
+        str(work / "two/x"),
+        str(work / "two"),
+        str(work / "one"),
+        str(work / "one/x"),
+    )
+
+
+def exchanged(work, outside, monkeypatch, times):
+    """A directory that is a link for a moment between every look and the opening."""
+    (work / "sub" / "lib").mkdir(parents=True)
+    (outside / "lib").mkdir(parents=True)
+    real, canonical = os.path.realpath, roots.open_canonical
+    left = [times]
+
+    def look(path, **options):
+        found = real(path, **options)
+        if str(path).endswith("sub/lib") and left[0]:
+            left[0] -= 1
+            os.rename(work / "sub", work / "aside")
+            (work / "sub").symlink_to(outside)
+        return found
+
+    def opened(opener, path):
+        try:
+            return canonical(opener, path)
+        finally:
+            if (work / "sub").is_symlink():
+                (work / "sub").unlink()
+                os.rename(work / "aside", work / "sub")
+
+    monkeypatch.setattr(roots.os.path, "realpath", look)
+    monkeypatch.setattr(roots, "open_canonical", opened)
+
+
+def test_a_root_is_never_opened_through_a_link_that_appeared(tmp_path, work, opener, monkeypatch):
+    exchanged(work, tmp_path / "outside", monkeypatch, times=3)
+
+    files = LocalFiles([work, work / "sub" / "lib"])
+
+    assert os.readlink(f"/proc/self/fd/{files.handle(1)}") == files.roots[1]
+    assert files.roots[1] == str(work / "sub" / "lib")
+    files.close()
+
+
+def test_a_root_that_never_stands_still_is_given_up(tmp_path, work, opener, monkeypatch):
+    exchanged(work, tmp_path / "outside", monkeypatch, times=1000)
+
+    with pytest.raises(ProblemRaised) as raised:
+        LocalFiles([work, work / "sub" / "lib"])
+
+    assert raised.value.problem.code == "stale"
+
+
+def test_a_root_that_is_named_twice_is_one_root(work):
+    files = LocalFiles([work, str(work), work / "."])
+
+    assert files.roots == (str(work),)
+    files.close()

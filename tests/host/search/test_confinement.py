@@ -13,6 +13,7 @@ from handrail.core.ports import FilesQuery, GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
 from handrail.host import landlock, spawn
 from handrail.host.search import limits
+from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
 
 SWAPPER = """
@@ -293,3 +294,31 @@ async def test_a_large_tree_is_searched_by_all_cores_and_a_small_one_by_one(
 
 async def test_the_binary_says_its_version(ripgrep):
     assert (await ripgrep.version()).startswith("ripgrep 1")
+
+
+async def test_a_root_is_not_searched_through_a_link_on_the_way(tmp_path, tree):
+    tree.write("lib/a.txt")
+    (tmp_path / "lnk").symlink_to(tree.root)
+
+    with pytest.raises(OSError, match="symbolic links"):
+        PythonSearch([str(tmp_path / "lnk" / "lib")])
+
+
+async def test_what_is_searched_is_the_directory_that_others_hold(tmp_path, tree, rg):
+    tree.write("inside.txt")
+    held = os.open(tree.root, os.O_PATH)
+    tree.root.rename(tmp_path / "moved")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "outside.txt").write_text("needle\n")
+    tree.root.symlink_to(tmp_path / "other")
+    searches = [
+        PythonSearch([str(tree.root)], handles=[held]),
+        RipgrepSearch([str(tree.root)], rg, handles=[held]),
+    ]
+    os.close(held)
+
+    found = [await search.grep(GrepQuery("needle", tree.place())) for search in searches]
+    for search in searches:
+        search.close()
+
+    assert [one.files for one in found] == [("inside.txt",)] * 2

@@ -79,7 +79,20 @@ class Locator:
             raise ProblemRaised(
                 "invalid_arguments", f"{quoted(path)} leads to a name that is not valid UTF-8"
             ) from None
-        return self._place(found.root, found.rel, walk.kind)
+        place = self._place(found.root, found.rel, walk.kind)
+        ways = dict.fromkeys([*self._written(path), *walk.passed])
+        ways.pop(place.absolute, None)
+        return place._replace(via=tuple(ways))
+
+    def _written(self, path: str) -> list[str]:
+        """The path as it was written, `..` taken by the letter, if that lies in a root."""
+        full = path if path.startswith("/") else self._roots.tops[0] + path
+        # Two slashes at the start survive normpath.
+        plain = "/" + os.path.normpath(full).lstrip("/")
+        for prefix in self._roots.spellings:
+            if plain.startswith(prefix.text):
+                return [self._roots.absolute(prefix.root, plain[len(prefix.text) :])]
+        return []
 
     def _place(self, root: int, rel: str, kind: Kind) -> Place:
         absolute = self._roots.absolute(root, rel)

@@ -95,6 +95,19 @@ def kernel_opener() -> Opener:
     return open_beneath
 
 
+def open_canonical(opener: Opener, path: str) -> int:
+    """A handle of a directory by its canonical path: from the top, through no symlink.
+
+    So the handle is what the path says, and a directory on the way that is exchanged for
+    a link raises ELOOP instead of leading elsewhere.
+    """
+    top = os.open("/", LOOK_IN)
+    try:
+        return opener(top, path.strip("/").encode() or b".", LOOK_IN)
+    finally:
+        os.close(top)
+
+
 def walk_beneath(handle: int, path: bytes, flags: int) -> int:
     """The same without openat2: one name at a time, each with O_NOFOLLOW."""
     names = path.split(b"/")

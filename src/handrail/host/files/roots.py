@@ -9,12 +9,15 @@ import errno
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from handrail.core.places import Place
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import explain, quoted
-from handrail.host.files.openat2 import LOOK_IN, choose_opener
+from handrail.host.files.openat2 import Opener, choose_opener, open_canonical
+
+# A directory on the way may be exchanged for a link between the look and the opening.
+_TRIES: Final = 8
 
 
 class Prefix(NamedTuple):
@@ -36,17 +39,20 @@ class Roots:
 
     def __init__(self, given: Sequence[str | Path], hidden: Sequence[str]) -> None:
         self.opener = choose_opener()
-        self.paths = tuple(dict.fromkeys(os.path.realpath(path) for path in given))
+        opened = _open_all(self.opener, given)
+        named = [(str(path), root.path) for path, root in zip(given, opened, strict=True)]
+        handles = {root.path: root.handle for root in opened}
+        self.paths = tuple(handles)
+        self.handles = tuple(handles.values())
         self.tops = tuple(map(_with_slash, self.paths))
         self.hidden = tuple(os.path.realpath(path) for path in hidden)
         self.canonical = _ordered((path, at) for at, path in enumerate(self.paths))
         # A root reached through a symlink may also be named by the link.
         self.spellings = _ordered(
-            (str(Path(path).absolute()), self.paths.index(os.path.realpath(path)))
-            for path in (*self.paths, *given)
+            (str(Path(path).absolute()), self.paths.index(real))
+            for path, real in (*zip(self.paths, self.paths, strict=True), *named)
             if ".." not in Path(path).parts
         )
-        self.handles = _open_all(self.paths)
 
     def open(self, place: Place, flags: int) -> int:
         """A descriptor of the place; raises OSError, never follows a symlink."""
@@ -79,35 +85,54 @@ class Roots:
             os.close(handle)
 
 
-def _open_all(paths: Sequence[str]) -> tuple[int, ...]:
-    handles: list[int] = []
+class _Opened(NamedTuple):
+    path: str
+    handle: int
+
+
+def _open_all(opener: Opener, given: Sequence[str | Path]) -> list[_Opened]:
+    """The canonical name and a handle of each; equal names share a handle."""
+    opened: list[_Opened] = []
     try:
-        handles.extend(map(_open_root, paths))
+        for path in given:
+            found = _open_root(opener, str(path))
+            known = next((one for one in opened if one.path == found.path), None)
+            if known is not None:
+                os.close(found.handle)
+            opened.append(known or found)
     except ProblemRaised:
-        for handle in handles:
+        for handle in {one.handle for one in opened}:
             os.close(handle)
         raise
-    return tuple(handles)
+    return opened
 
 
-def _open_root(path: str) -> int:
-    try:
-        path.encode()
-        return os.open(path, LOOK_IN | os.O_NOFOLLOW)
-    except UnicodeEncodeError:
-        raise ProblemRaised(
-            "invalid_arguments", f"the directory {path!r} has a name that is not valid UTF-8"
-        ) from None
-    except FileNotFoundError:
-        raise ProblemRaised(
-            "not_found",
-            f"the directory {quoted(path)} does not exist",
-            hint="create it first, or open another directory as the workspace",
-        ) from None
-    except NotADirectoryError:
-        raise ProblemRaised("not_found", f"{quoted(path)} is not a directory") from None
-    except OSError as error:
-        raise explain(error, path) from error
+def _open_root(opener: Opener, given: str) -> _Opened:
+    for _ in range(_TRIES):
+        path = os.path.realpath(given)
+        try:
+            return _Opened(path, open_canonical(opener, path))
+        except UnicodeEncodeError:
+            raise ProblemRaised(
+                "invalid_arguments", f"the directory {path!r} has a name that is not valid UTF-8"
+            ) from None
+        except FileNotFoundError:
+            raise ProblemRaised(
+                "not_found",
+                f"the directory {quoted(path)} does not exist",
+                hint="create it first, or open another directory as the workspace",
+            ) from None
+        except NotADirectoryError:
+            raise ProblemRaised("not_found", f"{quoted(path)} is not a directory") from None
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise explain(error, path) from error
+    raise ProblemRaised(
+        "stale",
+        f"a part of {quoted(given)} keeps being exchanged for a symbolic link",
+        hint="find out which process does that, then open the directory again",
+        retryable=True,
+    )
 
 
 def _ordered(named: Iterable[tuple[str, int]]) -> tuple[Prefix, ...]:

@@ -37,6 +37,8 @@ class Walk:
         self._links = 0
         self._handle: int | None = None
         self.kind = Kind.DIRECTORY
+        # The links passed, as absolute paths, with the names that were still to come.
+        self.passed: list[str] = []
 
     def run(self) -> Beneath:
         """Where the path leads; raises a problem, or OSError from the operating system."""
@@ -132,6 +134,7 @@ class Walk:
         if stat.S_ISLNK(mode):
             target = os.readlink(name, dir_fd=handle)
             self._count_link()
+            self._note_link(name)
             self._follow(target)
         elif stat.S_ISDIR(mode):
             self._step_into(handle, name)
@@ -143,6 +146,11 @@ class Walk:
         else:
             self._names.append(name)
             self.kind = Kind.FILE if stat.S_ISREG(mode) else Kind.SPECIAL
+
+    def _note_link(self, name: str) -> None:
+        rest = [] if ".." in self._pending else [one for one in self._pending if one != "."]
+        below = "/".join([*self._names, name, *reversed(rest)])
+        self.passed.append(self._roots.absolute(self._root or 0, below))
 
     def _count_link(self) -> None:
         self._links += 1

@@ -10,14 +10,17 @@ from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
 
 
-def open_search(roots: Sequence[str], hidden: Sequence[str] = ()) -> RipgrepSearch | PythonSearch:
+def open_search(
+    roots: Sequence[str], hidden: Sequence[str] = (), handles: Sequence[int] = ()
+) -> RipgrepSearch | PythonSearch:
     """A search over these roots (canonical paths, the workspace first), blind to what is
-    in the hidden directories (canonical paths as well).
+    in the hidden directories (canonical paths as well). `handles` are the roots' own, so
+    that what is searched is what is read and written.
 
     ripgrep if a trusted one is found outside the roots, else Python. Raises OSError if a
     root is not a directory. Close it to let go of its handles.
     """
     binary = find("rg", roots) if spawn.supported() else None
     if binary is None:
-        return PythonSearch(roots, hidden=hidden)
-    return RipgrepSearch(roots, binary, hidden=hidden)
+        return PythonSearch(roots, hidden=hidden, handles=handles)
+    return RipgrepSearch(roots, binary, hidden=hidden, handles=handles)

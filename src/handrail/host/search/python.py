@@ -36,9 +36,10 @@ class PythonSearch:
         roots: Sequence[str],
         *,
         hidden: Sequence[str] = (),
+        handles: Sequence[int] = (),
         deadline_s: float = limits.DEADLINE_S,
     ) -> None:
-        self._roots = open_roots(roots, hidden)
+        self._roots = open_roots(roots, hidden, handles)
         self._deadline_s = deadline_s
 
     async def grep(self, query: GrepQuery) -> GrepFound:

@@ -39,11 +39,12 @@ class RipgrepSearch:
         binary: str,
         *,
         hidden: Sequence[str] = (),
+        handles: Sequence[int] = (),
         deadline_s: float = limits.DEADLINE_S,
         max_bytes: int = limits.MAX_BYTES,
     ) -> None:
         self.binary: Final = binary
-        self._roots = open_roots(roots, hidden)
+        self._roots = open_roots(roots, hidden, handles)
         self._deadline_s = deadline_s
         self._max_bytes = max_bytes
         self._crowd = Crowd()

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from handrail.host.files.openat2 import choose_opener, open_canonical
+
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Non-blocking, so that opening a FIFO comes back.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -38,13 +40,20 @@ class Root:
         return shown if shown.isascii() else os.fsencode(shown).decode("utf-8", "replace")
 
 
-def open_roots(paths: Sequence[str], hidden: Sequence[str] = ()) -> tuple[Root, ...]:
-    """A handle per root, the workspace first. Raises OSError if one is not a directory."""
+def open_roots(
+    paths: Sequence[str], hidden: Sequence[str] = (), handles: Sequence[int] = ()
+) -> tuple[Root, ...]:
+    """A handle per root (canonical paths), the workspace first.
+
+    `handles` are those that others have on the same roots: then exactly these directories
+    are searched. Raises OSError if one is not a directory, or reached through a link.
+    """
     roots: list[Root] = []
     try:
         for index, path in enumerate(paths):
             prefix = path.rstrip(os.sep) + os.sep if index else ""
-            roots.append(Root(path, _open_root(path), prefix, _inside(path, hidden)))
+            handle = _above_pipes(handles[index]) if handles else _open_root(path)
+            roots.append(Root(path, handle, prefix, _inside(path, hidden)))
     except OSError:
         close_roots(roots)
         raise
@@ -115,9 +124,13 @@ def repository_above(root: str) -> tuple[str, ...]:
 
 
 def _open_root(path: str) -> int:
-    handle = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    handle = open_canonical(choose_opener(), path)
     try:
-        # Above 2: a child that starts in this handle has its pipes at 0, 1 and 2.
-        return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, 3)
+        return _above_pipes(handle)
     finally:
         os.close(handle)
+
+
+def _above_pipes(handle: int) -> int:
+    """A duplicate above 2: a child that starts in it has its pipes at 0, 1 and 2."""
+    return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, 3)

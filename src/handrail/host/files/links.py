@@ -1,0 +1,58 @@
+"""Links at the top of the roots that give another name to a place beneath."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.host.files.local import LocalFiles
+
+# A change within one tick of the clock leaves no trace in the time stamps.
+_COARSE_NS: Final = 20_000_000
+
+
+class TopLinks:
+    """Which of some names are symlinks at the top of a root, and where they lead.
+
+    Asked before every write: the names are looked up again only if the directory changed.
+    """
+
+    def __init__(self, files: LocalFiles, names: Sequence[str]) -> None:
+        self._files = files
+        self._names = names
+        self._seen: dict[int, tuple[int, tuple[str, ...]]] = {}
+
+    def __call__(self) -> dict[str, str]:
+        """The absolute path of each link, and the resolved path that it leads to."""
+        leads: dict[str, str] = {}
+        for root, top in enumerate(self._files.roots):
+            for name in self._links(root):
+                link = f"{top.rstrip('/')}/{name}"
+                try:
+                    leads[link] = self._files.locate(link).absolute
+                except ProblemRaised:
+                    # It leads out or in circles; nothing can be written through it.
+                    continue
+        return leads
+
+    def _links(self, root: int) -> tuple[str, ...]:
+        handle = self._files.handle(root)
+        changed = os.fstat(handle).st_ctime_ns
+        seen = self._seen.get(root)
+        if seen is not None and seen[0] == changed:
+            return seen[1]
+        links = tuple(name for name in self._names if _is_link(handle, name))
+        if changed < time.time_ns() - _COARSE_NS:
+            self._seen[root] = (changed, links)
+        return links
+
+
+def _is_link(handle: int, name: str) -> bool:
+    try:
+        os.readlink(name, dir_fd=handle)
+    except OSError:
+        return False
+    return True
