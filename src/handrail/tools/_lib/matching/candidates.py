@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from handrail.tools._lib.matching.blocks import Block, Op
-from handrail.tools._lib.matching.indents import Pair, indent_of, learn
+from handrail.tools._lib.matching.indents import Pair, indent_of, learn, lost_first
 from handrail.tools._lib.matching.keys import any_quotes, canonical, squeeze
 from handrail.tools._lib.matching.lines import FileLines
 
@@ -163,7 +163,7 @@ def pairs_of(file: FileLines, old: Sequence[Op], lines: Sequence[int | None]) ->
 
 
 def shifted(pairs: Sequence[Pair]) -> bool:
-    """Whether all lines are indented differently in the same way; the first one may have
-    lost its indentation altogether, as text copied from inside a line has.
+    """Whether all lines are indented differently in the same way, the first one perhaps not
+    at all.
     """
-    return bool(learn(pairs) or (not pairs[0].call and len(pairs) > 1 and learn(pairs[1:])))
+    return bool(learn(pairs)) or lost_first(pairs)

@@ -9,7 +9,7 @@ from typing import Final
 
 from handrail.tools._lib.matching.anchors import depth, inside
 from handrail.tools._lib.matching.blocks import Block, Texts, block_of_lines
-from handrail.tools._lib.matching.candidates import Candidate, Tier, candidates
+from handrail.tools._lib.matching.candidates import Candidate, candidates
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.place import Placement
 from handrail.tools._lib.matching.refusals import ambiguous
@@ -36,7 +36,7 @@ def elided(file: FileLines, texts: Texts) -> list[tuple[Block, Placement]]:
     pairs = [block for block in blocks if block.ops]
     if not all(map(_telling, pairs)):
         return []
-    places = [_best(candidates(file, block)) for block in pairs]
+    places = [candidates(file, block) for block in pairs]
     ways = list(_in_order(file, pairs, places))
     if not ways:
         return []
@@ -68,11 +68,6 @@ def _pieces(lines: Sequence[str]) -> list[list[str]]:
 def is_elision(line: str) -> bool:
     """Whether a line only says that lines are left out."""
     return ("..." in line or "…" in line) and _DOTS.fullmatch(line) is not None
-
-
-def _best(found: Sequence[Candidate]) -> list[Candidate]:
-    tier = min((one.tier for one in found), default=Tier.EXACT)
-    return [one for one in found if one.tier is tier]
 
 
 def _in_order(

@@ -79,13 +79,17 @@ def _from_line_start(file: ByteText, match: Match, old: str, new: str) -> Match:
 
 
 def _restored(indent: str, old: Sequence[str], new: Sequence[str]) -> bool:
-    """Whether the new text is made of whole lines: its first line has got its indentation
-    back while the others got none, or other indented lines stay as they are.
+    """Whether the new text is made of whole lines: indented ones stay as they are, the first
+    has got its indentation back while the others got none, or it is now within a new line.
     """
-    if new[0] == indent + old[0]:
-        return _least(new[1:]) <= _least(old[1:])
+    others = [line for line in new[1:] if line.strip()]
     kept = set(old[1:])
-    return any(line in kept and line[:1].isspace() for line in new[1:] if line.strip())
+    if any(line in kept and line[:1].isspace() for line in others):
+        return True
+    if new[0] == indent + old[0]:
+        return _least(others) <= _least(old[1:])
+    own = len(new[0]) - len(new[0].lstrip())
+    return any(line.strip() == old[0].strip() and _least([line]) > own for line in others)
 
 
 def _least(lines: Sequence[str]) -> int:

@@ -26,6 +26,8 @@ def framed(
     file: FileLines, texts: Texts, placement: Placement, *, repaired: bool = False
 ) -> tuple[Splice, ...]:
     """The splices of a placed pair; `no_match` if its indentation is not certain."""
+    if placement.tier < Tier.INDENTATION:
+        texts = _first_restored(texts)
     block = block_of_lines(*texts)
     literal = placement.tier < Tier.INDENTATION and not repaired
     if literal or not any(line.strip() for line in texts.new):
@@ -93,7 +95,7 @@ def _frame(
     """By what the new text is indented: as the old text, or as the file; None if unclear."""
     lines = shared.lines
     if not any(one.as_file for one in lines):
-        if any(one.as_old for one in lines) or _base(texts.old) == _base(texts.new):
+        if any(one.as_old for one in lines) or _wrapped(texts, lines):
             return "old"
         return "file" if not lines and _begins_as(file, texts, placement) else None
     as_old = shared.explains(len(one.new) - len(one.old) for one in lines)
@@ -102,11 +104,24 @@ def _frame(
         return "old" if as_old else "file"
     if not any(one.as_old for one in lines):
         # All lines are deeper by just what the file is: wrapped, if what wraps them is new.
-        return "old" if _base(texts.old) == _base(texts.new) else "file"
+        return "old" if _wrapped(texts, lines) else "file"
     edges = (lines[0], lines[-1])
     if all(one.as_old for one in edges):
         return "old"
     return "file" if all(one.as_file for one in edges) else None
+
+
+def _wrapped(texts: Texts, lines: Sequence[_Line]) -> bool:
+    """Whether the new text begins as far out as the old one, with a line of its own if there
+    are shared ones, which are then deeper.
+    """
+    start = next(line for line in texts.new if line.strip())
+    if lines and start.strip() in {line.strip() for line in texts.old}:
+        return False
+    if any(len(one.new) <= len(one.old) for one in lines):
+        return False
+    first = start if lines else _base(texts.new)
+    return indent_of(first) == _base(texts.old)
 
 
 def _begins_as(file: FileLines, texts: Texts, placement: Placement) -> bool:
@@ -122,9 +137,20 @@ def _as_indented(file: FileLines, old: Sequence[str], placement: Placement) -> l
     ]
 
 
+def _first_restored(texts: Texts) -> Texts:
+    """The pair with the new text's first line as it stands in the old one, if all it lacks is
+    its indentation and other indented lines are the same.
+    """
+    old, new = texts
+    if not new or old[0] == new[0] or old[0].lstrip() != new[0]:
+        return texts
+    same = any(line in old[1:] and line[:1].isspace() for line in new[1:] if line.strip())
+    return Texts(old, [old[0], *new[1:]]) if same else texts
+
+
 def _flattened(file: FileLines, texts: Texts, placement: Placement) -> bool:
     """Whether indentation seems to be lost: a new line opens a block that nothing is in."""
-    if any(line != line.lstrip() for line in [*texts.old, *texts.new]):
+    if any(line != line.lstrip() for line in [*texts.old[1:], *texts.new[1:]]):
         return False
     if not any(indent_of(file.texts[line]) for line in placement.lines if line is not None):
         return False
@@ -133,4 +159,5 @@ def _flattened(file: FileLines, texts: Texts, placement: Placement) -> bool:
 
 
 def _base(lines: Sequence[str]) -> str:
+    """The smallest indentation."""
     return min((indent_of(line) for line in lines if line.strip()), key=len, default="")

@@ -6,9 +6,14 @@ from typing import NamedTuple
 
 
 class Repair(NamedTuple):
-    """The pair without the slip, what the slip was, and the line its numbers speak of."""
+    """The pair without the slip, and what the slip was.
+
+    `line` is the line that its numbers speak of; `there` says that it must be found there,
+    because a number or two prove nothing by themselves.
+    """
 
     old: str
     new: str
     how: str = ""
     line: int | None = None
+    there: bool = False

@@ -32,6 +32,12 @@ def learn(pairs: Sequence[Pair]) -> list[Rule]:
     return [rule for rule in (_shift(pairs), _scale(pairs)) if rule is not None]
 
 
+def lost_first(pairs: Sequence[Pair]) -> bool:
+    """Whether the first line alone lost its indentation, as text from inside a line does."""
+    rest = pairs[1:]
+    return not pairs[0].call and any(pair.call for pair in rest) and bool(learn(rest))
+
+
 def _unchanged(indent: str) -> str | None:
     return indent
 

@@ -172,7 +172,9 @@ def _best_repair(
 def _repair(lines: FileLines, repair: Repair) -> Placement | None:
     block = block_of(repair.old, repair.new)
     placed = find(lines, block, Hints(line=repair.line), loosest=Tier.WHITESPACE)
-    return None if placed is None or _misnumbered(repair.old, repair.line, placed) else placed
+    if placed is None or (repair.there and placed.first + 1 != repair.line):
+        return None
+    return placed
 
 
 def _inside_line(lines: FileLines, several: Sequence[Repair]) -> Found | None:
@@ -194,11 +196,6 @@ def _fragment(lines: FileLines, old: str, new: str) -> Found | None:
     if not splices:
         return None
     return Found(tuple(splices), Tier.TYPOGRAPHY.name.lower(), f"{Tier.TYPOGRAPHY.words} ignored")
-
-
-def _misnumbered(old: str, line: int | None, placement: Placement) -> bool:
-    # One number proves nothing by following another; it has to be the line's own.
-    return line is not None and "\n" not in old.strip() and placement.first != line - 1
 
 
 def _elided(lines: FileLines, texts: Texts) -> Found | None:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.matching.blocks import Op
-from handrail.tools._lib.matching.indents import Pair, Rule, indent_of, learn
+from handrail.tools._lib.matching.indents import Pair, Rule, indent_of, learn, lost_first
 from handrail.tools._lib.matching.lines import FileLines
 
 _LOOKED_AT: Final = 2_000
@@ -34,11 +34,9 @@ class Indentation:
         self._lost: Pair | None = None
         self._first_new = next((one for one in located if one.op.kind != "delete"), None)
         pairs = self._pairs
-        if not self._rules and not pairs[0].call and len(pairs) > 1:
-            # Text copied from inside a line: its first line has no indentation of its own.
+        if not self._rules and lost_first(pairs):
             self._rules = learn(pairs[1:])
-            if self._rules:
-                self._lost, pairs = pairs[0], pairs[1:]
+            self._lost, pairs = pairs[0], pairs[1:]
         self._table = _table(pairs)
 
     def put(self, new: Located, near: Sequence[Located]) -> str:
@@ -79,7 +77,7 @@ class Indentation:
             return own
         made = [one for rule in self._rules if (one := rule(indent)) is not None]
         fitting = {fit for one in made if (fit := self._in_style(indent, one)) is not None}
-        return fitting.pop() if len(fitting) == 1 else self._one_step(fitting)
+        return fitting.pop() if len(fitting) == 1 else None
 
     def _in_style(self, indent: str, made: str) -> str | None:
         """An indentation that the file would have; None if it is between its steps."""
@@ -94,12 +92,6 @@ class Indentation:
         if "\t" in extra and "\t" not in base and base:
             return base + extra.replace("\t", " " * unit)
         return None if extra.strip(" ") == "" and 0 < len(extra) < unit else made
-
-    def _one_step(self, fitting: set[str]) -> str | None:
-        """Of several, the only one that is one step deeper than a line of the file."""
-        unit = file_unit(self._file)
-        near = [one for one in fitting if len(one) - len(self._base(one)) == unit]
-        return near[0] if len(near) == 1 else None
 
     def _base(self, made: str) -> str:
         known = [pair.file for pair in self._pairs if made.startswith(pair.file)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Final
 
 from handrail.tools._lib.matching.escapes import escaped_lines, escaped_quotes, lost_escapes
@@ -39,7 +40,8 @@ def _once(pair: Repair) -> Iterator[Repair]:
         for repair in undo(pair.old, pair.new):
             if repair.old.strip() and (repair.old, repair.new) != (pair.old, pair.new):
                 how = f"{pair.how} and {repair.how}" if pair.how else repair.how
-                yield Repair(repair.old, repair.new, how, repair.line or pair.line)
+                line, there = repair.line or pair.line, repair.there or pair.there
+                yield Repair(repair.old, repair.new, how, line, there)
 
 
 def _fenced(old: str, new: str) -> Iterator[Repair]:
@@ -70,40 +72,49 @@ _NUMBERED: Final = (
     re.compile(r"[ \t]*L?(\d+)[ \t]?[|│]"),
     re.compile(r"[ \t]*L?(\d+):[ ]"),
     re.compile(r"[ \t]*L?(\d+):"),
-    re.compile(r"[ \t]*(\d+)-"),
     re.compile(r"[ \t]*\[(\d+)\][ ]?"),
+)
+# So weak a mark that the numbers must be those of the very lines.
+_BARELY_NUMBERED: Final = (
+    re.compile(r"[ \t]*(\d+)-"),
     re.compile(r"[ ]*(\d+)[ ]{2}"),
     re.compile(r"[ ]*(\d+)[ ]"),
 )
 
 
 def _numbered(old: str, new: str) -> Iterator[Repair]:
-    lines = old.split("\n")
-    for style in _NUMBERED:
-        first = _first_number(style, lines)
+    before, after = old.split("\n"), new.split("\n")
+    for style in _NUMBERED + _BARELY_NUMBERED:
+        first = _first_number(style, before)
         if first is None:
             continue
-        fresh = _new_without_numbers(style, new.split("\n"), lines)
+        fresh = _new_without_numbers(style, after, before, first)
         if fresh is not None:
-            bare = [_bare(style, line) for line in lines]
-            yield Repair("\n".join(bare), "\n".join(fresh), "line numbers", first)
+            bare = "\n".join([_bare(style, line) for line in before])
+            sure = style in _NUMBERED and len(before) > 1
+            yield Repair(bare, "\n".join(fresh), "line numbers", first, there=not sure)
 
 
 def _first_number(style: re.Pattern[str], lines: list[str]) -> int | None:
     """The number of the first line, if every line has the number that follows from it."""
     first: int | None = None
     for index, line in enumerate(lines):
-        # The mark's own blank is often lost on an empty line.
-        found = style.match(line) or style.fullmatch(line + " ")
-        if found is None:
+        number = _number(style, line)
+        if number is None:
             if line.strip():
                 return None
             continue
         if first is None:
-            first = int(found[1]) - index
-        if int(found[1]) != first + index:
+            first = number - index
+        if number != first + index:
             return None
     return first
+
+
+def _number(style: re.Pattern[str], line: str) -> int | None:
+    # The mark's own blank is often lost on an empty line.
+    found = style.match(line) or style.fullmatch(line + " ")
+    return int(found[1]) if found else None
 
 
 def _bare(style: re.Pattern[str], line: str) -> str:
@@ -114,15 +125,23 @@ def _bare(style: re.Pattern[str], line: str) -> str:
 
 
 def _new_without_numbers(
-    style: re.Pattern[str], lines: list[str], old: list[str]
+    style: re.Pattern[str], lines: list[str], old: list[str], first: int
 ) -> list[str] | None:
-    solid = [line for line in lines if line.strip()]
-    marked = [line for line in solid if style.match(line) or style.fullmatch(line + " ")]
-    if not marked:
-        return lines
-    if len(marked) < len(solid) and not set(marked) <= set(old):
+    """The new lines bare: all are numbered from the same line on, or only those that stay."""
+    numbers = [_number(style, line) for line in lines if line.strip()]
+    counted = [number for number in numbers if number is not None]
+    if len(counted) == len(numbers) and numbers and _go_on(counted, first):
+        return [_bare(style, line) for line in lines]
+    known = set(old)
+    rest = [line for line in lines if line not in known and line.strip()]
+    if any(style.match(line) for line in rest) and len(rest) < len(numbers):
         return None
-    return [_bare(style, line) if line in marked else line for line in lines]
+    return [_bare(style, line) if line in known else line for line in lines]
+
+
+def _go_on(numbers: list[int], first: int) -> bool:
+    steps = [after - before for before, after in pairwise(numbers)]
+    return first <= numbers[0] <= first + 1 and all(0 <= step <= 2 for step in steps)
 
 
 def _entities(old: str, new: str) -> Iterator[Repair]:
