@@ -8,93 +8,271 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple
 
-from handrail.core.ports import Store
-from handrail.core.problems import Problem
+from handrail.core.ports import CallRecord, Store
+from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.engine.prepare import Prepared
 from handrail.engine.record import replay
 
+# How long a call waits for its first time in another process, and how often it looks.
+PATIENCE_S: Final = 10.0
+_LOOK_S: Final = 0.02
+
 
 class Claim(NamedTuple):
-    """Whether a call may run: `earlier` gives the result of its first time instead."""
+    """Whether a call may run: it may if there is neither a clash nor an earlier time.
+
+    `earlier` gives the result of the first time. None from it: that time is over without a
+    result; claim again, and whoever is first may run. It raises `ProblemRaised` where there
+    is no result to give and the call must not run either.
+    """
 
     earlier: Callable[[], Awaitable[ToolResult | None]] | None = None
     clash: Problem | None = None
 
 
-_FRESH = Claim()
+_FRESH: Final = Claim()
+
+
+class _Running(NamedTuple):
+    fingerprint: str
+    ended: asyncio.Future[ToolResult | None]
+
+
+class _Past:
+    """What the store knows of the calls of one session."""
+
+    def __init__(self, session: str, store: Store) -> None:
+        self.session = session
+        self.store = store
+
+    async def find(self, call_id: str) -> CallRecord | None:
+        return await self.store.find_completed(self.session, call_id)
+
+    async def result(self, call_id: str) -> ToolResult | None:
+        found = await self.find(call_id)
+        if found is None or found.completed is None:
+            return None
+        if "status" not in found.completed:
+            raise ProblemRaised.of(_gone(call_id, found.completed))
+        return replay(found)
+
+    async def began(self, call_id: str) -> bool:
+        """Whether the call announced a change, which it may have made."""
+        newest = await self.store.calls(session=self.session, call_id=call_id, limit=1)
+        return bool(newest) and newest[0].intent is not None
+
+    def compare(self, found: CallRecord, known: str | None, fingerprint: str) -> Claim:
+        if known is None:
+            return Claim(clash=_gone(found.call_id, found.requested))
+        if known != fingerprint:
+            return Claim(clash=_clash(found.call_id))
+        return Claim(earlier=partial(self.result, found.call_id))
+
+
+class _Shared:
+    """The ids of a session that other processes may have open too: the store decides."""
+
+    def __init__(self, past: _Past, owner: str, alive: Callable[[str], bool]) -> None:
+        self._past = past
+        self._owner = owner
+        self._alive = alive
+
+    async def claim(self, call_id: str, fingerprint: str) -> Claim:
+        past = self._past
+        held = await past.store.claim(past.session, call_id, fingerprint, self._owner)
+        if held is None:
+            return _FRESH
+        found = await past.find(call_id)
+        if found is not None:
+            known = held.fingerprint or _recorded_fingerprint(found.requested)
+            return past.compare(found, known, fingerprint)
+        if held.fingerprint != fingerprint:
+            return Claim(clash=_clash(call_id))
+        if self._alive(held.owner):
+            return Claim(earlier=partial(self._wait, call_id, held.owner))
+        return await self._inherit(call_id, held.owner)
+
+    async def _inherit(self, call_id: str, dead: str) -> Claim:
+        past = self._past
+        if await past.began(call_id):
+            return Claim(clash=_unknown(call_id))
+        if await past.store.take_over(past.session, call_id, dead, self._owner):
+            return _FRESH
+        return Claim(earlier=partial(self._wait, call_id, dead))
+
+    async def _wait(self, call_id: str, owner: str) -> ToolResult | None:
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + PATIENCE_S
+        while (result := await self._past.result(call_id)) is None:
+            if not self._alive(owner):
+                return None
+            if clock() >= deadline:
+                raise ProblemRaised.of(_elsewhere(call_id))
+            await asyncio.sleep(_LOOK_S)
+        return result
+
+
+def _nobody_knows(owner: str) -> bool:
+    del owner
+    return True
 
 
 class Answered:
-    """The ids that callers gave in one session; `resumed` sessions also ask the store."""
+    """The ids that callers gave in one session.
 
-    def __init__(self, session: str, store: Store, *, resumed: bool) -> None:
-        self._session = session
-        self._store = store
-        self._resumed = resumed
+    `resumed`: the session has a name, so that others may have used it or use it now; its
+    ids are claimed in the store. `owner` names this process there, `alive` says whether the
+    process of such a name may still run: the id of a dead one can be taken over.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        store: Store,
+        *,
+        resumed: bool,
+        owner: str = "",
+        alive: Callable[[str], bool] = _nobody_knows,
+    ) -> None:
+        self._past = _Past(session, store)
+        self._shared = _Shared(self._past, owner, alive) if resumed else None
+        # Part of every id that we make ourselves; no caller can come upon it by chance.
+        self.prefix = os.urandom(4).hex()
         self._seen: dict[str, str] = {}
+        # Seen, but over without a result: may be run again if it has changed nothing.
+        self._lapsed: set[str] = set()
         self._responses: dict[str, str] = {}
-        self._running: dict[str, asyncio.Future[ToolResult | None]] = {}
+        self._running: dict[str, _Running] = {}
 
     async def name_for(self, call_id: str, response: str | None) -> str:
         """The id to record a call under: its own, unless another response has used it."""
         if response is None:
             return call_id
-        if call_id not in self._seen and self._resumed:
-            await self._recall(call_id)
+        if self._shared is not None and call_id not in self._responses:
+            found = await self._past.find(call_id)
+            if found is not None:
+                self._responses[call_id] = str(found.requested.get("response"))
         if self._responses.setdefault(call_id, response) == response:
             return call_id
         return f"{call_id}~{hashlib.sha256(response.encode()).hexdigest()[:8]}"
 
     async def claim(self, prepared: Prepared) -> Claim:
-        """Take the id for this call, or say who had it before."""
-        call_id, print_ = prepared.call.id, _print(prepared)
-        if call_id not in self._seen and self._resumed:
-            await self._recall(call_id)
-        earlier = self._seen.get(call_id)
-        if earlier is None:
-            self._seen[call_id] = print_
-            self._running[call_id] = asyncio.get_running_loop().create_future()
-            return _FRESH
-        if earlier != print_:
+        """Take the id for this call, or say who had it before. Whoever gets it settles it."""
+        call_id, fingerprint = prepared.call.id, _fingerprint(prepared)
+        running = self._running.get(call_id)
+        known = running.fingerprint if running is not None else self._seen.get(call_id)
+        if known is not None and known != fingerprint:
             return Claim(clash=_clash(call_id))
-        return Claim(earlier=lambda: self._earlier(call_id))
+        if running is not None:
+            return Claim(earlier=lambda: asyncio.shield(running.ended))
+        if known is not None and call_id not in self._lapsed:
+            return Claim(earlier=partial(self._recorded, call_id))
+        # Before anything is waited for: of several at once, one is first.
+        future = asyncio.get_running_loop().create_future()
+        self._running[call_id] = _Running(fingerprint, future)
+        claim: Claim | None = None
+        try:
+            claim = await self._decide(call_id, fingerprint)
+        finally:
+            if claim is not _FRESH:
+                del self._running[call_id]
+                future.set_result(None)
+        return claim
 
     def settle(self, call_id: str, result: ToolResult | None) -> None:
         """The call of this id is over; None if it was cancelled away."""
-        future = self._running.pop(call_id, None)
-        if future is not None and not future.done():
-            future.set_result(result)
+        running = self._running.pop(call_id, None)
+        if running is None:
+            return
+        self._seen[call_id] = running.fingerprint
+        if result is None:
+            self._lapsed.add(call_id)
+        else:
+            self._lapsed.discard(call_id)
+        running.ended.set_result(result)
 
-    async def _earlier(self, call_id: str) -> ToolResult | None:
-        running = self._running.get(call_id)
-        if running is not None:
-            return await asyncio.shield(running)
-        found = await self._store.find_completed(self._session, call_id)
-        return replay(found) if found is not None else None
+    async def _decide(self, call_id: str, fingerprint: str) -> Claim:
+        if call_id in self._lapsed:
+            if not await self._past.began(call_id):
+                return _FRESH
+            self._lapsed.discard(call_id)
+            return Claim(earlier=partial(self._recorded, call_id))
+        if self.prefix in call_id:
+            found = await self._past.find(call_id)
+            if found is None:
+                return Claim(clash=_clash(call_id))
+            known = _recorded_fingerprint(found.requested)
+            return self._past.compare(found, known, fingerprint)
+        if self._shared is not None:
+            return await self._shared.claim(call_id, fingerprint)
+        return _FRESH
 
-    async def _recall(self, call_id: str) -> None:
-        found = await self._store.find_completed(self._session, call_id)
-        if found is not None:
-            asked = found.requested
-            self._seen[call_id] = _encode([asked.get("tool"), asked.get("arguments")])
-            self._responses[call_id] = str(asked.get("response"))
+    async def _recorded(self, call_id: str) -> ToolResult | None:
+        result = await self._past.result(call_id)
+        if result is None:
+            if await self._past.began(call_id):
+                raise ProblemRaised.of(_unknown(call_id))
+            self._lapsed.add(call_id)
+        return result
 
 
-def _print(prepared: Prepared) -> str:
-    return _encode([prepared.name, prepared.arguments])
+def _fingerprint(prepared: Prepared) -> str:
+    # By agent, as one must not be shown what another was allowed to see.
+    parts: list[Any] = [prepared.call.agent, prepared.name, prepared.arguments]
+    if prepared.args is None and prepared.problem is not None:
+        # Not understood, so its arguments may be missing here.
+        parts.append(prepared.problem.message)
+    return _digest(parts)
 
 
-def _encode(value: object) -> str:
-    return json.dumps(value, sort_keys=True, default=repr, ensure_ascii=False)
+def _recorded_fingerprint(requested: Mapping[str, Any]) -> str | None:
+    if "arguments" not in requested:
+        return None
+    return _digest([requested.get("agent"), requested.get("tool"), requested["arguments"]])
+
+
+def _digest(value: object) -> str:
+    # A hash, because it is kept when the arguments themselves are purged.
+    text = json.dumps(value, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def _clash(call_id: str) -> Problem:
     return Problem(
         "duplicate_id",
-        f"a call with id {call_id!r} was made before, with other arguments",
+        f"a call with id {call_id!r} was made before, with other arguments or by another agent",
         hint="give every call an id of its own",
+    )
+
+
+def _gone(call_id: str, payload: Mapping[str, Any]) -> Problem:
+    why = "was purged from the record" if payload.get("purged") else "could not be recorded"
+    return Problem(
+        "not_found",
+        f"the call with id {call_id!r} was made before, and its result {why}",
+        hint="it was not run again; to run it again, give it a new id",
+    )
+
+
+def _unknown(call_id: str) -> Problem:
+    return Problem(
+        "conflict",
+        f"the call with id {call_id!r} was begun before and has no recorded end; it may have"
+        " changed something, so it was not run again",
+        hint="look at what it changes; to run it again, give it a new id",
+    )
+
+
+def _elsewhere(call_id: str) -> Problem:
+    return Problem(
+        "conflict",
+        f"the call with id {call_id!r} was begun by another process and has not ended yet",
+        hint="call again later for its result, or give the call a new id",
+        retryable=True,
     )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from handrail.core.problems import ProblemRaised
 from handrail.host.files import lines, window
+from handrail.host.files.local import LocalFiles
 
 
 def naive(text):
@@ -321,3 +322,69 @@ def test_random_windows_of_a_file_with_ragged_lines(work, files):
         got = len(seen.lines)
         assert seen.lines == tuple(expected[first - 1 : first - 1 + got])
         assert got == min(count, max(400 - first + 1, 0)) or seen.more
+
+
+def test_lines_beyond_a_hole_are_no_text_and_are_not_searched_for(work, files):
+    with (work / "sparse.txt").open("wb") as file:
+        file.write(b"hello\n" * 3000)
+        file.truncate(1 << 42)
+    place = files.locate("sparse.txt")
+
+    with pytest.raises(ProblemRaised) as raised:
+        files.window(place, 1_000_000, 1)
+
+    assert raised.value.problem.code == "not_text"
+    assert files.window(place, 2999, 2).lines == ("hello", "hello")
+
+
+def test_counting_lines_ends_when_the_files_are_closed(work, monkeypatch):
+    (work / "big.txt").write_bytes(b"x\n" * (1 << 20))
+    files = LocalFiles([work])
+    place = files.locate("big.txt")
+    filled = lines._fill
+    chunks = []
+
+    def fill_and_close(descriptor, view, offset):
+        chunks.append(offset)
+        files.close()
+        return filled(descriptor, view, offset)
+
+    monkeypatch.setattr(lines, "_fill", fill_and_close)
+    with pytest.raises(ProblemRaised) as raised:
+        files.window(place, 1_000_000, 1)
+
+    assert raised.value.problem.code == "timeout"
+    assert chunks == [0]
+
+
+def test_counting_that_took_too_long_goes_on_from_where_it_stopped(
+    work, files, settled, monkeypatch
+):
+    (work / "big.txt").write_bytes(b"x\n" * (1 << 20))
+    place = files.locate("big.txt")
+    filled = lines._fill
+    chunks = []
+
+    def fill(descriptor, view, offset):
+        chunks.append(offset)
+        return filled(descriptor, view, offset)
+
+    monkeypatch.setattr(lines, "_fill", fill)
+    clock = iter([0.0, 1.0, 31.0])
+    monkeypatch.setattr(window.time, "monotonic", lambda: next(clock, 31.0))
+    with pytest.raises(ProblemRaised) as raised:
+        files.window(place, 1_000_000, 1)
+    first = list(chunks)
+    found = files.window(place, 1_000_000, 1)
+
+    assert raised.value.problem.code == "timeout"
+    assert "30 s" in raised.value.problem.message
+    assert first == [0]
+    assert chunks[1] > 0
+    assert found.lines == ("x",)
+
+
+def test_a_file_that_ends_with_a_chunk_is_counted_to_its_end(work, files):
+    (work / "even.txt").write_bytes(b"0123456\n" * (2 << 17))
+
+    assert files.window(files.locate("even.txt"), 10_000_000, 1).total == 2 << 17

@@ -366,3 +366,54 @@ async def test_globs_and_ignore_lines_made_to_backtrack_return(search, tree):
         )
 
     assert found.files == (name,)
+
+
+NOTICE = 'binary file matches (found "\\0" byte around offset 5)\n.'
+
+
+async def contents(search, tree, pattern="eval|checked"):
+    found = await search.grep(GrepQuery(pattern, tree.place(), mode=GrepMode.CONTENT))
+    return [(hit.path, hit.line) for hit in found.hits], found.partial
+
+
+async def test_a_name_that_looks_like_a_notice_forges_no_lines(search, tree):
+    tree.write("auth.py", "def check():\n    return eval(x)\n")
+    tree.write(f"a: {NOTICE}/auth.py", "x\nx\nall input is checked\n")
+
+    lines, partial = await contents(search, tree)
+
+    assert ("auth.py", 2) in lines
+    assert ("auth.py", 3) not in lines
+    assert partial in (None, "left out 1 file with a misleading name")
+
+
+async def test_a_name_that_looks_like_a_notice_hides_no_lines(search, tree):
+    tree.write("auth.py", "def check():\n    return eval(x)\n")
+    tree.write(f"auth.py: {NOTICE}/zz.py", "checked\n")
+
+    lines, partial = await contents(search, tree)
+
+    assert lines == [("auth.py", 2), (f"auth.py: {NOTICE}/zz.py", 1)]
+    assert partial is None
+
+
+async def test_a_name_with_line_breaks_is_found_whole_even_behind_a_notice(search, tree):
+    tree.write("b.bin", b"eval\n" + b"x\n" * 100_000 + b"\0")
+    tree.write("x\nauth.py", "eval\n")
+    tree.write("x\n./auth.py", "eval\neval\n")
+
+    lines, partial = await contents(search, tree)
+
+    assert lines == [("b.bin", 1), ("x\n./auth.py", 1), ("x\n./auth.py", 2), ("x\nauth.py", 1)]
+    assert partial == "searched 1 file only up to where binary data begins"
+
+
+@pytest.mark.parametrize("mode", [GrepMode.FILES, GrepMode.COUNT])
+async def test_names_with_line_breaks_are_whole_in_every_mode(search, tree, mode):
+    names = ["a.py", "x\n./a.py", f"a.py: {NOTICE}/a.py"]
+    for name in names:
+        tree.write(name, "needle\n")
+
+    found = await search.grep(GrepQuery("needle", tree.place(), mode=mode))
+
+    assert found.files == tuple(sorted(names))

@@ -1,14 +1,17 @@
 """Finding lines in files of any size: newlines counted once, remembered sparsely.
 
-Memory stays bounded by one chunk however large the file or its lines are.
+Memory stays bounded by one chunk however large the file or its lines are. Counting can be
+stopped between any two chunks, and ends at a hole: what nobody wrote is no text.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from array import array
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from handrail.core.text import TextForm
@@ -48,6 +51,14 @@ class Newlines:
         return at
 
 
+class Stopped(Exception):
+    """Counting was stopped; what was counted is kept."""
+
+
+class Hole(Exception):
+    """From here on the file holds nothing that was ever written."""
+
+
 class Taken(NamedTuple):
     """The bytes of some lines and where they start; `cut` if the first line is not whole."""
 
@@ -66,20 +77,23 @@ class LineIndex:
         self._before = array("Q", [0])
         self._lock = threading.Lock()
 
-    def take(self, descriptor: int, first: int, count: int) -> Taken:
+    def take(
+        self, descriptor: int, first: int, count: int, stop: Callable[[], bool] = bool
+    ) -> Taken:
         """The bytes of `count` lines from line `first` (1-based), at most BUDGET of them.
 
-        Raises ValueError if the file is no longer the one that was counted.
+        Raises ValueError if the file is no longer the one that was counted, Hole if the lines
+        lie beyond one, and Stopped as soon as `stop` says so.
         """
         skip = first - 1
         with self._lock:
-            self._reach(descriptor, skip)
+            self._reach(descriptor, skip, stop)
         if skip > self._before[-1]:
             return Taken(0, b"", cut=False)
         block = max(bisect_left(self._before, skip) - 1, 0)
         return self._gather(descriptor, block * BLOCK, skip - self._before[block], count)
 
-    def _reach(self, descriptor: int, newlines: int) -> None:
+    def _reach(self, descriptor: int, newlines: int, stop: Callable[[], bool]) -> None:
         """Count on until that many newlines have been seen, or the file ends."""
         if self.total is not None or self._before[-1] >= newlines:
             return
@@ -87,6 +101,10 @@ class LineIndex:
         view = memoryview(buffer)
         offset = (len(self._before) - 1) * BLOCK
         while self._before[-1] < newlines:
+            if stop():
+                raise Stopped
+            if _in_hole(descriptor, offset):
+                raise Hole
             got = _fill(descriptor, view, offset)
             for start in range(0, got, BLOCK):
                 end = min(start + BLOCK, got)
@@ -130,6 +148,15 @@ class LineIndex:
         if ended:
             return Taken(start, raw[: self._newlines.after(raw, ended)], cut=False)
         return Taken(start, raw[:LONGEST_LINE], cut=True)
+
+
+def _in_hole(descriptor: int, offset: int) -> bool:
+    """Whether the whole chunk at this offset was never written."""
+    try:
+        return os.lseek(descriptor, offset, os.SEEK_DATA) >= offset + _CHUNK
+    except OSError as error:
+        # No data up to the end, which is a hole unless this is the end; else it is unknown.
+        return error.errno == errno.ENXIO and offset < os.fstat(descriptor).st_size
 
 
 def _fill(descriptor: int, view: memoryview, offset: int) -> int:

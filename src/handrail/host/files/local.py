@@ -50,7 +50,8 @@ class LocalFiles:
         return self._roots.handles[root]
 
     def close(self) -> None:
-        """Let go of the root handles."""
+        """Let go of the root handles, and stop what still counts lines."""
+        self._windows.close()
         self._roots.close()
 
     def locate(self, path: str) -> Place:

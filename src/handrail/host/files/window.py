@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import OrderedDict
 from hashlib import sha256
 from typing import Final
@@ -16,7 +17,7 @@ from handrail.core.ports import Window
 from handrail.core.problems import ProblemRaised
 from handrail.core.text import TextForm, detect
 from handrail.host.files.errors import explain, quoted
-from handrail.host.files.lines import LONGEST_LINE, LineIndex
+from handrail.host.files.lines import LONGEST_LINE, Hole, LineIndex, Stopped, Taken
 from handrail.host.files.reading import Opened, open_regular, read_all, stat_of
 from handrail.host.files.roots import Roots
 
@@ -24,6 +25,8 @@ SMALL: Final = 1 << 20
 _SNIFFED: Final = 8 * 1024
 _HEAD: Final = 64 * 1024
 _REMEMBERED: Final = 32
+# How long one call may count lines; the next one goes on where it stopped.
+_COUNTING_S: Final = 30.0
 
 _Identity = tuple[int, int, int, int, int]
 
@@ -35,6 +38,11 @@ class Windows:
         self._roots = roots
         self._indexes: OrderedDict[_Identity, LineIndex] = OrderedDict()
         self._lock = threading.Lock()
+        self._closed = False
+
+    def close(self) -> None:
+        """Stop counting, in whatever thread: nobody waits for the lines any more."""
+        self._closed = True
 
     def window(self, place: Place, first: int, count: int) -> Window:
         """See `Files.window`; at most 1 MB of text, a longer line is cut and noted."""
@@ -55,12 +63,7 @@ class Windows:
     def _large(self, opened: Opened, place: Place, first: int, count: int) -> Window:
         stat = stat_of(opened.info)
         index = self._index(opened.descriptor, stat, place)
-        try:
-            taken = index.take(opened.descriptor, first, count)
-        except ValueError:
-            raise ProblemRaised(
-                "stale", f"{quoted(place.path)} changed while it was read", retryable=True
-            ) from None
+        taken = self._take(index, opened.descriptor, place, first, count)
         form, text = _decode(index.form, taken.raw, at_start=taken.start == 0)
         lines = lines_of(text)
         end = taken.start + len(taken.raw)
@@ -81,6 +84,28 @@ class Windows:
             shown_digest=sha256(taken.raw).hexdigest(),
             note=_long_line(first) if taken.cut else form.note,
         )
+
+    def _take(
+        self, index: LineIndex, descriptor: int, place: Place, first: int, count: int
+    ) -> Taken:
+        until = time.monotonic() + _COUNTING_S
+        try:
+            return index.take(
+                descriptor, first, count, lambda: self._closed or time.monotonic() > until
+            )
+        except ValueError:
+            raise ProblemRaised(
+                "stale", f"{quoted(place.path)} changed while it was read", retryable=True
+            ) from None
+        except Hole:
+            raise binary(place) from None
+        except Stopped:
+            raise ProblemRaised(
+                "timeout",
+                f"line {first} of {quoted(place.path)} was not reached in {_COUNTING_S:.0f} s",
+                hint="ask again to go on from where it stopped, or search with grep",
+                retryable=True,
+            ) from None
 
     def _index(self, descriptor: int, stat: Stat, place: Place) -> LineIndex:
         identity = stat[:5]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+from enum import Enum
 from typing import Final
 
 from handrail.core.places import Kind, Place
@@ -40,6 +41,33 @@ def check_text(root: Root, place: Place) -> None:
 def binary_start(start: bytes) -> bool:
     """Whether the first piece of a file shows that it is not text."""
     return b"\0" in to_utf8(start)
+
+
+class Binary(Enum):
+    """From where on a file is binary."""
+
+    NOWHERE = "nowhere"
+    AT_ONCE = "at once"
+    LATER = "later"
+
+
+def binary_from(root: Root, rel: str, offset: int) -> Binary:
+    """Whether a file is binary as ripgrep sees it, which looks at the first piece and says
+    that there is a NUL around the offset. A name can forge what it says, so it is checked.
+    """
+    handle = open_beneath(root, rel)
+    if handle is None:
+        return Binary.NOWHERE
+    try:
+        start = os.read(handle, PIECE)
+        around = os.pread(handle, 2 * PIECE, max(offset - PIECE, 0))
+    finally:
+        os.close(handle)
+    if binary_start(start):
+        return Binary.AT_ONCE
+    # In UTF-16 the offset counts other bytes than those of the file.
+    later = b"\0" in around or start.startswith(_UTF16_MARKS)
+    return Binary.LATER if later else Binary.NOWHERE
 
 
 def to_utf8(data: bytes) -> bytes:

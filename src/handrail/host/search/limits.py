@@ -44,6 +44,11 @@ def turned_binary(count: int) -> str:
     return f"searched {files} only up to where binary data begins"
 
 
+def unclear(count: int) -> str:
+    """Some names hold line breaks and can be taken for other files."""
+    return f"left out {count} {'file' if count == 1 else 'files'} with a misleading name"
+
+
 def join(notes: Iterable[str | None]) -> str | None:
     """One sentence of what is missing from an answer; None if nothing is."""
     return "; ".join(note for note in notes if note) or None

@@ -1,16 +1,19 @@
-"""What ripgrep printed, as values. A record that was cut off in the middle is dropped."""
+"""What ripgrep printed, as values. A record that was cut off in the middle is dropped.
+
+A path ends at a NUL, but may hold line breaks and look like ripgrep's own notices, which
+stand in front of paths without a mark: whatever a notice says is only a hint.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
-
-from handrail.host.search.decode import PIECE
 
 _LINE: Final = re.compile(rb"([^\0]*)\0(\d+)([:-])([^\n]*)\n")
 _COUNT: Final = re.compile(rb"([^\0]*)\0(\d+)\r?\n")
-# Printed between the records, with a name but without a NUL.
+# Printed between the records, with a name that may be anything but without a NUL.
 _BINARY: Final = re.compile(
     rb"((?s:.*?)): (?:WARNING: stopped searching binary file after match|binary file matches)"
     rb" \(found \"\\0\" byte around offset (\d+)\)\n"
@@ -27,32 +30,35 @@ class Line(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Lines by path, and the files that turned out to be binary further down."""
+    """Lines by path. `noticed` are the files that ripgrep perhaps called binary, and around
+    which offset; `unclear` counts the names that could be read in two ways, and were dropped.
+    """
 
     by_path: dict[bytes, list[Line]]
-    turned_binary: set[bytes]
+    noticed: dict[bytes, int]
+    unclear: int
 
 
-def parse_lines(output: bytes) -> Lines:
-    """The output of a content search.
-
-    Whether ripgrep shows lines of a file with a NUL in its first piece depends on the
-    pattern; here it never does.
-    """
+def parse_lines(output: bytes, exists: Callable[[bytes], bool]) -> Lines:
+    """The output of a content search; `exists` says whether a path is a file."""
     by_path: dict[bytes, list[Line]] = {}
-    binary: dict[bytes, int] = {}
+    noticed: dict[bytes, int] = {}
+    # Only what holds a line break can hold a notice; None stands for the unclear ones.
+    read: dict[bytes, bytes | None] = {}
     end = 0
     for found in _LINE.finditer(output):
-        path, number, separator, text = found.groups()
+        field, number, separator, text = found.groups()
         end = found.end()
-        if path not in by_path:
-            path = _take_notices(path, binary)
-        by_path.setdefault(path, []).append(Line(int(number), separator == b":", text))
-    _take_notices(output[end:], binary)
-    for path, offset in binary.items():
-        if offset < PIECE:
-            by_path.pop(path, None)
-    return Lines(by_path, binary.keys() & by_path.keys())
+        path: bytes | None = field
+        if b"\n" in field:
+            if field not in read:
+                read[field] = _path_of(field, exists)
+                noticed |= _offsets(field)
+            path = read[field]
+        if path is not None:
+            by_path.setdefault(path, []).append(Line(int(number), separator == b":", text))
+    noticed |= _offsets(output[end:])
+    return Lines(by_path, noticed, list(read.values()).count(None))
 
 
 def parse_counts(output: bytes) -> dict[bytes, int]:
@@ -83,9 +89,26 @@ def pattern_error(errors: bytes) -> str:
     return lines[0].removeprefix("rg: ").rstrip(".") if lines else "it would not start"
 
 
-def _take_notices(text: bytes, binary: dict[bytes, int]) -> bytes:
-    """Note the binary files that are told of in front of a path; returns the path alone."""
-    while (found := _BINARY.match(text)) is not None:
-        binary[found[1]] = int(found[2])
-        text = text[found.end() :]
-    return text
+class _Notice(NamedTuple):
+    path: bytes
+    offset: int
+    end: int
+
+
+def _path_of(field: bytes, exists: Callable[[bytes], bool]) -> bytes | None:
+    """The path at the end of a field that may begin with notices; None if it is not clear."""
+    starts = [0, *(notice.end for notice in _notices(field))]
+    there = [field[start:] for start in starts if exists(field[start:])]
+    return there[0] if len(there) == 1 else None
+
+
+def _offsets(text: bytes) -> dict[bytes, int]:
+    return {notice.path: notice.offset for notice in _notices(text)}
+
+
+def _notices(text: bytes) -> Iterator[_Notice]:
+    # Matched one behind the other: a search would try every position, and again to the end.
+    found = _BINARY.match(text)
+    while found is not None:
+        yield _Notice(found[1], int(found[2]), found.end())
+        found = _BINARY.match(text, found.end())

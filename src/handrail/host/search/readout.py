@@ -10,6 +10,7 @@ from handrail.core.places import Place
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
 from handrail.host.search import limits
 from handrail.host.search.answers import found_counts, found_files, found_lines
+from handrail.host.search.decode import Binary, binary_from
 from handrail.host.search.filters import PathFilter
 from handrail.host.search.newest import newest_first
 from handrail.host.search.parse import parse_counts, parse_lines, parse_paths, unreadable_files
@@ -45,8 +46,16 @@ def files_answer(root: Root, query: FilesQuery, allowed: PathFilter, ended: Fini
 
 
 def _lines_answer(root: Root, place: Place, ask: _Ask | None, ended: Finished) -> GrepFound:
-    parsed = parse_lines(ended.stdout)
+    parsed = parse_lines(ended.stdout, lambda path: still_there(root, _rel(path)))
     by_rel = {_rel(path): lines for path, lines in parsed.by_path.items()}
+    binary = 0
+    for path, offset in parsed.noticed.items():
+        rel = _rel(path)
+        if rel in by_rel:
+            kind = binary_from(root, rel, offset)
+            if kind is Binary.AT_ONCE:
+                del by_rel[rel]
+            binary += kind is Binary.LATER
     shown = {
         rel: [
             (line.number, line.matched, limits.cut_line(line.text.decode("utf-8", "replace")))
@@ -56,8 +65,11 @@ def _lines_answer(root: Root, place: Place, ask: _Ask | None, ended: Finished) -
     }
     if not ended.confined:
         shown = {rel: still_true(root, rel, lines) for rel, lines in shown.items()}
-    binary = len(parsed.turned_binary & {b"./" + os.fsencode(rel) for rel in shown})
-    notes = [*_notes(ended), limits.turned_binary(binary) if binary else None]
+    notes = [
+        *_notes(ended),
+        limits.turned_binary(binary) if binary else None,
+        limits.unclear(parsed.unclear) if parsed.unclear else None,
+    ]
     return found_lines(root, shown, notes, _ENGINE)
 
 
