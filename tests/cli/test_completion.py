@@ -4,7 +4,7 @@ import pytest
 
 from handrail.cli.parser import COMMANDS
 
-EDIT = ["path=", "old_string=", "new_string=", "replace_all="]
+EDIT = ["path=", "old_string=", "new_string=", "replace_all=", "regex=", "edits="]
 
 
 @pytest.fixture

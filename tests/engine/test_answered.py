@@ -8,8 +8,8 @@ import anyio
 import pytest
 
 from handrail.core.call import ToolCall
-from handrail.core.ports import Row
 from handrail.core.problems import Problem, ProblemRaised
+from handrail.core.records import Row
 from handrail.core.results import Status, ToolResult
 from handrail.engine import answered as answered_module
 from handrail.engine import record

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.core.ports import Row
+from handrail.core.records import Row
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import sys
 
 import anyio
 
-from handrail.core.ports import Claimed
+from handrail.core.records import Claimed
 from handrail.store.sqlite import open_store
 
 CLAIM = """

@@ -13,7 +13,7 @@ from handrail.store.verify import verify
 
 WRITE = """
 import asyncio, sys, time
-from handrail.core.ports import Row
+from handrail.core.records import Row
 from handrail.store.sqlite import open_store
 
 async def main(path, session, name, count):
@@ -33,7 +33,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 COMMIT = """
 import asyncio, sys
-from handrail.core.ports import Row
+from handrail.core.records import Row
 from handrail.store.sqlite import open_store
 
 async def main(path, first):

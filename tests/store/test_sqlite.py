@@ -10,8 +10,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from handrail.core.ports import CallRecord, Row, SessionRecord, Store
 from handrail.core.problems import ProblemRaised
+from handrail.core.records import CallRecord, Row, SessionRecord, Store
 from handrail.store.sqlite import open_store
 from handrail.store.verify import check, verify
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from handrail.core.ports import Row
 from handrail.core.problems import ProblemRaised
+from handrail.core.records import Row
 from handrail.store.chain import row_hash
 from handrail.store.sqlite import open_store
 from handrail.store.verify import verify

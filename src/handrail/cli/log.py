@@ -11,7 +11,7 @@ from handrail.cli import output
 from handrail.cli.parser import Parser, Subparsers, add_command
 
 if TYPE_CHECKING:
-    from handrail.core.ports import CallRecord
+    from handrail.core.records import CallRecord
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:

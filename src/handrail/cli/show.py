@@ -12,7 +12,7 @@ from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
-    from handrail.core.ports import CallRecord
+    from handrail.core.records import CallRecord
 
 _MOST_OF_ONE_ID = 10
 

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from handrail.core.ports import CallRecord, Store
 from handrail.core.problems import Problem, ProblemRaised
+from handrail.core.records import CallRecord, Store
 from handrail.core.results import ToolResult
 from handrail.engine.prepare import Prepared
 from handrail.engine.record import replay

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.core.ports import CallRecord
 from handrail.core.problems import Problem
+from handrail.core.records import CallRecord
 from handrail.core.results import ChangeRecord, Status, ToolResult
 from handrail.engine.prepare import Prepared
 from handrail.engine.running import Running

@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 from handrail.core.context import Session
 from handrail.core.events import CallEnded, CallProgress, CallStarted, Event, FileChanged
-from handrail.core.ports import Clock, Durability, Row, Store
+from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
+from handrail.core.records import Durability, Row, Store
 from handrail.core.results import ToolResult
 from handrail.engine import record
 from handrail.engine.events import EventBus, tell

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 from collections import deque
 from collections.abc import (
     AsyncIterator,
@@ -24,8 +23,9 @@ from typing import Any, Final, TypeVar
 from handrail.core.call import ToolCall
 from handrail.core.context import Session
 from handrail.core.events import BatchEnded, BatchStarted, ContextModified, Event, Listener
-from handrail.core.ports import Clock, Store
+from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
+from handrail.core.records import Store
 from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
 from handrail.engine.answered import Answered
@@ -73,7 +73,7 @@ class Runtime:
         self._parts = parts
         self._pipeline = parts.pipeline
         # Ids of our own must be new even where a named session goes on in another process.
-        self._prefix = os.urandom(4).hex()
+        self._prefix = parts.answered.prefix
         self._numbers = itertools.count(1)
         self._turns = itertools.count(parts.first_turn)
         self._turn: ContextVar[int | None] = ContextVar("handrail_turn", default=None)
@@ -290,7 +290,9 @@ class Runtime:
             result = await self._claimed(prepared, listener)
         except ProblemRaised as raised:
             # Whether the id was used cannot be told: refused, not run at a venture.
+            # Recorded under a name of its own: the id may belong to an earlier call.
             prepared.problem = raised.problem
+            prepared.call = prepared.call._replace(id=self._repeated_id(prepared))
             result = await self._pipeline.finish(prepared, listener)
         return result if result.call_id == given else replace(result, call_id=given)
 
@@ -305,10 +307,12 @@ class Runtime:
             found: list[ToolResult | None] = []
             await lend_slot(_into(found, claim.earlier()))
             earlier = found[0]
-            if earlier is not None:
-                own_id = self._repeated_id(prepared)
-                self._pipeline.recorder.replayed(prepared, own_id, earlier)
-                return earlier
+            if earlier is None:
+                # Whoever had it gave up; one of those who waited may take it.
+                return await self._claimed(prepared, listener)
+            own_id = self._repeated_id(prepared)
+            self._pipeline.recorder.replayed(prepared, own_id, earlier)
+            return earlier
         result: ToolResult | None = None
         try:
             result = await self._pipeline.finish(prepared, listener)

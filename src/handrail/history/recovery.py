@@ -14,8 +14,9 @@ from typing import Any, Literal
 from handrail.core.content import Content
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan, temp_name
-from handrail.core.ports import Blobs, CallRecord, Clock, Files, Row, Store
+from handrail.core.ports import Blobs, Clock, Files
 from handrail.core.problems import ProblemRaised
+from handrail.core.records import CallRecord, Row, Store
 from handrail.history.commit import commit
 from handrail.history.images import load_image
 

@@ -13,8 +13,9 @@ from typing import Any, Final
 from handrail.core.content import Content
 from handrail.core.places import Kind
 from handrail.core.plan import Change, Plan
-from handrail.core.ports import Blobs, CallRecord, Files, Store
+from handrail.core.ports import Blobs, Files
 from handrail.core.problems import ProblemRaised
+from handrail.core.records import CallRecord, Store
 from handrail.history.images import load_image
 
 TOOL: Final = "undo"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from handrail.core.ports import Claimed
+from handrail.core.records import Claimed
 
 
 def claim(

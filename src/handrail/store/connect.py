@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeVar
 
-from handrail.core.ports import Durability
 from handrail.core.problems import ProblemRaised
+from handrail.core.records import Durability
 from handrail.store.migrate import check_identity, steps, upgrade
 from handrail.store.refusals import explain, is_busy, raised, unavailable
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from handrail.core.ports import Durability
+from handrail.core.records import Durability
 from handrail.store.record import Entry, Packed
 from handrail.store.waiting import Waiter
 

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from handrail.core.ports import CallRecord, SessionRecord
+from handrail.core.records import CallRecord, SessionRecord
 
 # What stands for a payload that was purged.
 PURGED: Final[Mapping[str, Any]] = {"purged": True}

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import chain
 from typing import Final, NamedTuple
 
-from handrail.core.ports import Row
+from handrail.core.records import Row
 from handrail.store.chain import GENESIS, encode_json, ledger_hash, payload_hash, row_hash, storable
 
 # Rows per INSERT: each statement lets go of the interpreter lock once, so few statements

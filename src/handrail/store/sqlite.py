@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from handrail.core.ports import CallRecord, Claimed, Durability, Row, SessionRecord
 from handrail.core.problems import Problem, ProblemRaised
+from handrail.core.records import CallRecord, Claimed, Durability, Row, SessionRecord
 from handrail.store import claims, queries, record
 from handrail.store.chain import encode_json, storable
 from handrail.store.connect import MEMORY, Database

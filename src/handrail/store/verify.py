@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handrail.core.ports import Integrity
 from handrail.core.problems import ProblemRaised
+from handrail.core.records import Integrity
 from handrail.store.chain import GENESIS, ledger_hash, payload_hash, row_hash, storable
 from handrail.store.connect import MEMORY, open_read_only
 

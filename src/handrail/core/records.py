@@ -1,0 +1,125 @@
+"""The record of every call as values and a protocol: rows in, what is known of a call out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+
+class Row(NamedTuple):
+    """One line of the audit; recorded is what `payload` is when the store is given it."""
+
+    session: str
+    kind: Literal["requested", "intent", "completed"]
+    call_id: str
+    turn: int
+    at_ns: int
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """What the store knows of one call."""
+
+    session: str
+    call_id: str
+    turn: int
+    requested_ns: int
+    requested: Mapping[str, Any]
+    intent: Mapping[str, Any] | None
+    completed: Mapping[str, Any] | None
+    completed_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """What the store knows of one session."""
+
+    id: str
+    ordinal: int
+    opened_ns: int
+    closed_ns: int | None
+    rows: int
+    info: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Integrity:
+    """What `verify` found; `broken` names the first broken row, None if the chains hold."""
+
+    sessions: int
+    rows: int
+    broken: str | None
+    head: str
+    open_sessions: Mapping[str, str]
+    purged_payloads: int
+    anchored: bool | None
+
+
+class Claimed(NamedTuple):
+    """Who has an id. `fingerprint` None: it is on record, but nobody claimed it."""
+
+    fingerprint: str | None
+    owner: str
+
+
+Durability = Literal["power", "process"]
+
+
+class Store(Protocol):
+    """Where the record is kept. `append` costs microseconds; a failed store refuses."""
+
+    def append(self, row: Row) -> None:
+        """Queue a row; raises `store_unavailable` if the store has failed."""
+
+    async def commit(self, row: Row, durability: Durability) -> None:
+        """Queue a row and return once it, and all rows before it, are on disk."""
+
+    async def flush(self) -> None:
+        """Return once everything queued so far is committed."""
+
+    async def find_completed(self, session: str, call_id: str) -> CallRecord | None:
+        """The record of a call by id, for answering a repeated one."""
+
+    async def claim(
+        self, session: str, call_id: str, fingerprint: str, owner: str
+    ) -> Claimed | None:
+        """Take an id for a call, in all processes at once; None: it is the caller's now."""
+
+    async def take_over(self, session: str, call_id: str, dead: str, owner: str) -> bool:
+        """Take an id whose owner has died; False if somebody else was first."""
+
+    async def calls(
+        self,
+        *,
+        session: str | None = None,
+        call_id: str | None = None,
+        limit: int = 50,
+        before_ns: int | None = None,
+    ) -> list[CallRecord]:
+        """The newest calls first."""
+
+    async def intents(self, *, session: str | None = None, limit: int = 1000) -> list[CallRecord]:
+        """The calls that announced a change, newest first."""
+
+    async def unfinished(self) -> list[CallRecord]:
+        """The calls that announced a change and never said how it ended."""
+
+    async def sessions(self, limit: int = 20) -> list[SessionRecord]:
+        """The newest sessions first."""
+
+    async def load_state(self, session: str) -> dict[str, Any]:
+        """What a named session kept (turn counter, read state)."""
+
+    def save_state(self, session: str, key: str, value: Any) -> None:
+        """Queue a value to be kept with a named session."""
+
+    async def open_session(self, session: str, info: Mapping[str, Any]) -> bool:
+        """Write that a session begins or goes on; True if it existed before."""
+
+    async def close_session(self, session: str) -> None:
+        """Write the session's head into the chain of sessions."""
+
+    async def aclose(self) -> None:
+        """Commit what is queued and let go of the file."""
