@@ -109,7 +109,7 @@ def _plan(place: Place, seen: FileContent, file: ByteText, splices: Sequence[Spl
     if len(splices) > MAX_SHOWN:
         diff += f"\n[{len(splices) - MAX_SHOWN:,} more replacements are not shown]"
     where = f"at line {line}" if len(splices) == 1 else f"from line {line} on"
-    text = f"{place.path}: {counted(len(splices), 'replacement')} {where}\n{diff}"
+    text = f"{place.shown}: {counted(len(splices), 'replacement')} {where}\n{diff}"
     data = {"path": place.path, "replacements": len(splices), "line": line}
     return Plan((change,), text, diff, data)
 
