@@ -93,3 +93,98 @@ async def test_a_file_too_large_to_hold_is_not_changed(workspace, name, argument
 
     assert problem.code == "too_large"
     assert target.stat().st_size == 600_000_000
+
+
+ODD = "x\nauth.py"
+ESCAPED = r"'x\nauth.py'"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("list_files", {}, f"{ESCAPED}\nauth.py"),
+        ("list_files", {"recursive": True}, f"auth.py\n{ESCAPED}"),
+        ("find_files", {"pattern": "*.py"}, f"auth.py\n{ESCAPED}"),
+        ("grep", {"pattern": "eval"}, f"auth.py\n{ESCAPED}"),
+        ("grep", {"pattern": "eval", "output_mode": "count"}, f"auth.py:1\n{ESCAPED}:1"),
+        (
+            "grep",
+            {"pattern": "eval", "output_mode": "content"},
+            f"auth.py:1:eval\n{ESCAPED}:1:eval",
+        ),
+    ],
+)
+async def test_a_name_with_a_line_break_is_one_quoted_line(workspace, tool, arguments, expected):
+    workspace.write("auth.py", "eval\n")
+    workspace.write(ODD, "eval\n")
+
+    output = await workspace.run(tool, **arguments)
+
+    assert sorted(output.text.split("\n")) == sorted(expected.split("\n"))
+    assert ODD in str(output.data).replace("\\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("'x\\n.py'", "\"'x\\\\n.py'\""),
+        ("[nothing in .]", "'[nothing in .]'"),
+        ("a\x1b[2J", r"'a\x1b[2J'"),
+        ("a\u202eb", r"'a\u202eb'"),
+        ("plain name-ü.txt", "plain name-ü.txt"),
+        ("app[1].txt", "app[1].txt"),
+    ],
+)
+async def test_a_name_is_quoted_only_if_it_could_be_taken_for_more(workspace, name, line):
+    workspace.write(name, "x\n")
+
+    assert (await workspace.run("list_files")).text == line
+
+
+async def test_a_name_with_a_colon_forges_no_line_of_another_file(workspace):
+    workspace.write("auth.py:7:eval(x)", "eval\n")
+
+    output = await workspace.run("grep", pattern="eval", output_mode="content")
+
+    assert output.text == "'auth.py:7:eval(x)':1:eval"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("write_file", {"content": "new\n"}),
+        ("write_file", {"content": "new\n", "mode": "append"}),
+        ("write_file", {"content": "old\n"}),
+        ("edit_file", {"old_string": "old", "new_string": "new"}),
+        ("delete_file", {}),
+    ],
+)
+async def test_a_path_forges_no_line_of_what_a_person_is_shown(workspace, tool, arguments):
+    name = "notes.txt\n+++ b/notes.txt\n@@ -1 +1 @@\n+harmless"
+    workspace.write(name, "old\n")
+
+    plan = await workspace.plan(tool, path=name, **arguments)
+    created = await workspace.plan("write_file", path=f"{name}2", content="x\n")
+
+    for text in (plan.text, plan.preview, created.text, created.preview):
+        assert "+harmless" not in text.split("\n")
+        assert "+++ b/notes.txt" not in text.split("\n")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("write_file", {"content": "new\n"}),
+        ("write_file", {"content": "new\n", "mode": "append"}),
+        ("edit_file", {"old_string": "old", "new_string": "new"}),
+        ("delete_file", {}),
+    ],
+)
+async def test_a_read_only_file_is_not_changed(workspace, tool, arguments):
+    workspace.write("ro.txt", "old\n").chmod(0o444)
+
+    problem = await workspace.problem(tool, path="ro.txt", **arguments)
+
+    assert problem.code == "denied"
+    assert "read-only" in problem.message
+    assert "chmod" in problem.hint

@@ -1,6 +1,9 @@
 import os
+import threading
 
 import pytest
+
+from handrail.tools import write_file
 
 
 @pytest.mark.feature("E08")
@@ -159,3 +162,22 @@ async def test_an_overwritten_file_keeps_its_mode_and_gets_a_new_inode(workspace
     assert after.st_mode == before.st_mode
     assert after.st_ino != before.st_ino
     assert plan.changes[0].before.tobytes() == b"old"
+
+
+async def test_a_large_new_file_is_planned_beside_the_event_loop(workspace, monkeypatch):
+    threads = []
+    real = write_file.creation
+
+    def creation(place, text):
+        threads.append(threading.current_thread())
+        return real(place, text)
+
+    monkeypatch.setattr(write_file, "creation", creation)
+    small = await workspace.plan("write_file", path="small.txt", content="x\n")
+    large = await workspace.plan("write_file", path="large.txt", content="x\n" * 600_000)
+
+    assert threads[0] is threading.current_thread()
+    assert threads[1] is not threading.current_thread()
+    assert small.data["lines"] == 1
+    assert large.data["lines"] == 600_000
+    assert large.preview.endswith("\n+x\n[599,601 more diff lines]")

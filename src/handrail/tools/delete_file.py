@@ -67,8 +67,8 @@ class DeleteFile(Builtin[DeleteFileParams]):
         size = counted(len(seen.content), "byte")
         return Plan(
             changes=(Change(place, seen.content, None, seen.stat),),
-            text=f"deleted {place.path} ({size})",
-            preview=f"delete {place.path} ({size})",
+            text=f"deleted {place.shown} ({size})",
+            preview=f"delete {place.shown} ({size})",
             data={"path": place.path, "bytes": len(seen.content)},
             relies_on="nothing",
         )

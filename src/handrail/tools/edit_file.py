@@ -233,7 +233,7 @@ def _plan(place: Place, seen: FileContent, file: ByteText, done: _Done) -> Plan:
         diff += f"\n[{len(done.splices) - MAX_SHOWN:,} more replacements are not shown]"
     where = f"at line {line}" if done.replacements == 1 else f"from line {line} on"
     how = f" ({'; '.join(done.notes)})" if done.notes else ""
-    text = f"{place.path}: {counted(done.replacements, 'replacement')} {where}{how}\n{diff}"
+    text = f"{place.shown}: {counted(done.replacements, 'replacement')} {where}{how}\n{diff}"
     data = {
         "path": place.path,
         "replacements": done.replacements,

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from handrail.core.context import ToolContext
 from handrail.core.paths import ReadPath
-from handrail.core.places import Kind, Place, Stat
+from handrail.core.places import Kind, Place, Stat, shown
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
@@ -57,7 +57,7 @@ class FileInfo(Builtin[FileInfoParams]):
             facts["entries"] = len(entries)
         elif place.kind is Kind.FILE and stat.size <= MAX_COUNTED:
             facts |= await sized(stat.size, self._text_facts, place)
-        text = "\n".join([f"{name}: {value}" for name, value in facts.items()])
+        text = "\n".join([f"{name}: {_shown(value)}" for name, value in facts.items()])
         return Output(text, data=facts)
 
     def _text_facts(self, place: Place) -> dict[str, Any]:
@@ -70,6 +70,10 @@ class FileInfo(Builtin[FileInfoParams]):
         if len(data) > len(form.bom) and not data.endswith(file.lf):
             lines += 1
         return {"lines": lines, "encoding": form.name, "line_endings": _endings(file)}
+
+
+def _shown(value: Any) -> Any:
+    return shown(value) if isinstance(value, str) else value
 
 
 def _facts(place: Place, stat: Stat) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from handrail.core.context import ToolContext
 from handrail.core.paths import TreePath
+from handrail.core.places import shown
 from handrail.core.ports import FilesFound, FilesQuery, Search
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
@@ -50,10 +51,12 @@ class FindFiles(Builtin[FindFilesParams]):
         )
         found = await self._search.files(query)
         paths = found.paths[args.offset :][: args.limit]
-        paths = paths[: how_many_fit(paths, self.max_chars)]
+        lines = list(map(shown, paths))
+        del lines[how_many_fit(lines, self.max_chars) :]
+        paths = paths[: len(lines)]
         page = Page(args.offset, len(paths), len(found.paths))
         return Output(
-            with_notes("\n".join(paths), _notes(args, found, page)),
+            with_notes("\n".join(lines), _notes(args, found, page)),
             data={"paths": list(paths), "total": page.total, "next_offset": page.next_offset},
         )
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from handrail.core.context import ToolContext
 from handrail.core.paths import TreePath
+from handrail.core.places import shown
 from handrail.core.ports import GrepFound, GrepMode, GrepQuery, Hit, Search
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
@@ -103,30 +104,31 @@ def _content(args: GrepParams, query: GrepQuery, hits: Sequence[Hit], max_chars:
     limit = args.limit
     while True:
         page_matches = matches[args.offset : args.offset + limit]
-        shown = select(hits, page_matches, query.before, query.after)
+        chosen = select(hits, page_matches, query.before, query.after)
         grouped = query.before + query.after > 0
-        text = render(shown, grouped=grouped, line_numbers=args.line_numbers)
+        text = render(chosen, grouped=grouped, line_numbers=args.line_numbers)
         if len(text) <= max_chars - ROOM_FOR_NOTES or len(page_matches) <= 1:
             break
         limit = len(page_matches) // 2
     page = Page(args.offset, len(page_matches), len(matches))
-    return Findings(text, "hits", [hit._asdict() for hit in shown], page)
+    return Findings(text, "hits", [hit._asdict() for hit in chosen], page)
 
 
 def _counts(args: GrepParams, found: GrepFound, max_chars: int) -> Findings:
     rows = list(zip(found.files, found.counts, strict=True))[args.offset :][: args.limit]
-    lines = [f"{path}:{count}" for path, count in rows]
-    shown = how_many_fit(lines, max_chars)
-    items = [{"path": path, "count": count} for path, count in rows[:shown]]
-    page = Page(args.offset, shown, len(found.files))
-    return Findings("\n".join(lines[:shown]), "counts", items, page)
+    lines = [f"{shown(path)}:{count}" for path, count in rows]
+    fitting = how_many_fit(lines, max_chars)
+    items = [{"path": path, "count": count} for path, count in rows[:fitting]]
+    page = Page(args.offset, fitting, len(found.files))
+    return Findings("\n".join(lines[:fitting]), "counts", items, page)
 
 
 def _files(args: GrepParams, found: GrepFound, max_chars: int) -> Findings:
     paths = found.files[args.offset :][: args.limit]
-    shown = how_many_fit(paths, max_chars)
-    page = Page(args.offset, shown, len(found.files))
-    return Findings("\n".join(paths[:shown]), "paths", list(paths[:shown]), page)
+    lines = list(map(shown, paths))
+    fitting = how_many_fit(lines, max_chars)
+    page = Page(args.offset, fitting, len(found.files))
+    return Findings("\n".join(lines[:fitting]), "paths", list(paths[:fitting]), page)
 
 
 def _notes(query: GrepQuery, found: GrepFound, page: Page) -> list[str]:
@@ -142,7 +144,7 @@ def _notes(query: GrepQuery, found: GrepFound, page: Page) -> list[str]:
 
 
 def _where(query: GrepQuery) -> str:
-    where = query.place.path or "."
+    where = query.place.shown or "."
     if query.globs:
         where += f", files like {', '.join(query.globs)}"
     if query.type:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from handrail.core.context import ToolContext
 from handrail.core.paths import TreePath
-from handrail.core.places import Kind, Place
+from handrail.core.places import Kind, Place, shown
 from handrail.core.ports import Files, FilesQuery, Search
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
@@ -47,9 +47,10 @@ class ListFiles(Builtin[ListFilesParams]):
         _require_directory(place)
         listing = await self._list(place, args)
         names = listing.names[:MAX_ENTRIES]
-        shown = list(names[: how_many_fit(names, self.max_chars)])
-        notes = _notes(place, args, listing, len(shown))
-        return Output(with_notes("\n".join(shown), notes), data=shown)
+        lines = list(map(shown, names))
+        del lines[how_many_fit(lines, self.max_chars) :]
+        notes = _notes(place, args, listing, len(lines))
+        return Output(with_notes("\n".join(lines), notes), data=list(names[: len(lines)]))
 
     async def _list(self, place: Place, args: ListFilesParams) -> Listing:
         patterns = check_globs(args.pattern, "pattern")
@@ -93,13 +94,13 @@ def _require_directory(place: Place) -> None:
         )
 
 
-def _notes(place: Place, args: ListFilesParams, listing: Listing, shown: int) -> list[str]:
+def _notes(place: Place, args: ListFilesParams, listing: Listing, number: int) -> list[str]:
     notes = []
     if not listing.names:
         what = f"nothing matches {args.pattern!r}" if args.pattern else "nothing"
-        notes.append(f"{what} in {place.path or '.'}")
-    if len(listing.names) > shown:
-        left = len(listing.names) - shown
+        notes.append(f"{what} in {place.shown or '.'}")
+    if len(listing.names) > number:
+        left = len(listing.names) - number
         notes.append(f"{left:,} more not shown; narrow it with path or pattern")
     if listing.partial:
         notes.append(f"incomplete: {listing.partial}")

@@ -29,7 +29,7 @@ from handrail.tools._lib.builtin import (
     sized,
 )
 from handrail.tools._lib.firstbytes import first_bytes
-from handrail.tools._lib.lines import MAX_LINE, clip, counted, numbered, with_notes
+from handrail.tools._lib.lines import MAX_LINE, clip, content_with_notes, counted, numbered
 from handrail.tools._lib.paging import ROOM_FOR_NOTES, how_many_fit
 
 LIMIT: Final = 2_000
@@ -100,7 +100,7 @@ class ReadFile(Builtin[ReadFileParams]):
         start = first_bytes(self._files, place, count, self.max_chars)
         ctx.reads.record_read(place.absolute, start.record(time.time()))
         return Output(
-            with_notes(start.text, start.notes),
+            content_with_notes(start.text, start.notes),
             data={
                 "path": place.path,
                 "first": 1,
@@ -196,7 +196,7 @@ def _output(place: Place, view: View, args: ReadFileParams) -> Output:
     content = window.text if args.number_lines else view.text
     last = window.first + window.number - 1
     return Output(
-        text=with_notes(view.text, _notes(place, view, last)),
+        text=content_with_notes(view.text, _notes(place, view, last)),
         data={
             "path": place.path,
             "first": window.first,
@@ -213,7 +213,7 @@ def _notes(place: Place, view: View, last: int) -> list[str]:
     window = view.window
     notes = []
     if not window.number:
-        notes.append(f"{place.path} exists but is empty")
+        notes.append(f"{place.shown} exists but is empty")
     elif window.more:
         of = f" of {window.total:,}" if window.total is not None else ""
         why = "; no more fitted" if view.cut else ""

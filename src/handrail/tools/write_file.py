@@ -25,7 +25,7 @@ from handrail.tools._lib.builtin import (
     sized,
 )
 from handrail.tools._lib.bytetext import ByteText, form_of
-from handrail.tools._lib.diff import Hunk, render_diff, split_lines
+from handrail.tools._lib.diff import Hunk, count_lines, render_diff, split_lines
 from handrail.tools._lib.lines import counted
 from handrail.tools._lib.newfile import creation
 from handrail.tools._lib.splice import Splice, hunks_of, spliced
@@ -54,7 +54,7 @@ class WriteFile(Builtin[WriteFileParams]):
         place = ctx.places["path"]
         require_file(place, "name a file in it")
         if place.kind is Kind.MISSING:
-            return creation(place, args.content)
+            return await sized(len(args.content), creation, place, args.content)
         size = size_to_change(place, self._files.stat(place)) + len(args.content)
         work = self._append if args.mode == "append" else self._overwrite
         return await sized(size, work, place, args.content)
@@ -70,11 +70,11 @@ class WriteFile(Builtin[WriteFileParams]):
         splices = [Splice(len(data), len(data), added)]
         change = Change(place, seen.content, spliced(data, splices), seen.stat)
         last = file.lines_between(0, len(data)) + 1
-        lines = len(split_lines(content))
+        lines = count_lines(content)
         return _plan(
             "nothing",
             change,
-            f"appended {counted(lines, 'line')} to {place.path}{text.note}",
+            f"appended {counted(lines, 'line')} to {place.shown}{text.note}",
             render_diff(place.path, hunks_of(file, splices, last)),
             lines,
         )
@@ -91,12 +91,12 @@ class WriteFile(Builtin[WriteFileParams]):
         notes = text.note
         if old is not None and old.encoding != form.encoding:
             notes += f"; it was {old.name}, now it is {form.name}"
-        lines = len(split_lines(content))
+        lines = count_lines(content)
         size = f"{counted(lines, 'line')}, {counted(len(after), 'byte')}"
         return _plan(
             "all",
             Change(place, seen.content, after, seen.stat),
-            f"overwrote {place.path} ({size}){notes}",
+            f"overwrote {place.shown} ({size}){notes}",
             _preview(place, data, old, text.text),
             lines,
         )
@@ -124,13 +124,13 @@ def _plan(
 
 def _unchanged(place: Place, seen: FileContent, why: str) -> Plan:
     data = {"path": place.path, "created": False, "lines": 0, "bytes": len(seen.content)}
-    return Plan((), f"{place.path} is unchanged: {why}", "", data)
+    return Plan((), f"{place.shown} is unchanged: {why}", "", data)
 
 
 def _preview(place: Place, data: bytes, old: TextForm | None, after: str) -> str:
     if old is None:
-        return f"{place.path}: {counted(len(data), 'byte')} of binary content are replaced"
+        return f"{place.shown}: {counted(len(data), 'byte')} of binary content are replaced"
     if len(data) + len(after) > _MAX_DIFFED:
-        return f"{place.path}: {counted(len(data), 'byte')} are replaced, too many to compare"
+        return f"{place.shown}: {counted(len(data), 'byte')} are replaced, too many to compare"
     before = split_lines(old.show(old.decode(data)))
     return render_diff(place.path, [Hunk(before, split_lines(after))])

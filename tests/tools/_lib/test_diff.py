@@ -1,9 +1,12 @@
 import random
 import re
 
+import pytest
+
 from handrail.core.text import UTF8, TextForm
+from handrail.tools._lib import diff
 from handrail.tools._lib.bytetext import ByteText
-from handrail.tools._lib.diff import Hunk, render_diff, split_lines
+from handrail.tools._lib.diff import Hunk, count_lines, render_creation, render_diff, split_lines
 from handrail.tools._lib.splice import Splice, hunks_of, spliced
 
 HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -97,3 +100,28 @@ def test_many_pieces_are_joined_into_one():
 
     assert len(content.parts) == 1
     assert content.tobytes() == b"xxb" * 500
+
+
+@pytest.mark.parametrize("lines", [0, 1, 2, 398, 399, 400, 401, 5_000])
+@pytest.mark.parametrize("end", ["", "last", "last\n", "\n", "last\r"])
+def test_a_new_file_is_shown_as_the_change_from_nothing(lines, end):
+    text = "x\n" * lines + end
+
+    changed = render_diff("a", [Hunk((), split_lines(text))], created=True)
+
+    assert render_creation("a", text) == changed
+
+
+@pytest.mark.parametrize("text", ["", "a", "a\n", "a\nb", "\n", "a\r\nb\r", "\n\n"])
+def test_lines_are_counted_as_they_are_split(text):
+    assert count_lines(text) == len(split_lines(text))
+
+
+def test_of_a_long_diff_only_what_is_shown_is_formatted(monkeypatch):
+    clipped = []
+    monkeypatch.setattr(diff, "clip", lambda line, limit: clipped.append(line) or line)
+
+    text = render_diff("a", [Hunk(["x\n"] * 5_000, ["y\n"] * 5_000)])
+
+    assert text.endswith("[9,601 more diff lines]")
+    assert len(clipped) == diff.MAX_SHOWN

@@ -24,6 +24,7 @@ A = TypeVarTuple("A")
 INLINE_BYTES: Final = 1_000_000
 # The old and the new content are held in memory at the same time.
 MAX_CHANGED_BYTES: Final = 500_000_000
+_WRITABLE: Final = 0o222
 
 
 class Builtin(Tool[P]):
@@ -67,8 +68,18 @@ def require_file(place: Place, hint: str) -> None:
 
 
 def size_to_change(place: Place, stat: Stat | None) -> int:
-    """The size of a file that is read whole because it will change; `too_large` past a limit."""
+    """The size of a file that is read whole because it will change.
+
+    `too_large` past a limit; `denied` if nobody may write it, which replacing would go around.
+    """
     size = 0 if stat is None else stat.size
+    if stat is not None and not stat.mode & _WRITABLE:
+        raise ProblemRaised(
+            "denied",
+            f"{place.path!r} is read-only",
+            hint="leave it as it is; a person may make it writable (chmod u+w)",
+            field="path",
+        )
     if size > MAX_CHANGED_BYTES:
         raise ProblemRaised(
             "too_large",

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import takewhile
+from itertools import islice
 from typing import Final, NamedTuple
 
+from handrail.core.places import shown
 from handrail.tools._lib.lines import clip, counted
 
 CONTEXT: Final = 3
@@ -18,6 +19,7 @@ MAX_SHOWN: Final = 400
 _MAX_WIDTH: Final = 500
 # SequenceMatcher is quadratic; beyond this a change is shown as one block.
 _MAX_PAIRS: Final = 250_000
+_STRIDE: Final = 1_000
 
 
 class Hunk(NamedTuple):
@@ -31,21 +33,53 @@ class Hunk(NamedTuple):
 
 def render_diff(path: str, hunks: Sequence[Hunk], *, created: bool = False) -> str:
     """The unified diff of a file; lines keep their endings in `hunks`. Empty if nothing changed."""
-    body = [line for hunk in hunks for line in _unified(hunk)]
-    if not body:
+    body = (line for hunk in hunks for line in _unified(hunk))
+    lines = [_marked(*line) for line in islice(body, MAX_SHOWN)]
+    return _framed(path, lines, sum(1 for _ in body), created=created) if lines else ""
+
+
+def render_creation(path: str, text: str) -> str:
+    """The unified diff of a new file; only as much of the text is looked at as is shown."""
+    if not text:
         return ""
-    shown = body[:MAX_SHOWN]
-    if len(body) > MAX_SHOWN:
-        shown.append(f"[{counted(len(body) - MAX_SHOWN, 'more diff line')}]")
-    before = "/dev/null" if created else f"a/{path}"
-    return "\n".join([f"--- {before}", f"+++ b/{path}", *shown])
+    total = count_lines(text)
+    head = split_lines(text, MAX_SHOWN - 1)
+    hunk = Hunk((), head)
+    body = [_Line("", f"@@ -0,0 +{_range(1, total)} @@"), *_body(hunk, _changed((), head), 0, 0)]
+    unended = not text.endswith(("\n", "\r"))
+    left = 1 + total + unended - MAX_SHOWN
+    return _framed(path, [_marked(*line) for line in body[:MAX_SHOWN]], left, created=True)
 
 
-def split_lines(text: str) -> list[str]:
-    """Lines with their endings; unlike with `splitlines`, only a line feed ends a line."""
-    lines = text.split("\n")
+def _framed(path: str, lines: list[str], left: int, *, created: bool) -> str:
+    if left > 0:
+        lines.append(f"[{counted(left, 'more diff line')}]")
+    before = "/dev/null" if created else shown(f"a/{path}")
+    return "\n".join([f"--- {before}", f"+++ {shown(f'b/{path}')}", *lines])
+
+
+def split_lines(text: str, most: int = -1) -> list[str]:
+    """Lines with their endings; unlike with `splitlines`, only a line feed ends a line.
+
+    With `most`, no more than the first so many.
+    """
+    lines = text.split("\n", most)
     rest = lines.pop()
-    return [line + "\n" for line in lines] + ([rest] if rest else [])
+    ended = [line + "\n" for line in lines]
+    return ended if not rest or len(ended) == most else [*ended, rest]
+
+
+def count_lines(text: str) -> int:
+    """How many lines `split_lines` makes of a text."""
+    return text.count("\n") + (not text.endswith("\n") and bool(text))
+
+
+class _Line(NamedTuple):
+    sign: str
+    text: str
+
+
+_UNENDED: Final = _Line("", "\\ No newline at end of file")
 
 
 class _Span(NamedTuple):
@@ -57,32 +91,37 @@ class _Span(NamedTuple):
     b1: int
 
 
-def _unified(hunk: Hunk) -> Iterator[str]:
+def _unified(hunk: Hunk) -> Iterator[_Line]:
     for spans in _grouped(_changed(hunk.before, hunk.after)):
         a0 = max(spans[0].a0 - CONTEXT, 0)
         b0 = spans[0].b0 - (spans[0].a0 - a0)
         a1 = min(spans[-1].a1 + CONTEXT, len(hunk.before))
         b1 = spans[-1].b1 + (a1 - spans[-1].a1)
         before = _range(hunk.first_before + a0, a1 - a0)
-        yield f"@@ -{before} +{_range(hunk.first_after + b0, b1 - b0)} @@"
+        yield _Line("", f"@@ -{before} +{_range(hunk.first_after + b0, b1 - b0)} @@")
         yield from _body(hunk, spans, a0, a1)
 
 
-def _body(hunk: Hunk, spans: Sequence[_Span], a0: int, a1: int) -> Iterator[str]:
+def _body(hunk: Hunk, spans: Sequence[_Span], a0: int, a1: int) -> Iterator[_Line]:
     at = a0
     for span in spans:
-        yield from _marked(" ", hunk.before[at : span.a0])
-        yield from _marked("-", hunk.before[span.a0 : span.a1])
-        yield from _marked("+", hunk.after[span.b0 : span.b1])
+        yield from _signed(" ", hunk.before[at : span.a0])
+        yield from _signed("-", hunk.before[span.a0 : span.a1])
+        yield from _signed("+", hunk.after[span.b0 : span.b1])
         at = span.a1
-    yield from _marked(" ", hunk.before[at:a1])
+    yield from _signed(" ", hunk.before[at:a1])
 
 
-def _marked(sign: str, lines: Sequence[str]) -> Iterator[str]:
+def _signed(sign: str, lines: Sequence[str]) -> Iterator[_Line]:
     for line in lines:
-        yield sign + clip(line.rstrip("\r\n"), _MAX_WIDTH)
+        yield _Line(sign, line)
         if not line.endswith(("\n", "\r")):
-            yield "\\ No newline at end of file"
+            yield _UNENDED
+
+
+def _marked(sign: str, text: str) -> str:
+    # Only of what is shown: a long diff is a long list of lines that nobody sees.
+    return sign + clip(text.rstrip("\r\n"), _MAX_WIDTH)
 
 
 def _range(first: int, count: int) -> str:
@@ -108,7 +147,12 @@ def _changed(before: Sequence[str], after: Sequence[str]) -> list[_Span]:
 
 
 def _common(one: Sequence[str], two: Sequence[str]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False)))
+    at, most = 0, min(len(one), len(two))
+    while at < most and one[at : at + _STRIDE] == two[at : at + _STRIDE]:
+        at += _STRIDE
+    while at < most and one[at] == two[at]:
+        at += 1
+    return min(at, most)
 
 
 def _grouped(spans: Sequence[_Span]) -> Iterator[list[_Span]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from handrail.core.places import shown
 from handrail.core.ports import Hit
 from handrail.tools._lib.lines import clip
 
@@ -28,14 +29,22 @@ def render(hits: Sequence[Hit], *, grouped: bool, line_numbers: bool) -> str:
     """`path:line:text` for matches, `path-line-text` for context, `--` between groups."""
     lines: list[str] = []
     previous: Hit | None = None
+    path = ""
     for hit in hits:
         if grouped and previous is not None and not _adjacent(previous, hit):
             lines.append("--")
         sign = ":" if hit.matched else "-"
         number = f"{hit.line}{sign}" if line_numbers else ""
-        lines.append(f"{hit.path}{sign}{number}{clip(hit.text, MAX_HIT)}")
+        if previous is None or hit.path != previous.path:
+            path = _shown(hit.path)
+        lines.append(f"{path}{sign}{number}{clip(hit.text, MAX_HIT)}")
         previous = hit
     return "\n".join(lines)
+
+
+def _shown(path: str) -> str:
+    # A colon in a name would look like the end of it.
+    return repr(path) if ":" in path else shown(path)
 
 
 def _belongs(context: Hit, match: Hit, edge: int) -> bool:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 MAX_LINE: Final = 2_000
+# Words in brackets at the end; not what ends a list of numbers, strings or objects.
+_LIKE_A_NOTE: Final = re.compile(
+    r"(?:^|\n)[ \t]*\[(?:[^\"'{\[\]\d\s-]|[\d,]+ [^\W\d_])[^\n]* [^\n]*\]\s*\Z"
+)
+_TEXT_ENDS: Final = "what stands above this line is the file's own text, words in brackets too"
 
 
 def clip(line: str, limit: int = MAX_LINE) -> str:
@@ -26,6 +32,16 @@ def with_notes(text: str, notes: Sequence[str]) -> str:
         return text
     remarks = "\n".join([f"[{note}]" for note in notes])
     return f"{text}\n\n{remarks}" if text else remarks
+
+
+def content_with_notes(text: str, notes: Sequence[str]) -> str:
+    """The same for the text of a file, which cannot pass off its last line as a remark of ours.
+
+    Whatever it ends with: the last line in brackets is ours.
+    """
+    if text.endswith(("]", "\n", " ", "\t", "\r")) and _LIKE_A_NOTE.search(text[-MAX_LINE:]):
+        return with_notes(text, [_TEXT_ENDS, *notes])
+    return with_notes(text, notes)
 
 
 def counted(number: int, word: str) -> str:

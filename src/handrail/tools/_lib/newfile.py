@@ -6,18 +6,18 @@ from handrail.core.content import Content
 from handrail.core.places import Place
 from handrail.core.plan import Change, Plan
 from handrail.core.text import UTF8
-from handrail.tools._lib.diff import Hunk, render_diff, split_lines
+from handrail.tools._lib.diff import count_lines, render_creation
 from handrail.tools._lib.lines import counted
 
 
 def creation(place: Place, text: str) -> Plan:
     """A new UTF-8 file with exactly this text; directories above it are made as needed."""
     content = Content(UTF8.encode(text))
-    lines = split_lines(text)
-    size = f"{counted(len(lines), 'line')}, {counted(len(content), 'byte')}"
+    lines = count_lines(text)
+    size = f"{counted(lines, 'line')}, {counted(len(content), 'byte')}"
     return Plan(
         changes=(Change(place, None, content),),
-        text=f"created {place.path} ({size})",
-        preview=render_diff(place.path, [Hunk((), lines, 1, 1)], created=True),
-        data={"path": place.path, "created": True, "lines": len(lines), "bytes": len(content)},
+        text=f"created {place.shown} ({size})",
+        preview=render_creation(place.path, text),
+        data={"path": place.path, "created": True, "lines": lines, "bytes": len(content)},
     )
