@@ -26,8 +26,7 @@ def framed(
     file: FileLines, texts: Texts, placement: Placement, *, repaired: bool = False
 ) -> tuple[Splice, ...]:
     """The splices of a placed pair; `no_match` if its indentation is not certain."""
-    if placement.tier < Tier.INDENTATION:
-        texts = _first_restored(texts)
+    texts = _first_restored(file, texts, placement)
     block = block_of_lines(*texts)
     literal = placement.tier < Tier.INDENTATION and not repaired
     if literal or not any(line.strip() for line in texts.new):
@@ -137,15 +136,24 @@ def _as_indented(file: FileLines, old: Sequence[str], placement: Placement) -> l
     ]
 
 
-def _first_restored(texts: Texts) -> Texts:
+def _first_restored(file: FileLines, texts: Texts, placement: Placement) -> Texts:
     """The pair with the new text's first line as it stands in the old one, if all it lacks is
-    its indentation and other indented lines are the same.
+    its indentation, as text from inside a line does.
     """
     old, new = texts
-    if not new or old[0] == new[0] or old[0].lstrip() != new[0]:
+    if not new or not new[0] or new[0] != new[0].lstrip() or new[0] in old:
         return texts
-    same = any(line in old[1:] and line[:1].isspace() for line in new[1:] if line.strip())
-    return Texts(old, [old[0], *new[1:]]) if same else texts
+    alike = [at for at, line in enumerate(old) if line.strip() == new[0].strip()]
+    if len(alike) != 1:
+        return texts
+    if alike[0] == 0:
+        same = any(line in old[1:] and line[:1].isspace() for line in new[1:] if line.strip())
+        fits = same and placement.tier < Tier.INDENTATION
+    else:
+        lines = [placement.lines[0], placement.lines[alike[0]]]
+        depths = {indent_of(file.texts[line]) for line in lines if line is not None}
+        fits = len(depths) == 1 and not indent_of(old[0])
+    return Texts(old, [old[alike[0]], *new[1:]]) if fits else texts
 
 
 def _flattened(file: FileLines, texts: Texts, placement: Placement) -> bool:

@@ -63,9 +63,11 @@ def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
     block = block_of_lines(*texts)
     if not block.changes:
         raise _no_change(path)
+    undone = list(repairs(old, new))
     found = (
-        _by_lines(lines, old, new, find(lines, block, loosest=Tier.WHITESPACE))
+        _by_lines(lines, texts, undone, find(lines, block, loosest=Tier.WHITESPACE))
         or _placed(lines, texts, find(lines, block))
+        or _repaired(lines, texts, undone, Tier.TYPOGRAPHY)
         or _fragment(lines, old, new)
         or _elided(lines, texts)
         or _placed(lines, texts, comment_drift(lines, block))
@@ -134,56 +136,60 @@ def _placed(
     return Found(splices, f"repaired+{tier}" if how else tier, ", ".join(words))
 
 
-def _by_lines(lines: FileLines, old: str, new: str, as_given: Placement | None) -> Found | None:
+def _by_lines(
+    lines: FileLines, texts: Texts, undone: Sequence[list[Repair]], as_given: Placement | None
+) -> Found | None:
     """The text as given, or with slips undone, whichever agrees more literally."""
     if as_given is not None and as_given.tier < Tier.INDENTATION:
-        return _placed(lines, lines_of(old, new), as_given)
-    for several in repairs(old, new):
-        found = [(repair, placed) for repair in several if (placed := _repair(lines, repair))]
-        if as_given is not None:
-            found = [one for one in found if one[1].tier < as_given.tier]
-        if found:
-            return _best_repair(lines, old, new, found, as_given)
-        if as_given is None and (inside := _inside_line(lines, several)):
-            return inside
-    return _placed(lines, lines_of(old, new), as_given)
+        return _placed(lines, texts, as_given)
+    stricter = Tier.WHITESPACE if as_given is None else Tier(as_given.tier - 1)
+    return (
+        _repaired(lines, texts, undone, stricter, as_given)
+        or _placed(lines, texts, as_given)
+        or _inside_line(lines, undone)
+    )
 
 
-def _best_repair(
+def _repaired(
     lines: FileLines,
-    old: str,
-    new: str,
-    found: Sequence[tuple[Repair, Placement]],
-    as_given: Placement | None,
+    texts: Texts,
+    undone: Sequence[list[Repair]],
+    loosest: Tier,
+    as_given: Placement | None = None,
 ) -> Found | None:
-    tier = min(placed.tier for _, placed in found)
-    best = [one for one in found if one[1].tier is tier]
-    places = {placed.first for _, placed in best}
-    if as_given is not None:
-        places.add(as_given.first)
-    if len(places) > 1:
-        raise ambiguous(lines, block_of(old, new), sorted(places))
-    repair, placed = best[0]
-    if not block_of(repair.old, repair.new).changes:
-        raise _no_change(lines.path)
-    return _placed(lines, lines_of(repair.old, repair.new), placed, repair.how)
+    """With one slip undone, or else with two; all that agree best must mean one place."""
+    for several in undone:
+        placed = [(one, at) for one in several if (at := _repair(lines, one, loosest))]
+        if not placed:
+            continue
+        tier = min(at.tier for _, at in placed)
+        best = [one for one in placed if one[1].tier is tier]
+        places = {at.first for _, at in best} | ({as_given.first} if as_given else set())
+        if len(places) > 1:
+            raise ambiguous(lines, block_of_lines(*texts), sorted(places))
+        repair, at = best[0]
+        pair = lines_of(repair.old, repair.new)
+        if not block_of_lines(*pair).changes:
+            raise _no_change(lines.path)
+        return _placed(lines, pair, at, repair.how)
+    return None
 
 
-def _repair(lines: FileLines, repair: Repair) -> Placement | None:
+def _repair(lines: FileLines, repair: Repair, loosest: Tier) -> Placement | None:
     block = block_of(repair.old, repair.new)
-    placed = find(lines, block, Hints(line=repair.line), loosest=Tier.WHITESPACE)
+    placed = find(lines, block, Hints(line=repair.line), loosest=loosest)
     if placed is None or (repair.there and placed.first + 1 != repair.line):
         return None
     return placed
 
 
-def _inside_line(lines: FileLines, several: Sequence[Repair]) -> Found | None:
+def _inside_line(lines: FileLines, undone: Sequence[list[Repair]]) -> Found | None:
     """A repaired text that is no whole line, but stands in one place."""
-    for repair in several:
+    for repair in [one for several in undone for one in several if one.line is None]:
         matches = exact_matches(lines.file, repair.old, _MOST_COUNTED)
         if len(matches) > 1:
             raise ambiguous_text(lines.file, lines.path, [match.start for match in matches])
-        if matches and repair.line is None and repair.old != repair.new:
+        if matches and repair.old != repair.new:
             found = _exact(lines.file, lines.path, matches[0], repair.old, repair.new)
             return Found(found.splices, "repaired+exact", f"{repair.how} undone")
     return None

@@ -32,7 +32,9 @@ class Indentation:
         self._fresh = [one.op.text for one in located if one.op.kind == "insert"]
         self._rules: list[Rule] = learn(self._pairs) if self._pairs else [str]
         self._lost: Pair | None = None
-        self._first_new = next((one for one in located if one.op.kind != "delete"), None)
+        self._first_new = next(
+            (one for one in located if one.op.kind != "delete" and one.op.text.strip()), None
+        )
         pairs = self._pairs
         if not self._rules and lost_first(pairs):
             self._rules = learn(pairs[1:])
@@ -45,11 +47,12 @@ class Indentation:
         if not text.strip():
             return text
         indent = indent_of(text)
-        own = self._first(new, indent)
-        if own is None:
+        if self._lost is not None and new is self._first_new and indent == self._lost.call:
+            own = self._first(text)
+        else:
             own = self._by_rule(indent)
-        if own is None:
-            own = self._like(indent, near)
+            if own is None:
+                own = self._like(indent, near)
         if own is None:
             raise ProblemRaised(
                 "no_match",
@@ -63,13 +66,13 @@ class Indentation:
         text = one.op.text
         return text[-1] in " \t" and self._file.texts[one.line or 0] == text.rstrip(" \t")
 
-    def _first(self, new: Located, indent: str) -> str | None:
-        if self._lost is None or new is not self._first_new or indent != self._lost.call:
-            return None
-        for one in self._known:
-            if one.op.text.strip() == new.op.text.strip():
-                return self._pair(one).file
-        return self._lost.file
+    def _first(self, text: str) -> str | None:
+        """The indentation of a first line without any; None if it was further down before,
+        at another depth: it may have moved out, or only lost what stood above it.
+        """
+        known = [self._pair(one).file for one in self._known if one.op.text.strip() == text.strip()]
+        first = self._pairs[0].file
+        return first if all(own == first for own in known) else None
 
     def _by_rule(self, indent: str) -> str | None:
         own = self._table.get(indent)

@@ -81,6 +81,8 @@ _BARELY_NUMBERED: Final = (
     re.compile(r"[ ]*(\d+)[ ]"),
 )
 
+_ANY_NUMBER: Final = re.compile(r"\s*\[?L?(\d+)\b")
+
 
 def _numbered(old: str, new: str) -> Iterator[Repair]:
     before, after = old.split("\n"), new.split("\n")
@@ -135,6 +137,10 @@ def _new_without_numbers(
     known = set(old)
     rest = [line for line in lines if line not in known and line.strip()]
     if any(style.match(line) for line in rest) and len(rest) < len(numbers):
+        return None
+    others = [int(found[1]) for line in lines if (found := _ANY_NUMBER.match(line))]
+    if others and len(others) == len(rest) and _go_on(others, first):
+        # Numbered as well, but set off in another way.
         return None
     return [_bare(style, line) if line in known else line for line in lines]
 
