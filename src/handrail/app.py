@@ -37,6 +37,7 @@ from handrail.host.artifacts import DirectoryArtifacts
 from handrail.host.blobs import DirectoryBlobs, MemoryBlobs
 from handrail.host.clock import SystemClock
 from handrail.host.filelocks import FileLocks
+from handrail.host.files.links import TopLinks
 from handrail.host.files.local import LocalFiles
 from handrail.host.home import Home, home_of
 from handrail.host.owner import may_still_run, this_process
@@ -48,7 +49,7 @@ from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.policy.approvers import Callback, as_approver
 from handrail.policy.clearance import Clearance
 from handrail.policy.modes import Mode, parse_mode
-from handrail.policy.protected import ProtectedNames
+from handrail.policy.protected import LINKED, ProtectedNames
 from handrail.store.sqlite import SqliteStore, open_store
 from handrail.tools.builtin import Services, builtin_tools
 
@@ -167,7 +168,8 @@ async def _assemble(opening: Opening) -> Runtime:
             break_hard_links=settings.break_hard_links,
         )
         ends.callback(files.close)
-        search = open_search(files.roots, hidden)
+        handles = [files.handle(index) for index in range(len(files.roots))]
+        search = open_search(files.roots, hidden, handles)
         ends.callback(search.close)
         store = open_store(home.store, busy_timeout_s=settings.store_timeout_s)
         ends.push_async_callback(store.aclose)
@@ -264,6 +266,7 @@ def _gate(opening: Opening, mode: Mode, machine: Machine, preparer: Preparer) ->
         own=_own_places(opening.file, machine.search),
         allowed=opening.settings.allow_protected,
         memories=mode is not Mode.BYPASS,
+        links=TopLinks(machine.files, LINKED),
     )
     return Gate(Clearance(mode, [protected]), Approval(opening.approver), preparer)
 

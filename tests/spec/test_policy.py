@@ -330,3 +330,19 @@ async def test_the_interpreter_is_protected_when_it_lies_in_the_workspace(
         result = await rt.call("write_file", {"path": "python", "content": "x"})
 
     assert result.problem.code == "protected"
+
+
+async def test_what_a_protected_name_leads_to_is_protected_too(workspace, open_runtime):
+    workspace.write("env.txt", "A=1\n")
+    workspace.write("gitdata/config", "[core]\n")
+    (workspace.root / ".envrc").symlink_to("env.txt")
+    (workspace.root / ".git").symlink_to("gitdata")
+
+    async with open_runtime(mode="bypass") as rt:
+        results = [
+            await rt.call("write_file", {"path": path, "content": "x"})
+            for path in (".envrc", "env.txt", ".git/config", "gitdata/hooks/pre-commit")
+        ]
+
+    assert [one.problem and one.problem.code for one in results] == ["protected"] * 4
+    assert workspace.read("env.txt") == b"A=1\n"

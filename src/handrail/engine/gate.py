@@ -104,6 +104,7 @@ def subject_of(prepared: Prepared, plan: Plan | None) -> Subject:
         prepared.reads_only,
         plan,
         prepared.tool.plans,
+        tuple(prepared.places.values()),
     )
 
 

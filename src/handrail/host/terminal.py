@@ -35,8 +35,9 @@ class TerminalApprover:
         terminal = os.open(self._device, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             _write(terminal, _question(request))
-            _forget_typed_ahead(terminal)
             while True:
+                # Before each question: an answer to it can only be typed after it.
+                _forget_typed_ahead(terminal)
                 _write(terminal, "Allow this once? [y/n] ")
                 line = _read_line(terminal, over)
                 match line.decode("utf-8", "replace").strip().lower():

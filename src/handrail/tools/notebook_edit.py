@@ -92,10 +92,10 @@ class NotebookEdit(Builtin[NotebookEditParams]):
         data: dict[str, object] = {"path": place.path, "edit_mode": args.edit_mode}
         data |= {"cell": edit.at, "cell_id": edit.cell_id}
         if not edit.pieces:
-            return Plan((), f"{place.path} is unchanged: {edit.what}", "", data)
+            return Plan((), f"{place.shown} is unchanged: {edit.what}", "", data)
         after = Content(notebook.form.encode(applied(notebook.text, edit.pieces)))
         change = Change(place, seen.content, after, seen.stat)
-        text = f"{place.path}: {edit.what}\n{_diff(place, args.edit_mode, edit)}".rstrip()
+        text = f"{place.shown}: {edit.what}\n{_diff(place, args.edit_mode, edit)}".rstrip()
         # An id leads to its cell wherever that is now; an index, or putting another source in
         # place of one that was not quoted, needs the notebook to be what was read.
         by_id = args.edit_mode == "insert" and edit.by_id
@@ -183,5 +183,5 @@ def _diff(place: Place, mode: str, edit: _Edit) -> str:
     if not before.endswith("\n") and not after.endswith("\n"):
         before, after = (f"{text}\n" if text else "" for text in (before, after))
     hunk = Hunk(split_lines(before), split_lines(after))
-    label = f"{place.path} [cell {edit.at}]"
+    label = f"{place.shown} [cell {edit.at}]"
     return render_diff(label, [hunk], created=mode == "insert")

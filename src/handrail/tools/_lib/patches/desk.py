@@ -11,7 +11,7 @@ from stat import S_IMODE
 from typing import NamedTuple
 
 from handrail.core.content import Content
-from handrail.core.places import Kind, Place, Stat
+from handrail.core.places import Kind, Place, Stat, shown
 from handrail.core.plan import Change
 from handrail.core.ports import FileContent, Files
 from handrail.core.problems import ProblemRaised
@@ -131,7 +131,7 @@ class Desk:
         what = "copied"
         if target.action is Action.RENAME:
             source.data, source.mode, what = None, None, "renamed"
-        words = f"{what} {source.place.path} to {target.path}"
+        words = f"{what} {source.place.shown} to {shown(target.path)}"
         preview = "\n".join([line for line in (words, _preview(target, copied, result)) if line])
         return Step(target, words, preview, result.notes)
 
