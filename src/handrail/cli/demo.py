@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import output
-from handrail.cli.demo_project import BATCH, BATCH_TITLE, FILES, STEPS, Step
+from handrail.cli.demo_project import BATCH, BATCH_TITLE, FILES, STEPS, UNDO_TITLE, Step
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.core.problems import ProblemRaised
 
@@ -81,7 +82,8 @@ async def _play(folder: Path, store: str | None, talk: Any) -> list[ToolResult]:
         folder, mode="accept-edits", store=store, session=_SESSION, config={}
     ) as rt:
         results = [await _step(rt, number, step, talk) for number, step in enumerate(STEPS, 1)]
-        return results + await _batch(rt, len(STEPS) + 1, talk)
+        results += await _batch(rt, len(STEPS) + 1, talk)
+        return [*results, await _take_back(rt, len(STEPS) + 2, talk)]
 
 
 async def _step(rt: Runtime, number: int, step: Step, talk: Any) -> ToolResult:
@@ -116,15 +118,28 @@ async def _batch(rt: Runtime, number: int, talk: Any) -> list[ToolResult]:
     return results
 
 
+async def _take_back(rt: Runtime, number: int, talk: Any) -> ToolResult:
+    from handrail.cli.screen import Style, paint
+
+    talk()
+    talk(_title(number, UNDO_TITLE))
+    talk("    " + paint("rt.undo()", Style.PLACE))
+    result = await rt.undo()
+    said = result.text.partition("\n")[0]
+    for line in _answer(replace(result, text=f"{said}\n{result.display}")):
+        talk(line)
+    return result
+
+
 def _look_back(options: Namespace, calls: int) -> None:
     from handrail.cli import log, verify
 
     output.say()
-    output.say(_title(len(STEPS) + 2, f"All {calls} calls are on record, refused ones too."))
+    output.say(_title(len(STEPS) + 3, f"All {calls} calls are on record, refused ones too."))
     options.limit = calls
     log.run(options)
     output.say()
-    output.say(_title(len(STEPS) + 3, "The record is chained by hashes."))
+    output.say(_title(len(STEPS) + 4, "The record is chained by hashes."))
     options.anchor = None
     verify.run(options)
     output.say()
@@ -147,6 +162,7 @@ def _propose(workspace: str) -> None:
         f"{name} show",
         f"{name} call grep pattern=total output_mode=content",
         f"{name} call edit_file path=README.md old_string=cart new_string=basket",
+        f"{name} undo",
     ):
         if words is not None:
             output.say(f"  {words}")

@@ -91,3 +91,5 @@ BATCH: Final = (
     Step("read cart", "read_file", {"path": "shop/cart.py", "offset": 7, "limit": 1}),
     Step("find tests", "find_files", {"pattern": "*.py", "path": "tests"}),
 )
+
+UNDO_TITLE: Final = "Nothing is lost: the last change is taken back, byte for byte."
