@@ -1,5 +1,6 @@
 """Always a way back: undo, redo, and what a crash leaves behind."""
 
+import errno
 import os
 import signal
 import stat
@@ -223,3 +224,57 @@ def test_apply_then_undo_restores_bytes_mode_and_name(tmp_path, old, new, mode):
             assert rt.redo().ok
         assert (target.read_bytes() if target.exists() else None) == after
         assert os.listdir(root) == (["f"] if after is not None else [])
+
+
+PATCH = "\n".join(
+    [
+        "*** Begin Patch",
+        *(line for n in "abcde" for line in (f"*** Update File: {n}.txt", "-old", "+new")),
+        "*** End Patch",
+    ]
+)
+
+
+@pytest.mark.parametrize("call", ["writev", "fsync"])
+@pytest.mark.parametrize("number", range(1, 6))
+async def test_a_disk_that_is_full_in_the_middle_of_a_patch_changes_nothing(
+    workspace, open_runtime, monkeypatch, call, number
+):
+    for name in "abcde":
+        workspace.write(f"{name}.txt", "old\n")
+    before, real, seen = workspace.tree(), getattr(os, call), []
+
+    def full(*args):
+        seen.append(args)
+        if len(seen) == number:
+            raise OSError(errno.ENOSPC, "no space left on device")
+        return real(*args)
+
+    async with open_runtime() as rt:
+        monkeypatch.setattr(os, call, full)
+        refused = await rt.call("apply_patch", {"patch": PATCH})
+        monkeypatch.undo()
+        after = workspace.tree()
+        worked = await rt.call("apply_patch", {"patch": PATCH})
+        undone = await rt.undo()
+
+    assert not refused.ok
+    assert refused.problem.code == "unavailable"
+    assert after == before
+    assert worked.ok
+    assert undone.ok
+    assert workspace.tree() == before
+
+
+async def test_a_bad_hunk_in_one_of_five_files_changes_none(workspace, open_runtime):
+    for name in "abcde":
+        workspace.write(f"{name}.txt", "old\n")
+    workspace.write("d.txt", "different\n")
+    before = workspace.tree()
+
+    async with open_runtime() as rt:
+        refused = await rt.call("apply_patch", {"patch": PATCH})
+
+    assert not refused.ok
+    assert "d.txt" in refused.text
+    assert workspace.tree() == before
