@@ -273,7 +273,7 @@ async def test_rows_after_the_last_close_are_fine_and_the_head_is_listed(path, r
 async def test_a_store_is_verified_while_another_process_writes(path):
     script = (
         "import asyncio, sys\n"
-        "from handrail.core.ports import Row\n"
+        "from handrail.core.records import Row\n"
         "from handrail.store.sqlite import open_store\n"
         "async def main():\n"
         "    store = open_store(sys.argv[1])\n"

@@ -8,7 +8,7 @@ from handrail.core.paths import PathUse, path_fields
 from handrail.core.schema import schema_of
 from handrail.tools.builtin import builtin_tools, filesystem_tools, search_tools
 
-WRITING = {"write_file", "edit_file", "notebook_edit", "delete_file"}
+WRITING = {"write_file", "edit_file", "apply_patch", "notebook_edit", "delete_file", "undo"}
 
 
 @pytest.mark.feature("C14")
@@ -25,11 +25,9 @@ def test_tools_come_in_groups_that_make_up_the_whole(workspace):
 def test_only_tools_that_plan_changes_write(workspace):
     for name, tool in workspace.tools.items():
         writes = PathUse.WRITE in path_fields(tool.params).values()
-        assert (writes, tool.plans, tool.idempotent) == (
-            name in WRITING,
-            name in WRITING,
-            name not in WRITING,
-        )
+        assert (tool.plans, tool.idempotent) == (name in WRITING, name not in WRITING)
+        # What these change is named by a patch or by the record, not by an argument alone.
+        assert writes == (name in WRITING and name not in ("apply_patch", "undo"))
 
 
 @pytest.mark.feature("A24", "B09")
@@ -74,7 +72,7 @@ def test_what_a_model_is_shown_stays_short(workspace):
         for tool in workspace.tools.values()
     ]
 
-    assert len(json.dumps(shown)) < 8_800
+    assert len(json.dumps(shown)) < 1_250 * len(shown)
 
 
 @pytest.mark.parametrize(
