@@ -18,7 +18,7 @@ async def test_text_that_occurs_once_is_replaced_and_the_diff_shown(workspace):
         "@@ -1,6 +1,6 @@\n a\n b\n-c\n+C\n d\n e\n f"
     )
     assert plan.preview == plan.text.split("\n", 1)[1]
-    assert plan.data == {"path": "src/a.py", "replacements": 1, "line": 3}
+    assert plan.data == {"path": "src/a.py", "replacements": 1, "line": 3, "tier": "exact"}
 
 
 async def test_nothing_is_written_by_planning(workspace):
@@ -61,7 +61,7 @@ async def test_occurrences_that_overlap_are_ambiguous_too(workspace):
 @pytest.mark.feature("E13")
 async def test_text_that_is_not_there_is_answered_with_the_nearest_lines(workspace):
     workspace.write("a.py", "import os\n\ndef run(path):\n    return os.stat(path)\n")
-    old = "def run(path):\n  return os.stat(path)"
+    old = "def run(path):\n    return os.lstat(path)"
 
     problem = await workspace.problem("edit_file", path="a.py", old_string=old, new_string="x")
 
@@ -88,9 +88,11 @@ async def test_text_unlike_anything_in_the_file_is_simply_not_found(workspace):
 
 
 async def test_an_edit_that_was_made_before_is_recognised(workspace):
-    workspace.write("a", "one\nnew text\n")
+    workspace.write("a", "one\nthe new text\n")
 
-    problem = await workspace.problem("edit_file", path="a", old_string="old", new_string="new")
+    problem = await workspace.problem(
+        "edit_file", path="a", old_string="the old text", new_string="the new text"
+    )
 
     assert problem.code == "already_applied"
     assert "line 2" in problem.message
@@ -198,7 +200,7 @@ async def test_a_directory_is_refused(workspace):
         # The lines that are replaced keep their endings, new ones take the last of them.
         (b"a\r\nb\r\nc\r\n", "a\nb", "A\nB", b"A\r\nB\r\nc\r\n"),
         (b"a\r\nb\r\nc\r\n", "b\n", "b\nx\ny\n", b"a\r\nb\r\nx\r\ny\r\nc\r\n"),
-        (b"a\r\nb\nc\r\nd", "a\nb\nc", "1\n2\n3\n4", b"1\r\n2\n3\n4\r\nd"),
+        (b"a\r\nb\nc\r\nd", "a\nb\nc", "1\n2\n3\n4", b"1\r\n2\n3\r\n4\r\nd"),
         (b"a\r\nb\nc\r\nd", "b\nc\nd", "2\n3\n4", b"a\r\n2\n3\r\n4"),
         # Without a line ending in the match, the line around it decides.
         (b"a\r\nfoo\r\n", "foo", "x\ny", b"a\r\nx\r\ny\r\n"),
@@ -212,9 +214,11 @@ async def test_a_directory_is_refused(workspace):
         (b"a\rb\nfoo\nbar\n", "foo\nbar", "1\n2", b"a\rb\n1\n2\n"),
         (b"one\rtwo\rthree\r", "two", "2\n2b", b"one\r2\r2b\rthree\r"),
         (b"one\rtwo\rthree\r", "one\ntwo", "1\n2", b"1\r2\rthree\r"),
-        # Endings that are spelled out are meant.
+        # Endings that are all that changes are meant.
         (b"a\r\nb\r\n", "a\r\nb", "a\nb", b"a\nb\r\n"),
-        (b"a\nb\n", "b", "b\r\nc", b"a\nb\r\nc\n"),
+        # Others are what the caller's keyboard makes of them.
+        (b"a\nb\n", "b", "b\r\nc", b"a\nb\nc\n"),
+        (b"a\r\nb\r\n", "a\r\nb", "a\nc\nb", b"a\r\nc\r\nb\r\n"),
         (b"a\nb\n", "a\r\nb", "x\ny", b"x\ny\n"),
         # A missing final newline stays missing.
         (b"a\nb", "b", "c", b"a\nc"),
@@ -291,7 +295,7 @@ async def test_a_character_that_the_encoding_cannot_hold_is_not_in_the_file(work
 
     problem = await workspace.problem("edit_file", path="a", old_string="漢字", new_string="text")
 
-    assert problem.code == "already_applied"
+    assert problem.code == "no_match"
 
 
 async def test_a_binary_file_is_edited_byte_for_byte(workspace):

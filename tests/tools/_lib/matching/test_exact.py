@@ -62,7 +62,7 @@ def test_any_part_of_what_is_shown_can_be_replaced_and_nothing_else_changes():
             continue
         tried += 1
         match = matches[0]
-        put = replacement(file, match, new)
+        put = replacement(file, match, old, new)
         after = file.data[: match.start] + put + file.data[match.end :]
         after_shown = after.decode(form.encoding).replace("\r\n", "\n")
         assert after_shown == shown[: places[0]] + new + shown[places[0] + len(old) :]
@@ -73,7 +73,17 @@ def test_any_part_of_what_is_shown_can_be_replaced_and_nothing_else_changes():
 
 def test_new_lines_take_the_endings_of_those_they_replace_in_order():
     file = ByteText(b"a\r\nb\nc\r\nd", UTF8)
-    match = find_matches(file, "a\nb\nc\nd", 2)[0]
+    old = "a\nb\nc\nd"
+    match = find_matches(file, old, 2)[0]
 
-    assert replacement(file, match, "1\n2\n3\n4\n5") == b"1\r\n2\n3\r\n4\r\n5"
-    assert replacement(file, match, "1\n2") == b"1\r\n2"
+    assert replacement(file, match, old, "1\n2\n3\n4\n5") == b"1\r\n2\n3\r\n4\r\n5"
+    assert replacement(file, match, old, "1\n2") == b"1\r\n2"
+
+
+def test_lines_that_stay_keep_their_own_endings():
+    file = ByteText(b"a\r\nb\nc\r\nd", UTF8)
+    old = "a\nb\nc\nd"
+    match = find_matches(file, old, 2)[0]
+
+    assert replacement(file, match, old, "0\na\nb\nc\nd") == b"0\r\na\r\nb\nc\r\nd"
+    assert replacement(file, match, old, "a\nc\nd") == b"a\r\nc\r\nd"

@@ -43,7 +43,8 @@ def stands_there(
     if not added or any(op.kind == "delete" for op in block.ops):
         return False
     result = Block(tuple([Op("keep", line) for line in new]))
+    loosest = max(Tier.LINE_ENDS, placement.tier)
     return any(
-        one.tier <= Tier.LINE_ENDS and one.first <= placement.first and placement.last <= one.end
+        one.tier <= loosest and one.first <= placement.first and placement.last <= one.end
         for one in candidates(file, result)
     )

@@ -129,6 +129,8 @@ def _placed(
     if stands_there(lines, *texts, placement):
         raise already_applied(lines.path, placement.first + 1)
     splices = framed(lines, texts, placement, repaired=bool(how))
+    if not splices:
+        raise already_applied(lines.path, placement.first + 1)
     words = [f"{how} undone"] if how else []
     if placement.tier is not Tier.EXACT:
         words.append(f"{placement.tier.words} ignored")

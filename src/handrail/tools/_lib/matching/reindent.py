@@ -88,7 +88,9 @@ class Indentation:
             return made
         base = self._base(made)
         extra = made[len(base) :]
-        if "\t" in base and " " not in base and extra.strip(" ") == "" and extra:
+        # A file that has blanks after its tabs anywhere is left to do so.
+        tabbed = not any(" " in pair.file for pair in self._pairs)
+        if "\t" in base and tabbed and extra and extra.strip(" ") == "":
             step = self._call_step()
             return base + "\t" * (len(extra) // step) if len(extra) % step == 0 else None
         unit = file_unit(self._file)

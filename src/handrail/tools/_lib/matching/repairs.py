@@ -138,7 +138,7 @@ def _new_without_numbers(
     rest = [line for line in lines if line not in known and line.strip()]
     if any(style.match(line) for line in rest) and len(rest) < len(numbers):
         return None
-    others = [int(found[1]) for line in lines if (found := _ANY_NUMBER.match(line))]
+    others = [int(found[1]) for line in rest if (found := _ANY_NUMBER.match(line))]
     if others and len(others) == len(rest) and _go_on(others, first):
         # Numbered as well, but set off in another way.
         return None

@@ -1,0 +1,231 @@
+"""Where a block belongs, and what a hunk may say about it beside its lines."""
+
+import pytest
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.text import UTF8
+from handrail.tools._lib.bytetext import ByteText
+from handrail.tools._lib.matching.blocks import Block, Hints, Op, block_of
+from handrail.tools._lib.matching.candidates import Tier
+from handrail.tools._lib.matching.lines import FileLines
+from handrail.tools._lib.matching.place import place
+from handrail.tools._lib.matching.replay import replay
+from handrail.tools._lib.splice import spliced
+
+
+def lines_of(text, path="a.py"):
+    return FileLines(ByteText(text.encode(), UTF8), path)
+
+
+def after(text, block, hints=None, **how):
+    file = lines_of(text)
+    splices = replay(file, block, place(file, block, hints or Hints()), **how)
+    return spliced(file.file.data, splices).tobytes().decode()
+
+
+def refused(text, block, hints=None):
+    with pytest.raises(ProblemRaised) as raised:
+        place(lines_of(text), block, hints or Hints())
+    return raised.value.problem
+
+
+TWICE = "def a():\n    x = 1\n\ndef b():\n    x = 1\n"
+BLOCK = block_of("    x = 1", "    x = 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "tier"),
+    [
+        ("a\nb\n", "a\nb", Tier.EXACT),
+        ("a\n\nb\n", "a\nb", Tier.BLANK_LINES),
+        ("a \nb\n", "a\nb", Tier.LINE_ENDS),
+        ("  a\n    b\n", "a\n  b", Tier.INDENTATION),
+        ("\ta\n\t\tb\n", "    a\n        b", Tier.INDENTATION),
+        ("  a\n  b\n", "  a\nb", Tier.WHITESPACE),
+        ("f(a)\nb\n", "f( a )\nb", Tier.TYPOGRAPHY),
+        ("it\u2019s\nb\n", "it's\nb", Tier.TYPOGRAPHY),
+        ("f('a')\nb\n", 'f("a")\nb', Tier.QUOTES),
+        ("# the first\na\nb\nc\n", "# the frist\na\nb\nc", Tier.COMMENTS),
+    ],
+)
+def test_a_place_is_found_in_the_strictest_way_that_fits(text, old, tier):
+    assert place(lines_of(text), block_of(old, f"{old}\nnew")).tier is tier
+
+
+def test_a_stricter_place_wins_over_looser_ones():
+    text = "  f(a)\n  g()\n--\nf(a)\ng()\n--\nf( a )\ng()\n"
+
+    found = place(lines_of(text), block_of("f(a)\ng()", "f(b)\ng()"))
+
+    assert (found.first, found.last, found.tier) == (3, 5, Tier.EXACT)
+
+
+@pytest.mark.parametrize(
+    ("line", "first"), [(2, 1), (5, 4), (3, None), (4, None), (None, None), (60, None)]
+)
+def test_a_stated_line_decides_between_equals_only_if_it_is_clearly_nearer(line, first):
+    text = TWICE + "x = 3\n" * 10
+    hints = Hints(line=line)
+
+    if first is None:
+        assert refused(text, BLOCK, hints).code == "ambiguous"
+    else:
+        assert place(lines_of(text), BLOCK, hints).first == first
+
+
+def test_a_stated_line_that_is_near_one_place_and_far_from_the_other_decides():
+    text = "x = 1\n" + "y = 2\n" * 40 + "x = 1\n"
+
+    assert place(lines_of(text), block_of("x = 1", "x = 2"), Hints(line=36)).first == 41
+
+
+def test_a_stated_line_is_no_reason_to_refuse_the_only_place():
+    assert place(lines_of("a\nb\n"), block_of("b", "c"), Hints(line=900)).first == 1
+
+
+@pytest.mark.parametrize(
+    ("anchors", "first"),
+    [
+        (("def a():",), 1),
+        (("def b():",), 4),
+        (("def b",), 4),
+        (("def a():", "def b():"), 4),
+    ],
+)
+def test_an_anchor_restricts_to_what_it_opens(anchors, first):
+    assert place(lines_of(TWICE), BLOCK, Hints(anchors=anchors)).first == first
+
+
+def test_an_anchor_that_is_not_in_the_file_refuses():
+    problem = refused(TWICE, BLOCK, Hints(anchors=("def c():",)))
+
+    assert problem.code == "no_match"
+    assert "'def c():'" in problem.message
+
+
+def test_a_twin_below_what_the_anchor_opens_is_not_meant():
+    text = "def a():\n    y = 1\n\ndef b():\n    x = 1\n\ndef c():\n    x = 1\n"
+
+    problem = refused(text, BLOCK, Hints(anchors=("def a():",)))
+
+    assert problem.code == "no_match"
+    assert "further down, at line 5, 8" in problem.message
+
+
+def test_the_end_of_the_file_decides_between_equals():
+    assert place(lines_of(TWICE), BLOCK, Hints(at_end=True)).first == 4
+
+
+def test_lines_before_a_given_one_are_not_considered():
+    assert place(lines_of(TWICE), BLOCK, Hints(after=2)).first == 4
+    assert refused(TWICE, BLOCK, Hints(after=5)).code == "no_match"
+
+
+def test_a_refusal_shows_the_places_or_the_nearest_lines():
+    assert "at lines 2, 5" in refused(TWICE, BLOCK).message
+    problem = refused("def a():\n    x = 10\n    y = 2\n", block_of("    x = 1\n    y = 2", "z"))
+    assert "     2\t    x = 10\n     3\t    y = 2" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("hints", "expected"),
+    [
+        (Hints(line=2), "a\nnew\nb\n"),
+        (Hints(line=1), "new\na\nb\n"),
+        (Hints(at_end=True), "a\nb\nnew\n"),
+        (Hints(anchors=("a",)), "a\nnew\nb\n"),
+    ],
+)
+def test_lines_without_context_go_where_they_are_told(hints, expected):
+    assert after("a\nb\n", Block((Op("insert", "new"),)), hints) == expected
+
+
+def test_lines_without_context_or_word_of_their_place_are_refused():
+    assert refused("a\nb\n", Block((Op("insert", "new"),))).code == "no_match"
+
+
+def test_an_empty_file_takes_lines_anywhere():
+    assert after("", Block((Op("insert", "new"),))) == "new\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "final", "expected"),
+    [
+        ("a\nb", None, "a\nc"),
+        ("a\nb", True, "a\nc\n"),
+        ("a\nb\n", False, "a\nc"),
+        ("a\nb\n", None, "a\nc\n"),
+    ],
+)
+def test_the_end_of_the_last_line_is_kept_or_set(text, final, expected):
+    assert after(text, block_of("a\nb", "a\nc"), final_newline=final) == expected
+
+
+def test_deleting_the_end_of_a_file_without_a_final_newline_leaves_none():
+    assert after("a\nb\nc", block_of("a\nb\nc", "a")) == "a"
+
+
+def test_blank_lines_between_lines_that_are_replaced_one_by_one_stay():
+    assert after("a\n\nb\n\nc\n", block_of("a\nb\nc", "1\n2\nc")) == "1\n\n2\n\nc\n"
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        ("  end()\n  more()\ndef g():", "  end()\n  more()\n\ndef g():\n"),
+        ("  end()\n@mark\ndef g():", "  end()\n\n@mark\ndef g():\n"),
+    ],
+)
+def test_new_lines_beside_an_unmentioned_blank_line_join_whom_they_are_indented_like(new, expected):
+    assert after("  end()\n\ndef g():\n", block_of("  end()\ndef g():", new)) == expected
+
+
+def test_a_drift_in_several_comments_needs_several_lines():
+    comments = ["# the first line", "# the second line", "# the third line"]
+    code = [f"x{n} = {n}" for n in range(12)]
+    said = [line.replace("the", "teh") for line in comments[:2]]
+    text = "\n".join([*comments, *code]) + "\n"
+
+    many = "\n".join([*said, comments[2], *code])
+    few = "\n".join([*said, comments[2], *code[:2]])
+
+    assert place(lines_of(text), block_of(many, f"{many}\nx")).tier is Tier.COMMENTS
+    assert refused(text, block_of(few, f"{few}\nx")).code == "no_match"
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "said", "fits"),
+    [
+        ("a.py", "# see the note", "# see teh note", True),
+        ("a.c", "#define NOTE", "#define NTOE", False),
+        ("a.c", " * the note", " * teh note", True),
+        ("a.md", "The note is here.", "The ntoe is here.", True),
+        ("a.js", "#note = 1", "#ntoe = 1", False),
+        ("a.js", "// the Note", "// the note", True),
+        ("a.js", "// a note", "// a letter", False),
+        ("a.js", "// note 12", "// note 13", False),
+        ("a.js", "// a note here", "// a here", False),
+        ("a.unknown", "-- the note", "-- the ntoe", True),
+    ],
+)
+def test_only_comments_may_be_mistyped_and_only_by_a_letter(path, line, said, fits):
+    file = FileLines(ByteText(f"{line}\na\nb\nc\nd\n".encode(), UTF8), path)
+    block = block_of(f"{said}\na\nb\nc\nd", f"{said}\na\nb\nc\ne")
+
+    if fits:
+        assert place(file, block).tier is Tier.COMMENTS
+    else:
+        with pytest.raises(ProblemRaised):
+            place(file, block)
+
+
+def test_a_mistyped_sentence_in_a_doc_string_is_forgiven_and_code_in_a_fence_is_not():
+    python = 'def f():\n    """The sum.\n\n    Adds all numbers.\n    """\n    return 1\n'
+    old = python.replace("numbers", "nubmers")
+    assert place(lines_of(python), block_of(old, old + "x")).tier is Tier.COMMENTS
+
+    text = "text\n```\nrun the tests\n```\nmore\nand more\nend\n"
+    file = FileLines(ByteText(text.encode(), UTF8), "a.md")
+    old = text.replace("tests", "tsets")
+    with pytest.raises(ProblemRaised):
+        place(file, block_of(old, old + "x"))
