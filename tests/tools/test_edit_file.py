@@ -2,6 +2,7 @@ import random
 
 import pytest
 
+import handrail
 from handrail.core.problems import ProblemRaised
 
 
@@ -19,6 +20,43 @@ async def test_text_that_occurs_once_is_replaced_and_the_diff_shown(workspace):
     )
     assert plan.preview == plan.text.split("\n", 1)[1]
     assert plan.data == {"path": "src/a.py", "replacements": 1, "line": 3, "tier": "exact"}
+
+
+@pytest.mark.feature("E19")
+@pytest.mark.parametrize(
+    ("dialect", "names"),
+    [
+        ("canonical", ("edit_file", "apply_patch", "write_file")),
+        ("architect", ("edit_file", "apply_patch", "write_file")),
+    ],
+)
+async def test_the_order_of_preference_among_edits_is_taught(tmp_path, dialect, names):
+    async with handrail.open(tmp_path, dialect=dialect, store=":memory:") as rt:
+        tools = {tool["name"]: tool["description"] for tool in rt.declare("anthropic")}
+
+    edit, patch, write = names
+    lesson = f"Prefer this for small changes, then {patch}, and {write} for new files."
+    assert lesson in tools[edit].splitlines()
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name", "shown"),
+    [
+        (
+            "canonical",
+            "edit_file",
+            ["path", "old_string", "new_string", "replace_all", "regex", "edits"],
+        ),
+        ("claude", "Edit", ["file_path", "old_string", "new_string", "replace_all"]),
+        ("architect", "edit_file", ["path", "old_str", "new_str"]),
+    ],
+)
+async def test_a_vocabulary_shows_the_arguments_it_knows(tmp_path, dialect, name, shown):
+    async with handrail.open(tmp_path, dialect=dialect, store=":memory:") as rt:
+        tools = {tool["name"]: tool["input_schema"] for tool in rt.declare("anthropic")}
+
+    assert list(tools[name]["properties"]) == shown
+    assert tools[name]["required"] == shown[:3]
 
 
 async def test_nothing_is_written_by_planning(workspace):

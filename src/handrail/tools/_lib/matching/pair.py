@@ -107,10 +107,10 @@ def ambiguous_text(
 
 
 def _exact(file: ByteText, path: str, match: Match, old: str, new: str) -> Found:
-    line = file.lines_between(0, match.start) + 1
     if stands_around(file, match, old, new):
-        raise already_applied(path, line)
+        raise already_applied(path, file.lines_between(0, match.start) + 1)
     if torn(file, match, old, new):
+        line = file.lines_between(0, match.start) + 1
         raise ProblemRaised(
             "no_match",
             f"old_string was found at line {line} of {path!r} only as a part of longer lines, "
