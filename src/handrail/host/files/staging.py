@@ -227,7 +227,8 @@ def _holds(descriptor: int, content: Content) -> bool:
         view = memoryview(part).cast("B")
         while view:
             data = os.read(descriptor, min(len(view), _COMPARED_AT_ONCE))
-            if not data or view[: len(data)] != data:
+            # As bytes: comparing with a view would look at one byte after the other.
+            if not data or bytes(view[: len(data)]) != data:
                 return False
             view = view[len(data) :]
     return not os.read(descriptor, 1)
