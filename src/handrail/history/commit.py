@@ -14,6 +14,7 @@ from handrail.core.plan import Change, Plan, temp_name
 from handrail.core.ports import Blobs, Files, Staged
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ChangeRecord
+from handrail.history.hashing import start_hashing
 from handrail.history.images import keep_old
 
 _log = logging.getLogger("handrail")
@@ -27,6 +28,9 @@ def commit(
     `token` names the temp files, so that recovery finds what a crash leaves behind.
     """
     staged: list[Staged] = []
+    hashing = start_hashing(
+        content for change in plan.changes for content in (change.before, change.after)
+    )
     try:
         for number, change in enumerate(plan.changes):
             staged.append(files.stage(change, temp_name(token, number), durable=durable))
@@ -34,6 +38,7 @@ def commit(
     finally:
         for one in staged:
             one.discard()
+        hashing.join()
     return tuple([record_of(change) for change in plan.changes])
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import stat
-import threading
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -16,9 +15,9 @@ from handrail.core.content import Content
 from handrail.core.plan import Change, Plan
 from handrail.core.ports import Blobs, Staged
 from handrail.core.problems import ProblemRaised
+from handrail.history.hashing import hash_side_by_side
 
 INLINE_BYTES: Final = 64 * 1024
-_LARGE: Final = 1 << 20
 
 
 def describe_changes(plan: Plan, blobs: Blobs | None) -> list[dict[str, Any]]:
@@ -59,7 +58,15 @@ def load_image(described: Mapping[str, Any], blobs: Blobs | None) -> Content | N
 
 
 def _describe(change: Change, blobs: Blobs | None) -> dict[str, Any]:
-    _hash_together(change)
+    if blobs is None:
+        # Without old contents there is nothing to restore, so nothing to recognise.
+        return {
+            "path": change.path,
+            "absolute": change.place.absolute,
+            "operation": change.operation,
+            "image": "none",
+        }
+    hash_side_by_side([change])
     described: dict[str, Any] = {
         "path": change.path,
         "absolute": change.place.absolute,
@@ -74,22 +81,9 @@ def _describe(change: Change, blobs: Blobs | None) -> dict[str, Any]:
     return described
 
 
-def _image(change: Change, blobs: Blobs | None) -> str:
+def _image(change: Change, blobs: Blobs) -> str:
     if change.before is None:
         return "absent"
-    if blobs is None:
-        return "none"
     if change.before.size <= INLINE_BYTES:
         return "inline"
     return "blob" if blobs.has_room(change.before.size) else "none"
-
-
-def _hash_together(change: Change) -> None:
-    """Two large contents are hashed side by side; hashing lets go of the interpreter."""
-    before, after = change.before, change.after
-    if before is None or after is None or min(before.size, after.size) < _LARGE:
-        return
-    helper = threading.Thread(target=lambda: before.digest, name="handrail-hash")
-    helper.start()
-    _ = after.digest
-    helper.join()
