@@ -198,6 +198,15 @@ async def test_bytes_that_are_no_text_stay_beside_a_pattern(workspace):
     assert workspace.read("a") == "ééé ".encode() + b"\xff\xfe z y\n"
 
 
+async def test_a_pattern_is_not_tried_on_a_huge_file(workspace, monkeypatch):
+    monkeypatch.setattr("handrail.tools._lib.matching.pattern._MOST_BYTES", 3)
+    workspace.write("a", "x1 y")
+
+    problem = await workspace.problem("edit_file", path="a", **pair(r"x\d", "z"), regex=True)
+
+    assert (problem.code, problem.field) == ("too_large", "regex")
+
+
 splice_lists = st.lists(
     st.tuples(st.integers(0, 30), st.integers(0, 6), st.binary(max_size=5)), max_size=4
 )

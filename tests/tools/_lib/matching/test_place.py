@@ -96,6 +96,15 @@ def test_an_anchor_restricts_to_what_it_opens(anchors, first):
     assert place(lines_of(TWICE), BLOCK, Hints(anchors=anchors)).first == first
 
 
+def test_a_heading_is_an_anchor_for_what_stands_under_it():
+    text = "# One\n\nsame\n\n## Part\n\nsame\n\n# Two\n\nsame\n"
+    block = block_of("same", "other")
+
+    assert place(lines_of(text), block, Hints(anchors=("# Two",))).first == 10
+    assert place(lines_of(text), block, Hints(anchors=("## Part",))).first == 6
+    assert refused(text, block, Hints(anchors=("# One",))).code == "ambiguous"
+
+
 def test_an_anchor_that_is_not_in_the_file_refuses():
     problem = refused(TWICE, BLOCK, Hints(anchors=("def c():",)))
 

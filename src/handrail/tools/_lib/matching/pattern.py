@@ -21,10 +21,20 @@ from handrail.tools._lib.splice import Splice
 
 _GROUP: Final = re.compile(r"\\g<(\w+)>")
 _MAX_MEM: Final = 64 << 20
+_MOST_BYTES: Final = 50_000_000
 
 
 def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Splice]:
-    """A splice for every match that is not empty; `no_match` or `invalid_arguments`."""
+    """A splice for every match that is not empty; `no_match`, `invalid_arguments` or, where
+    the text of the whole file would take too much memory, `too_large`.
+    """
+    if len(file.data) > _MOST_BYTES:
+        raise ProblemRaised(
+            "too_large",
+            f"{path!r} has {len(file.data):,} bytes; patterns are for up to {_MOST_BYTES:,}",
+            hint="give the exact text instead of a pattern",
+            field="regex",
+        )
     compiled = _compiled(pattern)
     names = _groups(compiled, new)
     text = _Shown(FileLines(file, path))
