@@ -278,3 +278,19 @@ async def test_a_bad_hunk_in_one_of_five_files_changes_none(workspace, open_runt
     assert not refused.ok
     assert "d.txt" in refused.text
     assert workspace.tree() == before
+
+
+async def test_a_change_whose_old_content_found_no_room_says_so(
+    workspace, open_runtime, monkeypatch
+):
+    workspace.write("a.bin", LARGE)
+
+    async with open_runtime() as rt:
+        monkeypatch.setattr(rt._pipeline.blobs, "has_room", lambda size: False)
+        result = await rt.call("write_file", {"path": "a.bin", "content": "x"})
+        undone = await rt.undo()
+
+    assert result.ok
+    assert "cannot be undone" in result.text
+    assert undone.problem.code == "not_found"
+    assert workspace.read("a.bin") == b"x"

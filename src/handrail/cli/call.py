@@ -93,7 +93,8 @@ def _for_a_person(result: ToolResult) -> str:
     if result.display is None or result.status == "planned":
         return result.text
     summary, _, _ = result.text.partition("\n")
-    return f"{summary}\n{result.display}" if result.changes else result.display
+    remarks = result.meta.get("remarks", [])
+    return "\n".join([summary, result.display, *remarks]) if result.changes else result.display
 
 
 class _Asked:

@@ -32,7 +32,9 @@ class Settings(BaseModel):
     durability: Literal["power", "process"] = Field(
         "power", description="what a change survives: loss of power, or of this process"
     )
-    journal: bool = Field(True, description="keep old contents before a change")
+    journal: bool = Field(
+        True, description="keep old contents before a change, and the hashes of old and new"
+    )
     freshness: Literal["auto", "off", "warn", "strict"] = Field(
         "auto",
         description="changing a file that was not read: auto is strict in the claude dialect, "

@@ -64,6 +64,16 @@ class Plan:
     data: object = None
     relies_on: Literal["all", "part", "nothing"] = "part"
 
+    @property
+    def size(self) -> int:
+        """How many bytes of old and new contents it holds."""
+        return sum(
+            content.size
+            for change in self.changes
+            for content in (change.before, change.after)
+            if content is not None
+        )
+
     @cached_property
     def hash(self) -> str:
         """Identifies exactly these changes; an approval is bound to it."""

@@ -37,7 +37,7 @@ from handrail.engine.running import (
 )
 from handrail.engine.ticker import Ticker, Watch
 from handrail.history.commit import commit
-from handrail.history.images import describe_changes
+from handrail.history.images import INLINE_BYTES, describe_changes
 
 _log = logging.getLogger("handrail")
 
@@ -147,17 +147,24 @@ class Pipeline:
             plan = await self._plan(running, context)
             if not self.gate.still_clear(running, plan):
                 return None
-        lines = [plan.text, *(f"[{note}]" for note in running.notes)]
         outcome = Outcome(Status.OK, plan.text, plan.preview or None, plan.data)
         if plan.changes:
             await self._write(running, plan)
             self.freshness.renew(plan)
-            broken = await syntax_notes(plan, self.syntax)
-            if broken.faults:
-                lines.append(broken.text)
-                outcome.meta = {"syntax": broken.faults}
-        outcome.text = "\n".join(lines)
+            await self._remark(running, plan, outcome)
         return outcome
+
+    async def _remark(self, running: Running, plan: Plan, outcome: Outcome) -> None:
+        """What else is to be said about a change that has happened."""
+        remarks = [f"[{note}]" for note in running.notes]
+        broken = await syntax_notes(plan, self.syntax)
+        if broken.faults:
+            remarks.append(broken.text)
+        if remarks:
+            outcome.text = "\n".join([plan.text, *remarks])
+            outcome.meta = {"remarks": remarks}
+        if broken.faults:
+            outcome.meta = {**outcome.meta, "syntax": broken.faults}
 
     async def _plan(self, running: Running, context: ToolContext) -> Plan:
         """What the tool wants changed, if the model knows what it changes."""
@@ -174,7 +181,16 @@ class Pipeline:
     async def _write(self, running: Running, plan: Plan) -> None:
         described: list[dict[str, object]] = []
         token = os.urandom(8).hex()
-        await to_the_end(lambda: described.extend(describe_changes(plan, self.blobs)))
+        if self.blobs is None or plan.size <= INLINE_BYTES:
+            described = describe_changes(plan, self.blobs)
+        else:
+            await to_the_end(lambda: described.extend(describe_changes(plan, self.blobs)))
+        if self.blobs is not None:
+            running.notes += [
+                f"{one['path']} cannot be undone: there was no room to keep its old content"
+                for one in described
+                if one["image"] == "none"
+            ]
         await self.recorder.intent(running, {"changes": described, "token": token})
 
         def work() -> None:

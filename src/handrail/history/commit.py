@@ -14,7 +14,6 @@ from handrail.core.plan import Change, Plan, temp_name
 from handrail.core.ports import Blobs, Files, Staged
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ChangeRecord
-from handrail.history.hashing import start_hashing
 from handrail.history.images import keep_old
 
 _log = logging.getLogger("handrail")
@@ -28,9 +27,6 @@ def commit(
     `token` names the temp files, so that recovery finds what a crash leaves behind.
     """
     staged: list[Staged] = []
-    hashing = start_hashing(
-        content for change in plan.changes for content in (change.before, change.after)
-    )
     try:
         for number, change in enumerate(plan.changes):
             staged.append(files.stage(change, temp_name(token, number), durable=durable))
@@ -38,12 +34,13 @@ def commit(
     finally:
         for one in staged:
             one.discard()
-        hashing.join()
-    return tuple([record_of(change) for change in plan.changes])
+    return tuple([_record(change, hashed=blobs is not None) for change in plan.changes])
 
 
-def record_of(change: Change) -> ChangeRecord:
-    """What is told and kept of a change."""
+def _record(change: Change, *, hashed: bool) -> ChangeRecord:
+    """What is told and kept of a change; without a journal there is nothing to recognise."""
+    if not hashed:
+        return ChangeRecord(change.path, change.operation, None, None)
     return ChangeRecord(change.path, change.operation, change.before_hash, change.after_hash)
 
 

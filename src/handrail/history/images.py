@@ -66,7 +66,7 @@ def _describe(change: Change, blobs: Blobs | None) -> dict[str, Any]:
             "operation": change.operation,
             "image": "none",
         }
-    hash_side_by_side([change])
+    hash_side_by_side(change)
     described: dict[str, Any] = {
         "path": change.path,
         "absolute": change.place.absolute,

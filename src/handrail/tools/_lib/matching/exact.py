@@ -97,22 +97,31 @@ def _least(lines: Sequence[str]) -> int:
 
 
 def torn(file: ByteText, match: Match, old: str, new: str) -> bool:
-    """Whether lines at the edge of the match say more than the old text, and it changes them.
+    """Whether lines at the edge of the match say more than the old text, and would be torn.
 
     Of one line any part may be meant. Several lines are meant whole: a word that goes on, or
-    a rest that would be left behind, was not known to the call.
+    a rest that would be left alone or parted from its line, was not known to the call.
     """
     before, after = old.split("\n"), new.split("\n")
     if len(before) < 2:
         return False
-    top, bottom = before[0] != after[0], before[-1] != after[-1]
-    if (top and file.splits_word(match.start)) or (bottom and file.splits_word(match.end)):
-        return True
+    start = file.line_start(match.start) or 0
     end = file.line_end(match.end) or len(file.data)
+    head = file.shown(file.data[start : match.start]).strip()
     rest = file.shown(file.data[match.end : end]).strip()
-    # The last line is taken away, and what follows it would join the line above.
-    gone = len(after) < len(before) and after[-1] == before[len(after) - 1]
-    return bool(rest and before[-1].strip() and gone)
+    return bool(
+        (head and _parted(before, after, file.splits_word(match.start)))
+        or (rest and _parted(before[::-1], after[::-1], file.splits_word(match.end)))
+    )
+
+
+def _parted(before: Sequence[str], after: Sequence[str], inside_word: bool) -> bool:
+    """Whether the first line changes in a way that needs all of it."""
+    if not before[0].strip() or before[0] == after[0]:
+        return False
+    said = before[0].strip()
+    moved = any(line.strip() == said for line in after[1:])
+    return inside_word or moved or after[0] in before[1:]
 
 
 def replacement(file: ByteText, match: Match, old: str, new: str) -> bytes:

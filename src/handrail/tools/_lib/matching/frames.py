@@ -94,6 +94,8 @@ def _frame(
     """By what the new text is indented: as the old text, or as the file; None if unclear."""
     lines = shared.lines
     if not any(one.as_file for one in lines):
+        if _outside(texts, lines):
+            return None
         if any(one.as_old for one in lines) or _wrapped(texts, lines):
             return "old"
         return "file" if not lines and _begins_as(file, texts, placement) else None
@@ -119,8 +121,19 @@ def _wrapped(texts: Texts, lines: Sequence[_Line]) -> bool:
         return False
     if any(len(one.new) <= len(one.old) for one in lines):
         return False
-    first = start if lines else _base(texts.new)
-    return indent_of(first) == _base(texts.old)
+    first = next(line for line in texts.old if line.strip())
+    return indent_of(start) in (_base(texts.old), indent_of(first))
+
+
+def _outside(texts: Texts, lines: Sequence[_Line]) -> bool:
+    """Whether a new line lies further out than all old ones, just as far as the file does:
+    it may be meant for the file as it is, and the rest be wrapped in it.
+    """
+    depth = min((len(one.file) for one in lines), default=0)
+    least = len(_base(texts.old))
+    known = {line.strip() for line in texts.old}
+    fresh = [line for line in texts.new if line.strip() and line.strip() not in known]
+    return any(len(indent_of(line)) == depth < least for line in fresh)
 
 
 def _begins_as(file: FileLines, texts: Texts, placement: Placement) -> bool:

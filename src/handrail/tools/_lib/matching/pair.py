@@ -49,7 +49,7 @@ def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
     matches = exact_matches(file, old, _MOST_COUNTED)
     if len(matches) > 1:
         raise ambiguous_text(file, path, [match.start for match in matches])
-    if matches:
+    if matches and not torn(file, matches[0], old, new):
         return _exact(file, path, matches[0], old, new)
     if len(file.data) > _MOST_BYTES:
         raise ProblemRaised(
@@ -73,7 +73,7 @@ def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
         or _placed(lines, texts, comment_drift(lines, block))
     )
     if found is None:
-        raise no_match(lines, block, "old_string was")
+        raise _parts_of_lines(file, path, matches) or no_match(lines, block, "old_string was")
     return found
 
 
@@ -109,16 +109,20 @@ def ambiguous_text(
 def _exact(file: ByteText, path: str, match: Match, old: str, new: str) -> Found:
     if stands_around(file, match, old, new):
         raise already_applied(path, file.lines_between(0, match.start) + 1)
-    if torn(file, match, old, new):
-        line = file.lines_between(0, match.start) + 1
-        raise ProblemRaised(
-            "no_match",
-            f"old_string was found at line {line} of {path!r} only as a part of longer lines, "
-            "which the edit would tear apart",
-            hint="read the lines and give the first and the last one whole",
-            field="old_string",
-        )
     return Found((exact_splice(file, match, old, new),))
+
+
+def _parts_of_lines(file: ByteText, path: str, matches: Sequence[Match]) -> ProblemRaised | None:
+    if not matches:
+        return None
+    line = file.lines_between(0, matches[0].start) + 1
+    return ProblemRaised(
+        "no_match",
+        f"old_string was found at line {line} of {path!r} only as a part of longer lines, which "
+        "the edit would tear apart",
+        hint="read the lines and give the first and the last one whole",
+        field="old_string",
+    )
 
 
 def _placed(
@@ -169,12 +173,33 @@ def _repaired(
         places = {at.first for _, at in best} | ({as_given.first} if as_given else set())
         if len(places) > 1:
             raise ambiguous(lines, block_of_lines(*texts), sorted(places))
-        repair, at = best[0]
+        return _one_reading(lines, best)
+    return None
+
+
+def _one_reading(lines: FileLines, best: Sequence[tuple[Repair, Placement]]) -> Found | None:
+    """What all repairs of one place come to; `no_match` if they do not come to the same."""
+    found: list[Found] = []
+    refused: ProblemRaised | None = None
+    for repair, at in best:
         pair = lines_of(repair.old, repair.new)
         if not block_of_lines(*pair).changes:
             raise _no_change(lines.path)
-        return _placed(lines, pair, at, repair.how)
-    return None
+        try:
+            found += filter(None, [_placed(lines, pair, at, repair.how)])
+        except ProblemRaised as raised:
+            refused = refused or raised
+    if not found and refused is not None:
+        raise refused
+    if len({one.splices for one in found}) > 1:
+        raise ProblemRaised(
+            "no_match",
+            f"old_string fits line {best[0][1].first + 1} of {lines.path!r}, but what new_string "
+            "means there can be read in two ways",
+            hint="give both exactly as they stand, or should stand, in the file",
+            field="new_string",
+        )
+    return found[0] if found else None
 
 
 def _repair(lines: FileLines, repair: Repair, loosest: Tier) -> Placement | None:
@@ -191,7 +216,7 @@ def _inside_line(lines: FileLines, undone: Sequence[list[Repair]]) -> Found | No
         matches = exact_matches(lines.file, repair.old, _MOST_COUNTED)
         if len(matches) > 1:
             raise ambiguous_text(lines.file, lines.path, [match.start for match in matches])
-        if matches and repair.old != repair.new:
+        if matches and repair.old != repair.new and not torn(lines.file, matches[0], *repair[:2]):
             found = _exact(lines.file, lines.path, matches[0], repair.old, repair.new)
             return Found(found.splices, "repaired+exact", f"{repair.how} undone")
     return None

@@ -145,8 +145,10 @@ def _mistyped(one: str, two: str) -> bool:
         return False
     if one.lower() == two.lower():
         return True
-    shorter = min(len(one), len(two))
-    return shorter >= 3 and _one_edit(one.lower(), two.lower())
+    # HTTP is not HTTPS: names in capitals are not mistyped into each other.
+    if one.isupper() or two.isupper() or min(len(one), len(two)) < 3:
+        return False
+    return _one_edit(one.lower(), two.lower())
 
 
 def _one_edit(one: str, two: str) -> bool:
