@@ -156,15 +156,15 @@ class Pipeline:
 
     async def _remark(self, running: Running, plan: Plan, outcome: Outcome) -> None:
         """What else is to be said about a change that has happened."""
-        remarks = [f"[{note}]" for note in running.notes]
+        remarks = [f"[{remark}]" for remark in running.remarks]
         broken = await syntax_notes(plan, self.syntax)
         if broken.faults:
             remarks.append(broken.text)
+            outcome.meta = {"syntax": broken.faults}
         if remarks:
-            outcome.text = "\n".join([plan.text, *remarks])
-            outcome.meta = {"remarks": remarks}
-        if broken.faults:
-            outcome.meta = {**outcome.meta, "syntax": broken.faults}
+            outcome.meta = {**outcome.meta, "remarks": remarks}
+        notes = [f"[{note}]" for note in running.notes]
+        outcome.text = "\n".join([plan.text, *notes, *remarks])
 
     async def _plan(self, running: Running, context: ToolContext) -> Plan:
         """What the tool wants changed, if the model knows what it changes."""
@@ -186,7 +186,7 @@ class Pipeline:
         else:
             await to_the_end(lambda: described.extend(describe_changes(plan, self.blobs)))
         if self.blobs is not None:
-            running.notes += [
+            running.remarks = [
                 f"{one['path']} cannot be undone: there was no room to keep its old content"
                 for one in described
                 if one["image"] == "none"

@@ -37,7 +37,9 @@ current_session: ContextVar[Session | None] = ContextVar("handrail_session", def
 
 @dataclass(slots=True)
 class Running:
-    """What the steps of one call hand to each other."""
+    """What the steps of one call hand to each other. `notes` are for the model alone (what it
+    did not know), `remarks` for the person as well.
+    """
 
     prepared: Prepared
     watch: Watch
@@ -47,6 +49,7 @@ class Running:
     approved: str | None = None
     changes: tuple[ChangeRecord, ...] = ()
     notes: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     opinions: tuple[Verdict, ...] = ()
     rewritten: bool = False
 
