@@ -9,7 +9,9 @@ from handrail.dialects.declare import Declared
 from handrail.tools.builtin import Services, builtin_tools
 
 UNUSED: Any = None
-TOOLS: dict[str, Tool[Any]] = {tool.name: tool for tool in builtin_tools(Services(UNUSED, UNUSED, UNUSED))}
+TOOLS: dict[str, Tool[Any]] = {
+    tool.name: tool for tool in builtin_tools(Services(UNUSED, UNUSED, UNUSED))
+}
 PARAMS = {name: set(tool.params.model_fields) for name, tool in TOOLS.items()}
 
 
