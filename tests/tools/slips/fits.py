@@ -308,6 +308,14 @@ FITS = [
         'import a from "a"\nrun(a, 1)',
         "import a from 'a'\nrun(a, 1)\n",
     ),
+    Slip(
+        "an exact part of a line that has more signs is read by lines",
+        "a.py",
+        "# a\n#\u200b\nend\n",
+        "# a\n#",
+        "# a\n#\nnew",
+        "# a\n#\u200b\nnew\nend\n",
+    ),
     # Ways of handing over
     Slip(
         "line numbers as cat -n has them, in both texts",

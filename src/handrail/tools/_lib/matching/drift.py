@@ -70,7 +70,9 @@ def _slips(
         said, own = canonical(op.text), canonical(file.texts[line])
         if said == own or (op.kind == "keep" and any_quotes(said) == any_quotes(own)):
             continue
-        if op.kind == "delete" or not prose.has(line, op.text) or not slipped(said, own):
+        if op.kind == "delete" or not prose.has(line, op.text):
+            return None
+        if not slipped(said, own, file.text):
             return None
         slips.add(index)
     return slips

@@ -20,6 +20,7 @@ from handrail.tools._lib.matching.replay import replay
 from handrail.tools._lib.splice import Splice
 
 _OPENERS: Final = (":", "{", "(", "[")
+Frame = Literal["old", "file"]
 
 
 def framed(
@@ -88,17 +89,11 @@ def _shared(file: FileLines, texts: Texts, placement: Placement) -> _Shared:
     return _Shared(lines, "insert" in kinds, "delete" in kinds)
 
 
-def _frame(
-    shared: _Shared, file: FileLines, texts: Texts, placement: Placement
-) -> Literal["old", "file"] | None:
+def _frame(shared: _Shared, file: FileLines, texts: Texts, placement: Placement) -> Frame | None:
     """By what the new text is indented: as the old text, or as the file; None if unclear."""
     lines = shared.lines
     if not any(one.as_file for one in lines):
-        if _outside(texts, lines):
-            return None
-        if any(one.as_old for one in lines) or _wrapped(texts, lines):
-            return "old"
-        return "file" if not lines and _begins_as(file, texts, placement) else None
+        return _without_witness(lines, file, texts, placement)
     as_old = shared.explains(len(one.new) - len(one.old) for one in lines)
     as_file = shared.explains(len(one.new) - len(one.file) for one in lines)
     if as_old != as_file:
@@ -110,6 +105,17 @@ def _frame(
     if all(one.as_old for one in edges):
         return "old"
     return "file" if all(one.as_file for one in edges) else None
+
+
+def _without_witness(
+    lines: Sequence[_Line], file: FileLines, texts: Texts, placement: Placement
+) -> Frame | None:
+    """The frame where no shared line speaks for the file."""
+    if _outside(texts, lines):
+        return None
+    if any(one.as_old for one in lines) or _wrapped(texts, lines):
+        return "old"
+    return "file" if not lines and _begins_as(file, texts, placement) else None
 
 
 def _wrapped(texts: Texts, lines: Sequence[_Line]) -> bool:

@@ -49,8 +49,8 @@ def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
     matches = exact_matches(file, old, _MOST_COUNTED)
     if len(matches) > 1:
         raise ambiguous_text(file, path, [match.start for match in matches])
-    if matches and not torn(file, matches[0], old, new):
-        return _exact(file, path, matches[0], old, new)
+    if matches and (exact := _exact(file, path, matches[0], old, new)):
+        return exact
     if len(file.data) > _MOST_BYTES:
         raise ProblemRaised(
             "no_match",
@@ -106,9 +106,12 @@ def ambiguous_text(
     )
 
 
-def _exact(file: ByteText, path: str, match: Match, old: str, new: str) -> Found:
+def _exact(file: ByteText, path: str, match: Match, old: str, new: str) -> Found | None:
+    """The edit of one match; None if lines that say more than the call would be torn."""
     if stands_around(file, match, old, new):
         raise already_applied(path, file.lines_between(0, match.start) + 1)
+    if torn(file, match, old, new):
+        return None
     return Found((exact_splice(file, match, old, new),))
 
 
@@ -179,19 +182,13 @@ def _repaired(
 
 def _one_reading(lines: FileLines, best: Sequence[tuple[Repair, Placement]]) -> Found | None:
     """What all repairs of one place come to; `no_match` if they do not come to the same."""
-    found: list[Found] = []
-    refused: ProblemRaised | None = None
+    found: list[Found | None] = []
     for repair, at in best:
-        pair = lines_of(repair.old, repair.new)
-        if not block_of_lines(*pair).changes:
+        texts = lines_of(repair.old, repair.new)
+        if not block_of_lines(*texts).changes:
             raise _no_change(lines.path)
-        try:
-            found += filter(None, [_placed(lines, pair, at, repair.how)])
-        except ProblemRaised as raised:
-            refused = refused or raised
-    if not found and refused is not None:
-        raise refused
-    if len({one.splices for one in found}) > 1:
+        found.append(_placed(lines, texts, at, repair.how))
+    if len({one.splices for one in found if one is not None}) > 1:
         raise ProblemRaised(
             "no_match",
             f"old_string fits line {best[0][1].first + 1} of {lines.path!r}, but what new_string "
@@ -199,7 +196,7 @@ def _one_reading(lines: FileLines, best: Sequence[tuple[Repair, Placement]]) -> 
             hint="give both exactly as they stand, or should stand, in the file",
             field="new_string",
         )
-    return found[0] if found else None
+    return found[0]
 
 
 def _repair(lines: FileLines, repair: Repair, loosest: Tier) -> Placement | None:
@@ -216,8 +213,10 @@ def _inside_line(lines: FileLines, undone: Sequence[list[Repair]]) -> Found | No
         matches = exact_matches(lines.file, repair.old, _MOST_COUNTED)
         if len(matches) > 1:
             raise ambiguous_text(lines.file, lines.path, [match.start for match in matches])
-        if matches and repair.old != repair.new and not torn(lines.file, matches[0], *repair[:2]):
-            found = _exact(lines.file, lines.path, matches[0], repair.old, repair.new)
+        if not matches or repair.old == repair.new:
+            continue
+        found = _exact(lines.file, lines.path, matches[0], repair.old, repair.new)
+        if found is not None:
             return Found(found.splices, "repaired+exact", f"{repair.how} undone")
     return None
 

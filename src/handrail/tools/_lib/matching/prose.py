@@ -124,8 +124,8 @@ class Prose:
         return frozenset(lines)
 
 
-def slipped(said: str, line: str) -> bool:
-    """Whether two lines differ only by one or two mistyped words."""
+def slipped(said: str, line: str, text: str) -> bool:
+    """Whether two lines differ only by one or two mistyped words, in a file with this text."""
     one, two = _WORD.findall(folded(said)), _WORD.findall(folded(line))
     slips = 0
     matcher = SequenceMatcher(None, one, two, autojunk=False)
@@ -135,20 +135,21 @@ def slipped(said: str, line: str) -> bool:
         if a1 - a0 != b1 - b0:
             return False
         slips += a1 - a0
-        if not all(map(_mistyped, one[a0:a1], two[b0:b1])):
+        pairs = zip(one[a0:a1], two[b0:b1], strict=True)
+        if not all(_mistyped(word, own, text) for word, own in pairs):
             return False
     return 0 < slips <= _MOST_SLIPS
 
 
-def _mistyped(one: str, two: str) -> bool:
-    if not (one.isalpha() and two.isalpha()):
+def _mistyped(said: str, own: str, text: str) -> bool:
+    if not (said.isalpha() and own.isalpha()):
         return False
-    if one.lower() == two.lower():
+    if said.lower() == own.lower():
         return True
-    # HTTP is not HTTPS: names in capitals are not mistyped into each other.
-    if one.isupper() or two.isupper() or min(len(one), len(two)) < 3:
+    # HTTP is not HTTPS: names in capitals that the file has both are two names.
+    if said.isupper() and re.search(rf"\b{said}\b", text):
         return False
-    return _one_edit(one.lower(), two.lower())
+    return min(len(said), len(own)) >= 3 and _one_edit(said.lower(), own.lower())
 
 
 def _one_edit(one: str, two: str) -> bool:
