@@ -24,6 +24,7 @@ from handrail.engine.messages import Provider
 from handrail.engine.running import current_session
 from handrail.engine.runtime import Runtime
 from handrail.engine.scheduler import Ordering
+from handrail.history.recovery import Recovered
 
 T = TypeVar("T")
 _PATIENCE_S = 10.0
@@ -121,6 +122,11 @@ class SyncRuntime:
     def register(self, tool: Tool[Any], *, allow_override: bool = False) -> None:
         """Add a tool of your own."""
         self.wait(_value(lambda: self._runtime.register(tool, allow_override=allow_override)))
+
+    @property
+    def recovered(self) -> Sequence[Recovered]:
+        """What a crash had left; see `Runtime.recovered`."""
+        return self._runtime.recovered
 
     def subscribe(self, listener: Listener) -> None:
         """Be told of every event, in the runtime's own thread."""

@@ -5,7 +5,7 @@ import pytest
 from handrail.core.content import Content
 from handrail.core.plan import Change, Plan
 from handrail.core.problems import ProblemRaised
-from handrail.history.commit import commit
+from handrail.history.commit import Keeping, commit
 from handrail.history.images import INLINE_BYTES, describe_changes, load_image
 from handrail.host.blobs import DirectoryBlobs, MemoryBlobs
 from handrail.host.files.local import LocalFiles
@@ -94,7 +94,7 @@ def test_old_contents_are_described_inline_or_kept_as_blobs(files, tmp_path):
     blobs = DirectoryBlobs(tmp_path / "blobs")
 
     small, large, fresh = describe_changes(plan, blobs)
-    commit(plan, files, durable=True, token="t", blobs=blobs)
+    commit(plan, files, durable=True, token="t", keeping=Keeping(blobs, frozenset([1])))
 
     assert (small["image"], large["image"], fresh["image"]) == ("inline", "blob", "absent")
     assert load_image(small, blobs) == Content(b"s")
@@ -140,7 +140,8 @@ def test_if_the_old_content_cannot_be_kept_nothing_changes(files, tmp_path):
     plan = Plan((change(files, "a", b"new"),), "")
 
     with pytest.raises((ProblemRaised, OSError)):
-        commit(plan, files, durable=False, token="t", blobs=DirectoryBlobs(tmp_path / "blobs"))
+        keeping = Keeping(DirectoryBlobs(tmp_path / "blobs"), frozenset([0]))
+        commit(plan, files, durable=False, token="t", keeping=keeping)
 
     assert tree(files) == {"a": b"a" * (INLINE_BYTES + 1)}
 
@@ -151,10 +152,8 @@ def test_beyond_the_quota_an_old_content_is_not_kept_and_said_so(files, tmp_path
     blobs = DirectoryBlobs(tmp_path / "blobs", quota_bytes=10)
 
     described = describe_changes(plan, blobs)
-    commit(plan, files, durable=False, token="t", blobs=blobs)
 
     assert described[0]["image"] == "none"
-    assert not (tmp_path / "blobs").exists()
 
 
 def test_blobs_are_packed_and_dropped_when_nobody_needs_them(tmp_path):
@@ -194,3 +193,48 @@ def test_a_blob_that_cannot_be_written_is_a_problem(tmp_path):
         DirectoryBlobs(tmp_path / "blobs").keep(Content(b"x"))
 
     assert caught.value.problem.code == "unavailable"
+
+
+def test_room_is_counted_for_the_plan_as_a_whole(files, tmp_path):
+    fill(files, a=b"a" * 150_000, b=b"b" * 150_000)
+    plan = Plan((change(files, "a", b"x"), change(files, "b", b"x")), "")
+    blobs = DirectoryBlobs(tmp_path / "blobs", quota_bytes=200_000)
+
+    described = describe_changes(plan, blobs)
+    commit(plan, files, durable=False, token="t", keeping=Keeping(blobs, frozenset([0])))
+
+    assert [one["image"] for one in described] == ["blob", "none"]
+    assert not blobs.has_room(100_000)
+
+
+@pytest.mark.parametrize("how", ["open", "link"])
+def test_a_replaced_file_that_others_can_still_write_is_copied(files, tmp_path, how):
+    import os
+    from pathlib import Path
+
+    old = b"a" * (INLINE_BYTES + 1)
+    fill(files, a=old)
+    path = Path(files.roots[0]) / "a"
+    blobs = DirectoryBlobs(tmp_path / "blobs")
+    plan = Plan((change(files, "a", None),), "")
+    if how == "link":
+        os.link(path, tmp_path / "other")
+
+    with open(path if how == "open" else tmp_path / "other", "ab") as writer:
+        if how == "link":
+            writer.close()
+        commit(plan, files, durable=False, token="t", keeping=Keeping(blobs, frozenset([0])))
+        with open(tmp_path / "other", "ab") if how == "link" else writer as late:
+            late.write(b"late")
+
+    assert blobs.load(Content(old).digest) == old
+
+
+def test_a_damaged_blob_is_kept_anew(tmp_path):
+    blobs = DirectoryBlobs(tmp_path / "blobs")
+    digest = blobs.keep(Content(b"good"))
+    (tmp_path / "blobs" / digest).write_bytes(b"bad!")
+
+    blobs.keep(Content(b"good"))
+
+    assert blobs.load(digest) == b"good"

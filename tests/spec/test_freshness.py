@@ -66,7 +66,7 @@ async def test_drift_elsewhere_is_said_and_kept(workspace, open_runtime):
     assert edit.ok
     assert "changed since it was read" in edit.text
     assert fresh.ok
-    assert "changed since" not in fresh.text
+    assert "changed since it was read" in fresh.text
     assert workspace.read("a.txt") == b"one\n2\n3\nfour\n"
 
 
@@ -110,3 +110,40 @@ async def test_identical_content_answers_unchanged(workspace, open_runtime):
     assert result.ok
     assert "unchanged" in result.text
     assert result.changes == ()
+
+
+async def test_an_edit_on_drifted_content_does_not_license_an_overwrite(workspace, open_runtime):
+    workspace.write("a.txt", LINES)
+
+    async with open_runtime(config={"freshness": "strict"}) as rt:
+        await rt.call("read_file", {"path": "a.txt"})
+        workspace.write("a.txt", "one\ntwo\nTHREE\n")
+        edit = await rt.call("edit_file", {**EDIT, "old_string": "one", "new_string": "1"})
+        write = await rt.call("write_file", {"path": "a.txt", "content": "1\ntwo\nthree\n"})
+
+    assert edit.ok
+    assert write.problem.code == "stale"
+
+
+async def test_what_a_person_took_back_is_not_overwritten_unnoticed(workspace, open_runtime):
+    workspace.write("a.txt", LINES)
+
+    async with open_runtime(config={"freshness": "strict"}) as rt:
+        await rt.call("read_file", {"path": "a.txt"})
+        await rt.call("edit_file", EDIT)
+        await rt.undo()
+        write = await rt.call("write_file", {"path": "a.txt", "content": "x"})
+
+    assert write.problem.code == "stale"
+
+
+async def test_reading_a_part_does_not_license_replacing_the_whole(workspace, open_runtime):
+    workspace.write("a.txt", LINES)
+
+    async with open_runtime(config={"freshness": "strict"}) as rt:
+        await rt.call("read_file", {"path": "a.txt", "limit": 1})
+        write = await rt.call("write_file", {"path": "a.txt", "content": "x"})
+        edit = await rt.call("edit_file", EDIT)
+
+    assert write.problem.code == "stale"
+    assert edit.ok

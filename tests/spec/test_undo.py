@@ -294,3 +294,139 @@ async def test_a_change_whose_old_content_found_no_room_says_so(
     assert "cannot be undone" in result.text
     assert undone.problem.code == "not_found"
     assert workspace.read("a.bin") == b"x"
+
+
+async def test_redo_walks_forward_through_all_that_was_undone(workspace, open_runtime):
+    workspace.write("a.txt", "0\n")
+
+    async with open_runtime() as rt:
+        for number in (1, 2, 3):
+            await rt.call("write_file", {"path": "a.txt", "content": f"{number}\n"})
+        seen = []
+        for step in (rt.undo, rt.undo, rt.undo, rt.redo, rt.redo, rt.redo):
+            assert (await step()).ok
+            seen.append(workspace.read("a.txt"))
+        nothing = await rt.redo()
+        again = await rt.undo()
+
+    assert seen == [b"2\n", b"1\n", b"0\n", b"1\n", b"2\n", b"3\n"]
+    assert nothing.problem.code == "not_found"
+    assert again.ok
+    assert workspace.read("a.txt") == b"2\n"
+
+
+async def test_a_change_that_somebody_put_back_does_not_block_the_one_before(
+    workspace, open_runtime
+):
+    workspace.write("f", "0")
+    workspace.write("g", "0")
+
+    async with open_runtime() as rt:
+        for name in ("f", "g"):
+            await rt.call("write_file", {"path": name, "content": "1"})
+        workspace.write("g", "0")
+        result = await rt.undo()
+
+    assert result.ok
+    assert workspace.tree() == {"f": b"0", "g": b"0"}
+
+
+async def test_permissions_that_a_person_set_since_are_not_taken_back(workspace, open_runtime):
+    target = workspace.write("a.sh", "old\n")
+    target.chmod(0o644)
+
+    async with open_runtime() as rt:
+        await rt.call("write_file", {"path": "a.sh", "content": "new\n"})
+        target.chmod(0o700)
+        result = await rt.undo()
+
+    assert result.ok
+    assert workspace.read("a.sh") == b"old\n"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o700
+
+
+CRASH = """
+import asyncio, os, sys
+import handrail
+from handrail.host.files import staging
+
+async def main(root, store, calls, publishes):
+    real, count = staging.StagedChange.publish, 0
+    def publish(self):
+        nonlocal count
+        real(self)
+        count += 1
+        if count == int(publishes):
+            os._exit(9)
+    staging.StagedChange.publish = publish
+    async with handrail.open(root, store=store, mode="accept-edits") as rt:
+        for call in calls.split(","):
+            if call == "undo":
+                await rt.undo()
+            elif call == "patch":
+                await rt.call("apply_patch", {"patch": sys.argv[5]})
+
+asyncio.run(main(*sys.argv[1:5]))
+"""
+
+
+def _crash(workspace, tmp_path, calls, publishes, patch):
+    script = tmp_path / "crash.py"
+    script.write_text(CRASH)
+    done = subprocess.run(
+        [sys.executable, "-P", script, workspace.root, tmp_path / "s.db", calls,
+         str(publishes), patch],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        timeout=60,
+        check=False,
+    )  # fmt: skip
+    return done.returncode
+
+
+@pytest.mark.parametrize("size", [1, 40_000])
+async def test_a_crash_during_recovery_is_recovered_from_too(workspace, tmp_path, size):
+    for name in "abcde":
+        workspace.write(f"{name}.txt", f"{name}\n" * size + "old\n")
+    before = workspace.tree()
+
+    assert _crash(workspace, tmp_path, "patch", 3, PATCH) == 9
+    assert _crash(workspace, tmp_path, "", 1, PATCH) == 9
+    async with handrail.open(workspace.root, store=tmp_path / "s.db") as rt:
+        statuses = [one.status for one in rt.recovered]
+        left = await rt.store.unfinished()
+
+    assert workspace.tree() == before
+    assert statuses == ["interrupted"]
+    assert left == []
+
+
+async def test_an_undo_that_a_crash_interrupted_keeps_its_meaning(workspace, tmp_path):
+    for name in "abcde":
+        workspace.write(f"{name}.txt", "old\n")
+    before = workspace.tree()
+
+    assert _crash(workspace, tmp_path, "patch,undo", 10, PATCH) == 9
+    async with handrail.open(workspace.root, store=tmp_path / "s.db", mode="bypass") as rt:
+        undone = workspace.tree()
+        redone = await rt.redo()
+
+    assert undone == before
+    assert redone.ok
+    assert workspace.read("a.txt") == b"new\n"
+
+
+async def test_a_mode_change_does_not_survive_a_rollback(workspace, tmp_path):
+    target = workspace.write("a.sh", "x\n")
+    target.chmod(0o644)
+    workspace.write("b.txt", "old\n")
+    patch = (
+        "diff --git a/a.sh b/a.sh\nold mode 100644\nnew mode 100755\n"
+        "diff --git a/b.txt b/b.txt\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-old\n+new\n"
+    )
+
+    assert _crash(workspace, tmp_path, "patch", 1, patch) == 9
+    async with handrail.open(workspace.root, store=tmp_path / "s.db"):
+        pass
+
+    assert stat.S_IMODE(target.stat().st_mode) == 0o644
+    assert workspace.read("b.txt") == b"old\n"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from handrail.cli import output
 from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,13 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 def run(options: Namespace) -> int:
     """Recover and say what was found."""
     import asyncio
+
+    if options.dry_run:
+        raise ProblemRaised(
+            "invalid_arguments",
+            "recover has no dry run: opening the workspace already makes it whole",
+            hint="leave out --dry-run",
+        )
 
     found = asyncio.run(_recover(options))
     if options.json:

@@ -215,6 +215,9 @@ class Blobs(Protocol):
     def target(self, digest: str) -> str | None:
         """The path to move a file to, to keep it by its hash; None: only `keep` works."""
 
+    def adopted(self, size: int) -> None:
+        """A file of this size was moved to its target."""
+
     def has_room(self, size: int) -> bool:
         """Whether this much more may be kept."""
 

@@ -60,7 +60,7 @@ def _note(path: str, faults: tuple[SyntaxFault, ...]) -> str:
         f"{len(faults)} syntax errors that were" if len(faults) > 1 else "a syntax error that was"
     )
     lines = [
-        f"[{path} now has {many} not there before, says {faults[0].reader}; nothing was undone]"
+        f"[{path} now has {many} not there before, says {faults[0].reader}; the change stands]"
     ]
     for fault in faults:
         lines.append(f"  line {fault.line}, column {fault.column}: {_safe(fault.message)}")

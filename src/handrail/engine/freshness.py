@@ -64,6 +64,9 @@ class Freshness:
                 continue
             known = self._reads.get(absolute)
             whole = plan.relies_on == "all" or change.before is None
+            if not whole and known is not None and not self._same(known, change):
+                # Edited without knowing what else had changed: that is still not known.
+                continue
             if whole or (known is not None and known.whole):
                 record = ReadRecord(time.time(), 1, 0, stat, True, change.after.digest)
                 self._reads.record_read(absolute, record, _text(change.after.tobytes()))
@@ -84,10 +87,20 @@ class Freshness:
                 )
             return f"{change.path} was changed without having been read first"
         if self._same(record, change):
-            return None
+            return None if record.whole or plan.relies_on == "part" else self._in_part(change)
         if plan.relies_on == "all":
             raise self._drifted(record, change)
         return f"{change.path} had changed since it was read; the edit was made on what it is now"
+
+    def _in_part(self, change: Change) -> str:
+        if self._mode == "strict":
+            raise ProblemRaised(
+                "stale",
+                f"only a part of {change.path!r} has been read, and all of it would be replaced",
+                hint="read the whole file first, or change the part with an edit",
+                field="path",
+            )
+        return f"{change.path} was replaced although only a part of it had been read"
 
     def _same(self, record: ReadRecord, change: Change) -> bool:
         if change.seen is not None and record.stat.settled and record.stat.same_as(change.seen):

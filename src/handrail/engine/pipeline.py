@@ -36,7 +36,7 @@ from handrail.engine.running import (
     to_the_end,
 )
 from handrail.engine.ticker import Ticker, Watch
-from handrail.history.commit import commit
+from handrail.history.commit import Keeping, commit
 from handrail.history.images import INLINE_BYTES, describe_changes
 
 _log = logging.getLogger("handrail")
@@ -150,7 +150,8 @@ class Pipeline:
         outcome = Outcome(Status.OK, plan.text, plan.preview or None, plan.data)
         if plan.changes:
             await self._write(running, plan)
-            self.freshness.renew(plan)
+            if not running.prepared.call.by_person:
+                self.freshness.renew(plan)
             await self._remark(running, plan, outcome)
         return outcome
 
@@ -191,11 +192,17 @@ class Pipeline:
                 for one in described
                 if one["image"] == "none"
             ]
-        await self.recorder.intent(running, {"changes": described, "token": token})
+        intent = {"changes": described, "token": token, "data": plan.data}
+        await self.recorder.intent(running, intent)
+
+        keeping = None
+        if self.blobs is not None:
+            kept = (number for number, one in enumerate(described) if one["image"] == "blob")
+            keeping = Keeping(self.blobs, frozenset(kept))
 
         def work() -> None:
             running.changes = commit(
-                plan, self.files, durable=self.durable, token=token, blobs=self.blobs
+                plan, self.files, durable=self.durable, token=token, keeping=keeping
             )
 
         await to_the_end(work)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from handrail.core.plan import Change, Plan, temp_name
 from handrail.core.ports import Blobs, Files, Staged
@@ -19,8 +20,16 @@ from handrail.history.images import keep_old
 _log = logging.getLogger("handrail")
 
 
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Where old contents go, and of which changes (by number) they are kept there."""
+
+    blobs: Blobs
+    numbers: frozenset[int]
+
+
 def commit(
-    plan: Plan, files: Files, *, durable: bool, token: str, blobs: Blobs | None = None
+    plan: Plan, files: Files, *, durable: bool, token: str, keeping: Keeping | None = None
 ) -> tuple[ChangeRecord, ...]:
     """Make the plan's changes; raises `stale` (nothing changed) if a file is not as planned.
 
@@ -30,11 +39,11 @@ def commit(
     try:
         for number, change in enumerate(plan.changes):
             staged.append(files.stage(change, temp_name(token, number), durable=durable))
-        _publish(plan.changes, staged, blobs)
+        _publish(plan.changes, staged, keeping)
     finally:
         for one in staged:
             one.discard()
-    return tuple([_record(change, hashed=blobs is not None) for change in plan.changes])
+    return tuple([_record(change, hashed=keeping is not None) for change in plan.changes])
 
 
 def _record(change: Change, *, hashed: bool) -> ChangeRecord:
@@ -44,14 +53,15 @@ def _record(change: Change, *, hashed: bool) -> ChangeRecord:
     return ChangeRecord(change.path, change.operation, change.before_hash, change.after_hash)
 
 
-def _publish(changes: Sequence[Change], staged: Sequence[Staged], blobs: Blobs | None) -> None:
+def _publish(changes: Sequence[Change], staged: Sequence[Staged], keeping: Keeping | None) -> None:
     done: list[tuple[Staged, Change]] = []
     try:
         for one, change in zip(staged, changes, strict=True):
             one.publish()
             done.append((one, change))
-        for one, change in done:
-            keep_old(change, one, blobs)
+        for number, (one, change) in enumerate(done):
+            if keeping is not None and number in keeping.numbers and change.before is not None:
+                keep_old(change.before, one, keeping.blobs)
     except ProblemRaised:
         for one, change in reversed(done):
             _put_back(one, change)

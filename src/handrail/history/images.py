@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import stat
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from handrail.core.content import Content
+from handrail.core.places import Stat
 from handrail.core.plan import Change, Plan
 from handrail.core.ports import Blobs, Staged
 from handrail.core.problems import ProblemRaised
@@ -26,17 +27,36 @@ def describe_changes(plan: Plan, blobs: Blobs | None) -> list[dict[str, Any]]:
     Without `blobs` (journal off), and where they have no room, the old content is not kept
     and the row says so.
     """
-    return [_describe(change, blobs) for change in plan.changes]
+    reserved = 0
+    described = []
+    for change in plan.changes:
+        one = _describe(change, blobs, reserved)
+        if one["image"] == "blob" and change.before is not None:
+            reserved += change.before.size
+        described.append(one)
+    return described
 
 
-def keep_old(change: Change, staged: Staged, blobs: Blobs | None) -> None:
+def state_of(
+    described: Mapping[str, Any], digest: str | None, seen: Stat | None
+) -> Literal["before", "after", "other"]:
+    """Whether a file is as it was before a described change, after it, or neither."""
+    if described["before_hash"] == described["after_hash"] == digest and seen is not None:
+        # Only the permissions were to change.
+        after = stat.S_IMODE(seen.mode) == described["after_mode"] != described["before_mode"]
+        return "after" if after else "before"
+    if digest == described["before_hash"]:
+        return "before"
+    return "after" if digest == described["after_hash"] else "other"
+
+
+def keep_old(before: Content, staged: Staged, blobs: Blobs) -> None:
     """After the change became visible: keep what it replaced, as its intent said."""
-    before = change.before
-    if blobs is None or before is None or _image(change, blobs) != "blob":
-        return
     target = blobs.target(before.digest)
     if target is None or not staged.keep_old(target):
         blobs.keep(before)
+    else:
+        blobs.adopted(before.size)
 
 
 def load_image(described: Mapping[str, Any], blobs: Blobs | None) -> Content | None:
@@ -57,7 +77,7 @@ def load_image(described: Mapping[str, Any], blobs: Blobs | None) -> Content | N
             )
 
 
-def _describe(change: Change, blobs: Blobs | None) -> dict[str, Any]:
+def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, Any]:
     if blobs is None:
         # Without old contents there is nothing to restore, so nothing to recognise.
         return {
@@ -67,23 +87,25 @@ def _describe(change: Change, blobs: Blobs | None) -> dict[str, Any]:
             "image": "none",
         }
     hash_side_by_side(change)
+    before_mode = stat.S_IMODE(change.seen.mode) if change.seen is not None else None
     described: dict[str, Any] = {
         "path": change.path,
         "absolute": change.place.absolute,
         "operation": change.operation,
         "before_hash": change.before_hash,
         "after_hash": change.after_hash,
-        "before_mode": stat.S_IMODE(change.seen.mode) if change.seen is not None else None,
-        "image": _image(change, blobs),
+        "before_mode": before_mode,
+        "after_mode": before_mode if change.mode is None else change.mode,
+        "image": _image(change, blobs, reserved),
     }
     if described["image"] == "inline" and change.before is not None:
         described["before"] = base64.b64encode(change.before.tobytes()).decode("ascii")
     return described
 
 
-def _image(change: Change, blobs: Blobs) -> str:
+def _image(change: Change, blobs: Blobs, reserved: int) -> str:
     if change.before is None:
         return "absent"
     if change.before.size <= INLINE_BYTES:
         return "inline"
-    return "blob" if blobs.has_room(change.before.size) else "none"
+    return "blob" if blobs.has_room(reserved + change.before.size) else "none"

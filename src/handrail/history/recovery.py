@@ -7,6 +7,7 @@ put back. Nothing is run again, and what somebody else has changed meanwhile is 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,7 +19,7 @@ from handrail.core.ports import Blobs, Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import CallRecord, Row, Store
 from handrail.history.commit import commit
-from handrail.history.images import load_image
+from handrail.history.images import load_image, state_of
 
 _log = logging.getLogger("handrail")
 State = Literal["before", "after", "other"]
@@ -32,6 +33,8 @@ class Recovered:
     tool: str
     status: str
     text: str
+    # False: it could not be made whole yet; the next opening tries again.
+    whole: bool = True
 
 
 class Recovery:
@@ -59,8 +62,9 @@ class Recovery:
             if self._alive(str(intent.get("owner", ""))):
                 continue
             recovered = self._settle(record, intent)
-            self._store.append(self._row(record, recovered, intent))
             done.append(recovered)
+            if recovered.whole:
+                self._store.append(self._row(record, recovered, intent))
         if done:
             await self._store.flush()
         return done
@@ -77,11 +81,12 @@ class Recovery:
             return self._settle_plan(record.call_id, tool, intent["token"], described)
         except ProblemRaised as raised:
             text = f"it was interrupted and could not be made whole: {raised.problem.message}"
-            return Recovered(record.call_id, tool, "unknown", text)
+            return Recovered(record.call_id, tool, "unknown", text, whole=False)
 
     def _settle_plan(
         self, call_id: str, tool: str, token: str, described: list[Mapping[str, Any]]
     ) -> Recovered:
+        self._sweep(described, f".handrail-{token}-back", f".handrail-{token}-sweep")
         states = [self._state(one) for one in described]
         if all(state == "after" for state in states):
             for number, one in enumerate(described):
@@ -106,23 +111,17 @@ class Recovery:
             if others:
                 status = "unknown"
                 text = f"it was interrupted; changed by somebody else since: {', '.join(others)}"
-        for number, one in enumerate(described):
-            self._sweep(number, one, token)
+        self._sweep(described, f".handrail-{token}")
         return Recovered(call_id, tool, status, text)
 
     def _state(self, described: Mapping[str, Any]) -> State:
         place = self._files.locate(described["path"])
-        now: str | None
-        if place.kind is Kind.FILE:
-            now = self._files.read(place).content.digest
-        elif place.kind is Kind.MISSING:
-            now = None
-        else:
+        if place.kind is Kind.MISSING:
+            return state_of(described, None, None)
+        if place.kind is not Kind.FILE:
             return "other"
-        # Before first: a change that changes nothing counts as not having happened.
-        if now == described["before_hash"]:
-            return "before"
-        return "after" if now == described["after_hash"] else "other"
+        found = self._files.read(place)
+        return state_of(described, found.content.digest, found.stat)
 
     def _back(self, number: int, described: Mapping[str, Any], token: str) -> Change:
         place = self._files.locate(described["path"])
@@ -162,15 +161,24 @@ class Recovery:
                 return place
         return None
 
-    def _sweep(self, number: int, described: Mapping[str, Any], token: str) -> None:
-        while (aside := self._aside(number, described, token)) is not None:
-            found = self._files.read(aside)
-            gone = Change(aside, found.content, None, found.stat)
-            try:
-                commit(Plan((gone,), ""), self._files, durable=False, token=f"{token}-sweep")
-            except ProblemRaised:
-                _log.exception("%s could not be removed", aside.path)
-                return
+    def _sweep(self, described: list[Mapping[str, Any]], *prefixes: str) -> None:
+        """Remove temp files of these names from the directories of the changes."""
+        for directory in {one["path"].rpartition("/")[0] for one in described}:
+            place = self._files.locate(directory or ".")
+            if place.kind is not Kind.DIRECTORY:
+                continue
+            for entry in self._files.scan(place):
+                if entry.name.startswith(prefixes) and entry.kind is Kind.FILE:
+                    self._remove(f"{directory}/{entry.name}" if directory else entry.name)
+
+    def _remove(self, path: str) -> None:
+        place = self._files.locate(path)
+        found = self._files.read(place)
+        gone = Change(place, found.content, None, found.stat)
+        try:
+            commit(Plan((gone,), ""), self._files, durable=False, token=os.urandom(8).hex())
+        except ProblemRaised:
+            _log.exception("%s could not be removed", path)
 
     def _row(self, record: CallRecord, recovered: Recovered, intent: Mapping[str, Any]) -> Row:
         changes = []
@@ -193,7 +201,7 @@ class Recovery:
             "status": recovered.status,
             "is_error": recovered.status != "ok",
             "text": recovered.text,
-            "data": None,
+            "data": intent.get("data"),
             "problem": problem,
             "changes": changes,
             "cleared": None,

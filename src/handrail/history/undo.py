@@ -7,6 +7,7 @@ undo never overwrites somebody else's work. It is journalled itself, so redo is 
 from __future__ import annotations
 
 import difflib
+import stat
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from handrail.core.plan import Change, Plan
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import CallRecord, Store
-from handrail.history.images import load_image
+from handrail.history.images import load_image, state_of
 
 TOOL: Final = "undo"
 _SHOWN_BYTES: Final = 64 * 1024
@@ -33,26 +34,33 @@ class Undo:
     async def undo_plan(self, call: str | None, *, session: str | None) -> Plan:
         """The plan that takes a call back; see `Past.undo_plan`."""
         records = await self._changing(session)
-        undone = _undone(records)
-        if call is None:
-            chosen = next(
-                (one for one in records if one.call_id not in undone and _undid(one) is None), None
-            )
-            if chosen is None:
-                raise ProblemRaised("not_found", "nothing has been changed that could be undone")
-        else:
+        if call is not None:
             chosen = _named(records, call)
-        return self._reverse(chosen, f"undid {_tool(chosen)} ({chosen.call_id})")
+            return self._reverse(chosen, f"undid {_tool(chosen)} ({chosen.call_id})")
+        undone = _undone(records)
+        for one in records:
+            if one.call_id in undone or _undid(one) is not None:
+                continue
+            try:
+                return self._reverse(one, f"undid {_tool(one)} ({one.call_id})")
+            except ProblemRaised as raised:
+                # Put back by somebody else already: the change before it is the last one.
+                if raised.problem.code != "already_applied":
+                    raise
+        raise ProblemRaised("not_found", "nothing has been changed that could be undone")
 
     async def redo_plan(self, call: str | None, *, session: str | None) -> Plan:
         """The plan that takes the taking back of a call back; see `Past.redo_plan`."""
         records = await self._changing(session)
         undone = _undone(records)
+        # A redo is an undo of an undo; only what took back an ordinary call can be redone.
+        undos = {one.call_id for one in records if _undid(one) is not None}
         chosen = next(
             (
                 one
                 for one in records
                 if (target := _undid(one)) is not None
+                and target not in undos
                 and one.call_id not in undone
                 and call in (None, target)
             ),
@@ -75,14 +83,15 @@ class Undo:
         done = 0
         for one in described:
             current = self._current(one)
-            if _hash(current) == one["after_hash"]:
-                changes.append(self._restore(one, current))
-            elif _hash(current) == one["before_hash"]:
-                done += 1
-            else:
-                conflicts.append(one["path"])
+            match state_of(one, current.before_hash, current.seen):
+                case "after":
+                    changes.append(self._restore(one, current))
+                case "before":
+                    done += 1
+                case _:
+                    conflicts.append(one["path"])
         if conflicts:
-            raise _conflict(record, conflicts)
+            raise _conflict(said, conflicts)
         if done == len(described):
             raise ProblemRaised("already_applied", f"call {record.call_id!r} is undone already")
         lines = [f"  {_what(one)} {one.path}" for one in changes]
@@ -107,7 +116,11 @@ class Undo:
 
     def _restore(self, described: Mapping[str, Any], current: Change) -> Change:
         before = load_image(described, self._blobs)
-        return Change(current.place, current.before, before, current.seen, described["before_mode"])
+        now, mode = current.seen, described["before_mode"]
+        if now is not None and stat.S_IMODE(now.mode) != described["after_mode"]:
+            # Somebody has set other permissions since; those are not ours to take back.
+            mode = None
+        return Change(current.place, current.before, before, now, mode)
 
 
 def _changed(record: CallRecord) -> bool:
@@ -117,7 +130,7 @@ def _changed(record: CallRecord) -> bool:
 
 def _undid(record: CallRecord) -> str | None:
     """The call that this one took back, if it is an undo."""
-    data = (record.completed or {}).get("data")
+    data = (record.intent or {}).get("data")
     if record.requested.get("tool") != TOOL or not isinstance(data, Mapping):
         return None
     target = data.get("undid")
@@ -143,27 +156,30 @@ def _tool(record: CallRecord) -> str:
     return str(record.requested.get("tool", "?"))
 
 
+def _listed(records: Sequence[CallRecord]) -> str:
+    ids = [f"{one.call_id} ({_tool(one)})" for one in records[:8]]
+    return ", ".join(ids) or "none"
+
+
 def _named(records: Sequence[CallRecord], call: str) -> CallRecord:
     found = next((one for one in records if one.call_id == call), None)
     if found is None:
         raise ProblemRaised(
             "not_found",
             f"no call {call!r} that changed a file is on record here",
-            hint="`handrail log` lists the calls",
+            hint=f"calls that changed files: {_listed(records)}",
         )
     return found
 
 
-def _hash(current: Change) -> str | None:
-    return current.before_hash
-
-
-def _conflict(record: CallRecord, paths: Sequence[str]) -> ProblemRaised:
+def _conflict(said: str, paths: Sequence[str]) -> ProblemRaised:
     names = ", ".join(repr(path) for path in paths)
+    done, _, what = said.partition(" ")
+    verb = "undone" if done == "undid" else "redone"
     return ProblemRaised(
         "conflict",
-        f"call {record.call_id!r} cannot be undone: {names} changed since",
-        hint="undo the later changes first, or restore by hand; nothing was touched",
+        f"{what} cannot be {verb}: {names} changed since, by a later call or from outside",
+        hint="nothing was touched; name the id of another call, or restore the file by hand",
     )
 
 

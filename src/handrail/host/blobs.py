@@ -30,7 +30,7 @@ class DirectoryBlobs:
         """Keep the content; returns its hash. Free if it is kept already."""
         digest = content.digest
         target = self._directory / digest
-        if target.exists() or target.with_suffix(_PACKED).exists():
+        if self._holds(digest):
             return digest
         try:
             self._write(target, content)
@@ -48,7 +48,7 @@ class DirectoryBlobs:
         path = self._directory / digest
         try:
             data = path.read_bytes()
-        except FileNotFoundError:
+        except OSError:
             data = self._unpack(path.with_suffix(_PACKED), digest)
         content = Content(data)
         if content.digest != digest:
@@ -62,6 +62,10 @@ class DirectoryBlobs:
         except OSError:
             return None
         return str(self._directory / digest)
+
+    def adopted(self, size: int) -> None:
+        """A file of this size was moved to its target."""
+        self._count(size)
 
     def has_room(self, size: int) -> bool:
         """Whether this much more may be kept."""
@@ -87,6 +91,13 @@ class DirectoryBlobs:
                 path.unlink(missing_ok=True)
         self._used = None
         return freed
+
+    def _holds(self, digest: str) -> bool:
+        try:
+            self.load(digest)
+        except ProblemRaised:
+            return False
+        return True
 
     def _files(self) -> list[Path]:
         return sorted(self._directory.iterdir()) if self._directory.is_dir() else []
@@ -128,7 +139,7 @@ class DirectoryBlobs:
         try:
             packed = path.read_bytes()
             return zlib.decompress(packed)
-        except FileNotFoundError:
+        except OSError:
             raise ProblemRaised("not_found", f"no content with hash {digest} is kept") from None
         except zlib.error:
             raise ProblemRaised("not_found", f"the content kept as {digest} is damaged") from None
@@ -157,6 +168,10 @@ class MemoryBlobs:
         """Memory has no path."""
         del digest
         return None
+
+    def adopted(self, size: int) -> None:
+        """Nothing can be moved here."""
+        del size
 
     def has_room(self, size: int) -> bool:
         """Whether this much more may be kept."""

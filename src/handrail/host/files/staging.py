@@ -7,6 +7,7 @@ published. Nothing here follows a symlink, and no file is ever written in place.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -80,7 +81,7 @@ class StagedChange:
 
     def keep_old(self, destination: str) -> bool:
         """Move the replaced file to another path; False if there is none, or no way."""
-        if not self._aside:
+        if not self._aside or not _ours_alone(self._temp, self._parent.handle):
             return False
         try:
             os.rename(self._temp, destination, src_dir_fd=self._parent.handle)
@@ -196,6 +197,23 @@ class StagedChange:
     def _sync(self) -> None:
         if self._durable:
             os.fsync(self._parent.handle)
+
+
+def _ours_alone(name: str, directory: int) -> bool:
+    """Whether nobody else can change this file: no other name, nobody has it open to write."""
+    descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=directory)
+    try:
+        if os.fstat(descriptor).st_nlink > 1:
+            return False
+        # The kernel grants a read lease only on a file that nobody can write to just now.
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except (OSError, AttributeError):
+        return False
+    else:
+        return True
+    finally:
+        os.close(descriptor)
 
 
 def lstat(parent: Parent) -> os.stat_result | None:
