@@ -25,7 +25,7 @@ async def test_a_new_error_is_told_with_its_line():
     found = await notes(change("a.json", '{"a": 1}\n', '{"a": 1\n "b": 2}\n'))
 
     assert found.text == (
-        "[a.json now has a syntax error that was not there before, says JSON; nothing was undone]\n"
+        "[a.json now has a syntax error that was not there before, says JSON; the change stands]\n"
         "  line 2, column 2: Expecting ',' delimiter\n"
         '    "b": 2}'
     )
@@ -99,7 +99,7 @@ async def test_several_errors_of_one_file_are_counted():
     found = await syntax_notes(Plan((change("a.x", None, "a"),), "done"), Two())
 
     assert found.text == (
-        "[a.x now has 2 syntax errors that were not there before, says X; nothing was undone]\n"
+        "[a.x now has 2 syntax errors that were not there before, says X; the change stands]\n"
         "  line 1, column 2: one\n"
         "    a\n"
         "  line 3, column 4: two"
