@@ -8,7 +8,7 @@ from typing import Final
 from handrail.core.call import ToolCall
 from handrail.core.plan import Plan
 from handrail.core.problems import Code, ProblemRaised
-from handrail.core.verdicts import Effect, Verdict, strictest
+from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.engine.approval import Approval, binding
 from handrail.engine.hooks import Hook, HookCall, Rewrite
 from handrail.engine.prepare import Prepared, Preparer
@@ -56,6 +56,11 @@ class Gate:
         """ALLOW if the call may happen; asks the person where the verdict says so, unless
         nobody is to be asked (a dry run): then it is ASK.
         """
+        prepared, free = running.prepared, self._clearance.free_read
+        safe_read = prepared.reads_only and prepared.risk is Risk.SAFE
+        if free is not None and safe_read and not running.opinions:
+            running.verdict = free
+            return Effect.ALLOW
         running.verdict = verdict = self._judge(running, plan)
         if verdict.effect is Effect.DENY:
             raise _denied(verdict)

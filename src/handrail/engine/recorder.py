@@ -61,6 +61,8 @@ class Recorder:
             self._store.append(self._row(running, "requested", payload))
         except ProblemRaised:
             await self._recover(running)
+        if running.listener is None and self._bus.idle:
+            return
         call = prepared.call
         self._emit(
             running,
@@ -107,6 +109,8 @@ class Recorder:
         except ProblemRaised as raised:
             # What happened has happened: the caller must hear of it even so.
             _log.error("%s has no record: %s", name, raised.problem.message)
+        if running.listener is None and self._bus.idle and not _log.isEnabledFor(logging.INFO):
+            return result
         for change in result.changes:
             changed = partial(FileChanged, result.call_id, change.path, change.operation)
             self._emit(running, changed)

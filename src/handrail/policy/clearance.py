@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
-from handrail.core.verdicts import Effect, Verdict, strictest
+from handrail.core.footprint import NOTHING
+from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.policy.modes import Mode, by_mode
 from handrail.policy.protected import Guard
 from handrail.policy.subject import Subject
+
+_SAFE_READ: Final = Subject("", Risk.SAFE, NOTHING, True, None, False)
 
 
 class Clearance:
@@ -16,12 +20,17 @@ class Clearance:
 
     def __init__(self, mode: Mode, guards: Sequence[Guard]) -> None:
         self.mode = mode
-        self.guards: list[Guard] = list(guards)
+        self._guards = tuple(guards)
+        # What every safe read is told, worked out once; None if reads must be looked at too.
+        blind = all(getattr(guard, "ignores_reads", False) for guard in self._guards)
+        self.free_read = by_mode(mode, _SAFE_READ) if blind else None
+        if self.free_read is not None and self.free_read.effect is not Effect.ALLOW:
+            self.free_read = None
 
     def judge(self, subject: Subject) -> Verdict:
         """One verdict on the call and, where it has one, its plan."""
         verdict = by_mode(self.mode, subject)
-        opinions = [opinion for guard in self.guards if (opinion := guard(subject)) is not None]
+        opinions = [opinion for guard in self._guards if (opinion := guard(subject)) is not None]
         if opinions:
             verdict = strictest([*opinions, verdict])
             if verdict.effect is Effect.ASK and self.mode is Mode.DONT_ASK:

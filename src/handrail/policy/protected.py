@@ -113,6 +113,8 @@ class ProtectedNames:
         self._memories = _MEMORIES if memories else {}
         self._links = links
 
+    ignores_reads: Final = True
+
     def __call__(self, subject: Subject) -> Verdict | None:
         """ASK for the first protected name that the call would write; else no opinion."""
         if subject.reads_only:
