@@ -87,7 +87,7 @@ def _kernel() -> dict[str, str | int]:
 
     return {
         "openat2": "used" if kernel_has_openat2() else "absent",
-        "seccomp": "used" if seccomp.supported() else "absent",
+        "seccomp": "available (not used for searches)" if seccomp.supported() else "absent",
         **spawn.enforcement(),
     }
 

@@ -73,11 +73,6 @@ class Place(NamedTuple):
         """The footprint key of this one file."""
         return f"file:{self.absolute}"
 
-    @property
-    def tree_key(self) -> str:
-        """The footprint key of everything beneath this directory."""
-        return f"tree:{self.absolute}"
-
 
 class Entry(NamedTuple):
     """One name in a directory."""

@@ -26,10 +26,6 @@ class EventBus:
         """Call the listener for every event from now on."""
         self._listeners.append(listener)
 
-    def unsubscribe(self, listener: Listener) -> None:
-        """Stop calling the listener."""
-        self._listeners.remove(listener)
-
     def emit(self, event: Event) -> None:
         """Tell every listener; what one raises is logged and goes no further."""
         for listener in tuple(self._listeners):

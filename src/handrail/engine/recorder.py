@@ -7,10 +7,9 @@ writes or runs something leaves an `intent` row, on disk, before it does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 from handrail.core.context import Session
@@ -61,15 +60,10 @@ class Recorder:
             self._store.append(self._row(running, "requested", payload))
         except ProblemRaised:
             await self._recover(running)
-        if running.listener is None and self._bus.idle:
-            return
-        call = prepared.call
-        self._emit(
-            running,
-            lambda: CallStarted(
-                call.id, prepared.name, call.turn, call.agent, record.one_line(prepared)
-            ),
-        )
+        if self._heard(running):
+            call, line = prepared.call, record.one_line(prepared)
+            started = CallStarted(call.id, prepared.name, call.turn, call.agent, line)
+            self._emit(running, started)
 
     async def _recover(self, running: Running) -> None:
         """A store that failed holds the row back; see whether it can write it by now."""
@@ -89,7 +83,8 @@ class Recorder:
     def report(self, running: Running, text: str) -> None:
         """The tool says how far it is."""
         prepared = running.prepared
-        self._emit(running, lambda: CallProgress(prepared.call.id, prepared.name, text))
+        if self._heard(running):
+            self._emit(running, CallProgress(prepared.call.id, prepared.name, text))
 
     def replayed(self, prepared: Prepared, own_id: str, result: ToolResult) -> None:
         """A call that was made before was made again; nothing ran, but it is on record."""
@@ -107,14 +102,14 @@ class Recorder:
         try:
             self._store.append(self._row(running, "completed", record.completed(running, result)))
         except ProblemRaised as raised:
-            # What happened has happened: the caller must hear of it even so.
-            _log.error("%s has no record: %s", name, raised.problem.message)
-        if running.listener is None and self._bus.idle and not _log.isEnabledFor(logging.INFO):
-            return result
-        for change in result.changes:
-            changed = partial(FileChanged, result.call_id, change.path, change.operation)
-            self._emit(running, changed)
-        self._emit(running, lambda: _ended(name, result))
+            # What happened has happened: the caller must hear of it even so. A store that
+            # failed holds the row back and writes it once it can.
+            _log.error("the record of %s waits: %s", name, raised.problem.message)
+        if self._heard(running):
+            for change in result.changes:
+                event = FileChanged(result.call_id, change.path, change.operation)
+                self._emit(running, event)
+            self._emit(running, _ended(name, result))
         if _log.isEnabledFor(logging.INFO):
             _log.info("%s: %s", name, result.status.value, extra={"call_id": result.call_id})
         return result
@@ -167,10 +162,11 @@ class Recorder:
         call = running.prepared.call
         return Row(self._session.id, kind, call.id, call.turn, self._clock.now_ns(), payload)
 
-    def _emit(self, running: Running, make: Callable[[], Event]) -> None:
-        if running.listener is None and self._bus.idle:
-            return
-        event = make()
+    def _heard(self, running: Running) -> bool:
+        """Whether anybody listens; if not, no event need be built."""
+        return running.listener is not None or not self._bus.idle
+
+    def _emit(self, running: Running, event: Event) -> None:
         if running.listener is not None:
             tell(running.listener, event)
         self._bus.emit(event)
