@@ -1,0 +1,108 @@
+"""What is known of a command before it runs: what it would touch, and how far to trust it.
+
+A judgement decides whether to ask; it is a guardrail. The boundary is the sandbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import Any, NamedTuple, Protocol
+
+
+class CommandClass(IntEnum):
+    """How much a command could harm; a compound command is as bad as its worst part."""
+
+    SAFE = 0
+    DEV = 1
+    DANGEROUS = 2
+    BLOCKED = 3
+
+    @property
+    def word(self) -> str:
+        """The name that people and programs read."""
+        return self.name.lower()
+
+
+class Reason(NamedTuple):
+    """Why a command has its class, and the part of the command that it comes from."""
+
+    text: str
+    part: str
+
+
+class Effects(NamedTuple):
+    """What a command would touch, as far as its text shows.
+
+    `programs` in the order in which they stand. Paths are absolute and normalised, with a
+    trailing `/` for a whole tree; globs are kept as globs. `open_ended`: it may read or write
+    more than is listed. `changes_directory`: the session's directory may move. `git`: it
+    needs to write in `.git`.
+    """
+
+    programs: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    background: bool = False
+    open_ended: bool = False
+    changes_directory: bool = False
+    git: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON shape that `handrail explain` prints."""
+        return {
+            "programs": list(self.programs),
+            "reads": list(self.reads),
+            "writes": list(self.writes),
+            "hosts": list(self.hosts),
+            "background": self.background,
+            "open_ended": self.open_ended,
+        }
+
+
+class Judgement(NamedTuple):
+    """The verdict on one command: its class, why, and what it would touch."""
+
+    klass: CommandClass
+    reasons: tuple[Reason, ...]
+    effects: Effects
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON shape that `handrail explain` prints."""
+        return {
+            "class": self.klass.word,
+            "reasons": [{"text": one.text, "part": one.part} for one in self.reasons],
+            "effects": self.effects.to_dict(),
+        }
+
+
+class Surroundings(NamedTuple):
+    """Where a command would run. `find_program` answers the absolute, resolved path of a
+    program as the command's own search path would find it, None if there is none.
+    `resolve` answers where an absolute path really leads, links followed.
+    """
+
+    cwd: str
+    roots: tuple[str, ...]
+    home: str
+    find_program: Callable[[str], str | None]
+    resolve: Callable[[str], str]
+
+
+class ShellParser(Protocol):
+    """Turns the text of a command into a tree that cannot hide a command."""
+
+    def parse(self, command: str) -> Mapping[str, Any]:
+        """The tree as shfmt's JSON; raises `Unreadable`."""
+
+
+class Unreadable(Exception):
+    """The text cannot be understood for certain; the message says why."""
+
+
+class CommandJudge(Protocol):
+    """Judges commands; what `run_command` and `handrail explain` ask."""
+
+    def judge(self, command: str, *, cwd: str, env: Mapping[str, str]) -> Judgement:
+        """The class, reasons and effects of a command run there, with these variables."""

@@ -1,0 +1,178 @@
+"""Programs that run for a call: how they are confined, started, heard and ended.
+
+The implementation is `host/warden`; what confines is `host/sandbox`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple, Protocol
+
+Stream = Literal["stdout", "stderr"]
+
+
+class Strength(StrEnum):
+    """How far a property of the confinement holds, as measured on this machine."""
+
+    ENFORCED = "enforced"
+    PARTIAL = "partial"
+    REPAIRED = "repaired"
+    ABSENT = "absent"
+
+
+class Confinement(NamedTuple):
+    """What a program may reach; the sandbox turns it into mounts and kernel rules.
+
+    `writable`: absolute paths (trees or files). `read_only`: paths inside them that stay as
+    they are, as long as they exist. `hidden`: paths that are not even seen. `network`: all
+    of it, or none. `off`: not confined at all, because a person said so.
+    """
+
+    writable: tuple[str, ...]
+    read_only: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    network: bool = False
+    off: bool = False
+
+
+class Launch(NamedTuple):
+    """A program to start. `argv[0]` is an absolute path; `cwd` is absolute; `env` is the
+    whole environment. `timeout_s` None: as long as it takes. `reports_directory`: the
+    program writes its last directory to file descriptor 9.
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str]
+    confinement: Confinement
+    timeout_s: float | None
+    reports_directory: bool = False
+
+
+class Captured(NamedTuple):
+    """What a program wrote to one stream: the beginning, the end, and what lies between.
+
+    `total` bytes were written; `head` and `tail` do not overlap, and are all of it if their
+    lengths add up to `total`. `saved` is the file with the full text as far as the quota
+    went, None if head and tail are everything; `dropped` bytes are in no place at all.
+    """
+
+    head: bytes
+    tail: bytes
+    total: int
+    saved: str | None = None
+    dropped: int = 0
+
+
+class Ended(NamedTuple):
+    """How a program ended. `exit_code` is negative for a signal, as in `subprocess`.
+
+    `ended_children`: processes that it had left running and that were ended with it.
+    `survivors`: those that could not be ended, by their ids.
+    """
+
+    exit_code: int
+    stdout: Captured
+    stderr: Captured
+    duration_s: float
+    timed_out: bool = False
+    cancelled: bool = False
+    ended_children: int = 0
+    survivors: tuple[int, ...] = ()
+    directory: str | None = None
+
+
+class JobState(StrEnum):
+    """Where a background job stands. LOST: nobody can tell any more how it ended."""
+
+    RUNNING = "running"
+    EXITED = "exited"
+    KILLED = "killed"
+    TIMED_OUT = "timed_out"
+    LOST = "lost"
+
+
+class Job(NamedTuple):
+    """A program in the background, by the number under which it is known in its workspace."""
+
+    id: str
+    session: str
+    call_id: str
+    command: str
+    description: str
+    started_at: float
+    state: JobState
+    pid: int | None
+    exit_code: int | None = None
+    ended_at: float | None = None
+    kept: bool = False
+
+
+class JobOutput(NamedTuple):
+    """Some of what a job wrote (both streams, in the order of arrival), from a byte offset.
+
+    `next_offset` is where to go on; `missing` bytes before `data` are no longer kept.
+    """
+
+    job: Job
+    data: bytes
+    next_offset: int
+    missing: int = 0
+
+
+class JobRequest(NamedTuple):
+    """Who starts a job, and what to call it."""
+
+    session: str
+    call_id: str
+    command: str
+    description: str
+    # Whether it goes on when the runtime that started it ends.
+    keep: bool
+
+
+OnOutput = Callable[[Stream, bytes], None]
+
+
+class Processes(Protocol):
+    """Starts programs for calls. Leaving by any way leaves no process behind but a job."""
+
+    async def run(self, launch: Launch, on_output: OnOutput | None = None) -> Ended:
+        """Run to the end, or until the time is up or the caller is cancelled: then the whole
+        tree is ended first. Raises `unavailable` if it cannot be started.
+        """
+
+    async def start(self, launch: Launch, request: JobRequest) -> Job:
+        """Start a background job; returns at once."""
+
+    async def jobs(self) -> Sequence[Job]:
+        """All jobs of this workspace, oldest first; those of a crashed runtime too."""
+
+    async def output(self, job_id: str, offset: int, wait_s: float, limit: int) -> JobOutput:
+        """What the job wrote from `offset` on; waits up to `wait_s` for it to end.
+        Raises `not_found`.
+        """
+
+    async def kill(self, job_id: str) -> Job:
+        """End a job and everything it started; raises `not_found`, `conflict` if it is over."""
+
+
+class Sandbox(Protocol):
+    """What confines the programs that are started, and how far that holds here."""
+
+    @property
+    def backend(self) -> str:
+        """`bubblewrap`, `landlock` or `none`."""
+
+    @property
+    def measured(self) -> Mapping[str, Strength]:
+        """Property → strength, measured once per process on this machine."""
+
+    def why_failed(self, ended: Ended, confinement: Confinement) -> str | None:
+        """A sentence if the confinement probably made the program fail: what was in the way
+        and which setting lifts it; None if nothing speaks for that.
+        """
+
+    def describe(self) -> Mapping[str, Any]:
+        """For `doctor` and the audit: backend, version, path, the measured table."""

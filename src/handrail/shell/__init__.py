@@ -1,0 +1,1 @@
+"""What a command line means: syntax tree, effects, classes. Pure: no files, no processes."""

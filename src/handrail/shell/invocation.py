@@ -1,0 +1,52 @@
+"""A command flattened: every program it would start, with all that is known of how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from handrail.core.commands import Reason
+from handrail.shell.syntax import Assignment, Redirect, Word
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One program that the command starts.
+
+    `words` starts with the program; empty for a bare assignment or redirect. A wrapper
+    (`env`, `sudo`, `xargs` …) is an invocation of its own with `wraps` set, and what it runs
+    is another one with the wrapper's name in `wrapped_by` (outermost first).
+    `feeds`: the commands whose output it reads from a pipe. `extra`: it gets further
+    arguments that nobody can know (xargs, find -exec). `cwd`: where it runs, relative to
+    where the command starts, None if it cannot be known. `function`: it is in the body of
+    that function. `substituted`: it runs inside `$( )` or `<( )`.
+    """
+
+    words: tuple[Word, ...]
+    source: str
+    assignments: tuple[Assignment, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    feeds: tuple[Invocation, ...] = ()
+    wraps: bool = False
+    wrapped_by: tuple[str, ...] = ()
+    extra: bool = False
+    background: bool = False
+    cwd: str | None = ""
+    function: str | None = None
+    substituted: bool = False
+
+    @property
+    def program(self) -> str | None:
+        """The program as named, quotes removed; None if it is computed or there is none."""
+        return self.words[0].value if self.words else None
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """Everything a command runs. `doubts`: why part of it cannot be vouched for (a computed
+    program, text from elsewhere that is run): with any doubt the command is never safe.
+    """
+
+    invocations: tuple[Invocation, ...]
+    functions: frozenset[str] = frozenset()
+    doubts: tuple[Reason, ...] = ()
+    changes_directory: bool = False

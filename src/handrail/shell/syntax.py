@@ -1,0 +1,188 @@
+"""The tree of a command line, in our own words; built by `reader`, flattened by `walk`.
+
+Whatever has no place here has no meaning we could vouch for: the reader raises `Unreadable`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Letters that stand for themselves; unquoted ones may hold `*`, `?`, `[` and `~`."""
+
+    text: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """`$name` or `${name…}`; `plain` if nothing but the value is asked for."""
+
+    name: str
+    quoted: bool
+    plain: bool
+    # Words inside an operator, `${x:-$(rm y)}`: their substitutions run too.
+    inner: tuple[Word, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """`$(…)`, backticks, `<(…)` or `>(…)`; `kind` is "output", "<" or ">"."""
+
+    script: Script
+    kind: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Braces:
+    """`{a,b}`: each alternative makes a word of its own. A sequence `{1..9}` is `Opaque`."""
+
+    alternatives: tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """An expansion whose value is not worked out (arithmetic, extended glob, `{1..9}`)."""
+
+    source: str
+    inner: tuple[Word, ...] = ()
+
+
+Part = Text | Variable | Substitution | Braces | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word as written (`source`) and as understood (`parts`)."""
+
+    source: str
+    parts: tuple[Part, ...]
+
+    @property
+    def value(self) -> str | None:
+        """The word's text, quotes removed; None if any part of it is computed.
+
+        Unquoted globs and a leading `~` are kept as they are; see `globs` and `tilde`.
+        """
+        texts = [part.text for part in self.parts if isinstance(part, Text)]
+        return "".join(texts) if len(texts) == len(self.parts) else None
+
+    @property
+    def globs(self) -> bool:
+        """Whether an unquoted `*`, `?` or `[` makes the shell look for file names."""
+        return any(
+            isinstance(part, Text) and not part.quoted and any(one in part.text for one in "*?[")
+            for part in self.parts
+        )
+
+    @property
+    def tilde(self) -> bool:
+        """Whether an unquoted `~` at the start stands for a home directory."""
+        first = self.parts[0] if self.parts else None
+        return isinstance(first, Text) and not first.quoted and first.text.startswith("~")
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`NAME=value`, `NAME+=value`, `NAME[i]=value`, `NAME=(…)`; `value` None: bare `NAME=`."""
+
+    name: str
+    value: Word | None
+    # Further words in it: an index, the elements of an array.
+    inner: tuple[Word, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """`operator` as written (`>`, `>>`, `<`, `&>`, `>|`, `<<<`, `<<`, `>&`, …).
+
+    For a here-document `body` is its content and `target` its end mark.
+    """
+
+    operator: str
+    target: Word
+    fd: str = ""
+    body: Word | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """A simple command: assignments, words, redirects; any may be missing.
+
+    `declares` is the builtin's name where the words are of `export`, `declare`, `local`,
+    `readonly` or `typeset`: `words` then starts with that name.
+    """
+
+    words: tuple[Word, ...]
+    assignments: tuple[Assignment, ...] = ()
+    declares: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Stages joined by `|` or `|&`, in order."""
+
+    stages: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Two statements joined by `&&` or `||`."""
+
+    first: Statement
+    operator: str
+    second: Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`{ …; }` or, as `subshell`, `( … )`."""
+
+    script: Script
+    subshell: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compound:
+    """`if`, `while`, `until`, `for`, `select`, `case`, `time`, `coproc`, `[[ ]]`, `(( ))`.
+
+    What matters of it is what it runs (`scripts`), which words it expands (`words`), and for
+    a loop whether it may go on for ever (`kind`), and the names it sets (`variables`).
+    """
+
+    kind: str
+    scripts: tuple[Script, ...] = ()
+    words: tuple[Word, ...] = ()
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function is defined; its body runs when it is called."""
+
+    name: str
+    body: Statement
+
+
+Command = Simple | Pipeline | Chain | Block | Compound | Function
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A command with its redirects. `source` is its text."""
+
+    command: Command
+    source: str
+    redirects: tuple[Redirect, ...] = ()
+    background: bool = False
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Statements one after the other."""
+
+    statements: tuple[Statement, ...] = field(default=())
