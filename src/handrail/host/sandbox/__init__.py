@@ -1,0 +1,1 @@
+"""What confines the programs we start: backends, profiles, and the probe that measures them."""

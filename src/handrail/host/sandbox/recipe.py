@@ -1,0 +1,34 @@
+"""How to start one confined program, as plain data that travels to the warden."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+# Stands in `argv` for the number of the handle from which bubblewrap reads the filter.
+FILTER_HANDLE: Final = "{filter}"
+
+
+class LandlockRules(NamedTuple):
+    """Paths a program may read (and run), and those it may also write; all else is closed."""
+
+    read: tuple[str, ...]
+    write: tuple[str, ...]
+    network: bool
+
+
+class Recipe(NamedTuple):
+    """What to start and what to give up first, on the thread that starts it.
+
+    `filter` is a seccomp program: applied to the thread, or, where `argv` holds
+    `FILTER_HANDLE`, handed over through a memory file. `own_pids`: ending the first process
+    ends all it started, because the kernel gave them a process table of their own.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+    landlock: LandlockRules | None = None
+    filter: bytes = b""
+    drop_capabilities: bool = False
+    own_pids: bool = False
