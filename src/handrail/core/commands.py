@@ -62,11 +62,15 @@ class Effects(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """The verdict on one command: its class, why, and what it would touch."""
+    """The verdict on one command: its class, why, and what it would touch.
+
+    `unconfined`: the caller wants it outside the sandbox.
+    """
 
     klass: CommandClass
     reasons: tuple[Reason, ...]
     effects: Effects
+    unconfined: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape that `handrail explain` prints."""

@@ -15,6 +15,7 @@ from handrail.core.call import ToolCall
 from handrail.core.places import Place, Stat
 from handrail.core.ports import Artifacts
 from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Confinement, OnOutput
 
 
 class ReadRecord(NamedTuple):
@@ -95,6 +96,14 @@ class Options:
 
 
 @dataclass(slots=True)
+class Whereabouts:
+    """The directory in which commands start, absolute; `moves` if a command may change it."""
+
+    directory: str
+    moves: bool = False
+
+
+@dataclass(slots=True)
 class Session:
     """State that outlives a call: who is working where, and what was seen."""
 
@@ -143,6 +152,8 @@ class ToolContext:
     `report` sends progress to whoever listens. `places` holds the resolved path arguments
     by the argument's name. `confirmed` names the approval that cleared
     this call, if a person was asked. `messages` is the conversation, where the loop gives it.
+    `confinement` is what a program that the call starts may reach; `on_output` hears what
+    that program says while it runs.
     """
 
     call: ToolCall
@@ -152,6 +163,8 @@ class ToolContext:
     places: Mapping[str, Place] = field(default_factory=dict)
     confirmed: str | None = None
     messages: Sequence[Any] = ()
+    confinement: Confinement | None = None
+    on_output: OnOutput | None = None
 
     @property
     def call_id(self) -> str:

@@ -58,6 +58,17 @@ class CallProgress(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class CallOutput(Event):
+    """A program that the call runs has said something; only a part, if it says very much."""
+
+    type: ClassVar[str] = "tool_call_output"
+    call_id: str
+    tool: str
+    stream: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class CallEnded(Event):
     """A call is over, however it ended."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from handrail.core.commands import Judgement
+
 
 class Access(StrEnum):
     """How a key is touched."""
@@ -20,7 +22,8 @@ class Access(StrEnum):
 class Touch(NamedTuple):
     """One key and how it is touched.
 
-    Keys: `file:/abs/path`, `tree:/abs/dir` (everything beneath), `session:name`, `net:host`.
+    Keys: `file:/abs/path`, `tree:/abs/dir` (everything beneath), `session:name`, `net:host`,
+    `job:3`.
     """
 
     key: str
@@ -28,10 +31,14 @@ class Touch(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """Everything a call touches; `open_ended` means that nobody can know beforehand."""
+    """Everything a call touches; `open_ended` means that nobody can know beforehand.
+
+    `command` is the judgement on the command that the call would run, if it runs one.
+    """
 
     touches: tuple[Touch, ...] = ()
     open_ended: bool = False
+    command: Judgement | None = None
 
     @property
     def reads_only(self) -> bool:

@@ -30,6 +30,7 @@ Code = Literal[
     "cancelled",
     "blocked",
     "tampered",
+    "command_failed",
     "unavailable",
     "duplicate_id",
     "store_unavailable",

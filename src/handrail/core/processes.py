@@ -158,6 +158,33 @@ class Processes(Protocol):
         """End a job and everything it started; raises `not_found`, `conflict` if it is over."""
 
 
+class Repaired(NamedTuple):
+    """A protected name that a program changed and that is as it was again.
+
+    `what` is "changed", "created", "removed" or "replaced"; `kept` is where the program's
+    version lies now.
+    """
+
+    path: str
+    what: str
+    kept: str | None = None
+
+
+class Guarded(Protocol):
+    """Protected names around a program that may write: looked at before, mended after."""
+
+    def take(self, *, lifted: Sequence[str], git_writable: bool) -> Any:
+        """How the protected names are now. `lifted`: globs that a person allowed; with
+        `git_writable` only what makes git run code is watched in `.git`. Blocks.
+        """
+
+    def read_only(self, snapshot: Any) -> tuple[str, ...]:
+        """The names that exist and that the program must not be able to change."""
+
+    def repair(self, snapshot: Any) -> Sequence[Repaired]:
+        """Put back what is not as it was; the program's version is kept aside. Blocks."""
+
+
 class Sandbox(Protocol):
     """What confines the programs that are started, and how far that holds here."""
 

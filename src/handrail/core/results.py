@@ -66,6 +66,8 @@ class Output(NamedTuple):
     modifiers: tuple[Modifier, ...] = ()
     images: tuple[Image, ...] = ()
     meta: Mapping[str, Any] = MappingProxyType({})
+    # What was asked was tried and did not succeed, although there is something to show for it.
+    problem: Problem | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from handrail.core.results import Status, ToolResult
 from handrail.core.syntax import SyntaxCheck
 from handrail.core.verdicts import Effect
 from handrail.engine.checked import syntax_notes
+from handrail.engine.commands import CommandRunner
 from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.locks import Locks
@@ -58,6 +59,7 @@ class Pipeline:
     syntax: SyntaxCheck
     dry_run: bool
     durable: bool
+    commands: CommandRunner | None = None
 
     async def run(self, call: ToolCall, listener: Listener | None = None) -> ToolResult:
         """Both halves: understand the call, then carry it out."""
@@ -131,9 +133,13 @@ class Pipeline:
 
     async def _execute(self, running: Running, context: ToolContext) -> Outcome:
         prepared = running.prepared
+        judged, commands = prepared.footprint.command, self.commands
         if not prepared.reads_only:
-            await self.recorder.intent(running, {"runs": prepared.name})
+            held = commands.describe(judged) if commands is not None and judged else {}
+            await self.recorder.intent(running, {"runs": prepared.name, **held})
         self.ticker.limit(running.watch, prepared.tool.timeout_s)
+        if commands is not None and judged is not None:
+            return await commands.run(running, context)
         return of_output(await prepared.tool.run(prepared.args, context))
 
     async def _commit(self, running: Running, context: ToolContext, plan: Plan) -> Outcome | None:
@@ -214,6 +220,7 @@ class Pipeline:
             partial(self.recorder.report, running),
             running.watch.signal,
             running.prepared.places,
+            on_output=self.recorder.listens(running),
         )
 
 

@@ -13,9 +13,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from handrail.core.context import Session
-from handrail.core.events import CallEnded, CallProgress, CallStarted, Event, FileChanged
+from handrail.core.events import (
+    CallEnded,
+    CallOutput,
+    CallProgress,
+    CallStarted,
+    Event,
+    FileChanged,
+)
 from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
+from handrail.core.processes import OnOutput, Stream
 from handrail.core.records import Durability, Row, Store
 from handrail.core.results import ToolResult
 from handrail.engine import record
@@ -85,6 +93,18 @@ class Recorder:
         prepared = running.prepared
         if self._heard(running):
             self._emit(running, CallProgress(prepared.call.id, prepared.name, text))
+
+    def listens(self, running: Running) -> OnOutput | None:
+        """Who hears what the call's program says while it runs; None if nobody does."""
+        if running.prepared.footprint.command is None or not self._heard(running):
+            return None
+        prepared = running.prepared
+
+        def hear(stream: Stream, data: bytes) -> None:
+            text = data.decode("utf-8", "replace")
+            self._emit(running, CallOutput(prepared.call.id, prepared.name, stream, text))
+
+        return hear
 
     def replayed(self, prepared: Prepared, own_id: str, result: ToolResult) -> None:
         """A call that was made before was made again; nothing ran, but it is on record."""

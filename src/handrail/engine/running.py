@@ -77,11 +77,11 @@ def of_output(output: Output) -> Outcome:
     if not isinstance(output.meta, Mapping):
         raise TypeError(f"its meta is {output.meta!r:.200}, which is not a mapping")
     return Outcome(
-        Status.OK,
+        Status.OK if output.problem is None else Status.FAILED,
         output.text,
         output.display,
         output.data,
-        None,
+        output.problem,
         output.modifiers,
         output.images,
         output.meta,

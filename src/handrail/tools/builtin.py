@@ -9,21 +9,26 @@ from handrail.tools._lib.services import Services
 from handrail.tools.apply_patch import ApplyPatch
 from handrail.tools.delete_file import DeleteFile
 from handrail.tools.edit_file import EditFile
+from handrail.tools.execute_code import ExecuteCode
 from handrail.tools.file_info import FileInfo
 from handrail.tools.find_files import FindFiles
 from handrail.tools.grep import Grep
+from handrail.tools.job_kill import JobKill
+from handrail.tools.job_list import JobList
+from handrail.tools.job_output import JobOutput
 from handrail.tools.list_files import ListFiles
 from handrail.tools.notebook_edit import NotebookEdit
 from handrail.tools.read_file import ReadFile
+from handrail.tools.run_command import RunCommand
 from handrail.tools.undo import UndoTool
 from handrail.tools.write_file import WriteFile
 
-__all__ = ["Services", "builtin_tools", "filesystem_tools", "search_tools"]
+__all__ = ["Services", "builtin_tools", "command_tools", "filesystem_tools", "search_tools"]
 
 
 def builtin_tools(services: Services) -> list[Tool[Any]]:
     """Every built-in tool, in the order in which a model is shown them."""
-    return [*filesystem_tools(services), *search_tools(services)]
+    return [*filesystem_tools(services), *search_tools(services), *command_tools(services)]
 
 
 def filesystem_tools(services: Services) -> list[Tool[Any]]:
@@ -44,3 +49,14 @@ def filesystem_tools(services: Services) -> list[Tool[Any]]:
 def search_tools(services: Services) -> list[Tool[Any]]:
     """Tools that find files by name or content."""
     return [FindFiles(services.search), Grep(services.search)]
+
+
+def command_tools(services: Services) -> list[Tool[Any]]:
+    """Tools that run programs, and those that look after them."""
+    return [
+        RunCommand(services.files, services.shell),
+        JobOutput(services.shell),
+        JobKill(services.shell),
+        JobList(services.shell),
+        ExecuteCode(services.shell),
+    ]

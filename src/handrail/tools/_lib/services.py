@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from handrail.core.commands import CommandJudge
+from handrail.core.context import Whereabouts
 from handrail.core.ports import Files, Past, Search
+from handrail.core.processes import Processes, Sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """What running commands takes; `environment` is all that a command inherits.
+
+    `program` is the shell itself; `find` answers the path of another program, None if there
+    is none. `tame` is added to the environment of commands that only look.
+    """
+
+    judge: CommandJudge
+    processes: Processes
+    sandbox: Sandbox
+    whereabouts: Whereabouts
+    environment: Mapping[str, str]
+    tame: Mapping[str, str]
+    program: str
+    find: Callable[[str], str | None]
+    max_output_lines: int = 200
+    keep_jobs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The machine as tools see it; `allow_delete` is the person's setting."""
+    """The machine as tools see it; `allow_delete` is the person's setting.
+
+    `shell` None: no command can be run here.
+    """
 
     files: Files
     search: Search
     past: Past
     allow_delete: bool = False
+    shell: Shell | None = None

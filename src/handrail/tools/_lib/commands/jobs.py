@@ -1,0 +1,64 @@
+"""How a background job is named and told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.core.context import Session, ToolContext
+from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Job, JobState, Processes
+from handrail.tools._lib.builtin import Builtin, P
+from handrail.tools._lib.services import Shell
+
+
+class JobTool(Builtin[P]):
+    """A tool about background jobs; there are none where no command can be run."""
+
+    def __init__(self, shell: Shell | None) -> None:
+        self._shell = shell
+
+    def enabled(self, session: Session) -> bool:
+        """Whether there can be jobs here."""
+        del session
+        return self._shell is not None
+
+    async def own(self, job_id: str, ctx: ToolContext) -> None:
+        """Raise `not_found` unless the job is one of this session's."""
+        jobs = await self._processes.jobs()
+        if not any(job.id == job_id and job.session == ctx.session.id for job in jobs):
+            known = [job.id for job in jobs if job.session == ctx.session.id]
+            raise ProblemRaised(
+                "not_found",
+                f"there is no job {job_id!r} in this session",
+                hint=f"jobs: {', '.join(known)}" if known else "no job was started yet",
+                field="job",
+            )
+
+    @property
+    def _processes(self) -> Processes:
+        if self._shell is None:
+            raise ProblemRaised("unavailable", "commands cannot be run here")
+        return self._shell.processes
+
+
+def line_of(job: Job) -> str:
+    """A job in one line."""
+    end = f" ({job.exit_code})" if job.exit_code is not None else ""
+    what = job.description or job.command
+    return f"{job.id}  {job.state.value}{end}  {' '.join(what.split())[:120]}"
+
+
+def data_of(job: Job) -> dict[str, Any]:
+    """A job for programs."""
+    return {
+        "id": job.id,
+        "status": job.state.value,
+        "command": job.command,
+        "description": job.description,
+        "is_completed": job.state is not JobState.RUNNING,
+        "exit_code": job.exit_code,
+        "pid": job.pid,
+        "call_id": job.call_id,
+        "session": job.session,
+        "kept": job.kept,
+    }

@@ -1,0 +1,179 @@
+"""From a judged command to its footprint, its launch and its result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator, Field
+
+from handrail.core.commands import CommandClass, Judgement
+from handrail.core.context import ToolContext
+from handrail.core.footprint import Access, Footprint, Touch
+from handrail.core.problems import Problem, ProblemRaised
+from handrail.core.processes import Confinement, Ended, JobRequest, Launch
+from handrail.core.results import Output
+from handrail.core.verdicts import Risk
+from handrail.tools._lib.builtin import INTEGER, STRING, object_schema
+from handrail.tools._lib.commands.output import shown, told
+from handrail.tools._lib.services import Shell
+
+LONGEST_S: Final = 600
+DEFAULT_S: Final = 120
+# The kernel takes no single argument longer than this.
+MAX_BYTES: Final = 128 * 1024 - 1024
+_GLOB: Final = re.compile(r"[*?\[{]")
+_RISKS: Final = {
+    CommandClass.SAFE: Risk.SAFE,
+    CommandClass.DEV: Risk.MODERATE,
+    CommandClass.DANGEROUS: Risk.DANGEROUS,
+    CommandClass.BLOCKED: Risk.CRITICAL,
+}
+
+
+def _in_range(seconds: float) -> float:
+    if not 0 < seconds <= LONGEST_S:
+        raise ValueError(
+            f"must be more than 0 and at most {LONGEST_S} s ({LONGEST_S * 1000:,} ms), "
+            f"got {seconds:g} s ({seconds * 1000:,.0f} ms)"
+        )
+    return seconds
+
+
+Seconds = Annotated[
+    float, AfterValidator(_in_range), Field(json_schema_extra={"maximum": LONGEST_S})
+]
+
+OUTPUT_SCHEMA: Final = object_schema(
+    stdout=STRING, stderr=STRING, exit_code=INTEGER, duration_s={"type": "number"}
+)
+
+
+def risk_of(judged: Judgement) -> Risk:
+    """The class of a command on the common ladder."""
+    return _RISKS[judged.klass]
+
+
+def footprint_of(judged: Judgement, shell: Shell, *, job: bool) -> Footprint:
+    """What a judged command touches; a job is a change even if its command only looks."""
+    effects = judged.effects
+    touches = [Touch(key_of(path), Access.READ) for path in effects.reads]
+    touches += [Touch(key_of(path), Access.WRITE) for path in effects.writes]
+    touches += [Touch(f"net:{host}", Access.WRITE) for host in effects.hosts]
+    if shell.whereabouts.moves:
+        moves = effects.changes_directory and not job
+        touches.append(Touch("session:directory", Access.WRITE if moves else Access.READ))
+    if job or effects.background:
+        touches.append(Touch("session:jobs", Access.WRITE))
+    return Footprint(tuple(touches), effects.open_ended, judged)
+
+
+def key_of(path: str) -> str:
+    """The key of a path of an effect: a file, or the tree that holds what a glob may mean."""
+    found = _GLOB.search(path)
+    if found is not None:
+        top = path[: found.start()].rpartition("/")[0]
+        return f"tree:{top or '/'}"
+    return f"tree:{path.rstrip('/') or '/'}" if path.endswith("/") else f"file:{path}"
+
+
+def check_size(text: str, field: str) -> None:
+    """Refuse what the kernel would not take as an argument."""
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_BYTES:
+        raise ProblemRaised(
+            "too_large",
+            f"{field} has {size:,} bytes; at most {MAX_BYTES:,} can be run",
+            hint="write it to a file first and run the file",
+            field=field,
+        )
+
+
+def launch_of(
+    shell: Shell,
+    ctx: ToolContext,
+    argv: tuple[str, ...],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    timeout_s: float | None,
+    reports_directory: bool = False,
+) -> Launch:
+    """The program as it will be started, with nothing inherited that is not listed."""
+    if ctx.confinement is None:
+        # Only the engine decides what a program may reach; without its word nothing starts.
+        raise ProblemRaised("unavailable", "no confinement was decided for this program")
+    merged = {**shell.environment, **env}
+    return Launch(argv, cwd, merged, ctx.confinement, timeout_s, reports_directory)
+
+
+async def run_to_end(shell: Shell, ctx: ToolContext, launch: Launch) -> Output:
+    """Run a program to its end and tell what came of it."""
+    ended = await shell.processes.run(launch, ctx.on_output)
+    if ended.directory is not None:
+        shell.whereabouts.directory = ended.directory
+    return _output(shell, ended, launch)
+
+
+async def run_as_job(
+    shell: Shell, ctx: ToolContext, launch: Launch, command: str, description: str | None
+) -> Output:
+    """Start a program in the background; its number is all that is known of it yet."""
+    request = JobRequest(
+        ctx.session.id, ctx.call_id, command, description or "", keep=shell.keep_jobs
+    )
+    job = await shell.processes.start(launch, request)
+    return Output(f"Background task started: {job.id}", data={"job": job.id, "pid": job.pid})
+
+
+def _output(shell: Shell, ended: Ended, launch: Launch) -> Output:
+    limit = shell.max_output_lines
+    data: dict[str, Any] = {
+        "stdout": shown(ended.stdout, limit).text,
+        "stderr": shown(ended.stderr, max(limit // 4, 10)).text,
+        "exit_code": ended.exit_code,
+        "duration_s": round(ended.duration_s, 3),
+    }
+    meta: dict[str, Any] = {"exit_code": ended.exit_code}
+    for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
+        if captured.saved is not None:
+            meta[f"{name}_saved"] = captured.saved
+            meta[f"{name}_bytes"] = captured.total
+    notes = _notes(shell, ended, launch.confinement)
+    text = "\n".join([told(ended, limit), *[f"[handrail: {note}]" for note in notes]])
+    return Output(text, data=data, meta=meta, problem=_problem(ended, launch))
+
+
+def _notes(shell: Shell, ended: Ended, confinement: Confinement) -> list[str]:
+    notes = []
+    for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
+        if captured.saved is not None:
+            notes.append(
+                f"{name} had {captured.total:,} bytes; the full text is kept as {captured.saved}"
+            )
+    if ended.ended_children:
+        notes.append(
+            f"{ended.ended_children} processes that the command left running were ended with it; "
+            "run it in the background to keep them"
+        )
+    if ended.survivors:
+        listed = ", ".join(map(str, ended.survivors))
+        notes.append(f"these processes could not be ended: {listed}")
+    if ended.exit_code and not ended.timed_out:
+        why = shell.sandbox.why_failed(ended, confinement)
+        if why is not None:
+            notes.append(why)
+    return notes
+
+
+def _problem(ended: Ended, launch: Launch) -> Problem | None:
+    if ended.timed_out:
+        return Problem(
+            "timeout",
+            f"the command did not finish within {launch.timeout_s:g} s and was ended",
+            hint="give it more time, or run it in the background",
+        )
+    if ended.exit_code:
+        return Problem("command_failed", f"the command ended with exit code {ended.exit_code}")
+    return None

@@ -1,0 +1,117 @@
+"""Run a piece of code, confined like a command."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from pydantic import Field
+
+from handrail.core.commands import CommandClass, Effects, Judgement, Reason
+from handrail.core.context import Session, ToolContext
+from handrail.core.footprint import Footprint
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import Output
+from handrail.core.tool import Group, Params
+from handrail.core.verdicts import Risk
+from handrail.tools._lib.builtin import Builtin
+from handrail.tools._lib.commands.running import (
+    Seconds,
+    check_size,
+    footprint_of,
+    launch_of,
+    risk_of,
+    run_to_end,
+)
+from handrail.tools._lib.services import Shell
+
+# language → the program and what stands before the code
+_INTERPRETERS: Final = {"python": ("python3", "-c"), "node": ("node", "-e")}
+
+
+class ExecuteCodeParams(Params):
+    language: Literal["python", "bash", "node"] = Field(description="What it is written in.")
+    code: str = Field(min_length=1, description="The code itself.")
+    timeout_s: Seconds = Field(30, description="Seconds until it is ended.")
+
+
+class ExecuteCode(Builtin[ExecuteCodeParams]):
+    name = "execute_code"
+    summary = "Run a piece of Python, bash or JavaScript."
+    params = ExecuteCodeParams
+    group = Group.EXEC
+    timeout_s = None
+    keep = "both"
+
+    def __init__(self, shell: Shell | None) -> None:
+        self._shell = shell
+
+    def enabled(self, session: Session) -> bool:
+        """Whether programs can be run here at all."""
+        del session
+        return self._shell is not None
+
+    def shown(self, session: Session) -> bool:
+        """A model has `run_command` for this; it is shown to those who ask for it."""
+        del session
+        return False
+
+    def footprint(self, args: ExecuteCodeParams) -> Footprint:
+        """Bash by what it says; of other languages nobody can know."""
+        return footprint_of(self._judge(args), self._tools, job=False)
+
+    def risk(self, args: ExecuteCodeParams) -> Risk:
+        """By the class of what it runs."""
+        return risk_of(self._judge(args))
+
+    def render_call(self, args: ExecuteCodeParams) -> str:
+        """The code as it stands."""
+        return f"{args.language}: {args.code}"
+
+    async def preflight(self, args: ExecuteCodeParams, ctx: ToolContext) -> None:
+        """Refuse what could not be started."""
+        del ctx
+        check_size(args.code, "code")
+        self._argv(args)
+
+    async def run(self, args: ExecuteCodeParams, ctx: ToolContext) -> Output:
+        """What it printed and how it ended; `timeout`, `command_failed`."""
+        shell = self._tools
+        launch = launch_of(
+            shell,
+            ctx,
+            self._argv(args),
+            cwd=shell.whereabouts.directory,
+            env=shell.tame if self._judge(args).klass is CommandClass.SAFE else {},
+            timeout_s=args.timeout_s,
+        )
+        return await run_to_end(shell, ctx, launch)
+
+    def _argv(self, args: ExecuteCodeParams) -> tuple[str, ...]:
+        shell = self._tools
+        if args.language == "bash":
+            return (shell.program, "--norc", "--noprofile", "-c", args.code)
+        name, option = _INTERPRETERS[args.language]
+        program = shell.find(name)
+        if program is None:
+            raise ProblemRaised(
+                "unavailable",
+                f"{name} is not installed here",
+                hint="use another language, or ask the person to install it",
+                field="language",
+            )
+        return (program, option, args.code)
+
+    def _judge(self, args: ExecuteCodeParams) -> Judgement:
+        shell = self._tools
+        if args.language == "bash":
+            return shell.judge.judge(args.code, cwd=shell.whereabouts.directory, env={})
+        program, _ = _INTERPRETERS[args.language]
+        reason = Reason(f"runs {args.language} code, which can do anything", args.code[:200])
+        effects = Effects(programs=(program,), open_ended=True)
+        return Judgement(CommandClass.DANGEROUS, (reason,), effects)
+
+    @property
+    def _tools(self) -> Shell:
+        if self._shell is None:
+            raise ProblemRaised("unavailable", "programs cannot be run here")
+        return self._shell

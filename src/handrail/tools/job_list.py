@@ -1,0 +1,43 @@
+"""Which background jobs there are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handrail.core.context import Session, ToolContext
+from handrail.core.footprint import Footprint, reading
+from handrail.core.results import Output
+from handrail.core.tool import Group, Params
+from handrail.tools._lib.commands.jobs import JobTool, data_of, line_of
+
+_MOST: Final = 100
+
+
+class JobListParams(Params):
+    pass
+
+
+class JobList(JobTool[JobListParams]):
+    name = "job_list"
+    summary = "List the background jobs."
+    params = JobListParams
+    group = Group.EXEC
+    idempotent = True
+
+    def shown(self, session: Session) -> bool:
+        """A model is told each job's number when it starts one; shown to those who ask."""
+        del session
+        return False
+
+    def footprint(self, args: JobListParams) -> Footprint:
+        """It looks at all jobs."""
+        del args
+        return reading("session:jobs")
+
+    async def run(self, args: JobListParams, ctx: ToolContext) -> Output:
+        """Each job with its state, the newest last."""
+        del args
+        jobs = [job for job in await self._processes.jobs() if job.session == ctx.session.id]
+        del jobs[:-_MOST]
+        text = "\n".join(line_of(job) for job in jobs) or "there are no background jobs"
+        return Output(text, data=[data_of(job) for job in jobs])

@@ -1,0 +1,73 @@
+"""What a background job has said so far."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import Field
+
+from handrail.core.context import ToolContext
+from handrail.core.footprint import Footprint, reading
+from handrail.core.processes import JobState
+from handrail.core.results import Output
+from handrail.core.tool import Group, Params
+from handrail.tools._lib.builtin import BOOLEAN, INTEGER, INTEGER_OR_NULL, STRING, object_schema
+from handrail.tools._lib.commands.jobs import JobTool, line_of
+from handrail.tools._lib.commands.running import Seconds
+
+_MAX_BYTES: Final = 24_000
+
+
+class JobOutputParams(Params):
+    job: str = Field(description="The number of the job.")
+    block: bool = Field(True, description="Wait for the job to end.")
+    timeout_s: Seconds = Field(30, description="The longest wait, in seconds.")
+    offset: int | None = Field(
+        None, ge=0, description="Byte to start at; by default after what was shown last."
+    )
+
+
+class JobOutput(JobTool[JobOutputParams]):
+    name = "job_output"
+    summary = "Show what a background job has printed."
+    params = JobOutputParams
+    group = Group.EXEC
+    idempotent = True
+    timeout_s = None
+    output_schema = object_schema(
+        retrieval_status=STRING,
+        next_offset=INTEGER,
+        task=object_schema(
+            id=STRING, status=STRING, output=STRING, is_completed=BOOLEAN, exit_code=INTEGER_OR_NULL
+        ),
+    )
+
+    def footprint(self, args: JobOutputParams) -> Footprint:
+        """It looks at one job."""
+        return reading(f"job:{args.job}")
+
+    async def run(self, args: JobOutputParams, ctx: ToolContext) -> Output:
+        """What came since the last look, and whether it is over; `not_found`."""
+        seen = ctx.session.values.setdefault("job_offsets", {})
+        offset = seen.get(args.job, 0) if args.offset is None else args.offset
+        wait_s = args.timeout_s if args.block else 0.0
+        await self.own(args.job, ctx)
+        found = await self._processes.output(args.job, offset, wait_s, _MAX_BYTES)
+        seen[args.job] = found.next_offset
+        job, text = found.job, found.data.decode("utf-8", "replace")
+        over = job.state is not JobState.RUNNING
+        waited = "timeout" if args.block else "not_ready"
+        status = "success" if over else waited
+        lines = [f"[handrail: job {line_of(job)}]"]
+        if found.missing:
+            lines.append(f"[handrail: {found.missing:,} bytes before this are no longer kept]")
+        lines.append(text.removesuffix("\n") or "[handrail: nothing new was printed]")
+        task = {
+            "id": job.id,
+            "status": job.state.value,
+            "output": text,
+            "is_completed": over,
+            "exit_code": job.exit_code,
+        }
+        data = {"retrieval_status": status, "next_offset": found.next_offset, "task": task}
+        return Output("\n".join(lines), data=data)

@@ -1,0 +1,130 @@
+"""Run a command, understood beforehand and confined while it runs."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from handrail.core.commands import CommandClass, Judgement
+from handrail.core.context import Session, ToolContext
+from handrail.core.footprint import Footprint
+from handrail.core.paths import TreePath
+from handrail.core.places import Kind
+from handrail.core.ports import Files
+from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Launch
+from handrail.core.results import Output
+from handrail.core.tool import Group, Params
+from handrail.core.verdicts import Risk
+from handrail.tools._lib.builtin import Builtin
+from handrail.tools._lib.commands.running import (
+    DEFAULT_S,
+    Seconds,
+    check_size,
+    footprint_of,
+    launch_of,
+    risk_of,
+    run_as_job,
+    run_to_end,
+)
+from handrail.tools._lib.services import Shell
+
+# The command's last directory goes to a handle of our own, so that output cannot forge it.
+_REPORT = "trap 'pwd -P >&9' EXIT\n"
+
+
+class RunCommandParams(Params):
+    command: str = Field(min_length=1, description="Run by bash.")
+    cwd: TreePath | None = Field(None, description="Directory to start in.")
+    timeout_s: Seconds = Field(DEFAULT_S, description="Seconds until it is ended.")
+    env: dict[str, str] | None = Field(None, description="Variables to add.")
+    description: str | None = Field(None, description="What it does, in a few words.")
+    background: bool = Field(False, description="Return at once and let it go on.")
+    unconfined: bool = Field(False, description="Outside the sandbox; a person is always asked.")
+
+
+class RunCommand(Builtin[RunCommandParams]):
+    name = "run_command"
+    summary = "Run a shell command."
+    params = RunCommandParams
+    group = Group.EXEC
+    # The deadline is the command's own, kept by whoever runs it.
+    timeout_s = None
+    keep = "both"
+
+    def __init__(self, files: Files, shell: Shell | None) -> None:
+        self._files = files
+        self._shell = shell
+
+    def enabled(self, session: Session) -> bool:
+        """Whether commands can be run here at all."""
+        del session
+        return self._shell is not None
+
+    def footprint(self, args: RunCommandParams) -> Footprint:
+        """What the command would touch, as far as its text shows."""
+        return footprint_of(self._judge(args), self._tools, job=args.background)
+
+    def risk(self, args: RunCommandParams) -> Risk:
+        """By the command's class; outside the sandbox nothing is harmless."""
+        risk = risk_of(self._judge(args))
+        return max(risk, Risk.DANGEROUS) if args.unconfined else risk
+
+    def render_call(self, args: RunCommandParams) -> str:
+        """The command as it stands."""
+        return args.command
+
+    async def preflight(self, args: RunCommandParams, ctx: ToolContext) -> None:
+        """Refuse a directory that is none, and a text that cannot be started."""
+        check_size(args.command, "command")
+        place = ctx.places.get("cwd")
+        if place is not None and place.kind is not Kind.DIRECTORY:
+            raise ProblemRaised(
+                "not_found",
+                f"there is no directory {place.path!r}",
+                hint="leave cwd out to start in the workspace",
+                field="cwd",
+            )
+
+    async def run(self, args: RunCommandParams, ctx: ToolContext) -> Output:
+        """What it printed and how it ended; `timeout`, `command_failed`."""
+        shell = self._tools
+        judged = self._judge(args)
+        launch = self._launch(args, ctx, judged)
+        if args.background:
+            return await run_as_job(shell, ctx, launch, args.command, args.description)
+        return await run_to_end(shell, ctx, launch)
+
+    def _launch(self, args: RunCommandParams, ctx: ToolContext, judged: Judgement) -> Launch:
+        shell = self._tools
+        moves = (
+            shell.whereabouts.moves
+            and judged.effects.changes_directory
+            and args.cwd is None
+            and not args.background
+        )
+        tame = shell.tame if judged.klass is CommandClass.SAFE else {}
+        text = _REPORT + args.command if moves else args.command
+        return launch_of(
+            shell,
+            ctx,
+            (shell.program, "--norc", "--noprofile", "-c", text),
+            cwd=self._cwd(args),
+            env={**(args.env or {}), **tame},
+            timeout_s=None if args.background else args.timeout_s,
+            reports_directory=moves,
+        )
+
+    def _judge(self, args: RunCommandParams) -> Judgement:
+        judged = self._tools.judge.judge(args.command, cwd=self._cwd(args), env=args.env or {})
+        return judged._replace(unconfined=True) if args.unconfined else judged
+
+    def _cwd(self, args: RunCommandParams) -> str:
+        if args.cwd is None:
+            return self._tools.whereabouts.directory
+        return self._files.locate(args.cwd).absolute
+
+    @property
+    def _tools(self) -> Shell:
+        if self._shell is None:
+            raise ProblemRaised("unavailable", "commands cannot be run here")
+        return self._shell
