@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from handrail.dialects.base import Arg, Dialect, View, same
+from handrail.dialects.base import QUIET, Arg, Dialect, View, same
 from handrail.dialects.convert import any_file, inverted
 
 _PATTERN: Final = {"description": "Only files whose name is like this, such as `*.py`."}
 
 ARCHITECT: Final = Dialect(
     "architect",
-    1,
+    2,
     (
         View("read_file", "read_file", same("path"), example={"path": "src/app.py"}),
         View(
@@ -80,5 +80,18 @@ ARCHITECT: Final = Dialect(
             same("pattern", "path", "recursive"),
             example={"pattern": "*.yaml", "path": "deploy", "recursive": False},
         ),
+        View(
+            "run_command",
+            "run_command",
+            (
+                *same("command", "cwd"),
+                Arg("timeout", "timeout_s", {"default": 30, "minimum": 1}),
+                *same("env"),
+            ),
+            defaults={"timeout_s": 30},
+            example={"command": "pytest -q", "cwd": "backend", "timeout": 60},
+        ),
     ),
+    # Fourteen would be too many to choose from.
+    quiet=QUIET | {"notebook_edit"},
 )

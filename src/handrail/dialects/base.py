@@ -66,13 +66,23 @@ class View:
         return [arg for arg in all_args if not arg.hidden]
 
 
+# Tools that few models need: they can be called, and are shown to those who ask for them.
+QUIET: Final = frozenset({"file_info", "job_list", "execute_code"})
+
+
 @dataclass(frozen=True, eq=False)
 class Dialect:
-    """A vocabulary; `version` is raised when what a model is shown changes."""
+    """A vocabulary; `version` is raised when what a model is shown changes.
+
+    `quiet` are tools that are shown only where they are asked for by name or by group.
+    `keeps_directory`: where a command ends is where the next one starts.
+    """
 
     name: str
     version: int
     views: tuple[View, ...]
+    quiet: frozenset[str] = QUIET
+    keeps_directory: bool = False
 
 
 class Translated(NamedTuple):

@@ -8,7 +8,7 @@ from handrail.dialects.base import Arg, Dialect, View
 
 CANONICAL: Final = Dialect(
     "canonical",
-    1,
+    2,
     (
         View(
             "read_file",
@@ -61,5 +61,20 @@ CANONICAL: Final = Dialect(
             example={"pattern": "TODO|FIXME", "glob": "*.py", "output_mode": "content"},
         ),
         View("file_info", "file_info", rest=True, example={"path": "src/app.py"}),
+        View(
+            "run_command",
+            "run_command",
+            rest=True,
+            example={"command": "pytest -q", "cwd": "backend", "timeout_s": 300},
+        ),
+        View("job_output", "job_output", rest=True, example={"job": "1", "block": False}),
+        View("job_kill", "job_kill", rest=True, example={"job": "1"}),
+        View("job_list", "job_list", rest=True, example={}),
+        View(
+            "execute_code",
+            "execute_code",
+            rest=True,
+            example={"language": "python", "code": "print(6 * 7)"},
+        ),
     ),
 )

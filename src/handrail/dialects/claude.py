@@ -5,13 +5,24 @@ from __future__ import annotations
 from typing import Final
 
 from handrail.dialects.base import Arg, Dialect, View, same
-from handrail.dialects.convert import zero_for_all
+from handrail.dialects.convert import from_ms, to_ms, zero_for_all
 
 _FILE: Final = Arg("file_path", "path")
 
+
+def _ms(name: str, default: int) -> Arg:
+    schema = {
+        "description": "Milliseconds.",
+        "type": "integer",
+        "default": default,
+        "maximum": 600_000,
+    }
+    return Arg(name, "timeout_s", schema, from_ms, to_ms)
+
+
 CLAUDE: Final = Dialect(
     "claude",
-    1,
+    2,
     (
         View(
             "read_file",
@@ -67,5 +78,26 @@ CLAUDE: Final = Dialect(
             ),
             example={"pattern": "def main", "output_mode": "content", "-i": True, "-C": 2},
         ),
+        View(
+            "run_command",
+            "Bash",
+            (
+                *same("command", "description"),
+                _ms("timeout", 120_000),
+                Arg("run_in_background", "background"),
+                Arg("dangerously_disable_sandbox", "unconfined"),
+                Arg("dangerouslyDisableSandbox", "unconfined", hidden=True),
+            ),
+            note="The directory in which a command ends is where the next one starts.",
+            example={"command": "npm test", "timeout": 300_000, "description": "Run the tests"},
+        ),
+        View(
+            "job_output",
+            "TaskOutput",
+            (Arg("task_id", "job"), *same("block"), _ms("timeout", 30_000)),
+            example={"task_id": "1", "block": False, "timeout": 5_000},
+        ),
+        View("job_kill", "KillShell", (Arg("shell_id", "job"),), example={"shell_id": "1"}),
     ),
+    keeps_directory=True,
 )

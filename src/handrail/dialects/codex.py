@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from handrail.dialects.base import Arg, Dialect, View, same
-from handrail.dialects.convert import deeper_than_one
+from handrail.dialects.convert import deeper_than_one, from_ms, from_words, to_ms, to_words
 
 CODEX: Final = Dialect(
     "codex",
-    1,
+    2,
     (
         View(
             "read_file",
@@ -40,6 +40,36 @@ CODEX: Final = Dialect(
             (*same("pattern"), Arg("include", "glob"), *same("path", "limit")),
             note="Lists the files that match.",
             example={"pattern": "def main", "include": "*.py", "path": "src", "limit": 20},
+        ),
+        View(
+            "run_command",
+            "shell",
+            (
+                Arg(
+                    "command",
+                    "command",
+                    {"type": "array", "items": {"type": "string"}},
+                    from_words,
+                    to_words,
+                ),
+                Arg("workdir", "cwd"),
+                Arg(
+                    "timeout_ms",
+                    "timeout_s",
+                    {
+                        "description": "Milliseconds.",
+                        "type": "integer",
+                        "default": 120_000,
+                        "maximum": 600_000,
+                    },
+                    from_ms,
+                    to_ms,
+                ),
+                Arg("with_escalated_permissions", "unconfined", hidden=True),
+                Arg("justification", "description", hidden=True),
+            ),
+            note='Give the words of the command, usually ["bash", "-lc", "…"].',
+            example={"command": ["bash", "-lc", "pytest -q"], "workdir": "backend"},
         ),
     ),
 )

@@ -56,7 +56,7 @@ def shown_schema(entry: Declared, tools: Mapping[str, str]) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     required: list[str] = []
     for arg in view.shown_args(properties):
-        part = {**properties.get(arg.canonical, {}), **arg.schema}
+        part = {**_base(properties.get(arg.canonical, {}), arg.schema), **arg.schema}
         if "default" not in arg.schema:
             _set_default(part, view, arg.canonical, arg.show)
         about = fill(part.pop("description", ""), names, tools)
@@ -65,6 +65,13 @@ def shown_schema(entry: Declared, tools: Mapping[str, str]) -> dict[str, Any]:
             required.append(arg.name)
     replaced = {"properties": shown, "required": required} if required else {"properties": shown}
     return {key: value for key, value in entry.schema.items() if key != "required"} | replaced
+
+
+def _base(canonical: Mapping[str, Any], shown: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What of the canonical schema still holds: of another type only the words."""
+    if shown.get("type", canonical.get("type")) == canonical.get("type"):
+        return canonical
+    return {key: value for key, value in canonical.items() if key == "description"}
 
 
 def _set_default(

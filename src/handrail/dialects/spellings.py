@@ -51,10 +51,18 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "context": ("context_lines",),
         "ignore_case": ("case_insensitive",),
     },
+    "run_command": {
+        "command": ("cmd",),
+        "cwd": ("workdir", "working_directory", "workingDirectory", "directory"),
+        "background": ("run_in_background", "is_background"),
+    },
+    "execute_code": {"language": ("lang",)},
+    "job_output": {"job": ("task_id", "bash_id", "shell_id", "job_id", "taskId")},
+    "job_kill": {"job": ("shell_id", "task_id", "bash_id", "job_id", "taskId")},
 }
 
 # tool → other names of it, with what that name implies
-NAMES: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
+NAMES: Final[Mapping[str, Mapping[str, Mapping[str, str | bool]]]] = {
     "read_file": {"readFile": NOTHING},
     "write_file": {"writeFile": NOTHING},
     "edit_file": {"editFile": NOTHING},
@@ -69,6 +77,9 @@ NAMES: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
         "searchFiles": NOTHING,
         "glob": {"sort": "mtime"},
     },
+    "run_command": {"runCommand": NOTHING, "run_shell_command": NOTHING},
+    "job_output": {"BashOutput": {"block": False}},
+    "job_kill": {"KillBash": NOTHING, "TaskStop": NOTHING},
 }
 
 

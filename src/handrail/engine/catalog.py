@@ -65,10 +65,12 @@ class Catalog:
         self, allowed: Collection[str] | None, groups: Collection[str] | None
     ) -> list[Declared]:
         wanted = None if allowed is None else {self._canonical(name) for name in allowed}
+        quiet = self._vocabulary.dialect.quiet if groups is None else frozenset()
         return [
             self._declared(entry, index)
             for tool in self._registry.list_all(groups=groups)
-            if (wanted is None or tool.name in wanted) and tool.shown(self._session)
+            if (tool.name not in quiet if wanted is None else tool.name in wanted)
+            and tool.shown(self._session)
             if (entry := self._registry.entry(tool.name)) is not None
             for index in range(len(self._vocabulary.views(tool.name)))
         ]

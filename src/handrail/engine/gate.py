@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Final
 
 from handrail.core.call import ToolCall
@@ -18,6 +19,11 @@ from handrail.policy.clearance import Clearance
 from handrail.policy.subject import Subject
 
 _log = logging.getLogger("handrail")
+_CODES: Final[Mapping[str, Code]] = {
+    "protected": "protected",
+    "blocked": "blocked",
+    "unavailable": "unavailable",
+}
 _PERSON: Final = Verdict(Effect.ALLOW, "the person asked for it", "person")
 
 
@@ -58,7 +64,8 @@ class Gate:
         """
         prepared, free = running.prepared, self._clearance.free_read
         safe_read = prepared.reads_only and prepared.risk is Risk.SAFE
-        if free is not None and safe_read and not running.opinions:
+        judged = prepared.footprint.command
+        if free is not None and safe_read and judged is None and not running.opinions:
             running.verdict = free
             return Effect.ALLOW
         running.verdict = verdict = self._judge(running, plan)
@@ -120,5 +127,4 @@ def _hook_call(running: Running) -> HookCall:
 
 
 def _denied(verdict: Verdict) -> ProblemRaised:
-    code: Code = "protected" if verdict.code == "protected" else "denied"
-    return ProblemRaised(code, verdict.reason, hint=verdict.hint)
+    return ProblemRaised(_CODES.get(verdict.code, "denied"), verdict.reason, hint=verdict.hint)

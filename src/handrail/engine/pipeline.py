@@ -109,7 +109,7 @@ class Pipeline:
     async def _carry_out(self, running: Running) -> Outcome:
         if running.prepared.problem is not None:
             raise ProblemRaised.of(running.prepared.problem)
-        if not running.prepared.reads_only:
+        if not running.prepared.reads_only or running.prepared.footprint.command is not None:
             self.gate.refuse(running)
         if self.gate.hooks:
             await self.gate.before_hooks(running)

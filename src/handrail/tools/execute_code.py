@@ -50,11 +50,6 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
         del session
         return self._shell is not None
 
-    def shown(self, session: Session) -> bool:
-        """A model has `run_command` for this; it is shown to those who ask for it."""
-        del session
-        return False
-
     def footprint(self, args: ExecuteCodeParams) -> Footprint:
         """Bash by what it says; of other languages nobody can know."""
         return footprint_of(self._judge(args), self._tools, job=False)

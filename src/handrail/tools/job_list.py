@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from handrail.core.context import Session, ToolContext
+from handrail.core.context import ToolContext
 from handrail.core.footprint import Footprint, reading
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
@@ -23,11 +23,6 @@ class JobList(JobTool[JobListParams]):
     params = JobListParams
     group = Group.EXEC
     idempotent = True
-
-    def shown(self, session: Session) -> bool:
-        """A model is told each job's number when it starts one; shown to those who ask."""
-        del session
-        return False
 
     def footprint(self, args: JobListParams) -> Footprint:
         """It looks at all jobs."""
