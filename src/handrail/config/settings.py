@@ -45,6 +45,41 @@ class Settings(BaseModel):
     max_chars: int | None = Field(
         None, ge=200, description="cap on the text of every result; unset: as each tool says"
     )
+    commands: bool = Field(True, description="whether commands and code can be run at all")
+    command_policy: Literal["classify", "allowlist", "blocklist"] = Field(
+        "classify",
+        description="what is asked of a command beyond the blocklist: its class, a place on "
+        "`allowed_commands`, or nothing",
+    )
+    allowed_commands: tuple[str, ...] = Field(
+        (), description="the programs that the policy `allowlist` lets run"
+    )
+    allowed_only: bool = Field(
+        False, description="refuse commands of class dangerous instead of asking"
+    )
+    blocked_commands: tuple[str, ...] = Field(
+        (), description="further commands to refuse in every mode, such as `terraform destroy`"
+    )
+    programs: dict[str, dict[str, Any]] = Field(
+        {}, description="further programs and the class of their commands"
+    )
+    max_output_lines: int = Field(
+        200, ge=10, le=5000, description="lines of a command's output that are shown"
+    )
+    keep_jobs: bool = Field(False, description="let background jobs outlive the runtime")
+    sandbox: Literal["auto", "bubblewrap", "landlock", "none"] = Field(
+        "auto", description="what confines commands; auto: the strongest that works here"
+    )
+    sandbox_require: tuple[str, ...] = Field(
+        (), description="properties that must hold, or no command runs"
+    )
+    accept_no_sandbox: bool = Field(
+        False, description="let auto-safe, bypass and sandboxed run commands that nothing holds"
+    )
+    network: bool = Field(False, description="let commands use the network")
+    memory_mb: int | None = Field(
+        None, ge=64, description="most memory for each process of a command; unset: no limit"
+    )
     reads_without_store: bool = Field(
         False, description="let reads go on when they cannot be recorded"
     )

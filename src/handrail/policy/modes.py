@@ -19,6 +19,7 @@ class Mode(StrEnum):
     DEFAULT = "default"
     CONFIRM_ALL = "confirm-all"
     ACCEPT_EDITS = "accept-edits"
+    SANDBOXED = "sandboxed"
     AUTO_SAFE = "auto-safe"
     PLAN = "plan"
     DONT_ASK = "dont-ask"
@@ -60,18 +61,20 @@ def by_mode(mode: Mode, subject: Subject) -> Verdict:
             Effect.DENY, "plan mode only looks; nothing may be changed", f"mode:{mode}", hint=hint
         )
     if mode is Mode.DONT_ASK:
-        reason = f"{subject.tool} is {subject.risk.word} and this mode never asks"
+        reason = f"{_why(mode, subject)}, and this mode never asks"
         return Verdict(Effect.DENY, reason, f"mode:{mode}", hint=hint)
-    return Verdict(Effect.ASK, f"{subject.tool} is {subject.risk.word}", f"mode:{mode}", hint=hint)
+    return Verdict(Effect.ASK, _why(mode, subject), f"mode:{mode}", hint=hint)
 
 
 def _unasked(mode: Mode, subject: Subject) -> bool:
-    if subject.risk is Risk.SAFE and subject.reads_only:
+    if subject.risk is Risk.SAFE and (subject.reads_only or subject.harmless):
         return True
+    if subject.command is not None:
+        return _runs_unasked(mode, subject)
     match mode:
         case Mode.BYPASS:
             return True
-        case Mode.ACCEPT_EDITS:
+        case Mode.ACCEPT_EDITS | Mode.SANDBOXED:
             return subject.edits_files
         case Mode.AUTO_SAFE:
             return subject.risk < Risk.DANGEROUS
@@ -79,9 +82,30 @@ def _unasked(mode: Mode, subject: Subject) -> bool:
             return False
 
 
+def _runs_unasked(mode: Mode, subject: Subject) -> bool:
+    """Commands run unasked only where the sandbox holds them: their text is no boundary."""
+    match mode:
+        case Mode.BYPASS | Mode.SANDBOXED:
+            return subject.confined
+        case Mode.AUTO_SAFE:
+            return subject.confined and subject.risk < Risk.DANGEROUS
+        case _:
+            return False
+
+
+def _why(mode: Mode, subject: Subject) -> str:
+    judged = subject.command
+    if judged is None:
+        return f"{subject.tool} is {subject.risk.word}"
+    if not subject.confined and _runs_unasked(mode, subject._replace(confined=True)):
+        return "the sandbox does not hold commands here (see `handrail doctor`)"
+    why = f": {judged.reasons[0].text}" if judged.reasons else ""
+    return f"the command is {judged.klass.word}{why}"
+
+
 def _least(subject: Subject) -> str | None:
     """The narrowest mode that lets the call happen unasked; bypass is never suggested."""
-    for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.AUTO_SAFE):
+    for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.SANDBOXED, Mode.AUTO_SAFE):
         if _unasked(mode, subject):
             return f"allow it with --mode {mode} (mode={mode.value!r}), or give an approver"
     return None

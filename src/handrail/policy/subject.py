@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from handrail.core.commands import Judgement
 from handrail.core.footprint import Access, Footprint
 from handrail.core.places import Place
 from handrail.core.plan import Plan
@@ -12,7 +13,10 @@ from handrail.core.verdicts import Risk
 
 
 class Subject(NamedTuple):
-    """A prepared call as the guards and the mode see it; `places` are its path arguments."""
+    """A prepared call as the guards and the mode see it; `places` are its path arguments.
+
+    `confined`: the sandbox holds the program that the call would run, as measured here.
+    """
 
     tool: str
     risk: Risk
@@ -21,6 +25,22 @@ class Subject(NamedTuple):
     plan: Plan | None
     edits_files: bool
     places: tuple[Place, ...] = ()
+    confined: bool = False
+
+    @property
+    def command(self) -> Judgement | None:
+        """The judgement on the command that the call would run, None if it runs none."""
+        return self.footprint.command
+
+    @property
+    def harmless(self) -> bool:
+        """Whether nothing but our own jobs and session could be changed."""
+        if self.footprint.open_ended or self.plan is not None:
+            return False
+        return all(
+            touch.access is Access.READ or touch.key.startswith(("job:", "session:"))
+            for touch in self.footprint.touches
+        )
 
     def written_paths(self) -> Iterator[str]:
         """Absolute paths that the call or its plan would write."""
