@@ -1,0 +1,65 @@
+"""What the sandbox must hold before a command may run, and leaving it: always a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from handrail.core.processes import Strength
+from handrail.core.verdicts import Effect, Verdict
+from handrail.policy.subject import Subject
+
+# Where these hold, a command can neither write outside, nor talk to anybody, nor plant a
+# program that somebody else starts later.
+NEEDED: Final = ("fs_write", "tcp", "udp", "mptcp", "unix_path", "protected_names")
+PROPERTIES: Final = (
+    *("fs_write", "fs_read", "tcp", "udp", "mptcp", "unix_path", "unix_abstract", "signals"),
+    *("proc_view", "ptrace", "userns", "protected_names", "kill_tree"),
+    *("memory_limit", "pids_limit"),
+)
+_HOLDS: Final = (Strength.ENFORCED, Strength.REPAIRED)
+
+Measured = Callable[[], Mapping[str, Strength]]
+
+
+def holds(measured: Mapping[str, Strength]) -> bool:
+    """Whether a command may run unasked in the modes that allow that."""
+    return all(measured.get(name) in _HOLDS for name in NEEDED)
+
+
+class SandboxRequired:
+    """The guard that refuses commands where a required property is missing, and asks the
+    person before one may run outside the sandbox, in every mode.
+    """
+
+    ignores_reads: Final = True
+
+    def __init__(self, required: Sequence[str], measured: Measured) -> None:
+        self._required = tuple(required)
+        self._measured = measured
+
+    def __call__(self, subject: Subject) -> Verdict | None:
+        """DENY or ASK for a command; else no opinion."""
+        judged = subject.command
+        if judged is None:
+            return None
+        if self._required:
+            measured = self._measured()
+            missing = [name for name in self._required if measured.get(name) not in _HOLDS]
+            if missing or judged.unconfined:
+                return Verdict(
+                    Effect.DENY,
+                    f"the sandbox must hold {', '.join(self._required)}, and here "
+                    + (f"{', '.join(missing)} does not hold" if missing else "it would be left"),
+                    "commands:require",
+                    code="unavailable",
+                    hint="see `handrail doctor`; the setting is sandbox_require",
+                )
+        if judged.unconfined:
+            return Verdict(
+                Effect.ASK,
+                "the command would run outside the sandbox",
+                "commands:unconfined",
+                hint="leave unconfined out; a person is asked each time",
+            )
+        return None
