@@ -61,16 +61,29 @@ class Effects(NamedTuple):
         }
 
 
+class CommandPart(NamedTuple):
+    """One program that a command starts, for rules: its words with quotes removed, wrappers
+    taken off; a word that is computed is None. `writes`: it also redirects into a file.
+    """
+
+    words: tuple[str | None, ...]
+    source: str
+    klass: CommandClass
+    writes: bool = False
+
+
 class Judgement(NamedTuple):
     """The verdict on one command: its class, why, and what it would touch.
 
-    `unconfined`: the caller wants it outside the sandbox.
+    `parts` are the programs it starts; empty if it could not be read. `unconfined`: the
+    caller wants it outside the sandbox.
     """
 
     klass: CommandClass
     reasons: tuple[Reason, ...]
     effects: Effects
     unconfined: bool = False
+    parts: tuple[CommandPart, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape that `handrail explain` prints."""
