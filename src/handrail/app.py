@@ -23,6 +23,7 @@ from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus, tell
 from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
+from handrail.engine.jobs import Jobs
 from handrail.engine.locks import Locks
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare import Preparer
@@ -233,6 +234,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
             most_at_once=settings.most_at_once,
             first_turn=newest[0].turn + 1 if newest else 1,
             recovered=recovered,
+            jobs=Jobs(None),
             close=close,
         )
     )

@@ -32,6 +32,7 @@ from handrail.engine.answered import Answered
 from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus, tell
 from handrail.engine.hooks import Hook
+from handrail.engine.jobs import Jobs
 from handrail.engine.messages import Provider, read_calls, response_id, tool_messages
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare import Prepared
@@ -59,6 +60,7 @@ class Parts:
     most_at_once: int
     first_turn: int
     recovered: Sequence[Recovered]
+    jobs: Jobs
     close: Callable[[], Awaitable[None]]
 
 
@@ -99,6 +101,11 @@ class Runtime:
     def recovered(self) -> Sequence[Recovered]:
         """What a crash had left unfinished and opening has made whole."""
         return self._parts.recovered
+
+    @property
+    def jobs(self) -> Jobs:
+        """The background jobs of the workspace."""
+        return self._parts.jobs
 
     @property
     def hooks(self) -> list[Hook]:

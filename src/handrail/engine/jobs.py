@@ -1,0 +1,46 @@
+"""Background jobs, as the program around the runtime sees and ends them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Job, JobOutput, JobState, Processes
+
+
+class Jobs:
+    """All jobs of the workspace; what a model may see of them is up to its tools."""
+
+    def __init__(self, processes: Processes | None) -> None:
+        self._given = processes
+
+    async def list(self) -> Sequence[Job]:
+        """Every job, the oldest first; those of other sessions and of crashed runtimes too."""
+        return () if self._given is None else await self._given.jobs()
+
+    async def output(
+        self, job_id: str, *, offset: int = 0, wait_s: float = 0.0, limit: int = 1 << 20
+    ) -> JobOutput:
+        """What a job printed from `offset` on; waits up to `wait_s` for it to end."""
+        return await self._processes.output(job_id, offset, wait_s, limit)
+
+    async def kill(self, job_id: str) -> Job:
+        """End a job and all it started; `not_found`, `conflict` if it is over."""
+        return await self._processes.kill(job_id)
+
+    async def revoke(self, call_id: str) -> Sequence[Job]:
+        """Take back the permission of a call: what still runs because of it is ended."""
+        running = [
+            job
+            for job in await self.list()
+            if job.call_id == call_id and job.state is JobState.RUNNING
+        ]
+        return [await self.kill(job.id) for job in running]
+
+    @property
+    def _processes(self) -> Processes:
+        if self._given is None:
+            raise ProblemRaised(
+                "unavailable", "commands cannot be run here", hint="see the setting `commands`"
+            )
+        return self._given
