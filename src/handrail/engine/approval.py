@@ -10,6 +10,7 @@ from handrail.core.plan import Plan
 from handrail.core.ports import Answer, ApprovalRequest, Approver
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Verdict
+from handrail.engine.preview import preview_of
 from handrail.engine.record import one_line
 from handrail.engine.running import Running
 from handrail.engine.scheduler import lend_slot
@@ -78,7 +79,7 @@ def _request(running: Running, verdict: Verdict, plan: Plan | None) -> ApprovalR
         action=action,
         reason=verdict.reason,
         risk=prepared.risk,
-        preview=plan.preview if plan is not None else "",
+        preview=preview_of(prepared, plan),
         binding=binding(running, plan),
         model_says=_text(prepared.arguments.get("description")),
     )

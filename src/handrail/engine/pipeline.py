@@ -26,6 +26,7 @@ from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.locks import Locks
 from handrail.engine.prepare import Prepared, Preparer
+from handrail.engine.preview import preview_of
 from handrail.engine.record import one_line
 from handrail.engine.recorder import Recorder
 from handrail.engine.running import (
@@ -236,7 +237,7 @@ async def _absorb(watch: Watch) -> None:
 
 
 def _planned(running: Running, plan: Plan | None) -> Outcome:
-    preview = plan.preview if plan is not None else ""
+    preview = preview_of(running.prepared, plan)
     lines = [f"[DRY-RUN] Would execute: {one_line(running.prepared)}"]
     if running.verdict is not None and running.verdict.effect is Effect.ASK:
         lines.append(f"(a person would be asked first: {running.verdict.reason})")

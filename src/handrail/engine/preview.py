@@ -1,0 +1,38 @@
+"""What a person is shown before a call happens: its diff, or what its command would touch."""
+
+from __future__ import annotations
+
+from handrail.core.commands import Judgement
+from handrail.core.plan import Plan
+from handrail.engine.prepare import Prepared
+
+
+def preview_of(prepared: Prepared, plan: Plan | None) -> str:
+    """The plan's diff, or the command's class and effects; empty if there is nothing to show."""
+    if plan is not None:
+        return plan.preview
+    judged = prepared.footprint.command
+    return "" if judged is None else "\n".join(_lines(judged))
+
+
+def _lines(judged: Judgement) -> list[str]:
+    effects = judged.effects
+    lines = [f"class: {judged.klass.word}"]
+    lines += [f"because: {reason.text} ({reason.part})" for reason in judged.reasons]
+    for name, values in (
+        ("runs", effects.programs),
+        ("reads", effects.reads),
+        ("writes", effects.writes),
+        ("hosts", effects.hosts),
+    ):
+        if values:
+            lines.append(f"{name}: {', '.join(values)}")
+    if effects.open_ended:
+        lines.append("may touch more than its text shows")
+    if effects.background:
+        lines.append("starts something in the background")
+    if effects.hosts:
+        lines.append("network: on for this command, if you say yes")
+    if judged.unconfined:
+        lines.append("OUTSIDE THE SANDBOX: nothing confines it")
+    return lines
