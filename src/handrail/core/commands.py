@@ -75,8 +75,8 @@ class CommandPart(NamedTuple):
 class Judgement(NamedTuple):
     """The verdict on one command: its class, why, and what it would touch.
 
-    `parts` are the programs it starts; empty if it could not be read. `unconfined`: the
-    caller wants it outside the sandbox.
+    `parts` are the programs it starts; empty if it could not be read. `cwd` is where it would
+    start. `unconfined`: the caller wants it outside the sandbox.
     """
 
     klass: CommandClass
@@ -84,6 +84,7 @@ class Judgement(NamedTuple):
     effects: Effects
     unconfined: bool = False
     parts: tuple[CommandPart, ...] = ()
+    cwd: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape that `handrail explain` prints."""

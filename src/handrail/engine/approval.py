@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 
+from handrail.core.commands import Judgement
 from handrail.core.plan import Plan
 from handrail.core.ports import Answer, ApprovalRequest, Approver
 from handrail.core.problems import ProblemRaised
@@ -66,8 +67,14 @@ def binding(running: Running, plan: Plan | None) -> str:
         prepared.name,
         json.dumps(prepared.arguments, sort_keys=True, default=repr),
         plan.hash if plan is not None else None,
+        _held(prepared.footprint.command),
     ]
     return hashlib.sha256(json.dumps(bound).encode()).hexdigest()
+
+
+def _held(judged: Judgement | None) -> object:
+    """Where a command would run, and within which bounds."""
+    return None if judged is None else [judged.cwd, judged.unconfined, judged.to_dict()]
 
 
 def _request(running: Running, verdict: Verdict, plan: Plan | None) -> ApprovalRequest:

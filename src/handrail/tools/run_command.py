@@ -115,8 +115,9 @@ class RunCommand(Builtin[RunCommandParams]):
         )
 
     def _judge(self, args: RunCommandParams) -> Judgement:
-        judged = self._tools.judge.judge(args.command, cwd=self._cwd(args), env=args.env or {})
-        return judged._replace(unconfined=True) if args.unconfined else judged
+        cwd = self._cwd(args)
+        judged = self._tools.judge.judge(args.command, cwd=cwd, env=args.env or {})
+        return judged._replace(cwd=cwd, unconfined=args.unconfined)
 
     def _cwd(self, args: RunCommandParams) -> str:
         if args.cwd is None:
