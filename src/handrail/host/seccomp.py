@@ -1,8 +1,8 @@
-"""A small system-call filter that closes what Landlock leaves open to a reader.
+"""System-call filters: how one is put together and applied, and the one for searches.
 
 Landlock stops neither UDP, MPTCP and path-name sockets nor chmod, chown, utime and xattr,
-nor, at a fair price, truncation.
-It binds the calling THREAD for ever: only call `restrict_thread` on a throw-away one.
+nor, at a fair price, truncation: the filter for searches does. Commands: `sandbox/calls.py`.
+It binds the calling THREAD for ever: only apply one on a throw-away one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import platform
 import struct
 import sys
+from collections.abc import Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -20,16 +21,18 @@ from handrail.host.landlock import no_new_privileges
 
 _PR_SET_SECCOMP: Final = 22
 _MODE_FILTER: Final = 2
-_ALLOW: Final = 0x7FFF0000
-_DENY: Final = 0x00050000 | errno.EPERM
-_LOAD_WORD: Final = 0x20
-_JUMP_IF_EQUAL: Final = 0x15
-_JUMP_IF_AT_LEAST: Final = 0x35
-_JUMP_IF_ANY_BIT: Final = 0x45
-_RETURN: Final = 0x06
-_NUMBER: Final = 0
-_ARCHITECTURE: Final = 4
-_ARGUMENTS: Final = 16
+_ERROR: Final = 0x00050000
+_DENY: Final = _ERROR | errno.EPERM
+ALLOW: Final = 0x7FFF0000
+LOAD_WORD: Final = 0x20
+AND_WITH: Final = 0x54
+JUMP_IF_EQUAL: Final = 0x15
+JUMP_IF_AT_LEAST: Final = 0x35
+JUMP_IF_ANY_BIT: Final = 0x45
+RETURN: Final = 0x06
+NUMBER: Final = 0
+ARCHITECTURE: Final = 4
+ARGUMENTS: Final = 16
 # Numbers from here on belong to the x32 ABI, a second way to every call on x86-64.
 _X32: Final = 0x40000000
 
@@ -66,16 +69,25 @@ def supported() -> bool:
 
 
 def restrict_thread() -> bool:
-    """Deny the listed calls to this thread and what it starts; whether the kernel agreed."""
-    if not (supported() and no_new_privileges()):
+    """Deny a search's list to this thread and what it starts; whether the kernel agreed."""
+    return supported() and apply(_program(_MACHINES[platform.machine()]))
+
+
+def apply(code: bytes) -> bool:
+    """Put this thread, and what it starts, under an assembled filter; whether it worked."""
+    if not no_new_privileges():
         return False
-    code = _program(_MACHINES[platform.machine()])
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     return bool(_libc().prctl(_PR_SET_SECCOMP, _MODE_FILTER, program, 0, 0) == 0)
 
 
-class _Line(NamedTuple):
+def error(number: int) -> int:
+    """What a filter returns so that the call fails with this `errno`."""
+    return _ERROR | number
+
+
+class Line(NamedTuple):
     """One instruction; a jump that is taken goes to the line that bears the name."""
 
     code: int
@@ -86,22 +98,34 @@ class _Line(NamedTuple):
 
 def _program(machine: _Machine) -> bytes:
     lines = [
-        _Line(_LOAD_WORD, _ARCHITECTURE),
-        _Line(_JUMP_IF_EQUAL, machine.audit, to="known"),
-        _Line(_RETURN, _DENY),
-        _Line(_LOAD_WORD, _NUMBER, name="known"),
-        _Line(_JUMP_IF_AT_LEAST, _X32, to="deny"),
-        *(_Line(_JUMP_IF_EQUAL, number, to=f"open{flags}") for number, flags in machine.opens),
-        *(_Line(_JUMP_IF_EQUAL, number, to="deny") for number in machine.denied + _SHARED),
-        _Line(_RETURN, _ALLOW),
+        *opening(machine.audit),
+        *(Line(JUMP_IF_EQUAL, number, to=f"open{flags}") for number, flags in machine.opens),
+        *(Line(JUMP_IF_EQUAL, number, to="deny") for number in machine.denied + _SHARED),
+        Line(RETURN, ALLOW),
     ]
     for _, flags in machine.opens:
         lines += [
-            _Line(_LOAD_WORD, _ARGUMENTS + 8 * flags, name=f"open{flags}"),
-            _Line(_JUMP_IF_ANY_BIT, os.O_TRUNC, to="deny"),
-            _Line(_RETURN, _ALLOW),
+            Line(LOAD_WORD, ARGUMENTS + 8 * flags, name=f"open{flags}"),
+            Line(JUMP_IF_ANY_BIT, os.O_TRUNC, to="deny"),
+            Line(RETURN, ALLOW),
         ]
-    lines.append(_Line(_RETURN, _DENY, name="deny"))
+    lines.append(Line(RETURN, _DENY, name="deny"))
+    return assemble(lines)
+
+
+def opening(audit: int) -> list[Line]:
+    """How a filter begins: other architectures and x32 are denied, the call's number loaded."""
+    return [
+        Line(LOAD_WORD, ARCHITECTURE),
+        Line(JUMP_IF_EQUAL, audit, to="known"),
+        Line(RETURN, _DENY),
+        Line(LOAD_WORD, NUMBER, name="known"),
+        Line(JUMP_IF_AT_LEAST, _X32, to="deny"),
+    ]
+
+
+def assemble(lines: Sequence[Line]) -> bytes:
+    """The filter as the kernel reads it; a jump reaches at most 255 lines ahead."""
     where = {line.name: index for index, line in enumerate(lines)}
     return b"".join(
         struct.pack("=HBBI", line.code, where[line.to] - index - 1 if line.to else 0, 0, line.value)

@@ -22,7 +22,8 @@ class Recipe(NamedTuple):
 
     `filter` is a seccomp program: applied to the thread, or, where `argv` holds
     `FILTER_HANDLE`, handed over through a memory file. `own_pids`: ending the first process
-    ends all it started, because the kernel gave them a process table of their own.
+    ends all it started, because the kernel gave them a process table of their own. Such a
+    program also ends with the THREAD that started it, which must therefore stay.
     """
 
     argv: tuple[str, ...]

@@ -1,0 +1,32 @@
+"""Gives up, on the calling thread, what a recipe says a program must not have.
+
+It binds the THREAD for ever: only on a throw-away one. Imports nothing heavy, because the
+process that starts programs is a fresh one.
+"""
+
+from __future__ import annotations
+
+import errno
+
+from handrail.host import landlock, seccomp
+from handrail.host.sandbox import capabilities
+from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
+
+
+def restrict_thread(recipe: Recipe) -> None:
+    """Landlock, capabilities and filter as the recipe demands; what this thread starts has
+    them too. Raises OSError if one cannot be had: then nothing may be started.
+    """
+    rules = recipe.landlock
+    # First, while the thread may still look at every place that is granted.
+    if rules is not None and not landlock.confine_thread(
+        rules.read, rules.write, network=rules.network
+    ):
+        raise OSError(errno.ENOSYS, "the kernel refused the Landlock rules")
+    if recipe.drop_capabilities:
+        capabilities.drop()
+        if not landlock.no_new_privileges():
+            raise OSError(errno.EPERM, "the kernel refused no_new_privs")
+    # Bubblewrap applies its own, once it needs no forbidden call any more.
+    if recipe.filter and FILTER_HANDLE not in recipe.argv and not seccomp.apply(recipe.filter):
+        raise OSError(errno.EINVAL, "the kernel refused the system-call filter")
