@@ -94,11 +94,30 @@ async def run(
             with anyio.CancelScope(shield=True):
                 await done.wait()
         thread.join()
-    if job.error is not None:
-        raise job.error
-    if job.finished is None:
-        raise RuntimeError("the thread of a process ended without an answer")
-    return job.finished
+    return job.answer()
+
+
+def run_now(command: Sequence[str], *, feed: bytes, deadline_s: float, max_bytes: int) -> Finished:
+    """Run a program that only turns its input into output, while the caller waits.
+
+    Confined as by `run`, but it may open nothing except itself and its libraries. For answers
+    within a few milliseconds: the caller's thread, and its event loop, stand still.
+    Raises OSError if it cannot start.
+    """
+    nowhere = os.open(os.sep, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    job = _Job(tuple(command), nowhere, (), deadline_s, max_bytes, filtered=True, feed=feed)
+    thread = threading.Thread(target=job.work, name="handrail-spawn", daemon=True)
+    try:
+        thread.start()
+        try:
+            thread.join()
+        finally:
+            # Ctrl-C while waiting: the process must not outlive the handle it started in.
+            job.kill()
+            thread.join()
+    finally:
+        os.close(nowhere)
+    return job.answer()
 
 
 def supported() -> bool:
@@ -155,15 +174,28 @@ class _Job:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def supervise(self, loop: asyncio.AbstractEventLoop, done: anyio.Event) -> None:
-        """The thread's whole life."""
+        """The thread's whole life, where a loop waits for it."""
         try:
-            self.finished = self._run()
-        except OSError as error:
-            self.error = error
+            self.work()
         finally:
             # A loop that is gone has nobody left to tell.
             if not loop.is_closed():
                 loop.call_soon_threadsafe(done.set)
+
+    def work(self) -> None:
+        """Run the process; what came of it is for `answer`."""
+        try:
+            self.finished = self._run()
+        except OSError as error:
+            self.error = error
+
+    def answer(self) -> Finished:
+        """How the process ended, once the thread has; raises what kept it from starting."""
+        if self.error is not None:
+            raise self.error
+        if self.finished is None:
+            raise RuntimeError("the thread of a process ended without an answer")
+        return self.finished
 
     def kill(self) -> None:
         """End the process and its whole group, now or as soon as it exists."""

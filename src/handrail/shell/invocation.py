@@ -18,7 +18,8 @@ class Invocation:
     `feeds`: the commands whose output it reads from a pipe. `extra`: it gets further
     arguments that nobody can know (xargs, find -exec). `cwd`: where it runs, relative to
     where the command starts, None if it cannot be known. `function`: it is in the body of
-    that function. `substituted`: it runs inside `$( )` or `<( )`.
+    that function. `substituted`: it runs inside `$( )` or `<( )`. `remote`: it runs on
+    another machine (ssh).
     """
 
     words: tuple[Word, ...]
@@ -33,6 +34,7 @@ class Invocation:
     cwd: str | None = ""
     function: str | None = None
     substituted: bool = False
+    remote: bool = False
 
     @property
     def program(self) -> str | None:
@@ -44,9 +46,15 @@ class Invocation:
 class Flat:
     """Everything a command runs. `doubts`: why part of it cannot be vouched for (a computed
     program, text from elsewhere that is run): with any doubt the command is never safe.
+    `functions`: names that mean a function of this very command wherever they are called
+    (its body is listed); with anything less certain there is a doubt. `evaluates`: variables
+    whose value is worked out as arithmetic, which can run commands. `loops`: it holds a loop
+    that may never end.
     """
 
     invocations: tuple[Invocation, ...]
     functions: frozenset[str] = frozenset()
     doubts: tuple[Reason, ...] = ()
     changes_directory: bool = False
+    evaluates: frozenset[str] = frozenset()
+    loops: bool = False

@@ -5,7 +5,7 @@ Whatever has no place here has no meaning we could vouch for: the reader raises 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,10 @@ class Word:
 
     @property
     def globs(self) -> bool:
-        """Whether an unquoted `*`, `?` or `[` makes the shell look for file names."""
-        return any(
-            isinstance(part, Text) and not part.quoted and any(one in part.text for one in "*?[")
-            for part in self.parts
-        )
+        """Whether an unquoted `*`, `?` or `[…]` makes the shell look for file names."""
+        bare = [part.text for part in self.parts if isinstance(part, Text) and not part.quoted]
+        text = "".join(bare)
+        return "*" in text or "?" in text or "]" in text.partition("[")[2]
 
     @property
     def tilde(self) -> bool:
@@ -183,6 +182,12 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Statements one after the other."""
+    """Statements one after the other.
 
-    statements: tuple[Statement, ...] = field(default=())
+    Only the outermost script lists names: `evaluates` those whose value the shell works out
+    as arithmetic (which can run commands), `assigns` those set in passing, `${x:=…}`.
+    """
+
+    statements: tuple[Statement, ...] = ()
+    evaluates: frozenset[str] = frozenset()
+    assigns: frozenset[str] = frozenset()

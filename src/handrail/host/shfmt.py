@@ -1,0 +1,83 @@
+"""Commands parsed by shfmt, confined to its input: the port `ShellParser`.
+
+Without the program, or without an answer from it, no command is readable.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, Final
+
+from handrail.core.commands import Unreadable
+from handrail.host import spawn
+
+_DEADLINE_S: Final = 2.0
+# The tree of 64 kB of commands is some 20 MB; more is an attack.
+_MAX_BYTES: Final = 64 << 20
+_CACHED: Final = 512
+# Large trees are rare and would fill the memory.
+_MAX_CACHED_TEXT: Final = 4096
+
+
+class Shfmt:
+    """One shfmt program; `binary` None means that there is none. Safe in any thread."""
+
+    def __init__(self, binary: str | None) -> None:
+        self._binary = binary
+        self._cache: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def parse(self, command: str) -> Mapping[str, Any]:
+        """The tree as shfmt's JSON; raises `Unreadable`. The answer is shared: do not change it."""
+        with self._lock:
+            known = self._cache.get(command)
+            if known is not None:
+                self._cache.move_to_end(command)
+                return known
+        tree = self._ask(command)
+        if len(command) <= _MAX_CACHED_TEXT:
+            self._keep(command, tree)
+        return tree
+
+    def _keep(self, command: str, tree: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._cache[command] = tree
+            if len(self._cache) > _CACHED:
+                self._cache.popitem(last=False)
+
+    def _ask(self, command: str) -> Mapping[str, Any]:
+        if self._binary is None:
+            raise Unreadable("there is no shfmt to read it with: install shfmt-py")
+        try:
+            done = spawn.run_now(
+                [self._binary, "--to-json", "-ln", "bash"],
+                # An empty input would be read from nowhere.
+                feed=command.encode() or b"\n",
+                deadline_s=_DEADLINE_S,
+                max_bytes=_MAX_BYTES,
+            )
+        except (OSError, UnicodeEncodeError) as error:
+            raise Unreadable(f"shfmt could not read it: {error}") from error
+        if done.timed_out or done.cut:
+            raise Unreadable("it is too large or too deep for shfmt")
+        if done.exit_code:
+            raise Unreadable(f"it is no valid command: {_first_line(done.stderr)}")
+        return _tree(done.stdout)
+
+
+def _tree(answer: bytes) -> Mapping[str, Any]:
+    try:
+        tree = json.loads(answer)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable("it is too deep to be read") from error
+    if not isinstance(tree, dict):
+        raise Unreadable("shfmt gave no tree")
+    return tree
+
+
+def _first_line(answer: bytes) -> str:
+    lines = answer.decode("utf-8", "replace").splitlines()
+    return lines[0][:200] if lines else "shfmt refused it"

@@ -1,0 +1,54 @@
+"""The way from a command's text to its tree; what is not understood for certain is refused.
+
+Bash decides what runs, not the parser: a character that the two could read differently makes
+the text unreadable.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from handrail.core.commands import ShellParser, Unreadable
+from handrail.shell import trivial
+from handrail.shell.reader_commands import Commands
+from handrail.shell.reader_nodes import Source, check, items
+from handrail.shell.syntax import Script
+
+MAX_BYTES: Final = 65_536
+
+# Tab and newline are blanks to both; the parser drops NUL and CR, bash marks text with others.
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def read(command: str, parser: ShellParser) -> Script:
+    """The tree of a command; raises `Unreadable` with the reason."""
+    script = trivial.read(command)
+    if script is not None:
+        return script
+    _refuse_odd_text(command)
+    tree = check(parser.parse(command), "File")
+    commands = Commands(Source(command))
+    try:
+        script = commands.script(items(tree, "Stmts"))
+    except RecursionError:
+        raise Unreadable("it is nested too deep to be read") from None
+    return Script(
+        script.statements,
+        evaluates=frozenset(commands.words.evaluates),
+        assigns=frozenset(commands.words.assigns),
+    )
+
+
+def _refuse_odd_text(command: str) -> None:
+    try:
+        size = len(command.encode())
+    except UnicodeEncodeError:
+        raise Unreadable("it holds half of a character pair, which is no text") from None
+    if size > MAX_BYTES:
+        raise Unreadable(f"it is longer than {MAX_BYTES} bytes: put it into a file and run that")
+    odd = _CONTROL.search(command)
+    if odd:
+        raise Unreadable(
+            f"it holds the control character {odd[0]!r}: write it as $'…' or not at all"
+        )

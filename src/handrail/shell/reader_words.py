@@ -1,0 +1,239 @@
+"""Words of shfmt's tree in our own terms: quotes removed, expansions named.
+
+Every substitution inside a word ends up in its parts (or their `inner`), however deep: a
+command that runs while a word is expanded must not get lost here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from handrail.core.commands import Unreadable
+from handrail.shell import expand, quoting
+from handrail.shell.reader_nodes import Node, Source, check, items, kind_of, offset, text
+from handrail.shell.syntax import Opaque, Part, Script, Substitution, Text, Variable, Word
+
+# Extended globs are kept as one text by the parser: nothing may hide in it.
+_PLAIN_PATTERN: Final = re.compile(r"[\w.*?/|+@%:,^~=-]*", re.ASCII)
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NUMBER: Final = re.compile(r"(?:0[xX][0-9A-Fa-f]+|[0-9]+(?:#[0-9A-Za-z@_]+)?)")
+_ASSIGNING: Final = frozenset({"=", ":="})
+
+
+class Words:
+    """Reads words; what they do in passing is noted in `evaluates` and `assigns`."""
+
+    def __init__(self, source: Source, script: Callable[[list[Any]], Script]) -> None:
+        self.evaluates: set[str] = set()
+        self.assigns: set[str] = set()
+        self._source = source
+        self._script = script
+
+    def word(self, node: object, *, expands_braces: bool = False) -> Word:
+        """One word as written and as understood."""
+        known = check(node, "Word")
+        source = self._source.of(known)
+        with self._source:
+            parts = self._parts(known, quoted=False)
+        return Word(source, expand.find(source, parts) if expands_braces else parts)
+
+    def optional(self, node: object) -> tuple[Word, ...]:
+        """A word that may be missing."""
+        return () if node is None else (self.word(node),)
+
+    def literal(self, node: object) -> str:
+        """The text of a bare name."""
+        return text(check(node, "Lit"), "Value")
+
+    def document(self, node: object, *, literal: bool, tabs: bool) -> Word:
+        """A here-document's content; `tabs`: the leading ones of each line are dropped."""
+        known = check(node, "Word")
+        source = self._source.of(known)
+        if literal:
+            return Word(source, (Text(_untabbed(source, tabs=tabs), quoted=True),))
+        parts: list[Part] = []
+        with self._source:
+            for part in items(known, "Parts"):
+                if kind_of(part) == "Lit":
+                    letters = quoting.document(self.literal(part))
+                    parts.append(Text(_untabbed(letters, tabs=tabs, first=not parts), quoted=True))
+                else:
+                    parts += self._part(part, quoted=True)
+        return Word(source, tuple(parts))
+
+    def arithmetic(self, node: object) -> tuple[Word, ...]:
+        """The words of an arithmetic expression; its names are evaluated, some assigned."""
+        if node is None:
+            return ()
+        match kind_of(node):
+            case "Word":
+                return (self._operand(check(node, "Word")),)
+            case "BinaryArithm":
+                return self._binary(check(node, "BinaryArithm"))
+            case "UnaryArithm":
+                known = check(node, "UnaryArithm")
+                with self._source:
+                    inner = self.arithmetic(known.get("X"))
+                if known.get("Op") in ("++", "--"):
+                    self._note_assigned(inner)
+                return inner
+            case "ParenArithm":
+                with self._source:
+                    return self.arithmetic(check(node, "ParenArithm").get("X"))
+            case other:
+                raise Unreadable(f"it uses {other} in arithmetic, which is not understood")
+
+    def _binary(self, node: Node) -> tuple[Word, ...]:
+        with self._source:
+            left = self.arithmetic(node.get("X"))
+            right = self.arithmetic(node.get("Y"))
+        operator = text(node, "Op")
+        if operator.endswith("=") and operator not in ("==", "!=", "<=", ">="):
+            self._note_assigned(left)
+        return left + right
+
+    def _note_assigned(self, words: tuple[Word, ...]) -> None:
+        for word in words:
+            if word.value is not None:
+                self.assigns.update(_NAME.findall(word.value))
+            self.assigns.update(p.name for p in word.parts if isinstance(p, Variable))
+
+    def _operand(self, node: Node) -> Word:
+        word = self.word(node)
+        for part in word.parts:
+            if isinstance(part, Text):
+                self.evaluate(part.text)
+            elif isinstance(part, Variable):
+                self.evaluates.add(part.name)
+        return word
+
+    def evaluate(self, letters: str) -> None:
+        """Note the names in a text that the shell works out; nothing else may stand in it."""
+        if _NAME.fullmatch(letters):
+            self.evaluates.add(letters)
+        elif not _NUMBER.fullmatch(letters):
+            raise Unreadable(f"{letters!r} is evaluated as arithmetic, which can run commands")
+
+    def _parts(self, node: Node, *, quoted: bool) -> tuple[Part, ...]:
+        parts: list[Part] = []
+        for part in items(node, "Parts"):
+            parts += self._part(part, quoted=quoted)
+        return tuple(parts)
+
+    def _part(self, node: object, *, quoted: bool) -> tuple[Part, ...]:
+        kind = kind_of(node)
+        known = check(node, kind)
+        match kind:
+            case "Lit":
+                value = text(known, "Value")
+                return (
+                    (Text(quoting.double(value), quoted=True),) if quoted else quoting.bare(value)
+                )
+            case "SglQuoted":
+                return (self._single(known),)
+            case "DblQuoted":
+                return self._double(known)
+            case "ParamExp":
+                return (self._variable(known, quoted=quoted),)
+            case "CmdSubst":
+                return (Substitution(self._script(items(known, "Stmts")), "output", quoted),)
+            case "ProcSubst":
+                return (self._process(known),)
+            case "ArithmExp":
+                return (Opaque(self._source.of(known), self.arithmetic(known.get("X"))),)
+            case "ExtGlob":
+                return (self._extended_glob(known),)
+            case _:
+                raise Unreadable(f"it uses {kind} in a word, which is not understood")
+
+    def _single(self, node: Node) -> Part:
+        if not node.get("Dollar"):
+            # From the source: between single quotes every letter stands for itself.
+            start, end = offset(node, "Left") + 1, offset(node, "Right")
+            return Text(self._source.between(start, end), quoted=True)
+        value = quoting.ansi(text(node, "Value"))
+        return Opaque(self._source.of(node)) if value is None else Text(value, quoted=True)
+
+    def _double(self, node: Node) -> tuple[Part, ...]:
+        with self._source:
+            parts = self._parts(node, quoted=True) or (Text("", quoted=True),)
+        if node.get("Dollar"):
+            # Translated by a catalogue that anybody may have written.
+            source = self._source.of(node)
+            return (Opaque(source, (Word(source, parts),)),)
+        return parts
+
+    def _process(self, node: Node) -> Part:
+        operator = text(node, "Op")
+        if operator not in ("<(", ">("):
+            raise Unreadable(f"it uses {operator!r}, which is not understood")
+        return Substitution(self._script(items(node, "Stmts")), operator[0])
+
+    def _extended_glob(self, node: Node) -> Part:
+        if not _PLAIN_PATTERN.fullmatch(self.literal(node.get("Pattern"))):
+            # Without extglob, bash reads `!(rm x)` as a command.
+            raise Unreadable("it uses an extended glob that could hide a command")
+        return Opaque(self._source.of(node))
+
+    def _variable(self, node: Node, *, quoted: bool) -> Variable:
+        name = self.literal(node.get("Param"))
+        with self._source:
+            inner = (*self._index(node), *self._slice(node), *self._replaced(node))
+            inner += self._operator(node, name)
+        if node.get("Excl") and not node.get("Names"):
+            self.evaluates.add(name)
+        extra = ("Excl", "Length", "Index", "Slice", "Repl", "Names", "Exp")
+        plain = not any(node.get(field) for field in extra)
+        return Variable(name, quoted=quoted, plain=plain, inner=inner)
+
+    def _index(self, node: Node) -> tuple[Word, ...]:
+        return self.subscript(node.get("Index"))
+
+    def subscript(self, node: object) -> tuple[Word, ...]:
+        """The words of `[…]`: `@`, `*`, a text key, or arithmetic."""
+        if node is None or kind_of(node) != "Word":
+            return self.arithmetic(node)
+        word = self.word(node)
+        for part in word.parts:
+            if isinstance(part, Variable):
+                self.evaluates.add(part.name)
+            elif isinstance(part, Text):
+                self._key(part.text)
+        return (word,)
+
+    def _key(self, letters: str) -> None:
+        if any(one in letters for one in "$`["):
+            raise Unreadable(f"the subscript {letters!r} is evaluated, which can run commands")
+        self.evaluates.update(_NAME.findall(letters))
+
+    def _slice(self, node: Node) -> tuple[Word, ...]:
+        if node.get("Slice") is None:
+            return ()
+        known = check(node["Slice"], "Slice")
+        return self.arithmetic(known.get("Offset")) + self.arithmetic(known.get("Length"))
+
+    def _replaced(self, node: Node) -> tuple[Word, ...]:
+        if node.get("Repl") is None:
+            return ()
+        known = check(node["Repl"], "Replace")
+        return self.optional(known.get("Orig")) + self.optional(known.get("With"))
+
+    def _operator(self, node: Node, name: str) -> tuple[Word, ...]:
+        if node.get("Exp") is None:
+            return ()
+        known = check(node["Exp"], "Expansion")
+        operator = text(known, "Op")
+        inner = self.optional(known.get("Word"))
+        if operator == "@" and not (inner and inner[0].value in tuple("QEAaUuLKk")):
+            raise Unreadable(f"${{{name}@…}} runs what stands in the variable")
+        if operator in _ASSIGNING:
+            self.assigns.add(name)
+        return inner
+
+
+def _untabbed(letters: str, *, tabs: bool, first: bool = True) -> str:
+    if not tabs:
+        return letters
+    return re.sub(r"(\A|\n)\t+" if first else r"(\n)\t+", r"\1", letters)
