@@ -72,11 +72,22 @@ class CommandPart(NamedTuple):
     writes: bool = False
 
 
+class Segment(NamedTuple):
+    """One program that a command starts, for the allowlist: its first word with quotes
+    removed (empty: it only assigns or redirects, None: computed), and whether it stands in
+    a command or process substitution, or holds one.
+    """
+
+    word: str | None
+    source: str
+    substitutes: bool = False
+
+
 class Judgement(NamedTuple):
     """The verdict on one command: its class, why, and what it would touch.
 
-    `parts` are the programs it starts; empty if it could not be read. `cwd` is where it would
-    start. `unconfined`: the caller wants it outside the sandbox.
+    `parts` and `segments` are the programs it starts, without their wrappers and with them;
+    empty if it could not be read. `cwd` is where it would start. `unconfined`: the caller wants it outside the sandbox.
     """
 
     klass: CommandClass
@@ -85,12 +96,13 @@ class Judgement(NamedTuple):
     unconfined: bool = False
     parts: tuple[CommandPart, ...] = ()
     cwd: str = ""
+    segments: tuple[Segment, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape that `handrail explain` prints."""
         return {
             "class": self.klass.word,
-            "reasons": [{"text": one.text, "part": one.part} for one in self.reasons],
+            "reasons": [f"{one.text}: {one.part}" if one.part else one.text for one in self.reasons],
             "effects": self.effects.to_dict(),
         }
 

@@ -1,0 +1,246 @@
+"""Programs that are refused, and how they are told apart from harmless uses. Data only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+
+class Refusal(NamedTuple):
+    """What a program does that is refused, and what to do instead."""
+
+    what: str
+    instead: str
+
+
+_RIGHTS: Final = Refusal(
+    "it asks for the rights of another user",
+    "run the command without it, or ask the person to run it",
+)
+_ACCOUNTS: Final = Refusal(
+    "it changes user accounts or privileges", "ask the person to change them"
+)
+_DISK: Final = Refusal(
+    "it overwrites a disk or file system", "work on files in the workspace instead"
+)
+_POWER: Final = Refusal("it stops the machine", "end only what you started, by its job or id")
+_SELF: Final = Refusal(
+    "it would let a command steer Handrail itself", "call Handrail's tools, not its command line"
+)
+_KERNEL: Final = Refusal("it changes the running kernel", "ask the person to do it")
+
+# Refused with whatever arguments.
+ALWAYS: Final[Mapping[str, Refusal]] = {
+    **dict.fromkeys(
+        ("sudo", "sudoedit", "su", "doas", "pkexec", "run0", "gksu", "gksudo", "kdesu", "sux"),
+        _RIGHTS,
+    ),
+    **dict.fromkeys(
+        (
+            *("visudo", "vipw", "vigr", "passwd", "chpasswd", "gpasswd", "newusers", "usermod"),
+            *("useradd", "userdel", "adduser", "deluser", "groupmod", "setcap"),
+        ),
+        _ACCOUNTS,
+    ),
+    **dict.fromkeys(
+        (
+            *("mkfs", "mke2fs", "mkswap", "mkdosfs", "mkntfs", "newfs", "newfs_apfs", "newfs_hfs"),
+            *("blkdiscard", "lvremove", "vgremove", "pvremove", "pvcreate", "vgcfgrestore"),
+            *("swapoff", "nwipe"),
+        ),
+        _DISK,
+    ),
+    **dict.fromkeys(
+        (
+            *("shutdown", "reboot", "halt", "poweroff", "telinit", "killall5", "kexec"),
+            *("pm-suspend", "pm-hibernate", "pm-powersave"),
+        ),
+        _POWER,
+    ),
+    **dict.fromkeys(("insmod", "rmmod", "modprobe"), _KERNEL),
+    "handrail": _SELF,
+}
+# The same for every program whose name begins so.
+ALWAYS_PREFIX: Final[Mapping[str, Refusal]] = {"mkfs.": _DISK, "newfs_": _DISK}
+
+# Refused where they name a disk, unless they only look.
+DISK_TOOLS: Final = frozenset(
+    (
+        *(
+            "fdisk",
+            "sfdisk",
+            "cfdisk",
+            "gdisk",
+            "cgdisk",
+            "sgdisk",
+            "parted",
+            "wipefs",
+            "cryptsetup",
+        ),
+        *(
+            "nvme",
+            "hdparm",
+            "sdparm",
+            "sg_format",
+            "diskutil",
+            "badblocks",
+            "zpool",
+            "mdadm",
+            "partx",
+        ),
+        *("dmsetup", "debugfs", "tune2fs", "resize2fs", "fsck", "e2fsck", "xfs_repair", "growpart"),
+        *("mount", "umount", "swapon", "shred", "srm", "wipe", "hdiutil", "asr", "btrfs", "gpart"),
+        *("flashcp", "flash_erase", "nandwrite", "ddrescue", "dcfldd", "partclone.restore"),
+    )
+)
+# With nothing but these and the disk they only look.
+LOOKING: Final[Mapping[str, frozenset[str]]] = {
+    "fdisk": frozenset(("-l", "--list", "-x")),
+    "sfdisk": frozenset(("-l", "--list", "-d", "--dump", "-J", "--json")),
+    "gdisk": frozenset(("-l",)),
+    "sgdisk": frozenset(("-p", "--print")),
+    "parted": frozenset(("-l", "--list", "print", "-s")),
+    "nvme": frozenset(("list", "id-ctrl", "id-ns", "smart-log")),
+    "hdparm": frozenset(("-i", "-I", "-t", "-T")),
+    "cryptsetup": frozenset(("status", "luksDump", "isLuks")),
+    "mdadm": frozenset(("--detail", "-D", "--examine", "-E")),
+    "diskutil": frozenset(("list", "info")),
+    "tune2fs": frozenset(("-l",)),
+    "partx": frozenset(("-s", "--show", "-l", "--list")),
+}
+DISK_VERBS: Final[Mapping[str, frozenset[str]]] = {
+    "zpool": frozenset(("destroy", "labelclear")),
+    "zfs": frozenset(("destroy",)),
+    "diskutil": frozenset(
+        (
+            *("eraseDisk", "eraseVolume", "zeroDisk", "randomDisk", "secureErase", "partitionDisk"),
+            *("reformat",),
+        )
+    ),
+    "nvme": frozenset(("format", "sanitize", "write-zeroes")),
+    "cryptsetup": frozenset(("luksFormat", "erase", "luksErase", "reencrypt")),
+    "dmsetup": frozenset(("remove_all", "wipe_table")),
+    "mdadm": frozenset(("--zero-superblock",)),
+    "btrfs": frozenset(("device",)),
+}
+DISK: Final = _DISK
+
+POWER_VERBS: Final[Mapping[str, frozenset[str]]] = {
+    "systemctl": frozenset(
+        (
+            *("poweroff", "reboot", "halt", "kexec", "suspend", "hibernate", "hybrid-sleep"),
+            *("suspend-then-hibernate", "rescue", "emergency", "isolate", "soft-reboot"),
+        )
+    ),
+    "loginctl": frozenset(
+        (
+            *("poweroff", "reboot", "halt", "suspend", "hibernate", "terminate-user", "kill-user"),
+            *("terminate-session", "terminate-seat"),
+        )
+    ),
+    "init": frozenset(("0", "1", "6", "s", "S")),
+}
+POWER: Final = _POWER
+SELF: Final = _SELF
+RIGHTS: Final = _RIGHTS
+ACCOUNTS: Final = _ACCOUNTS
+
+SHELLS: Final = frozenset(
+    (
+        *(
+            "sh",
+            "bash",
+            "zsh",
+            "dash",
+            "ksh",
+            "mksh",
+            "ash",
+            "fish",
+            "csh",
+            "tcsh",
+            "rbash",
+            "yash",
+        ),
+        *("pwsh", "nu", "elvish", "xonsh"),
+    )
+)
+# How each language takes its program: options that carry code, and options with a value.
+LANGUAGES: Final[Mapping[str, tuple[str, str]]] = {
+    "python": ("cm", "WX"),
+    "pypy": ("cm", "WX"),
+    "perl": ("eE", "MmI"),
+    "ruby": ("e", "rI"),
+    "node": ("ep", "r"),
+    "nodejs": ("ep", "r"),
+    "bun": ("ep", "r"),
+    "deno": ("", ""),
+    "php": ("r", "d"),
+    "lua": ("e", "l"),
+    "luajit": ("e", "l"),
+    "tclsh": ("", ""),
+    "Rscript": ("e", ""),
+    "R": ("e", "f"),
+    "osascript": ("e", "l"),
+    "groovy": ("e", ""),
+    "julia": ("eE", ""),
+    "raku": ("e", ""),
+    "swift": ("e", ""),
+    "guile": ("c", ""),
+    "at": ("", "ftq"),
+    "batch": ("", ""),
+    "crontab": ("", "u"),
+}
+SHELL_FLAGS: Final = ("c", "oO")
+
+# What brings text from another machine.
+FETCHERS: Final = frozenset(
+    (
+        *(
+            "curl",
+            "wget",
+            "wget2",
+            "fetch",
+            "aria2c",
+            "axel",
+            "http",
+            "https",
+            "xh",
+            "xhs",
+            "httpie",
+        ),
+        *("lynx", "links", "elinks", "w3m", "GET", "lwp-request", "lwp-download", "nc", "ncat"),
+        *(
+            "netcat",
+            "socat",
+            "telnet",
+            "ftp",
+            "tftp",
+            "sftp",
+            "ssh",
+            "scp",
+            "dig",
+            "host",
+            "nslookup",
+        ),
+        *("drill", "gopher", "kdig", "websocat", "rclone", "gsutil", "curlie", "hurl", "s3cmd"),
+    )
+)
+# What hands its input on, changed or not.
+WRAPPERS: Final = frozenset(
+    (
+        *(
+            "env",
+            "command",
+            "exec",
+            "nohup",
+            "time",
+            "nice",
+            "ionice",
+            "timeout",
+            "stdbuf",
+            "setsid",
+        ),
+        *("busybox", "toybox", "builtin", "xargs", "sudo", "doas", "chrt", "taskset", "unbuffer"),
+        *("!", "proxychains", "torsocks", "torify", "caffeinate", "then", "do", "else"),
+    )
+)

@@ -1,0 +1,177 @@
+"""The commands that no mode lets through: catastrophes, however they are spelled.
+
+Works on what the command runs, never on its text; every rule is about an effect. The list
+can only grow: nothing in the configuration takes a row away.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from handrail.core.commands import Reason, Surroundings
+from handrail.shell.blocked import rough
+from handrail.shell.blocked.acts import Act, Scene, base, scene
+from handrail.shell.blocked.deletes import deletes, origins
+from handrail.shell.blocked.inline import inline
+from handrail.shell.blocked.interpreters import interpreter_of
+from handrail.shell.blocked.processes import bombs, processes
+from handrail.shell.blocked.remote import remote
+from handrail.shell.blocked.rights import rights
+from handrail.shell.blocked.tables import ALWAYS, ALWAYS_PREFIX, DISK_TOOLS, FETCHERS, SELF, SHELLS
+from handrail.shell.blocked.words import UNKNOWN, UNSET, plain, printed
+from handrail.shell.blocked.writes import disks, redirected, writes
+from handrail.shell.invocation import Flat, Invocation
+from handrail.shell.syntax import Word
+
+_CHECKS: Final = (deletes, writes, disks, rights, processes)
+_GLOBBED: Final = (
+    *ALWAYS,
+    *DISK_TOOLS,
+    *FETCHERS,
+    *SHELLS,
+    *("rm", "mv", "dd", "chmod", "chown", "tee", "cp", "find", "kill", "killall", "pkill"),
+)
+# Programs that start another installed program by its name.
+_LAUNCHERS: Final = frozenset(("uvx", "pipx", "uv", "poetry", "pdm", "hatch", "rye"))
+_MOST_REASONS: Final = 8
+_DEEPEST: Final = 3
+
+
+def find(flat: Flat, where: Surroundings, extra: Sequence[str] = ()) -> tuple[Reason, ...]:
+    """Why the command is refused in every mode; empty if it is not.
+
+    `extra` are further programs or beginnings of commands (`terraform destroy`) that a
+    person refuses.
+    """
+    return _distinct(_reasons(flat, where, extra, 0))
+
+
+def find_in_text(
+    command: str, where: Surroundings, extra: Sequence[str] = ()
+) -> tuple[Reason, ...]:
+    """The same for a command that could not be parsed, taken apart as well as it can be."""
+    return _distinct(_rough_reasons(command, where, extra, 0))
+
+
+def _reasons(flat: Flat, where: Surroundings, extra: Sequence[str], depth: int) -> Iterator[Reason]:
+    seen = scene(flat, where, _GLOBBED)
+    for act in seen.acts:
+        yield from _named(act, extra)
+        for check in _CHECKS:
+            yield from check(act, seen)
+    for one in flat.invocations:
+        yield from redirected(one, seen)
+        if depth < _DEEPEST:
+            yield from _handed(one, seen, extra, depth)
+    yield from bombs(seen)
+    yield from remote(seen)
+
+
+def _rough_reasons(
+    text: str, where: Surroundings, extra: Sequence[str], depth: int
+) -> Iterator[Reason]:
+    if rough.bomb(text):
+        yield Reason("it starts processes without end; start a known number of them", text)
+    if depth <= _DEEPEST:
+        yield from _reasons(rough.flatten(text), where, extra, depth + 1)
+
+
+def _named(act: Act, extra: Sequence[str]) -> Iterator[Reason]:
+    """Programs that are refused whatever they are told."""
+    refusal = ALWAYS.get(act.name)
+    if refusal is None:
+        starts = (one for start, one in ALWAYS_PREFIX.items() if act.name.startswith(start))
+        refusal = next(starts, None)
+    if refusal is None and _starts_handrail(act):
+        refusal = SELF
+    if refusal is not None:
+        yield act.because(*refusal)
+    told = [act.name, *(plain(field) for field in act.fields)]
+    for row in extra:
+        words = row.split()
+        if words and told[: len(words)] == words:
+            yield act.because(f"your settings refuse {row!r}", "do without it, or ask the person")
+
+
+def _starts_handrail(act: Act) -> bool:
+    fields = [plain(field) for field in act.fields]
+    if act.name in _LAUNCHERS:
+        return any(field.partition("@")[0] == "handrail" for field in fields[:4])
+    if not act.name.startswith(("python", "pypy")) or "-m" not in fields[:-1]:
+        return False
+    return fields[fields.index("-m") + 1].partition(".")[0] == "handrail"
+
+
+def _handed(one: Invocation, seen: Scene, extra: Sequence[str], depth: int) -> Iterator[Reason]:
+    """Catastrophes in the program text that an interpreter is given."""
+    runner = interpreter_of(one.words)
+    if runner is None:
+        return
+    texts = [text for word in runner.code for text in _texts(word, seen)]
+    if runner.reads_input:
+        texts += _input(one, seen)
+
+    def look(command: str) -> Iterator[Reason]:
+        return _rough_reasons(command, seen.where, extra, depth + 1)
+
+    for text in texts:
+        if runner.shell:
+            for reason in look(text):
+                yield Reason(reason.text, one.source)
+        else:
+            for told in inline(text, seen.places, seen.where.cwd, look):
+                yield Reason(told, one.source)
+
+
+def _input(one: Invocation, seen: Scene) -> Iterator[str]:
+    """What the interpreter reads, where the command itself holds it."""
+    for redirect in one.redirects:
+        if redirect.operator.startswith("<<"):
+            yield from _texts(redirect.body or redirect.target, seen)
+    for producer in origins(one, seen.flat.invocations):
+        yield from _printed(producer, seen, 0)
+
+
+def _printed(one: Invocation, seen: Scene, depth: int) -> Iterator[str]:
+    for fields in seen.values.readings(one.words, seen.where.cwd):
+        name = base(fields[0]) if fields else ""
+        if name in ("echo", "printf"):
+            yield plain(printed(fields, seen.where.cwd)).replace("\\n", "\n")
+        elif one.feeds and depth < _DEEPEST:
+            for feeder in one.feeds:
+                for text in _printed(feeder, seen, depth + 1):
+                    yield _changed(name, fields[1:], text)
+    for redirect in one.redirects:
+        if redirect.operator.startswith("<<"):
+            yield from _texts(redirect.body or redirect.target, seen)
+
+
+def _changed(name: str, fields: Sequence[str], text: str) -> str:
+    """The text as a decoder in the pipe turns it; as it is where that cannot be told."""
+    decodes = any(field in ("-d", "-D", "--decode", "-di", "-r") for field in fields)
+    try:
+        if name == "base64" and decodes:
+            return base64.b64decode(text + "==").decode("utf-8", "replace")
+        if name == "xxd" and any("r" in field for field in fields):
+            return bytes.fromhex(text).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        return text
+    return text[::-1] if name == "rev" else text
+
+
+def _texts(word: Word, seen: Scene) -> Iterator[str]:
+    for fields in seen.values.readings([word], seen.where.cwd):
+        text = plain(" ".join(fields))
+        yield text.replace(UNKNOWN, "").replace(UNSET, "")
+
+
+def _distinct(reasons: Iterator[Reason]) -> tuple[Reason, ...]:
+    found: dict[Reason, None] = {}
+    for reason in reasons:
+        found[reason] = None
+        if len(found) == _MOST_REASONS:
+            break
+    return tuple(found)
