@@ -94,7 +94,7 @@ def test_old_contents_are_described_inline_or_kept_as_blobs(files, tmp_path):
     blobs = DirectoryBlobs(tmp_path / "blobs")
 
     small, large, fresh = describe_changes(plan, blobs)
-    commit(plan, files, durable=True, token="t", keeping=Keeping(blobs, frozenset([1])))
+    commit(plan, files, durable=True, token="t", announced=lambda: Keeping(blobs, frozenset([1])))
 
     assert (small["image"], large["image"], fresh["image"]) == ("inline", "blob", "absent")
     assert load_image(small, blobs) == Content(b"s")
@@ -120,7 +120,7 @@ def test_if_one_file_changes_at_the_last_moment_the_others_are_put_back(files, l
     class Sly:
         """Files, but somebody writes to one of them once all is staged."""
 
-        def stage(self, one, temp, *, durable):
+        def stage(self, one, temp, *, durable, announce):
             staged = files.stage(one, temp, durable=durable)
             if one.path == "d":
                 fill(files, **{name: b"theirs"})
@@ -141,7 +141,7 @@ def test_if_the_old_content_cannot_be_kept_nothing_changes(files, tmp_path):
 
     with pytest.raises((ProblemRaised, OSError)):
         keeping = Keeping(DirectoryBlobs(tmp_path / "blobs"), frozenset([0]))
-        commit(plan, files, durable=False, token="t", keeping=keeping)
+        commit(plan, files, durable=False, token="t", announced=lambda: keeping)
 
     assert tree(files) == {"a": b"a" * (INLINE_BYTES + 1)}
 
@@ -201,7 +201,7 @@ def test_room_is_counted_for_the_plan_as_a_whole(files, tmp_path):
     blobs = DirectoryBlobs(tmp_path / "blobs", quota_bytes=200_000)
 
     described = describe_changes(plan, blobs)
-    commit(plan, files, durable=False, token="t", keeping=Keeping(blobs, frozenset([0])))
+    commit(plan, files, durable=False, token="t", announced=lambda: Keeping(blobs, frozenset([0])))
 
     assert [one["image"] for one in described] == ["blob", "none"]
     assert not blobs.has_room(100_000)
@@ -223,7 +223,9 @@ def test_a_replaced_file_that_others_can_still_write_is_copied(files, tmp_path, 
     with open(path if how == "open" else tmp_path / "other", "ab") as writer:
         if how == "link":
             writer.close()
-        commit(plan, files, durable=False, token="t", keeping=Keeping(blobs, frozenset([0])))
+        commit(
+            plan, files, durable=False, token="t", announced=lambda: Keeping(blobs, frozenset([0]))
+        )
         with open(tmp_path / "other", "ab") if how == "link" else writer as late:
             late.write(b"late")
 

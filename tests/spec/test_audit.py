@@ -10,7 +10,7 @@ import textwrap
 import pytest
 
 import handrail
-from handrail.engine import pipeline
+from handrail.host.files import temp
 from handrail.store.verify import verify
 
 
@@ -86,8 +86,8 @@ async def test_a_change_has_its_intent_on_disk_before_the_file_changes(
     async with handrail.open(
         workspace.root, store=store, mode="accept-edits", durability=level
     ) as rt:
-        real, commit = pipeline.commit, rt.store.commit
-        monkeypatch.setattr(pipeline, "commit", look)
+        real, commit = temp.Temp.appear, rt.store.commit
+        monkeypatch.setattr(temp.Temp, "appear", look)
         monkeypatch.setattr(
             rt.store, "commit", lambda row, level: levels.append(level) or commit(row, level)
         )

@@ -5,7 +5,7 @@ Implementations live in `host/` and `store/`; tests wrap them with a fault layer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol
@@ -106,9 +106,17 @@ class Files(Protocol):
     def unchanged(self, change: Change) -> bool:
         """Whether the change's target is still what the plan saw."""
 
-    def stage(self, change: Change, temp: str | None = None, *, durable: bool) -> Staged:
-        """Write the new content beside its target, under the name `temp` (None: any), with
-        fsync if `durable`. Once published, the replaced file stands there until discarded.
+    def stage(
+        self,
+        change: Change,
+        temp: str | None = None,
+        *,
+        durable: bool,
+        announce: Callable[[], None] = lambda: None,
+    ) -> Staged:
+        """Write the new content beside its target, with fsync if `durable`. `announce` is
+        called before anything appears there, if only the name `temp` (None: any), under
+        which the replaced file stands from `publish` until discarded.
         """
 
 

@@ -14,7 +14,8 @@ from handrail.core.context import ToolContext
 from handrail.core.problems import Problem
 from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox
 from handrail.core.results import Status
-from handrail.engine.running import Outcome, Running, of_output, to_the_end
+from handrail.engine.running import Outcome, Running, of_output
+from handrail.engine.threads import to_the_end
 
 _log = logging.getLogger("handrail")
 

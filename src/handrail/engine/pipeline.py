@@ -35,8 +35,8 @@ from handrail.engine.running import (
     current_session,
     of_output,
     of_problem,
-    to_the_end,
 )
+from handrail.engine.threads import Awaited, ended, over, to_the_end
 from handrail.engine.ticker import Ticker, Watch
 from handrail.history.commit import Keeping, commit
 from handrail.history.images import INLINE_BYTES, describe_changes
@@ -187,32 +187,45 @@ class Pipeline:
         return plan
 
     async def _write(self, running: Running, plan: Plan) -> None:
-        described: list[dict[str, object]] = []
+        """Announce the plan and carry it out. Its contents are written while the intent is
+        still on its way to the disk; nothing appears before it is there.
+        """
         token = os.urandom(8).hex()
+        intent = Awaited[Keeping | None]()
+
+        def work() -> None:
+            running.changes = commit(
+                plan, self.files, durable=self.durable, token=token, announced=intent.wait
+            )
+
+        writing = asyncio.get_running_loop().run_in_executor(None, work)
+        try:
+            keeping = await self._announce(running, plan, token)
+        except BaseException:
+            intent.fail()
+            await over(writing)
+            raise
+        intent.give(keeping)
+        await ended(writing)
+
+    async def _announce(self, running: Running, plan: Plan, token: str) -> Keeping | None:
+        """The intent on disk; says which old contents are to be kept."""
+        described: list[dict[str, object]] = []
         if self.blobs is None or plan.size <= INLINE_BYTES:
             described = describe_changes(plan, self.blobs)
         else:
             await to_the_end(lambda: described.extend(describe_changes(plan, self.blobs)))
-        if self.blobs is not None:
-            running.remarks = [
-                f"{one['path']} cannot be undone: there was no room to keep its old content"
-                for one in described
-                if one["image"] == "none"
-            ]
         intent = {"changes": described, "token": token, "data": plan.data}
         await self.recorder.intent(running, intent)
-
-        keeping = None
-        if self.blobs is not None:
-            kept = (number for number, one in enumerate(described) if one["image"] == "blob")
-            keeping = Keeping(self.blobs, frozenset(kept))
-
-        def work() -> None:
-            running.changes = commit(
-                plan, self.files, durable=self.durable, token=token, keeping=keeping
-            )
-
-        await to_the_end(work)
+        if self.blobs is None:
+            return None
+        running.remarks = [
+            f"{one['path']} cannot be undone: there was no room to keep its old content"
+            for one in described
+            if one["image"] == "none"
+        ]
+        kept = (number for number, one in enumerate(described) if one["image"] == "blob")
+        return Keeping(self.blobs, frozenset(kept))
 
     def _context(self, running: Running) -> ToolContext:
         return ToolContext(

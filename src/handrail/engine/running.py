@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -97,21 +96,3 @@ def of_problem(problem: Problem, spelled: Mapping[str, str] | None = None) -> Ou
     else:
         status = Status.REFUSED if problem.code in _REFUSALS else Status.FAILED
     return Outcome(status, str(problem), problem=problem)
-
-
-async def to_the_end(work: Callable[[], None]) -> None:
-    """Run blocking work in a thread and wait until it is over, even when cancelled: what it
-    changes must be known before anybody goes on. A cancellation is raised afterwards.
-    """
-    future = asyncio.get_running_loop().run_in_executor(None, work)
-    cancelled: asyncio.CancelledError | None = None
-    while not future.done():
-        try:
-            await asyncio.shield(future)
-        except asyncio.CancelledError as error:
-            cancelled = error
-        except BaseException:  # noqa: BLE001, S110 - told below, by `result`
-            pass
-    if cancelled is not None and future.exception() is None:
-        raise cancelled
-    future.result()

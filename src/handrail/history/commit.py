@@ -8,7 +8,7 @@ runs it in a worker thread.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from handrail.core.plan import Change, Plan, temp_name
@@ -28,17 +28,34 @@ class Keeping:
     numbers: frozenset[int]
 
 
+# Blocks until the intent is on disk, and says what to keep; raises if it never will be.
+Announced = Callable[[], Keeping | None]
+
+
 def commit(
-    plan: Plan, files: Files, *, durable: bool, token: str, keeping: Keeping | None = None
+    plan: Plan,
+    files: Files,
+    *,
+    durable: bool,
+    token: str,
+    announced: Announced = lambda: None,
 ) -> tuple[ChangeRecord, ...]:
     """Make the plan's changes; raises `stale` (nothing changed) if a file is not as planned.
 
-    `token` names the temp files, so that recovery finds what a crash leaves behind.
+    `token` names the temp files, so that recovery finds what a crash leaves behind. New
+    contents are written while the intent is still on its way to the disk: nothing of them
+    appears before `announced` has returned.
     """
+
+    def announce() -> None:
+        announced()
+
     staged: list[Staged] = []
     try:
         for number, change in enumerate(plan.changes):
-            staged.append(files.stage(change, temp_name(token, number), durable=durable))
+            temp = temp_name(token, number)
+            staged.append(files.stage(change, temp, durable=durable, announce=announce))
+        keeping = announced()
         _publish(plan.changes, staged, keeping)
     finally:
         for one in staged:

@@ -141,7 +141,7 @@ def test_a_full_or_broken_disk_leaves_everything_as_it_was(work, files, monkeypa
     real = getattr(os, call)
 
     def fail(*args, **kwargs):
-        if call == "open" and not args[1] & os.O_CREAT:
+        if call == "open" and not args[1] & (os.O_WRONLY | os.O_RDWR):
             return real(*args, **kwargs)
         if call == "writev":
             real(args[0], [b"par"])

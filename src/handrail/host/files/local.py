@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from handrail.core.places import Entry, Kind, Place, Stat
@@ -100,7 +100,7 @@ class LocalFiles:
     def unchanged(self, change: Change) -> bool:
         """Whether the change's target is still what the plan saw."""
         try:
-            parent = Parent(self._roots, change.place, create=False, durable=False)
+            parent = Parent(self._roots, change.place, None, durable=False)
         except FileNotFoundError:
             return change.before is None
         except NotADirectoryError:
@@ -114,10 +114,22 @@ class LocalFiles:
         finally:
             parent.close()
 
-    def stage(self, change: Change, temp: str | None = None, *, durable: bool) -> Staged:
-        """Write the new content beside its target, under the name `temp`."""
+    def stage(
+        self,
+        change: Change,
+        temp: str | None = None,
+        *,
+        durable: bool,
+        announce: Callable[[], None] = lambda: None,
+    ) -> Staged:
+        """Write the new content beside its target, without a name as long as that goes."""
         return StagedChange(
-            self._roots, change, temp, durable=durable, break_links=self._break_hard_links
+            self._roots,
+            change,
+            temp,
+            durable=durable,
+            break_links=self._break_hard_links,
+            announce=announce,
         )
 
     def _entry(self, place: Place, entry: os.DirEntry[str]) -> Entry | None:

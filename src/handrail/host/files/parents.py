@@ -9,13 +9,18 @@ from contextlib import suppress
 from handrail.core.places import Place
 from handrail.host.files.openat2 import LIST, LOOK_IN
 from handrail.host.files.roots import Roots
+from handrail.host.files.temp import Announce
 
 
 class Parent:
     """An open handle on the directory of a place, and which directories were made for it."""
 
-    def __init__(self, roots: Roots, place: Place, *, create: bool, durable: bool) -> None:
-        """Raises OSError; FileNotFoundError if it is missing and not to be created."""
+    def __init__(
+        self, roots: Roots, place: Place, announce: Announce | None, *, durable: bool
+    ) -> None:
+        """Raises OSError; FileNotFoundError if it is missing and not to be made, which is
+        announced first (None: it is not to be made).
+        """
         rel, _, self.name = place.rel.rpartition("/")
         if not self.name:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -27,8 +32,9 @@ class Parent:
         try:
             self.handle = roots.open(self._place, LIST)
         except FileNotFoundError:
-            if not create:
+            if announce is None:
                 raise
+            announce()
             self.handle = self._make(rel, durable=durable)
 
     def is_current(self) -> bool:

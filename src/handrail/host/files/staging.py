@@ -23,7 +23,7 @@ from handrail.host.files.parents import Parent
 from handrail.host.files.reading import stat_of
 from handrail.host.files.renames import exchange, rename_new
 from handrail.host.files.roots import Roots
-from handrail.host.files.temp import Likeness, Written, write_temp, written
+from handrail.host.files.temp import Announce, Likeness, Temp, Written, write_temp, written
 
 _COMPARED_AT_ONCE: Final = 256 * 1024
 
@@ -31,9 +31,10 @@ _COMPARED_AT_ONCE: Final = 256 * 1024
 class StagedChange:
     """One change made ready; implements `Staged`.
 
-    Before `publish` the temp name holds the new content, afterwards the file that was
-    replaced or deleted: it can be put back without writing anything, and a crash leaves one
-    of the two to be found there.
+    Before `publish` the new content has no name, or the temp name where the file system wants
+    one; afterwards the file that was replaced or deleted stands under that name: it can be
+    put back without writing anything, and a crash leaves it to be found there. `announce` is
+    called before anything appears in the directory.
     """
 
     def __init__(
@@ -44,32 +45,38 @@ class StagedChange:
         *,
         durable: bool,
         break_links: bool,
+        announce: Announce,
     ) -> None:
         self._change = change
+        self._announce = announce
         self._temp = temp or temp_name(os.urandom(8).hex(), 0)
         self._durable = durable
         self._break_links = break_links
         self._new: Written | None = None
+        self._file: Temp | None = None
         self._visible = False
         self._aside = False
         with _explained(change.path):
             self._parent = Parent(
-                roots, change.place, create=change.after is not None, durable=durable
+                roots, change.place, announce if change.after is not None else None, durable=durable
             )
             try:
                 self._old = self._checked()
                 if change.after is not None:
-                    self._new = self._write(change.after)
+                    self._write(change.after)
             except BaseException:
                 self.discard()
                 raise
 
     def publish(self) -> None:
         """Make it visible in one step; raises `stale` if the target is not what was seen."""
+        self._announce()
         with _explained(self._change.path):
             if not self._parent.is_current():
                 raise _stale(self._change, "its directory was moved or replaced")
             self._old = self._checked()
+            if self._file is not None:
+                self._new = self._file.appear(durable=self._durable)
             self._switch()
             self._visible = True
             try:
@@ -115,16 +122,19 @@ class StagedChange:
         """Remove what staging left behind; safe to call at any time, and twice."""
         if self._parent.handle < 0:
             return
-        if self._aside or not self._visible:
+        if self._file is not None:
+            self._file.close()
+        if self._aside or (self._file is not None and self._file.named and not self._visible):
             with suppress(OSError):
                 os.unlink(self._temp, dir_fd=self._parent.handle)
         if not self._visible:
             self._parent.remove_made()
         self._parent.close()
 
-    def _write(self, content: Content) -> Written:
+    def _write(self, content: Content) -> None:
         like = Likeness(self._parent.name, self._old, self._change.mode)
-        return write_temp(self._parent.handle, self._temp, content, like, durable=self._durable)
+        self._file = Temp(self._parent.handle, self._temp, like, self._announce)
+        self._file.fill(content, durable=self._durable)
 
     def _switch(self) -> None:
         handle, name = self._parent.handle, self._parent.name

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
 from typing import Final, NamedTuple
@@ -14,8 +15,17 @@ from handrail.core.content import Content
 from handrail.host.files.openat2 import READ
 
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# Linux alone has files without a name; elsewhere the bit is missing.
+_UNNAMED: Final = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_TMPFILE", 0)
+_NO_UNNAMED: Final = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT, errno.ENOSYS)
+# No hard links on this file system, or no /proc to name the file by.
+_NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOENT, errno.EXDEV)
 _PARTS_AT_ONCE: Final = 512
 _KEPT_XATTRS: Final = ("user.", "system.posix_acl_access", "security.selinux")
+
+
+# Returns once it is on record that something is about to appear; raises if it may not.
+Announce = Callable[[], None]
 
 
 class Written(NamedTuple):
@@ -35,24 +45,97 @@ class Likeness(NamedTuple):
     mode: int | None
 
 
+class Temp:
+    """A new file in a directory: without a name where the file system can do that, so that a
+    crash leaves nothing; `appear` gives it its name.
+    """
+
+    def __init__(self, handle: int, name: str, like: Likeness, announce: Announce) -> None:
+        # A new file gets its mode from the umask, which cannot be asked for without changing it.
+        mode = 0o666 if like.old is None else 0o600
+        self._handle = handle
+        self._name = name
+        self._like = like
+        self.named = False
+        try:
+            self._descriptor = os.open(".", _UNNAMED, mode, dir_fd=handle)
+        except OSError as error:
+            if error.errno not in _NO_UNNAMED:
+                raise
+            # Not on this file system.
+            announce()
+            self._descriptor = os.open(name, _CREATE, mode, dir_fd=handle)
+            self.named = True
+
+    def fill(self, content: Content, *, durable: bool) -> None:
+        """Write the content; on OSError nothing is left behind."""
+        try:
+            _write(self._descriptor, content)
+            _dress(self._handle, self._descriptor, self._like)
+            if durable:
+                os.fsync(self._descriptor)
+        except BaseException:
+            self.discard()
+            raise
+
+    def appear(self, *, durable: bool) -> Written:
+        """Give it its name in the directory; returns what bears that name."""
+        try:
+            if not self.named:
+                self._link_or_copy(durable=durable)
+            return written(os.fstat(self._descriptor))
+        finally:
+            self.close()
+
+    def _link_or_copy(self, *, durable: bool) -> None:
+        source = f"/proc/self/fd/{self._descriptor}"
+        try:
+            os.link(source, self._name, dst_dir_fd=self._handle, follow_symlinks=True)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+        else:
+            self.named = True
+            return
+        unnamed = self._descriptor
+        self._descriptor = os.open(self._name, _CREATE, 0o600, dir_fd=self._handle)
+        self.named = True
+        try:
+            os.lseek(unnamed, 0, os.SEEK_SET)
+            while data := os.read(unnamed, 1 << 20):
+                _write(self._descriptor, Content(data))
+            os.fchmod(self._descriptor, stat.S_IMODE(os.fstat(unnamed).st_mode))
+            _dress(self._handle, self._descriptor, self._like)
+            if durable:
+                os.fsync(self._descriptor)
+        finally:
+            os.close(unnamed)
+
+    def discard(self) -> None:
+        """Remove it; safe to call twice."""
+        if self.named:
+            with suppress(OSError):
+                os.unlink(self._name, dir_fd=self._handle)
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the handle; safe to call twice."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
 def write_temp(
     handle: int, name: str, content: Content, like: Likeness, *, durable: bool
 ) -> Written:
-    """Write a temp file into the directory; on OSError nothing is left behind."""
-    # A new file gets its mode from the umask, which cannot be asked for without changing it.
-    descriptor = os.open(name, _CREATE, 0o666 if like.old is None else 0o600, dir_fd=handle)
+    """Write a temp file into the directory, under its name; on OSError nothing is left."""
+    temp = Temp(handle, name, like, lambda: None)
+    temp.fill(content, durable=durable)
     try:
-        _write(descriptor, content)
-        _dress(handle, descriptor, like)
-        if durable:
-            os.fsync(descriptor)
-        return written(os.fstat(descriptor))
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=handle)
+        return temp.appear(durable=durable)
+    except OSError:
+        temp.discard()
         raise
-    finally:
-        os.close(descriptor)
 
 
 def written(info: os.stat_result) -> Written:

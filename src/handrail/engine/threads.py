@@ -1,0 +1,66 @@
+"""Blocking work beside the event loop that is never left half done."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class NeverGiven(Exception):
+    """What a thread waited for will not come; whoever withheld it tells why."""
+
+
+class Awaited(Generic[T]):
+    """A value that a thread waits for and the event loop gives."""
+
+    def __init__(self) -> None:
+        self._ready = threading.Event()
+        self._value: list[T] = []
+
+    def give(self, value: T) -> None:
+        """Let the thread go on."""
+        self._value.append(value)
+        self._ready.set()
+
+    def fail(self) -> None:
+        """Let the thread give up."""
+        self._ready.set()
+
+    def wait(self) -> T:
+        """The value, as soon as it is there; may be asked again."""
+        self._ready.wait()
+        if not self._value:
+            raise NeverGiven
+        return self._value[0]
+
+
+async def to_the_end(work: Callable[[], None]) -> None:
+    """Run blocking work in a thread and wait until it is over, even when cancelled: what it
+    changes must be known before anybody goes on. A cancellation is raised afterwards.
+    """
+    await ended(asyncio.get_running_loop().run_in_executor(None, work))
+
+
+async def ended(work: asyncio.Future[None]) -> None:
+    """Wait for work in a thread, however often we are cancelled meanwhile."""
+    cancelled = await over(work)
+    if cancelled is not None and work.exception() is None:
+        raise cancelled
+    work.result()
+
+
+async def over(work: asyncio.Future[None]) -> asyncio.CancelledError | None:
+    """The same, but without a word on how it ended; returns a cancellation that came."""
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError as error:
+            cancelled = error
+        except BaseException:  # noqa: BLE001, S110 - told by `ended`, or not to be told
+            pass
+    return cancelled
