@@ -87,7 +87,10 @@ class Judgement(NamedTuple):
     """The verdict on one command: its class, why, and what it would touch.
 
     `parts` and `segments` are the programs it starts, without their wrappers and with them;
-    empty if it could not be read. `cwd` is where it would start. `unconfined`: the caller wants it outside the sandbox.
+    empty if it could not be read. `cwd` is where it would start. `unconfined`: the caller
+    wants it outside the sandbox. `plain`: the parts tell all of it, for certain: there is no
+    doubt, no variable is set for a program, and no wrapper hands one to another user, machine
+    or list of arguments. Only plain commands can be allowed by a rule.
     """
 
     klass: CommandClass
@@ -97,6 +100,7 @@ class Judgement(NamedTuple):
     parts: tuple[CommandPart, ...] = ()
     cwd: str = ""
     segments: tuple[Segment, ...] = ()
+    plain: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape that `handrail explain` prints."""
