@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from handrail.core.commands import Reason, Surroundings
@@ -17,14 +18,14 @@ from handrail.shell.blocked.acts import Act, Scene, base, scene
 from handrail.shell.blocked.deletes import deletes, origins
 from handrail.shell.blocked.inline import inline
 from handrail.shell.blocked.interpreters import interpreter_of
-from handrail.shell.blocked.processes import bombs, processes
+from handrail.shell.blocked.processes import bombs, endless_loops, processes
 from handrail.shell.blocked.remote import remote
 from handrail.shell.blocked.rights import rights
 from handrail.shell.blocked.tables import ALWAYS, ALWAYS_PREFIX, DISK_TOOLS, FETCHERS, SELF, SHELLS
 from handrail.shell.blocked.words import UNKNOWN, UNSET, plain, printed
 from handrail.shell.blocked.writes import disks, redirected, writes
 from handrail.shell.invocation import Flat, Invocation
-from handrail.shell.syntax import Word
+from handrail.shell.syntax import Script, Word
 
 _CHECKS: Final = (deletes, writes, disks, rights, processes)
 _GLOBBED: Final = (
@@ -40,13 +41,19 @@ _MOST_REASONS: Final = 8
 _DEEPEST: Final = 3
 
 
-def find(flat: Flat, where: Surroundings, extra: Sequence[str] = ()) -> tuple[Reason, ...]:
+def find(
+    flat: Flat,
+    where: Surroundings,
+    extra: Sequence[str] = (),
+    script: Script | None = None,
+) -> tuple[Reason, ...]:
     """Why the command is refused in every mode; empty if it is not.
 
     `extra` are further programs or beginnings of commands (`terraform destroy`) that a
-    person refuses.
+    person refuses. `script` is the tree of the command, for what only its shape shows.
     """
-    return _distinct(_reasons(flat, where, extra, 0))
+    loops = endless_loops(script) if script is not None else ()
+    return _distinct(chain(_reasons(flat, where, extra, 0), loops))
 
 
 def find_in_text(
@@ -81,7 +88,7 @@ def _rough_reasons(
 
 def _named(act: Act, extra: Sequence[str]) -> Iterator[Reason]:
     """Programs that are refused whatever they are told."""
-    refusal = ALWAYS.get(act.name)
+    refusal = ALWAYS.get(act.name) if not act.own or act.name == "handrail" else None
     if refusal is None:
         starts = (one for start, one in ALWAYS_PREFIX.items() if act.name.startswith(start))
         refusal = next(starts, None)
@@ -107,23 +114,30 @@ def _starts_handrail(act: Act) -> bool:
 
 def _handed(one: Invocation, seen: Scene, extra: Sequence[str], depth: int) -> Iterator[Reason]:
     """Catastrophes in the program text that an interpreter is given."""
-    runner = interpreter_of(one.words)
-    if runner is None:
-        return
-    texts = [text for word in runner.code for text in _texts(word, seen)]
-    if runner.reads_input:
-        texts += _input(one, seen)
 
     def look(command: str) -> Iterator[Reason]:
         return _rough_reasons(command, seen.where, extra, depth + 1)
 
+    runner = interpreter_of(one.words)
+    if runner is None:
+        for text in _aliased(one, seen):
+            yield from look(text)
+        return
+    texts = [text for word in runner.code for text in _texts(word, seen)]
+    if runner.reads_input:
+        texts += _input(one, seen)
     for text in texts:
         if runner.shell:
-            for reason in look(text):
-                yield Reason(reason.text, one.source)
+            yield from (Reason(reason.text, one.source) for reason in look(text))
         else:
-            for told in inline(text, seen.places, seen.where.cwd, look):
-                yield Reason(told, one.source)
+            told = inline(text, one.source, seen.places, seen.where.cwd, look)
+            yield from (Reason(one_told, one.source) for one_told in told)
+
+
+def _aliased(one: Invocation, seen: Scene) -> Iterator[str]:
+    for word in one.words[1:] if one.program == "alias" else ():
+        for text in _texts(word, seen):
+            yield text.partition("=")[2]
 
 
 def _input(one: Invocation, seen: Scene) -> Iterator[str]:
@@ -131,7 +145,7 @@ def _input(one: Invocation, seen: Scene) -> Iterator[str]:
     for redirect in one.redirects:
         if redirect.operator.startswith("<<"):
             yield from _texts(redirect.body or redirect.target, seen)
-    for producer in origins(one, seen.flat.invocations):
+    for producer in origins(one, seen.flat.invocations)[:_MOST_REASONS]:
         yield from _printed(producer, seen, 0)
 
 
@@ -141,7 +155,7 @@ def _printed(one: Invocation, seen: Scene, depth: int) -> Iterator[str]:
         if name in ("echo", "printf"):
             yield plain(printed(fields, seen.where.cwd)).replace("\\n", "\n")
         elif one.feeds and depth < _DEEPEST:
-            for feeder in one.feeds:
+            for feeder in one.feeds[:_MOST_REASONS]:
                 for text in _printed(feeder, seen, depth + 1):
                     yield _changed(name, fields[1:], text)
     for redirect in one.redirects:
@@ -168,7 +182,7 @@ def _texts(word: Word, seen: Scene) -> Iterator[str]:
         yield text.replace(UNKNOWN, "").replace(UNSET, "")
 
 
-def _distinct(reasons: Iterator[Reason]) -> tuple[Reason, ...]:
+def _distinct(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
     found: dict[Reason, None] = {}
     for reason in reasons:
         found[reason] = None

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import Final
 
 from handrail.core.commands import Reason, Surroundings
 from handrail.shell.blocked.places import Places, plain_glob
-from handrail.shell.blocked.words import Values, plain
+from handrail.shell.blocked.words import UNKNOWN, UNSET, Values, plain
 from handrail.shell.invocation import Flat, Invocation
 
 # Where a program that is spelled with a glob (`/???/rm`) would be found.
 _FOLDERS: Final = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin")
+
+_MOST_MOVES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class Act:
     fields: tuple[str, ...]
     cwd: str | None
     invocation: Invocation
+    # A program of the workspace: it only shares its name with the one that is known.
+    own: bool = False
 
     @property
     def operands(self) -> list[str]:
@@ -82,13 +87,25 @@ class Scene:
     values: Values
     places: Places
     where: Surroundings
+    moves: tuple[str, ...]
+
+    def cwds(self, invocation: Invocation) -> Sequence[str | None]:
+        """Where it may run; if that is not known, wherever the command goes at all."""
+        return _cwds(invocation, self.where, self.moves)
 
 
 def scene(flat: Flat, where: Surroundings, names: Sequence[str]) -> Scene:
     """The command spelled out; `names` are the programs that a glob could stand for."""
     values = Values(flat.invocations, where.home)
-    acts = tuple(act for one in flat.invocations for act in _acts(one, values, where, tuple(names)))
-    return Scene(flat, acts, values, Places(where), where)
+    places = Places(where)
+    moves = tuple(islice(dict.fromkeys(_moves(flat.invocations, values, where)), _MOST_MOVES))
+    acts = tuple(
+        act
+        for one in flat.invocations
+        for cwd in _cwds(one, where, moves)
+        for act in _acts(one, values, cwd, places, names)
+    )
+    return Scene(flat, acts, values, places, where, moves)
 
 
 def base(program: str) -> str:
@@ -97,23 +114,39 @@ def base(program: str) -> str:
 
 
 def _acts(
-    invocation: Invocation, values: Values, where: Surroundings, names: Sequence[str]
+    invocation: Invocation,
+    values: Values,
+    cwd: str | None,
+    places: Places,
+    names: Sequence[str],
 ) -> Iterator[Act]:
-    cwd = _cwd(invocation, where)
     for fields in values.readings(invocation.words, cwd):
         if fields:
+            own = "/" in fields[0] and places.owned(fields[0], cwd)
             for name in _programs(fields[0], names):
-                yield Act(name, fields[1:], cwd, invocation)
+                yield Act(name, fields[1:], cwd, invocation, own)
 
 
-def _cwd(invocation: Invocation, where: Surroundings) -> str | None:
+def _cwds(
+    invocation: Invocation, where: Surroundings, moves: Sequence[str]
+) -> Sequence[str | None]:
     if invocation.cwd is None:
-        return None
+        return moves or (None,)
     if invocation.cwd.startswith("/"):
-        return invocation.cwd
-    if invocation.cwd.startswith("~"):
-        return where.home + invocation.cwd[1:]
-    return f"{where.cwd}/{invocation.cwd}" if invocation.cwd else where.cwd
+        return (invocation.cwd,)
+    return (f"{where.cwd}/{invocation.cwd}" if invocation.cwd else where.cwd,)
+
+
+def _moves(invocations: Sequence[Invocation], values: Values, where: Surroundings) -> Iterator[str]:
+    for one in invocations:
+        if one.program not in ("cd", "pushd", "chdir"):
+            continue
+        for fields in values.readings(one.words[1:], where.cwd):
+            targets = [field for field in fields if not field.startswith("-")] or [where.home]
+            if targets[0].startswith("/"):
+                yield targets[0]
+            elif not targets[0].startswith((UNKNOWN, UNSET)):
+                yield f"{where.cwd}/{targets[0]}"
 
 
 def _programs(field: str, names: Sequence[str]) -> Iterator[str]:

@@ -36,7 +36,7 @@ _RUNNERS: Final = ("-exec", "-execdir", "-ok", "-okdir")
 def deletes(act: Act, scene: Scene) -> Iterator[Reason]:
     """What the program would delete or move that is refused."""
     if act.name in _DELETERS:
-        yield from _gone(act, scene, (*act.operands, *_handed_over(act, scene)))
+        yield from _gone(act, scene, (*act.operands, *handed_over(act, scene)))
         if "--no-preserve-root" in act.fields:
             yield act.because("it asks to delete the whole file system", _INSTEAD)
     elif act.name in ("mv", "gmv"):
@@ -117,19 +117,30 @@ def _synced(act: Act, scene: Scene) -> Iterator[Reason]:
         yield from _gone(act, scene, act.operands[:-1])
 
 
-def _handed_over(act: Act, scene: Scene) -> Iterator[str]:
-    """Operands that `xargs` takes from a pipe, where their text or their origin shows."""
+def handed_over(act: Act, scene: Scene) -> Iterator[str]:
+    """Operands that `xargs` takes from its input, where their text or their origin shows."""
     if not act.invocation.extra:
         return
+    for wrapper in wrappers(act.invocation, scene.flat.invocations):
+        for redirect in wrapper.redirects:
+            if redirect.operator.startswith("<<"):
+                for fields in scene.values.readings([redirect.body or redirect.target], act.cwd):
+                    yield from " ".join(fields).split()
+        told = [word.value or "" for word in wrapper.words]
+        yield from told[told.index(":::") :] if ":::" in told else ()
     for producer in origins(act.invocation, scene.flat.invocations):
         for fields in scene.values.readings(producer.words, act.cwd):
-            name = base(fields[0]) if fields else ""
-            if name in ("echo", "printf"):
-                yield from printed(fields, act.cwd).split()
-            elif name in ("find", "fd"):
-                yield from _unfiltered(Act(name, fields[1:], act.cwd, producer))
-            elif name == "ls":
-                yield from (f"{one}/*" for one in Act(name, fields[1:], None, producer).operands)
+            yield from _produced(fields, act, producer)
+
+
+def _produced(fields: Sequence[str], act: Act, producer: Invocation) -> Iterator[str]:
+    name = base(fields[0]) if fields else ""
+    if name in ("echo", "printf"):
+        yield from printed(fields, act.cwd).split()
+    elif name in ("find", "fd"):
+        yield from _unfiltered(Act(name, tuple(fields[1:]), act.cwd, producer))
+    elif name == "ls":
+        yield from (f"{one}/*" for one in fields[1:] if not one.startswith("-"))
 
 
 def _unfiltered(find: Act) -> Iterator[str]:
@@ -141,10 +152,14 @@ def _unfiltered(find: Act) -> Iterator[str]:
 
 def origins(invocation: Invocation, among: Sequence[Invocation]) -> tuple[Invocation, ...]:
     """The commands whose output an invocation reads, its wrappers' included."""
-    if invocation.feeds or not invocation.wrapped_by:
+    if invocation.feeds:
         return invocation.feeds
-    for other in among:
-        name = other.program
-        if other.wraps and other.feeds and name and base(name) in invocation.wrapped_by:
-            return other.feeds
-    return ()
+    return tuple(one for wrapper in wrappers(invocation, among) for one in wrapper.feeds)
+
+
+def wrappers(invocation: Invocation, among: Sequence[Invocation]) -> Iterator[Invocation]:
+    """The invocations that may wrap this one."""
+    if invocation.wrapped_by:
+        for other in among:
+            if other.wraps and base(other.program or "") in invocation.wrapped_by:
+                yield other

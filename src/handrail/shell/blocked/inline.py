@@ -16,7 +16,7 @@ _QUOTED: Final = r"""(?:[rbfu]{0,2}["']([^"'\n]*)["']|%q\(([^)]*)\))"""
 _DELETING: Final = re.compile(
     r"(?:rmtree|rmSync|rmdirSync|rmdir|rm_rf|rm_r|remove_dir|remove_entry_secure|remove_tree|rmtree"
     r"|removedirs|rimraf|unlinkSync|unlink|rename|renameSync|move|\brm|removeSync|emptyDirSync"
-    r"|os\.remove|Deno\.remove|File\.delete|delete_recursively|chmod|chown)\s*\(?\s*"
+    r"|os\.remove|Deno\.remove|File\.delete|delete_recursively|chmod|chown)\s*+\(?\s*+"
 )
 _HOME: Final = re.compile(
     r"^(?:\w+\.)*(?:expanduser\(|homedir\(|Path\.home\(|home\(|require\(['\"]os['\"]\)\.homedir"
@@ -25,15 +25,15 @@ _HOME: Final = re.compile(
 )
 _OPENING: Final = re.compile(
     r"(?:open|write_text|write_bytes|writeFileSync|writeFile|file_put_contents|fopen|File\.write"
-    r"|createWriteStream|truncate)\s*\(?\s*" + _QUOTED + r"\s*(?:,\s*[\"']([^\"']*))?"
+    r"|createWriteStream|truncate)\s*+\(?\s*+" + _QUOTED + r"\s*+(?:,\s*+[\"']([^\"']*))?"
 )
-_PATHED: Final = re.compile(r"Path\(\s*" + _QUOTED + r"\s*\)\.(?:write_\w+|unlink|rmdir|open)")
+_PATHED: Final = re.compile(r"Path\(\s*+" + _QUOTED + r"\s*+\)\.(?:write_\w+|unlink|rmdir|open)")
 _RUNNING: Final = re.compile(
     r"(?:system|popen|Popen|exec\w*|spawn\w*|\brun|\bcall|check_call|check_output|qx|shell_exec"
     r"|passthru|getoutput|do shell script|child_process[\w.'\")]*)\s*[\[({\s]*"
 )
 _LIST: Final = re.compile(_QUOTED + r"(?:\s*,\s*|\s*\]|\s*\)|\s*$|.)?")
-_FORK: Final = re.compile(r"\bfork\b|os\.forkpty|child_process.*fork")
+_FORK: Final = re.compile(r"\bfork\b|os\.forkpty")
 _LOOP: Final = re.compile(
     r"\bwhile\b|\bloop\b|\bfor\b|\buntil\b|\bforever\b|\bredo\b|setInterval|iter\(", re.IGNORECASE
 )
@@ -43,7 +43,7 @@ _FETCH: Final = re.compile(
 )
 _EXECUTE: Final = re.compile(r"\bexec\b|\beval\b|\bFunction\(|\bcompile\(|os\.system|\bsystem\b")
 _KILLING: Final = re.compile(
-    r"(?:os\.kill|process\.kill|Process\.kill|\bkill)\s*\(?\s*(?:['\"]?\w+['\"]?,\s*)?-?1\b"
+    r"(?:os\.kill|process\.kill|Process\.kill|\bkill)\s*+\(?\s*+(?:['\"]?\w++['\"]?,\s*+)?-?1\b"
 )
 _INSTEAD: Final = "do it with files of the workspace, step by step"
 
@@ -51,8 +51,8 @@ _INSTEAD: Final = "do it with files of the workspace, step by step"
 Look = Callable[[str], Iterator[Reason]]
 
 
-def inline(code: str, places: Places, cwd: str | None, look: Look) -> Iterator[str]:
-    """What the code would do that is refused."""
+def inline(code: str, options: str, places: Places, cwd: str | None, look: Look) -> Iterator[str]:
+    """What the code would do that is refused; `options` may load what it uses."""
     for match in _DELETING.finditer(code):
         rest = code[match.end() :]
         target = re.match(_QUOTED, rest)
@@ -66,7 +66,7 @@ def inline(code: str, places: Places, cwd: str | None, look: Look) -> Iterator[s
             yield f"its code writes to {path}; {_INSTEAD}"
     if _FORK.search(code) and _LOOP.search(code):
         yield f"its code starts processes without end; {_INSTEAD}"
-    if _FETCH.search(code) and _EXECUTE.search(code):
+    if _FETCH.search(code + options) and _EXECUTE.search(code):
         yield "its code runs a program straight from the network; download it to a file and read it"
     if _KILLING.search(code):
         yield f"its code ends every process; {_INSTEAD}"

@@ -11,11 +11,12 @@ from handrail.shell.blocked.acts import base
 from handrail.shell.blocked.tables import LANGUAGES, SHELL_FLAGS, SHELLS
 from handrail.shell.syntax import Text, Word
 
-_INPUT: Final = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
+INPUT: Final = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _QUEUES: Final = frozenset(("at", "batch"))
 # Interpreters with commands of their own: `deno run x`, `bun eval x`.
 _VERBS: Final = frozenset(("deno", "bun"))
 _CODE_OPTIONS: Final = frozenset(("--eval", "--print", "--command", "--execute", "--run"))
+_OPERAND_IS_CODE: Final = frozenset(("awk", "gawk", "mawk", "nawk"))
 _VERSION: Final = re.compile(r"[\d.]+$")
 
 
@@ -38,6 +39,8 @@ class Interpreter:
 
 def interpreter_of(words: Sequence[Word]) -> Interpreter | None:
     """The interpreter that the words start, None if they start none."""
+    if len(words) > 1 and base(words[0].value or "") in ("busybox", "toybox"):
+        words = words[1:]
     language = language_of(words[0].value if words else None)
     if language is None:
         return None
@@ -81,7 +84,7 @@ class _Reading:
         if text == "--" and not self._takes_code:
             self._operand = self._rest.pop(0) if self._rest else None
             self._rest.clear()
-        elif text is None or text[:1] not in ("-", "+") or text in _INPUT:
+        elif text is None or text[:1] not in ("-", "+") or text in INPUT:
             self._operator(word)
         elif text.startswith("--"):
             self._long(text)
@@ -125,8 +128,10 @@ class _Reading:
                 self._input = True
 
     def outcome(self) -> Interpreter:
+        if self._language in _OPERAND_IS_CODE and self._operand is not None:
+            self._code.append(self._operand)
         named = [self._operand] if self._operand is not None and not self._input else []
-        by_input = self._input or self._operand is None or self._operand.value in _INPUT
+        by_input = self._input or self._operand is None or self._operand.value in INPUT
         reads = by_input and not self._code and not self._module
         code = tuple(self._code)
         return Interpreter(self._language, code, (*code, *named), reads_input=reads)

@@ -101,6 +101,11 @@ class Places:
                 return "/" + "/".join(map(plain, parts))
         return None
 
+    def owned(self, field: str, cwd: str | None) -> bool:
+        """Whether the field names something inside the workspace."""
+        path = _absolute(field, cwd)
+        return path is not None and self._inside(_normal(path))
+
     def at_home(self, text: str) -> str:
         """Text that another language wrote, with the home directory spelled out."""
         for start in ("~", "$HOME", "${HOME}"):
@@ -165,7 +170,7 @@ class Places:
         if len(parts) == 1 and parts[0] in _ROOT_FILES:
             return True
         below = any(tuple(parts[: len(one)]) == one for one in _SYSTEM_BELOW)
-        return below or any(fnmatchcase(top, plain_glob(parts[0])) for top in _SYSTEM)
+        return below or any(_fits(top, parts[0]) for top in _SYSTEM)
 
 
 def wide(name: str) -> bool:
@@ -196,7 +201,12 @@ def _takes(parts: Sequence[str], dear: Sequence[str]) -> bool:
     """Whether deleting the path deletes the dear one: it is that, or above it."""
     if not parts or len(parts) > len(dear):
         return False
-    return all(fnmatchcase(have, plain_glob(one)) for one, have in zip(parts, dear, strict=False))
+    return all(_fits(have, one) for one, have in zip(parts, dear, strict=False))
+
+
+def _fits(name: str, pattern: str) -> bool:
+    # Without a glob no pattern is compiled: a command may name thousands of files.
+    return name == pattern or (_computed(pattern) and fnmatchcase(name, plain_glob(pattern)))
 
 
 def plain_glob(name: str) -> str:

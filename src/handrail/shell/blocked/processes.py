@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.blocked.acts import Act, Scene, base
 from handrail.shell.blocked.deletes import origins
 from handrail.shell.blocked.tables import POWER, POWER_VERBS
+from handrail.shell.blocked.trees import simples, statements
 from handrail.shell.blocked.words import plain
 from handrail.shell.invocation import Invocation
+from handrail.shell.syntax import Compound, Script, Simple, Statement
 
 _INSTEAD: Final = "end only what you started, by its job or process id"
 _KILLS: Final = frozenset(("9", "KILL", "SIGKILL"))
 _SIGNAL: Final = re.compile(r"-(\d+|[A-Z][A-Z0-9+]+)", re.IGNORECASE)
 _ENDLESS: Final = frozenset(("yes",))
+_WAITING: Final = frozenset(("wait", "sleep", "read", "break", "exit"))
+_ALWAYS: Final[Mapping[str, list[list[list[str | None]]]]] = {
+    "while": [[["true"]], [[":"]], [["[", "1", "]"]], [["test", "1"]]],
+    "until": [[["false"]]],
+}
 _BOMB: Final = ("it starts processes without end", "start a known number of them")
 
 
 def processes(act: Act, scene: Scene) -> Iterator[Reason]:
     """Kills and shutdowns that are refused."""
-    if not POWER_VERBS.get(act.name, frozenset()).isdisjoint(map(plain, act.fields)):
+    verbs = POWER_VERBS.get(act.name, frozenset())
+    if not act.own and not verbs.isdisjoint(map(plain, act.fields)):
         yield act.because(*POWER)
     if act.name == "kill":
         yield from _kill(act)
@@ -33,25 +41,48 @@ def processes(act: Act, scene: Scene) -> Iterator[Reason]:
         yield from _endless(act, scene)
 
 
+def endless_loops(script: Script) -> Iterator[Reason]:
+    """`while true; do x & done`: a loop that never ends and never waits."""
+    for statement in statements(script):
+        loop = statement.command
+        if not isinstance(loop, Compound) or not _never_ends(loop, statement.source):
+            continue
+        inside = [one for body in loop.scripts for one in statements(body)]
+        waits = {_program(one) for one in inside if not one.background}
+        if any(one.background for one in inside) and waits.isdisjoint(_WAITING):
+            yield Reason("; ".join(_BOMB), statement.source)
+
+
+def _program(statement: Statement) -> str | None:
+    command = statement.command
+    return command.words[0].value if isinstance(command, Simple) and command.words else None
+
+
+def _never_ends(loop: Compound, source: str) -> bool:
+    if loop.kind == "for ((":
+        return re.match(r"for\s*\(\(\s*;\s*(?:1\s*)?;", source) is not None
+    if loop.kind not in ("while", "until") or not loop.scripts:
+        return False
+    told = [[word.value for word in one.words] for one in simples(loop.scripts[0])]
+    return told in _ALWAYS[loop.kind] or re.match(r"while\s*\(\(\s*1", source) is not None
+
+
 def bombs(scene: Scene) -> Iterator[Reason]:
     """Functions that start themselves again, several at a time."""
+    names = scene.flat.functions | {one.function for one in scene.flat.invocations}
     calls: dict[str, set[str]] = defaultdict(set)
     spreading: dict[tuple[str, str], Invocation] = {}
     for one in scene.flat.invocations:
         callee = one.program
-        if one.function is None or callee not in scene.flat.functions:
+        if one.function is None or callee is None or callee not in names:
             continue
         calls[one.function].add(callee)
-        if one.background or _calls_itself(one, scene):
+        if one.background or any(other.program in names for other in one.feeds):
             spreading[one.function, callee] = one
     for (caller, callee), one in spreading.items():
         if caller in _reached(callee, calls):
             yield Reason("; ".join(_BOMB), one.source)
             return
-
-
-def _calls_itself(one: Invocation, scene: Scene) -> bool:
-    return any(other.program in scene.flat.functions for other in one.feeds)
 
 
 def _reached(start: str, calls: dict[str, set[str]]) -> set[str]:
@@ -84,9 +115,9 @@ def _by_name(act: Act) -> Iterator[Reason]:
     fields = [plain(field) for field in act.fields]
     named = {field.lstrip("-").upper() for field in fields if _SIGNAL.fullmatch(field)}
     value = act.value("s" if act.name == "killall" else "", "signal")
-    kills = not _KILLS.isdisjoint({*named, (value or "").upper()})
     lower = [field for field in fields if not _SIGNAL.fullmatch(field) or len(field) == 2]
     switches = {char for field in lower if field[:1] == "-" and field[:2] != "--" for char in field}
+    kills = not _KILLS.isdisjoint({*named, *switches, (value or "").upper()})
     everybody = bool(switches & set("uUgG")) or any("--u" in field for field in fields)
     anything = any(field in (".", ".*", "", "*", "^") for field in act.operands)
     if act.name == "killall":

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.blocked.acts import Scene, base
 from handrail.shell.blocked.deletes import origins
-from handrail.shell.blocked.interpreters import Interpreter, interpreter_of
+from handrail.shell.blocked.interpreters import INPUT, Interpreter, interpreter_of
 from handrail.shell.blocked.tables import FETCHERS, WRAPPERS
+from handrail.shell.blocked.trees import simples
 from handrail.shell.invocation import Invocation
 from handrail.shell.syntax import (
-    Block,
     Braces,
-    Chain,
-    Command,
-    Compound,
-    Function,
     Opaque,
     Part,
-    Pipeline,
     Script,
     Simple,
-    Statement,
     Substitution,
     Text,
     Variable,
@@ -51,20 +45,38 @@ class Remote:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self._known: dict[int, bool] = {}
+        self._read = {
+            word.value
+            for one in scene.flat.invocations
+            if one.program in ("read", "mapfile", "readarray")
+            for word in one.words[1:]
+        }
 
     def runs(self, one: Invocation) -> bool:
         """Whether the invocation runs fetched text."""
         if one.words and self._fetched_word(one.words[0]):
             return True
+        if one.words and self._reads_its_program(one):
+            return True
         if self._feeds_a_shell(one):
             return True
         name = base(one.program or "")
         if name == "eval":
-            return any(map(self._fetched_word, one.words[1:]))
+            fetched = any(map(self._fetched_word, one.words[1:]))
+            return fetched or (self._fed(one) and any(map(_has_variable, one.words[1:])))
         if name in ("source", "."):
-            return any(map(self._fetched_word, one.words[1:2]))
+            given = one.words[1:2]
+            by_input = any(word.value in INPUT for word in given)
+            fed = by_input and (self._fed(one) or self._redirected(one))
+            return fed or any(map(self._fetched_word, given))
         runner = interpreter_of(one.words)
         return runner is not None and self._interprets(one, runner)
+
+    def _reads_its_program(self, one: Invocation) -> bool:
+        """`curl … | while read x; do $x; done`."""
+        names = [part.name for part in one.words[0].parts if isinstance(part, Variable)]
+        return any(name in self._read for name in names) and self._fed(one)
 
     def _interprets(self, one: Invocation, runner: Interpreter) -> bool:
         if any(map(self._fetched_word, runner.programs)):
@@ -79,11 +91,16 @@ class Remote:
         return any(self._fetches(other, 0) for other in feeds)
 
     def _fetches(self, one: Invocation, depth: int) -> bool:
-        if depth > _DEEPEST:
-            return False
-        if fetches(one.words) or any(map(self._fetched_word, one.words)) or self._redirected(one):
-            return True
-        return any(self._fetches(other, depth + 1) for other in one.feeds)
+        # Remembered: every command of a stage is fed by every command of the one before.
+        if id(one) not in self._known:
+            self._known[id(one)] = False
+            self._known[id(one)] = (
+                fetches(one.words)
+                or any(map(self._fetched_word, one.words))
+                or self._redirected(one)
+                or (depth < _DEEPEST and any(self._fetches(o, depth + 1) for o in one.feeds))
+            )
+        return self._known[id(one)]
 
     def _redirected(self, one: Invocation) -> bool:
         for redirect in one.redirects:
@@ -145,35 +162,8 @@ def fetches(words: Sequence[Word]) -> bool:
     return False
 
 
-def simples(script: Script) -> Iterator[Simple]:
-    """Every simple command in a script, at whatever depth."""
-    for statement in script.statements:
-        yield from _simples(statement)
-
-
-def _simples(statement: Statement) -> Iterator[Simple]:
-    command = statement.command
-    if isinstance(command, Simple):
-        yield command
-        return
-    for below in _statements(command):
-        yield from _simples(below)
-
-
-def _statements(command: Command) -> Iterable[Statement]:
-    match command:
-        case Pipeline():
-            return command.stages
-        case Chain():
-            return (command.first, command.second)
-        case Block():
-            return command.script.statements
-        case Compound():
-            return [one for script in command.scripts for one in script.statements]
-        case Function():
-            return (command.body,)
-        case Simple():
-            return ()
+def _has_variable(word: Word) -> bool:
+    return any(isinstance(part, Variable) for part in word.parts)
 
 
 def _has_shell(script: Script) -> bool:

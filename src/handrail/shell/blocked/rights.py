@@ -8,12 +8,13 @@ from typing import Final
 
 from handrail.core.commands import Reason
 from handrail.shell.blocked.acts import Act, Scene
+from handrail.shell.blocked.deletes import handed_over
 from handrail.shell.blocked.tables import ACCOUNTS
 from handrail.shell.blocked.words import plain
 
 _CHANGERS: Final = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr", "chflags", "gchmod"))
 _INSTEAD: Final = "change only the files of the workspace that need it"
-_EVERYBODY: Final = re.compile(r"[0246]?777|(?:a|ugo|augo|ugoa)?[+=]rwx|0{0,3}[0246]?777")
+_EVERYBODY: Final = re.compile(r"0*[0246]?777|(?:a|ugo|augo|ugoa)?[+=]rwx")
 _SET_ID: Final = re.compile(r"0*[2467][0-7]{3}|[ugoa]*[+=][rwxX]*s[rwxXst]*")
 _ALL_RIGHTS: Final = "it gives everybody all rights (mode 777)"
 
@@ -24,7 +25,7 @@ def rights(act: Act, scene: Scene) -> Iterator[Reason]:
         return
     if act.name in ("chmod", "gchmod"):
         yield from _modes(act, scene)
-    for field in act.operands:
+    for field in (*act.operands, *handed_over(act, scene)):
         lost = scene.places.lost(field, act.cwd, follow=True)
         what = lost or scene.places.system(field, act.cwd)
         if what is not None:

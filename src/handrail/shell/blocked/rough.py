@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from handrail.shell.blocked.acts import base
@@ -20,17 +21,28 @@ _TOKEN: Final = re.compile(
     r"""|\$\{?(?P<name>[A-Za-z_]\w*)\}?|(?P<plain>[^\s'"\\$|&;(){}`<>]+|.)""",
     re.DOTALL,
 )
+# The names are bounded and never given back: foreign text must not make this slow.
 _BOMB: Final = re.compile(
-    r"(?P<name>[^\s(){}|&;]+)\s*\(\s*\)\s*\{\s*(?P=name)\s*[|&]\s*(?P=name)\s*&?\s*;?\s*\}"
+    r"(?<![^\s(){}|&;])(?P<name>[^\s(){}|&;]{1,64}+)\s{0,9}+\(\s{0,9}+\)\s{0,9}+\{\s{0,9}+"
+    r"(?P=name)\s{0,9}+[|&]\s{0,9}+(?P=name)\s{0,9}+&?\s{0,9}+;?\s{0,9}+\}"
 )
+_LOOP: Final = re.compile(
+    r"\b(?:while\s{1,9}(?:true|:|\[ 1 \]|\(\(1\)\))|until\s{1,9}false|for\s{0,9}\(\(\s{0,9};\s{0,9};"
+    r"\s{0,9}\)\))\s{0,9};?\s{0,9}do\b"
+)
+_SPAWNS: Final = re.compile(r"[^&>|<]&(?![&>])")
+_WAITS: Final = re.compile(r"\b(?:wait|sleep|read|break|exit)\b")
 _ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=.*")
 _DEEPEST: Final = 3
 _LONGEST: Final = 100_000
 
 
 def bomb(text: str) -> bool:
-    """Whether the text holds the classic fork bomb, under any name."""
-    return _BOMB.search(text) is not None
+    """Whether the text holds the classic fork bomb, under any name, or a loop that is one."""
+    if _BOMB.search(text) is not None:
+        return True
+    bodies = [text[loop.end() :].partition("done")[0] for loop in islice(_LOOP.finditer(text), 9)]
+    return any(_SPAWNS.search(body) and not _WAITS.search(body) for body in bodies)
 
 
 def flatten(text: str, depth: int = 0) -> Flat:

@@ -35,6 +35,8 @@ _SHOW: Final = str.maketrans({mark: char for char, mark in _QUOTED.items()})
 
 _MOST_FIELDS: Final = 64
 _MOST_READINGS: Final = 16
+# A word of more parts is no path and no option; spelling it out would take too long.
+_MOST_PARTS: Final = 64
 _DEEPEST: Final = 4
 _DEFAULTED: Final = r"\$\{%s:?[-=+]"
 
@@ -101,6 +103,8 @@ class _Expansion:
         return found
 
     def texts(self, word: Word) -> list[str]:
+        if len(word.parts) > _MOST_PARTS:
+            return [UNKNOWN]
         texts = [""]
         for number, part in enumerate(word.parts):
             more = self._part(word, part, first=number == 0)
@@ -171,6 +175,8 @@ def printed(fields: Sequence[str], cwd: str | None) -> str:
     program, rest = fields[0].rpartition("/")[2], list(fields[1:])
     if program == "pwd":
         return cwd or UNKNOWN
+    if program in ("which", "command", "type") and rest:
+        return rest[-1]
     if program == "echo":
         while rest and re.fullmatch(r"-[neE]+", rest[0]):
             rest.pop(0)

@@ -41,11 +41,10 @@ def writes(act: Act, scene: Scene) -> Iterator[Reason]:
 
 def redirected(invocation: Invocation, scene: Scene) -> Iterator[Reason]:
     """What a redirect of the command would overwrite that is refused."""
-    cwds = {act.cwd for act in scene.acts if act.invocation is invocation} or {scene.where.cwd}
     for redirect in invocation.redirects:
         if redirect.operator not in _OUTPUTS:
             continue
-        for cwd in cwds:
+        for cwd in scene.cwds(invocation):
             for fields in scene.values.readings([redirect.target], cwd):
                 for field in fields:
                     what = scene.places.system(field, cwd)
@@ -58,17 +57,20 @@ def disks(act: Act, scene: Scene) -> Iterator[Reason]:
     """Tools for disks, where they name one and do more than look."""
     verbs = DISK_VERBS.get(act.name, frozenset())
     named = any(scene.places.device(field) for field in _values(act.fields))
-    looking = LOOKING.get(act.name, frozenset())
-    looks = all(field in looking or scene.places.device(field) for field in act.fields)
-    if not verbs.isdisjoint(act.fields) or (
-        act.name in DISK_TOOLS and named and not (looking and looks)
-    ):
+    if not verbs.isdisjoint(act.fields) or (act.name in DISK_TOOLS and named and not _looks(act)):
         yield act.because(*DISK)
     elif act.name in ("mount", "umount") and act.operands:
         for field in act.operands:
             if scene.places.lost(field, act.cwd, follow=True) is not None:
                 yield act.because(f"it covers or removes {plain(field)}", "leave mounts alone")
                 return
+
+
+def _looks(act: Act) -> bool:
+    """Whether it is asked for nothing but a look at the disk."""
+    looking = LOOKING.get(act.name, frozenset())
+    rest = [field for field in act.fields if not field.startswith("/dev/")]
+    return bool(rest) and looking.issuperset(rest)
 
 
 def _values(fields: Iterable[str]) -> Iterator[str]:
