@@ -108,7 +108,11 @@ def run_now(command: Sequence[str], *, feed: bytes, deadline_s: float, max_bytes
     job = _Job(tuple(command), nowhere, (), deadline_s, max_bytes, filtered=True, feed=feed)
     thread = threading.Thread(target=job.work, name="handrail-spawn", daemon=True)
     try:
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:
+            # The machine has no thread left; the caller knows what to do without a process.
+            raise OSError(errno.EAGAIN, str(error)) from error
         try:
             thread.join()
         finally:

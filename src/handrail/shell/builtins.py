@@ -20,6 +20,7 @@ _NAMING: Final = frozenset(
     {"test", "[", "read", "mapfile", "readarray", "printf", "unset", "wait", "getopts", "declare",
      "typeset", "local", "export", "readonly", "let"}
 )  # fmt: skip
+_DECLARING: Final = frozenset({"declare", "typeset", "local", "readonly", "export"})
 
 
 def doubts(words: Sequence[Word]) -> Iterator[str]:
@@ -32,8 +33,10 @@ def doubts(words: Sequence[Word]) -> Iterator[str]:
         yield "a name is bound to another program"
     if program == "shopt" and any(value in ("expand_aliases", None) for value in values):
         yield "aliases are switched on"
-    if program in ("mapfile", "readarray") and any((v or "-C").startswith("-") for v in values):
-        yield from ("a callback may run",) if any(_has(v, "C") for v in values) else ()
+    if program in ("mapfile", "readarray") and any(_has(v, "C") for v in values):
+        yield "a callback may run"
+    if program in _DECLARING and any(_has(v, "n") or _has(v, "i") for v in values):
+        yield "a variable stands for another one, or is worked out as arithmetic"
     if program in _NAMING and any(value and "[" in value and _runs(value) for value in values):
         yield "a subscript is evaluated, which can run commands"
 

@@ -39,7 +39,7 @@ def _find(words: Sequence[Word]) -> Unwrapped:
         if end > index:
             runs.append(_run(words[index:end], moves=word.value in ("-execdir", "-okdir")))
         index = end + 1
-    return Unwrapped(tuple(runs), tuple(doubts))
+    return Unwrapped(tuple(runs), tuple(doubts), open=True)
 
 
 def _a_place(word: Word) -> bool:
@@ -65,7 +65,7 @@ def _fd(words: Sequence[Word]) -> Unwrapped:
         if attached is not None:
             inner = [attached] if attached.parts else []
             return _fd_runs([*inner, *words[index + 1 :]])
-    return Unwrapped(())
+    return Unwrapped((), open=True)
 
 
 def _after_long(word: Word, start: str) -> Word | None:
@@ -91,4 +91,4 @@ def _fd_runs(inner: list[Word]) -> Unwrapped:
     end = next((i for i, word in enumerate(inner) if word.value == ";"), len(inner))
     runs = [_run(inner[:end], moves=False)] if inner[:end] else []
     doubts = () if end >= len(inner) - 1 else ("fd has words after its command",)
-    return Unwrapped(tuple(runs), doubts)
+    return Unwrapped(tuple(runs), doubts, open=True)

@@ -1,7 +1,7 @@
-"""Functions that a command defines for itself.
+"""Functions that a command defines for itself: what a call of their name can mean.
 
-A name counts as a function only if nothing else can be meant by it anywhere: then its body,
-which is listed, is all that a call runs.
+Their bodies are listed once, where they are defined. If a name could also mean a program,
+there is a doubt.
 """
 
 from __future__ import annotations
@@ -12,14 +12,23 @@ from handrail.core.commands import Reason
 
 
 class Functions:
-    """The functions of one command; `move`: calling one may change the directory."""
+    """The functions of one command.
+
+    `move`: calling one may change the directory; `elsewhere`: one is called in another.
+    """
 
     def __init__(self) -> None:
         self.move = False
+        self.elsewhere = False
         self._certain: set[str] = set()
         self._uncertain: set[str] = set()
-        self._wrapped: set[str] = set()
+        self._outside: set[str] = set()
         self._dropped = False
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name that is defined."""
+        return frozenset(self._certain | self._uncertain)
 
     def define(self, name: str, *, certain: bool) -> None:
         """A function is defined, `certain`ly before anything could call its name."""
@@ -28,22 +37,18 @@ class Functions:
         else:
             self._uncertain.add(name)
 
-    def called(self, name: str, *, wrapped: bool) -> None:
-        """A name is run; through a wrapper it means a program, whatever is defined."""
-        if wrapped:
-            self._wrapped.add(name)
+    def called(self, name: str, *, outside: bool) -> None:
+        """A name is run; from `outside` the shell it means a program, whatever is defined."""
+        if outside:
+            self._outside.add(name)
         if name == "unset":
             self._dropped = True
 
-    def names(self) -> frozenset[str]:
-        """The names that can only mean a function."""
-        return frozenset() if self._dropped else frozenset(self._certain - self._uncertain)
-
     def doubts(self) -> Iterator[Reason]:
-        """Why a name may mean either."""
+        """Why a name may mean a program as well."""
         for name in sorted(self._uncertain):
             yield Reason("a function is defined where it may not hold", name)
-        for name in sorted((self._certain | self._uncertain) & self._wrapped):
-            yield Reason("a function's name is run through another program", name)
-        if self._dropped and self._certain:
-            yield Reason("functions are defined and unset", "unset")
+        for name in sorted(self.names & self._outside):
+            yield Reason("a function's name is run by another program", name)
+        if self._dropped and self.names:
+            yield Reason("functions are defined, and something is unset", "unset")

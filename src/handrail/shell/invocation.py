@@ -46,10 +46,10 @@ class Invocation:
 class Flat:
     """Everything a command runs. `doubts`: why part of it cannot be vouched for (a computed
     program, text from elsewhere that is run): with any doubt the command is never safe.
-    `functions`: names that mean a function of this very command wherever they are called
-    (its body is listed); with anything less certain there is a doubt. `evaluates`: variables
-    whose value is worked out as arithmetic, which can run commands. `loops`: it holds a loop
-    that may never end.
+    `functions`: names that the command defines as functions (their bodies are listed); where
+    such a name may mean a program as well, there is a doubt. `evaluates`: variables whose
+    value is worked out as arithmetic, which can run commands. `loops`: it holds a loop that
+    may never end.
     """
 
     invocations: tuple[Invocation, ...]

@@ -15,7 +15,7 @@ _RUN: Final = frozenset(
      "BASH_COMPAT", "SHELLOPTS", "BASHOPTS", "TEXTDOMAIN", "TEXTDOMAINDIR"}
 )  # fmt: skip
 _NUMBER: Final = re.compile(r"-?[0-9]+")
-_SETTERS: Final = frozenset({"read", "mapfile", "readarray", "printf", "getopts", "unset", "wait"})
+_SETTERS: Final = frozenset({"read", "mapfile", "readarray", "printf", "getopts", "wait"})
 
 
 class Names:

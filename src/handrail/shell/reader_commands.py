@@ -186,9 +186,8 @@ class Commands:
         scripts: list[Script] = []
         branch: Node | None = node
         while branch is not None:
-            for field in ("Cond", "Then"):
-                if field in branch:
-                    scripts.append(self.script(items(branch, field)))
+            fields = [field for field in ("Cond", "Then") if field in branch]
+            scripts += [self.script(items(branch, field)) for field in fields]
             other = branch.get("Else")
             branch = check(other, "IfClause") if other is not None else None
         return Compound("if", tuple(scripts))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from handrail.core.commands import Unreadable
 from handrail.shell import expand, quoting
-from handrail.shell.reader_nodes import Node, Source, check, items, kind_of, offset, text
+from handrail.shell.reader_nodes import Node, Source, check, items, kind_of, text
 from handrail.shell.syntax import Opaque, Part, Script, Substitution, Text, Variable, Word
 
 # Extended globs are kept as one text by the parser: nothing may hide in it.
@@ -52,7 +52,8 @@ class Words:
         known = check(node, "Word")
         source = self._source.of(known)
         if literal:
-            return Word(source, (Text(_untabbed(source, tabs=tabs), quoted=True),))
+            letters = "".join(self.literal(part) for part in items(known, "Parts"))
+            return Word(source, (Text(_untabbed(letters, tabs=tabs), quoted=True),))
         parts: list[Part] = []
         with self._source:
             for part in items(known, "Parts"):
@@ -125,34 +126,36 @@ class Words:
     def _part(self, node: object, *, quoted: bool) -> tuple[Part, ...]:
         kind = kind_of(node)
         known = check(node, kind)
+        if kind == "DblQuoted":
+            return self._double(known)
+        if kind == "Lit" and not quoted:
+            return quoting.bare(text(known, "Value"))
+        return (self._one_part(kind, known, quoted=quoted),)
+
+    def _one_part(self, kind: str, node: Node, *, quoted: bool) -> Part:
+        part: Part
         match kind:
             case "Lit":
-                value = text(known, "Value")
-                return (
-                    (Text(quoting.double(value), quoted=True),) if quoted else quoting.bare(value)
-                )
+                part = Text(quoting.double(text(node, "Value")), quoted=True)
             case "SglQuoted":
-                return (self._single(known),)
-            case "DblQuoted":
-                return self._double(known)
+                part = self._single(node)
             case "ParamExp":
-                return (self._variable(known, quoted=quoted),)
+                part = self._variable(node, quoted=quoted)
             case "CmdSubst":
-                return (Substitution(self._script(items(known, "Stmts")), "output", quoted),)
+                part = Substitution(self._script(items(node, "Stmts")), "output", quoted)
             case "ProcSubst":
-                return (self._process(known),)
+                part = self._process(node)
             case "ArithmExp":
-                return (Opaque(self._source.of(known), self.arithmetic(known.get("X"))),)
+                part = Opaque(self._source.of(node), self.arithmetic(node.get("X")))
             case "ExtGlob":
-                return (self._extended_glob(known),)
+                part = self._extended_glob(node)
             case _:
                 raise Unreadable(f"it uses {kind} in a word, which is not understood")
+        return part
 
     def _single(self, node: Node) -> Part:
         if not node.get("Dollar"):
-            # From the source: between single quotes every letter stands for itself.
-            start, end = offset(node, "Left") + 1, offset(node, "Right")
-            return Text(self._source.between(start, end), quoted=True)
+            return Text(text(node, "Value"), quoted=True)
         value = quoting.ansi(text(node, "Value"))
         return Opaque(self._source.of(node)) if value is None else Text(value, quoted=True)
 

@@ -81,7 +81,8 @@ def _shell(name: str, words: Sequence[Word]) -> Unwrapped:
         command = command or ("c" in letters and start[0] == "-")
         stdin = stdin or "s" in letters
         index += letters.count("o") + letters.count("O")
-    return Unwrapped(_runs(name, words[index:], command=command, stdin=stdin), tuple(doubts))
+    runs = _runs(name, words[index:], command=command, stdin=stdin)
+    return Unwrapped(runs, tuple(doubts), open=not words[index:])
 
 
 def _long(name: str, start: str, doubts: list[str]) -> int:
@@ -111,7 +112,8 @@ def _trap(words: Sequence[Word]) -> Unwrapped:
         return Unwrapped(())
     if text is not None and re.fullmatch(r"-[lpP]+|\d+", text):
         return Unwrapped(())
-    return Unwrapped((Run("text", (words[0],), inside=True, dialect="bash"),))
+    # It runs later, wherever the shell is by then.
+    return Unwrapped((Run("text", (words[0],), inside=True, moves=True, dialect="bash"),))
 
 
 def _source(words: Sequence[Word]) -> Unwrapped:

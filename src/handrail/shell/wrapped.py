@@ -29,7 +29,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
-    """All that a wrapper runs, and why that may not be all."""
+    """All that a wrapper runs, and why that may not be all.
+
+    `open`: further arguments could name what is run.
+    """
 
     runs: tuple[Run, ...]
     doubts: tuple[str, ...] = ()
+    open: bool = False

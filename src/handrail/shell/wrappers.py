@@ -16,10 +16,11 @@ from handrail.shell import finders, shells
 from handrail.shell.expand import after, marked, start_of
 from handrail.shell.syntax import Assignment, Text, Word
 from handrail.shell.wrapped import Run, Unwrapped
-from handrail.shell.wrapper_table import TABLE, Wrapper
+from handrail.shell.wrapper_table import Options, Wrapper, table
 
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _SPLITTABLE: Final = re.compile(r"[\w./=:,+@% -]*", re.ASCII)
+_NO_VALUE: Final = Word("", (Text(""),))
 
 
 def unwrap(words: Sequence[Word]) -> Unwrapped | None:
@@ -32,7 +33,7 @@ def unwrap(words: Sequence[Word]) -> Unwrapped | None:
         found = reads(name, words)
         if found is not None:
             return found
-    wrapper = TABLE.get(name)
+    wrapper = table().get(name)
     return None if wrapper is None else _Reading(name, wrapper, list(words[1:])).result()
 
 
@@ -48,60 +49,54 @@ class _Reading:
     assignments: list[Assignment] = field(default_factory=list)
 
     def result(self) -> Unwrapped:
-        """The runs of the wrapper."""
+        """All that the wrapper runs."""
         if self.wrapper.doubt:
-            self.doubts.append(self.wrapper.doubt)
+            self._doubt(self.wrapper.doubt)
         self._take_options()
         if self.wrapper.assigns:
             self._take_assignments()
-        if any(option in self.wrapper.idle for option in self.options):
+        if self._given(self.wrapper.idle):
             return Unwrapped((), tuple(self.doubts))
-        runs = [self._text_run((self.options[o],)) for o in self.wrapper.text & self.options.keys()]
-        if not runs:
-            runs = self._rest()
-        return Unwrapped(tuple(runs), tuple(self.doubts))
+        texts = sorted(self.wrapper.text & self.options.keys())
+        runs = [self._dressed(Run("text", (self.options[o],))) for o in texts] or self._rest()
+        return Unwrapped(tuple(runs), tuple(self.doubts), open=not runs)
 
     def _rest(self) -> list[Run]:
-        skipped, rest = self.words[: self.wrapper.operands], self.words[self.wrapper.operands :]
-        if any(word.value is None for word in skipped):
+        own, rest = self.words[: self.wrapper.operands], self.words[self.wrapper.operands :]
+        if any(word.value is None for word in own):
             self._doubt("has an argument that is not known")
-        if self.name == "jobs":
-            rest = self.words if "-x" in self.options else []
-        # flock takes its `-c` after the file as well.
-        if rest and self.wrapper.text and rest[0].value in self.wrapper.text:
-            return [self._text_run(rest[1:2])] if len(rest) > 1 else []
-        if not rest:
+        # flock takes its `-c` behind the file as well.
+        if rest and rest[0].value in self.wrapper.text:
+            return [self._dressed(Run("text", tuple(rest[1:2])))]
+        if self.wrapper.only and not self._given(self.wrapper.only):
             return []
-        as_text = self.wrapper.rest == "text" or bool(self.wrapper.shell & self.options.keys())
-        if self.name == "watch" and self.options.keys() & {"-x", "--exec"}:
-            as_text = False
-        if as_text:
-            return [self._text_run(self._cut(rest))]
-        if self.wrapper.rest != "words":
-            return []
-        run = Run("words", tuple(rest))
-        return [replace(self._dressed(run), words=self._replaced(rest))]
+        if not rest or self.wrapper.rest == "none":
+            return [self._dressed(Run("input"))] if self._given(self.wrapper.bare) else []
+        if self._reads_text():
+            return [self._dressed(Run("text", tuple(self._until(rest))))]
+        return [self._dressed(Run("words", self._replaced(rest)))]
 
-    def _cut(self, rest: Sequence[Word]) -> list[Word]:
-        """GNU parallel's own arguments start at `:::`."""
-        if self.name != "parallel":
-            return list(rest)
-        ends = [i for i, word in enumerate(rest) if word.value in (":::", "::::", ":::+")]
-        return list(rest[: ends[0]] if ends else rest)
+    def _reads_text(self) -> bool:
+        if self.wrapper.rest == "text":
+            return not self._given(self.wrapper.program)
+        return self._given(self.wrapper.shell)
 
-    def _text_run(self, words: Sequence[Word]) -> Run:
-        return self._dressed(Run("text", tuple(words)))
+    def _until(self, rest: Sequence[Word]) -> Sequence[Word]:
+        ends = [i for i, word in enumerate(rest) if word.value in self.wrapper.until]
+        return rest[: ends[0]] if ends else rest
 
     def _dressed(self, run: Run) -> Run:
-        moves = self.wrapper.moves
         return replace(
             run,
             assignments=tuple(self.assignments),
             extra=self.wrapper.extra,
-            moves="" in moves or bool(moves & self.options.keys()),
+            moves=self._given(self.wrapper.moves),
             remote=self.wrapper.remote,
             inside=self.wrapper.inside,
         )
+
+    def _given(self, options: Options) -> bool:
+        return "always" in options or not options.isdisjoint(self.options)
 
     def _replaced(self, words: Sequence[Word]) -> tuple[Word, ...]:
         for option in self.wrapper.replaces & self.options.keys():
@@ -113,61 +108,64 @@ class _Reading:
         return tuple(words)
 
     def _take_options(self) -> None:
-        while self.words:
-            word = self.words[0]
+        operands: list[Word] = []
+        while self.words and self._is_own(self.words[0]):
+            word = self.words.pop(0)
             start = start_of(word)
-            if word.value is None and not start.startswith("-"):
-                if not (self.wrapper.assigns and _ASSIGNMENT.match(start)):
-                    self._doubt("has a word that is not known before the command")
-                return
-            if not start.startswith("-") or (start == "-" and self.name != "env"):
-                return
-            self.words.pop(0)
             if start == "--":
-                return
-            if start == "-":
-                continue
-            if start.startswith("--"):
+                break
+            if not start.startswith("-") or start == "-":
+                operands.append(word)
+            elif start.startswith("--"):
                 self._long(word, start)
             else:
                 self._short(word, start)
+        # The lone `-` of `env -` and `su -` is no operand.
+        self.words[:0] = [word for word in operands if word.value != "-"]
+
+    def _is_own(self, word: Word) -> bool:
+        """Whether the options go on with this word."""
+        start = start_of(word)
+        if word.value is None and not start and self.wrapper.operands:
+            self._doubt("has an argument that is not known")
+        if start == "-":
+            return self.name in ("env", "su", "runuser")
+        return start.startswith("-") or self.wrapper.permutes
 
     def _long(self, word: Word, start: str) -> None:
         name, equals, _ = start[2:].partition("=")
-        known = self.wrapper.long.split()
-        fitting = {o for o in known if o.rstrip("=") == name} or {
-            o for o in known if o.startswith(name)
-        }
+        known = self.wrapper.long
+        exact = {option for option in known if option.rstrip("=") == name}
+        fitting = exact or {option for option in known if option.startswith(name)}
         if len(fitting) != 1:
             self._doubt(f"has the option {start!r}, which is not understood")
         option = min(fitting, default=name)
+        given = _NO_VALUE
         if equals:
-            given = after(word, len(name) + 3)
+            given = after(word, len("--") + len(name) + len("="))
         elif option.endswith("=") and self.words:
             given = self.words.pop(0)
-        else:
-            given = Word("", (Text(""),))
         self._keep("--" + option.rstrip("="), given)
 
     def _short(self, word: Word, start: str) -> None:
-        if self.name in ("nice", "chrt") and re.fullmatch(r"-\d+", start):
+        if self.wrapper.numbers and start[1:].isdigit():
             return
-        for index in range(1, len(start)):
-            letter = start[index]
+        for index, letter in enumerate(start[1:], 1):
             rest = after(word, index + 1)
             if letter in self.wrapper.values:
-                empty = not rest.parts or rest.value == ""
-                given = self.words.pop(0) if empty and self.words else rest
-                self._keep("-" + letter, given)
+                self._keep("-" + letter, rest if rest.parts else self._next())
                 return
             if letter in self.wrapper.attached:
                 self._keep("-" + letter, rest)
                 return
             if letter not in self.wrapper.flags:
                 self._doubt(f"has the option '-{letter}', which is not understood")
-            self._keep("-" + letter, Word("", (Text(""),)))
+            self._keep("-" + letter, _NO_VALUE)
         if word.value is None:
             self._doubt("has an option that is not known")
+
+    def _next(self) -> Word:
+        return self.words.pop(0) if self.words else _NO_VALUE
 
     def _keep(self, option: str, value: Word) -> None:
         self.options[option] = value
@@ -183,17 +181,13 @@ class _Reading:
         self.words[:0] = [Word(piece, (Text(piece, quoted=True),)) for piece in pieces]
 
     def _take_assignments(self) -> None:
-        while self.words:
-            match = _ASSIGNMENT.match(start_of(self.words[0]))
-            if not match:
-                odd = "=" in start_of(self.words[0])
-                if not odd:
-                    return
-                self._doubt("sets a variable with an odd name")
-                self.words.pop(0)
-                continue
+        while self.words and "=" in start_of(self.words[0]):
             word = self.words.pop(0)
-            self.assignments.append(Assignment(match[1], after(word, match.end())))
+            match = _ASSIGNMENT.match(start_of(word))
+            if match:
+                self.assignments.append(Assignment(match[1], after(word, match.end())))
+            else:
+                self._doubt("sets a variable with an odd name")
 
     def _doubt(self, text: str) -> None:
-        self.doubts.append(f"{self.name} {text}")
+        self.doubts.append(f"{self.name}: {text}")
