@@ -1,0 +1,206 @@
+"""Confinement by bubblewrap: a program sees a machine put together from the places it may see.
+
+Mounts go from the top down, so that the deepest one that names a path decides. Nothing is
+ever mounted on a name that does not exist: bubblewrap would create it in the person's tree.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+from handrail.core.processes import Launch
+from handrail.host.sandbox.calls import command_filter
+from handrail.host.sandbox.places import inside, inside_any
+from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
+from handrail.host.sandbox.scene import Scene
+
+# Variables that tell a C program nothing it would act on. All others are given to the command
+# by bubblewrap, which must not see them itself: LD_PRELOAD would run in it, unconfined.
+_INERT: Final = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "USER"})
+_APART: Final = (
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--die-with-parent",
+    "--new-session",
+    "--cap-drop",
+    "ALL",
+)
+
+
+class _How(Enum):
+    SHOWN = "--ro-bind-try"
+    WRITABLE = "--bind-try"
+    EMPTY = "--tmpfs"
+    NOTHING = "--ro-bind"
+    SEALED = "--remount-ro"
+    LINK = "--symlink"
+    PROCESSES = "--proc"
+    DEVICES = "--dev"
+
+
+class _Mount(NamedTuple):
+    how: _How
+    # What is shown there, or where a link leads.
+    source: str = ""
+
+
+_Mounts = dict[str, _Mount]
+
+
+class Bubblewrap:
+    """Recipes that start a program through bubblewrap.
+
+    `own_proc` False: this machine (a container, most likely) lets nobody mount a fresh
+    /proc, so that the programs outside stay visible in the old one.
+    """
+
+    name = "bubblewrap"
+
+    def __init__(self, program: str, *, own_proc: bool = True) -> None:
+        self.program = program
+        self.own_proc = own_proc
+
+    def recipe(self, launch: Launch, scene: Scene) -> Recipe:
+        """How to start it, confined as the launch says."""
+        wanted = launch.confinement
+        code = command_filter(inet=True, ipc=True)
+        mounts = self._mounts(launch, scene)
+        return Recipe(
+            argv=(
+                self.program,
+                *_APART,
+                *(() if wanted.network else ("--unshare-net",)),
+                *_arguments(mounts),
+                *(("--seccomp", FILTER_HANDLE) if code else ()),
+                *_hidden_variables(launch.env),
+                "--setenv",
+                "TMPDIR",
+                "/tmp",  # noqa: S108 - a private one
+                "--chdir",
+                os.path.realpath(launch.cwd),
+                "--",
+                *launch.argv,
+            ),
+            env={name: value for name, value in launch.env.items() if _is_inert(name)},
+            cwd="/",
+            filter=code,
+            own_pids=True,
+        )
+
+    def _mounts(self, launch: Launch, scene: Scene) -> _Mounts:
+        """Path → what is there; a later line overrules an earlier one."""
+        wanted = launch.confinement
+        mounts: _Mounts = {"/run": _Mount(_How.EMPTY), "/var/tmp": _Mount(_How.EMPTY)}  # noqa: S108 - private
+        mounts["/var/run"] = _Mount(_How.LINK, "/run")
+        mounts |= {path: _shown(path) for path in scene.places.read}
+        mounts["/dev"] = _Mount(_How.DEVICES)
+        mounts["/proc"] = _Mount(_How.PROCESSES) if self.own_proc else _Mount(_How.SHOWN, "/proc")
+        mounts["/tmp"] = _Mount(_How.WRITABLE, scene.temporary)  # noqa: S108 - private
+        if _can_be_empty(scene.places.home, mounts):
+            mounts[scene.places.home] = _Mount(_How.EMPTY)
+        mounts |= {root: _shown(root) for root in scene.roots}
+        writable = [path for path in map(os.path.realpath, wanted.writable) if _there(path)]
+        mounts |= {path: _Mount(_How.WRITABLE, path) for path in writable}
+        read_only = list(_within(wanted.read_only, writable))
+        mounts |= {path: _Mount(_How.WRITABLE, path) for path in _pins(read_only, writable)}
+        mounts |= {path: _Mount(_How.SHOWN, path) for path in read_only}
+        hidden = list(_visible((*wanted.hidden, *scene.hidden), mounts))
+        for path in hidden:
+            mounts |= _held(path, mounts)
+        mounts |= {path: _mask(path) for path in hidden}
+        return mounts | _sealed(mounts)
+
+
+def _arguments(mounts: _Mounts) -> Iterator[str]:
+    for path in sorted(mounts, key=lambda one: (one.rstrip("/").count("/"), one)):
+        mount = mounts[path]
+        if mount.how is _How.SEALED:
+            yield from ("--tmpfs", path)
+        yield from (mount.how.value, *([mount.source] if mount.source else []), path)
+        if mount.how is _How.PROCESSES:
+            # Root may write /proc/sys without any capability: a core dump handler, for one.
+            yield from ("--remount-ro", path)
+    if "/" not in mounts:
+        # What is written beside all mounts should fail, not vanish.
+        yield from ("--remount-ro", "/")
+
+
+def _shown(path: str) -> _Mount:
+    real = os.path.realpath(path)
+    return _Mount(_How.SHOWN, path) if real == path else _Mount(_How.LINK, real)
+
+
+def _mask(path: str) -> _Mount:
+    return _Mount(_How.SEALED) if os.path.isdir(path) else _Mount(_How.NOTHING, os.devnull)  # noqa: PTH112 - light
+
+
+def _can_be_empty(home: str, mounts: _Mounts) -> bool:
+    """Whether a private home can stand there; not inside what is shown, if it has no place."""
+    return bool(home) and home not in mounts and (_there(home) or not inside_any(home, mounts))
+
+
+def _within(paths: Iterable[str], writable: Iterable[str]) -> Iterator[str]:
+    """Those that lie in what is writable, by their real names; the rest is not to be shown."""
+    tops = list(writable)
+    for path in paths:
+        # Nothing can be mounted on a link itself: what it leads to is held instead.
+        real = os.path.realpath(path)
+        if inside_any(real, tops) and _there(real):
+            yield real
+
+
+def _pins(read_only: Iterable[str], writable: Sequence[str]) -> Iterator[str]:
+    """Each `.git` of which parts are held: as a mount of its own it cannot be moved away."""
+    for path in read_only:
+        top, found, _ = path.rpartition("/.git/")
+        if found and inside_any(top, writable):
+            yield f"{top}/.git"
+
+
+def _visible(paths: Iterable[str], mounts: _Mounts) -> Iterator[str]:
+    shown = [path for path, mount in mounts.items() if mount.how in (_How.SHOWN, _How.WRITABLE)]
+    for path in {os.path.realpath(one) for one in paths}:
+        if path != "/" and inside_any(path, shown) and _there(path):
+            yield path
+
+
+def _held(hidden: str, mounts: _Mounts) -> _Mounts:
+    """The folders on the way to what is hidden: moved away, they would take it into the light."""
+    holders: _Mounts = {}
+    folder = hidden.rpartition("/")[0]
+    while folder and folder not in mounts:
+        holders[folder] = _Mount(_How.WRITABLE, folder)
+        folder = folder.rpartition("/")[0]
+    above = mounts.get(folder or "/")
+    return holders if above is not None and above.how is _How.WRITABLE else {}
+
+
+def _sealed(mounts: _Mounts) -> _Mounts:
+    """What lies on the way to a mount below /tmp: the private /tmp outlives this program, so
+    a link planted there would lead the next one's mounts astray.
+    """
+    top = "/tmp"  # noqa: S108 - the private one
+    if mounts.get(top, _Mount(_How.EMPTY)).source == top:
+        return {}
+    below = [path for path in mounts if inside(path, top) and path != top]
+    firsts = {"/".join(path.split("/")[:3]) for path in below}
+    return {first: _Mount(_How.EMPTY) for first in firsts if first not in mounts}
+
+
+def _there(path: str) -> bool:
+    return os.path.lexists(path)
+
+
+def _is_inert(name: str) -> bool:
+    return name in _INERT or name.startswith("LC_")
+
+
+def _hidden_variables(env: Mapping[str, str]) -> Iterator[str]:
+    for name, value in env.items():
+        if not _is_inert(name) and name != "TMPDIR":
+            yield from ("--setenv", name, value)

@@ -1,0 +1,225 @@
+"""The sandbox of a runtime: the best confinement that works here, chosen when first needed.
+
+What cannot be had is said, never passed over: a forced backend that does not work is a
+problem, and without any the answer is `none`, with every property absent.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import handrail
+from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Confinement, Ended, Launch, Strength
+from handrail.host import landlock
+from handrail.host.binaries import find, sha256
+from handrail.host.sandbox import memory, probe
+from handrail.host.sandbox.bubblewrap import Bubblewrap
+from handrail.host.sandbox.failures import explain
+from handrail.host.sandbox.landlocked import Landlocked
+from handrail.host.sandbox.places import Places, survey
+from handrail.host.sandbox.recipe import Recipe
+from handrail.host.sandbox.scene import Scene
+from handrail.host.sandbox.temporary import Temporary
+
+BACKENDS: Final = ("bubblewrap", "landlock", "none")
+_SYSTEM_BWRAP: Final = "/usr/bin"
+
+
+def open_sandbox(
+    roots: Sequence[str],
+    hidden: Sequence[str] = (),
+    *,
+    backend: str | None = None,
+    readable: Sequence[str] = (),
+    cache: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> LocalSandbox:
+    """A sandbox for the commands of a workspace; nothing is tried until it is needed.
+
+    `backend` forces one of `BACKENDS`; None or "auto" is the best that works. `readable` are
+    further trees that commands may read. Measurements are kept in `cache`, a private
+    directory. Raises `invalid_arguments` for a backend that does not exist.
+    """
+    wanted = BACKENDS if backend in (None, "auto") else (backend,)
+    if not set(wanted) <= set(BACKENDS):
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"there is no sandbox {backend!r}",
+            hint=f"sandbox is one of: auto, {', '.join(BACKENDS)}",
+            field="sandbox",
+        )
+    real = tuple(os.path.realpath(root) for root in roots)
+    return LocalSandbox(
+        tuple(map(str, wanted)), real, tuple(hidden), tuple(readable), cache, environ
+    )
+
+
+class _Choice(NamedTuple):
+    """What was chosen. `facts` is what `describe` adds; `passed_over`: better ones, and why not."""
+
+    backend: Bubblewrap | Landlocked | None
+    measured: Mapping[str, Strength]
+    facts: Mapping[str, str | int]
+    passed_over: Mapping[str, str]
+
+
+class LocalSandbox:
+    """Implements `core.processes.Sandbox`, and makes the recipes for the warden."""
+
+    def __init__(
+        self,
+        wanted: tuple[str, ...],
+        roots: tuple[str, ...],
+        hidden: tuple[str, ...],
+        readable: tuple[str, ...],
+        cache: Path | None,
+        environ: Mapping[str, str],
+    ) -> None:
+        self._wanted = wanted
+        self._roots = roots
+        self._hidden = hidden
+        self._readable = readable
+        self._cache = cache
+        self._environ = environ
+        self._temporary = Temporary()
+        self._lock = threading.Lock()
+        self._chosen: _Choice | None = None
+        self._places: Places | None = None
+
+    @property
+    def backend(self) -> str:
+        """`bubblewrap`, `landlock` or `none`."""
+        chosen = self._choice().backend
+        return "none" if chosen is None else chosen.name
+
+    @property
+    def measured(self) -> Mapping[str, Strength]:
+        """Property → strength, with the network closed."""
+        return self._choice().measured
+
+    def recipe(self, launch: Launch) -> Recipe:
+        """How to start a program, confined as it says. Raises `unavailable` if a forced
+        backend does not work here, or the private temporary directory cannot be made.
+        """
+        chosen = None if launch.confinement.off else self._choice().backend
+        if chosen is None:
+            return Recipe(launch.argv, launch.env, launch.cwd)
+        try:
+            temporary = self._temporary.path
+        except OSError as error:
+            raise ProblemRaised(
+                "unavailable", f"commands get no temporary directory: {error}"
+            ) from error
+        places = self._survey()
+        hidden = (*self._hidden, *places.hidden)
+        return chosen.recipe(launch, Scene(self._roots, hidden, temporary, places))
+
+    def why_failed(self, ended: Ended, confinement: Confinement) -> str | None:
+        """What was probably in a failed program's way, and which setting lifts it."""
+        return explain(ended, confinement, self.backend)
+
+    def describe(self) -> Mapping[str, Any]:
+        """For `doctor` and the audit: the backend, what it is made of, and what it holds."""
+        choice = self._choice()
+        return {
+            "backend": self.backend,
+            **choice.facts,
+            "measured": {name: str(strength) for name, strength in choice.measured.items()},
+            "passed_over": dict(choice.passed_over),
+        }
+
+    def close(self) -> None:
+        """Remove the private temporary directory; no command may run any more."""
+        self._temporary.close()
+
+    def _survey(self) -> Places:
+        if self._places is None:
+            self._places = survey(self._roots, self._readable, self._environ)
+        return self._places
+
+    def _choice(self) -> _Choice:
+        with self._lock:
+            if self._chosen is None:
+                self._chosen = self._choose()
+            return self._chosen
+
+    def _choose(self) -> _Choice:
+        passed_over: dict[str, str] = {}
+        for name in self._wanted:
+            if name == "none":
+                return _Choice(None, probe.ABSENT, {}, passed_over)
+            try:
+                return self._first_usable(name, passed_over)
+            except probe.Unusable as error:
+                passed_over[name] = str(error)
+        forced = self._wanted[0]
+        raise ProblemRaised(
+            "unavailable",
+            f"the sandbox {forced!r} does not work here: {passed_over[forced]}",
+            hint="set sandbox to 'auto', or mend what is missing; `handrail doctor` tells more",
+        )
+
+    def _first_usable(self, name: str, passed_over: Mapping[str, str]) -> _Choice:
+        places = self._survey()
+        failure = probe.Unusable("it does not exist on this machine")
+        for backend, facts in _candidates(name, self._roots):
+            key = memory.key_of(handrail.__version__, sys.executable, repr(sorted(facts.items())))
+            try:
+                measured = _measured(backend, places, self._cache, key)
+            except probe.Unusable as error:
+                failure = error
+                continue
+            return _Choice(backend, measured, facts, dict(passed_over))
+        raise failure
+
+
+def _candidates(
+    name: str, roots: Sequence[str]
+) -> Iterator[tuple[Bubblewrap | Landlocked, dict[str, str | int]]]:
+    if sys.platform != "linux":
+        raise probe.Unusable("only Linux has it")
+    if name == "landlock":
+        if not landlock.abi():
+            raise probe.Unusable("this kernel has no Landlock")
+        yield Landlocked(), {"landlock_abi": landlock.abi()}
+        return
+    # Where distributions have it, and where their own profiles allow it what it needs.
+    program = find("bwrap", roots, search_path=_SYSTEM_BWRAP) or find("bwrap", roots)
+    if program is None:
+        raise probe.Unusable("bubblewrap (bwrap) is not installed, or only inside the workspace")
+    facts: dict[str, str | int] = {"path": program, "sha256": sha256(program)}
+    yield Bubblewrap(program), {**facts, "proc": "its own"}
+    yield Bubblewrap(program, own_proc=False), {**facts, "proc": "the machine's, read-only"}
+
+
+# Within one process what was measured once need not even be read from a file again.
+_known: dict[str, Mapping[str, Strength]] = {}
+
+
+def _measured(
+    backend: Bubblewrap | Landlocked, places: Places, cache: Path | None, key: str
+) -> Mapping[str, Strength]:
+    if key in _known:
+        return _known[key]
+    kept = _understood(memory.recall(cache, key))
+    if kept is None:
+        kept = probe.measure(backend, places)
+        memory.remember(cache, key, kept)
+    _known[key] = kept
+    return kept
+
+
+def _understood(kept: Mapping[str, Any] | None) -> dict[str, Strength] | None:
+    """What a file said, if it says everything and nothing else."""
+    if kept is None or set(kept) != set(probe.PROPERTIES):
+        return None
+    try:
+        return {name: Strength(kept[name]) for name in probe.PROPERTIES}
+    except ValueError:
+        return None

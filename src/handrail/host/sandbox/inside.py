@@ -1,0 +1,191 @@
+"""What the probe tries from inside the confinement; run as a program of its own, never imported.
+
+Each attempt answers whether it got through. It needs nothing but Python's own library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+_MPTCP: Final = 262
+_NEW_USER: Final = 0x10000000
+_PTRACE_SEIZE: Final = 0x4206
+_WAIT_S: Final = 0.5
+
+
+def main(given: dict[str, Any]) -> dict[str, bool]:
+    """Every attempt by its name."""
+    attempts = {
+        **_controls(given),
+        **_writing("shown", given),
+        **_writing("outside", given),
+        **_metadata("shown", given),
+        **_metadata("outside", given),
+        **_reading(given),
+        **_network(given),
+        **_sockets(given),
+        **_protected(given),
+        **_processes(given),
+    }
+    return {name: _succeeds(attempt) for name, attempt in attempts.items()}
+
+
+def _succeeds(attempt: Callable[[], object]) -> bool:
+    try:
+        return attempt() is not False
+    except OSError:
+        return False
+
+
+def _controls(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
+    """What must work: a program that can do nothing is not confined, it is broken."""
+    return {
+        "ok_workspace": lambda: _write(f"{given['workspace']}/new"),
+        "ok_temporary": lambda: _write(f"{os.environ['TMPDIR']}/new"),
+        "ok_shown": lambda: _read(f"{given['shown']}/file"),
+        "ok_null": lambda: _write(os.devnull),
+    }
+
+
+def _writing(where: str, given: dict[str, Any]) -> dict[str, Callable[[], object]]:
+    file = Path(given[where], "file")
+    link = f"{given['workspace']}/{where}"
+    return {
+        f"write_create_{where}": lambda: _write(f"{file}.new"),
+        f"write_open_{where}": lambda: os.close(os.open(file, os.O_WRONLY)),
+        f"write_truncate_{where}": lambda: os.truncate(file, 0),
+        f"write_link_{where}": lambda: _through_hard_link(file, f"{link}.hard"),
+        f"write_symlink_{where}": lambda: _through_link(file, link),
+        f"write_folder_{where}": lambda: file.with_name("folder").mkdir(),
+        f"write_rename_{where}": lambda: file.rename(f"{file}.moved"),
+        f"write_unlink_{where}": file.unlink,
+    }
+
+
+def _metadata(where: str, given: dict[str, Any]) -> dict[str, Callable[[], object]]:
+    file = Path(given[where], "attributes")
+    return {
+        f"meta_mode_{where}": lambda: file.chmod(0o640),
+        f"meta_times_{where}": lambda: os.utime(file, (1, 1)),
+        f"meta_attribute_{where}": lambda: os.setxattr(file, "user.probe", b"1"),
+    }
+
+
+def _reading(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
+    return {
+        "read_outside": lambda: _read(f"{given['outside']}/secret"),
+        "read_hidden": lambda: _read(f"{given['shown']}/hidden/secret"),
+        "read_names": lambda: list(Path(given["outside"]).iterdir()),
+    }
+
+
+def _network(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
+    here = ("127.0.0.1", given["tcp"])
+    return {
+        "tcp": lambda: _connect(socket.AF_INET, socket.SOCK_STREAM, 0, here),
+        "mptcp": lambda: _connect(socket.AF_INET, socket.SOCK_STREAM, _MPTCP, here),
+        # It always leaves; only outside can be seen whether it arrived.
+        "sent_udp": lambda: _send(("127.0.0.1", given["udp"])),
+    }
+
+
+def _sockets(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
+    stream, datagram = given["stream_socket"], given["datagram_socket"]
+    return {
+        "unix_path": lambda: _connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, stream),
+        "unix_path_pair": lambda: _send_from_pair(datagram),
+        "unix_abstract": lambda: _connect(
+            socket.AF_UNIX, socket.SOCK_STREAM, 0, "\0" + given["abstract_socket"]
+        ),
+    }
+
+
+def _processes(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
+    victim = given["victim"]
+    return {
+        "proc_environment": lambda: given["mark"] in _read(f"/proc/{victim}/environ"),
+        "proc_seen": lambda: _sees(given["victim_argument"]),
+        "ptrace": lambda: _call("ptrace", _PTRACE_SEIZE, victim, 0, 0),
+        "signals": lambda: _kill(victim),
+        # Last: in a namespace of our own we would be somebody else.
+        "userns": lambda: _call("unshare", _NEW_USER),
+    }
+
+
+def _protected(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
+    git = f"{given['workspace']}/.git"
+    return {
+        "protected_write": lambda: _write(f"{git}/config"),
+        "protected_move": lambda: Path(git).rename(f"{git}.moved"),
+    }
+
+
+def _write(path: str) -> None:
+    with Path(path).open("w", encoding="ascii") as file:
+        file.write("x")
+
+
+def _read(path: str) -> str:
+    return Path(path).read_text("utf-8", "replace")
+
+
+def _through_hard_link(file: Path, link: str) -> None:
+    Path(link).hardlink_to(file)
+    _write(link)
+
+
+def _through_link(file: Path, link: str) -> None:
+    Path(link).symlink_to(file)
+    os.close(os.open(link, os.O_WRONLY))
+
+
+def _connect(family: int, kind: int, protocol: int, address: Any) -> None:
+    with socket.socket(family, kind, protocol) as client:
+        client.settimeout(_WAIT_S)
+        client.connect(address)
+
+
+def _send(address: Any) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.sendto(b"x", address)
+
+
+def _send_from_pair(path: str) -> None:
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with one, other:
+        one.sendto(b"x", path)
+
+
+def _sees(mark: str) -> bool:
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and mark in _read(f"{entry}/cmdline"):
+                return True
+    return False
+
+
+def _call(name: str, *arguments: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if getattr(libc, name)(*arguments) < 0:
+        raise OSError(ctypes.get_errno() or errno.EPERM, name)
+
+
+def _kill(victim: int) -> None:
+    # In a process table of our own the same number may be ours.
+    if victim == os.getpid():
+        raise ProcessLookupError
+    os.kill(victim, signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    json.dump(main(json.loads(sys.argv[1])), sys.stdout)

@@ -1,0 +1,167 @@
+"""What a confined program may read beside the workspace: the system and the toolchains.
+
+Everything else is not there for it: a place that nobody thought of is hidden, not shown.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+_SYSTEM: Final = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
+    "/snap", "/sys/devices/system/cpu",
+)  # fmt: skip
+# Below the person's home: programs and libraries, not settings; and who is the author.
+_TOOLCHAINS: Final = (
+    ".asdf", ".bun/bin", ".bun/install/global", ".cabal/bin", ".cabal/store", ".cache/ms-playwright",
+    ".cache/puppeteer", ".cargo", ".deno/bin", ".dotnet", ".fnm", ".gem/ruby", ".ghcup",
+    ".goenv", ".gradle/wrapper", ".jenv", ".juliaup", ".local/bin", ".local/lib",
+    ".local/pipx", ".local/share/fnm", ".local/share/mise", ".local/share/pipx",
+    ".local/share/pnpm", ".local/share/pypoetry", ".local/share/uv", ".local/share/virtualenvs",
+    ".m2/repository", ".nodenv", ".nuget/packages", ".nvm", ".opam", ".pyenv", ".rbenv", ".rustup",
+    ".rvm", ".sdkman", ".stack/programs", ".volta", "bin", "go/bin", "go/pkg/mod", "sdk",
+    ".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes",
+)  # fmt: skip
+# Hidden wherever a root or a toolchain would show them.
+_SECRETS: Final = (
+    ".ssh", ".gnupg", ".pki", ".aws", ".azure", ".boto", ".oci", ".config/gcloud", ".config/gh",
+    ".config/hub", ".config/glab-cli", ".config/op", ".config/rclone", ".config/sops",
+    ".config/git/credentials", ".config/containers/auth.json", ".config/google-chrome",
+    ".config/chromium", ".mozilla", ".thunderbird", ".password-store", ".local/share/keyrings",
+    ".kube", ".docker", ".netrc", ".pgpass", ".my.cnf", ".pypirc", ".git-credentials", ".vault-token",
+    ".terraform.d/credentials.tfrc.json", ".terraformrc", ".cargo/credentials",
+    ".cargo/credentials.toml", ".gem/credentials", ".bash_history", ".zsh_history",
+    ".python_history", ".node_repl_history", ".psql_history", ".local/share/fish/fish_history",
+)  # fmt: skip
+# A folder of programs whose neighbours belong to it: `venv/bin` needs `venv/lib`.
+_PROGRAM_FOLDERS: Final = ("bin", "sbin", "shims", "Scripts")
+# Folders of a home that hold more than one thing.
+_MIXED: Final = ("", ".local", ".config", ".cache", ".local/share", ".local/state")
+_DEEPEST: Final = 3
+
+
+class Places(NamedTuple):
+    """Absolute paths that exist. `hidden` lie inside `read`, or may lie inside a root."""
+
+    home: str
+    read: tuple[str, ...]
+    hidden: tuple[str, ...]
+
+
+def survey(
+    roots: Sequence[str], readable: Sequence[str] = (), environ: Mapping[str, str] = os.environ
+) -> Places:
+    """Look around on this machine; `readable` are further trees that a person names."""
+    home = home_of(environ)
+    below_home = [f"{home}/{name}" for name in _TOOLCHAINS] if home else []
+    wanted = [
+        *_SYSTEM,
+        *below_home,
+        *_prefixes((sys.prefix, sys.base_prefix), home),
+        *_of_search_path(environ.get("PATH", ""), home, roots),
+        # Often a link into /run, which is not shown as a whole.
+        os.path.realpath("/etc/resolv.conf"),
+        *readable,
+    ]
+    secrets = [f"{home}/{name}" for name in _SECRETS] if home else []
+    if os.geteuid() == 0:
+        secrets += _private_to_root("/etc")
+    shown = [place for path in wanted if Path(path).exists() for place in _both(path)]
+    return Places(home, tuple(_without_nested(shown)), _there(secrets))
+
+
+def home_of(environ: Mapping[str, str]) -> str:
+    """The person's home; empty if there is none that could be told from the system."""
+    given = environ.get("HOME", "")
+    home = os.path.realpath(given) if given.startswith("/") else ""
+    return "" if home == "/" or inside_any(home, _SYSTEM) else home
+
+
+def inside(path: str, top: str) -> bool:
+    """Whether a normalised absolute path is `top` or lies beneath it."""
+    return path == top or path.startswith(f"{top.rstrip('/')}/")
+
+
+def inside_any(path: str, tops: Iterable[str]) -> bool:
+    """Whether one of them holds the path."""
+    return any(inside(path, top) for top in tops)
+
+
+def remainder(top: str, hidden: Sequence[str]) -> list[str]:
+    """What is left of a tree without the hidden parts: as few whole trees as possible."""
+    within = [path for path in hidden if inside(path, top)]
+    if top in within:
+        return []
+    if not within:
+        return [top]
+    try:
+        names = sorted(os.listdir(top))  # noqa: PTH208 - names, not paths
+    except OSError:
+        return []
+    return [rest for name in names for rest in remainder(f"{top.rstrip('/')}/{name}", within)]
+
+
+def _both(path: str) -> set[str]:
+    """A place, and where it leads if it is a link: one is of no use without the other."""
+    return {path, os.path.realpath(path)}
+
+
+def _there(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(path for path in paths if os.path.lexists(path))
+
+
+def _without_nested(paths: Iterable[str]) -> Iterator[str]:
+    kept: list[str] = []
+    for path in sorted(set(paths), key=lambda one: (one.count("/"), one)):
+        if not inside_any(path, kept):
+            kept.append(path)
+            yield path
+
+
+def _prefixes(prefixes: Iterable[str], home: str) -> Iterator[str]:
+    """Interpreters; never so much that a home would show."""
+    for prefix in map(os.path.realpath, prefixes):
+        if prefix != "/" and not (home and inside(home, prefix)):
+            yield prefix
+
+
+def _of_search_path(search_path: str, home: str, roots: Sequence[str]) -> Iterator[str]:
+    mixed = {f"{home}/{name}".rstrip("/") for name in _MIXED} if home else set()
+    for entry in search_path.split(os.pathsep):
+        if not entry.startswith("/"):
+            continue
+        folder = os.path.realpath(entry)
+        if inside_any(folder, roots):
+            continue
+        parent, name = os.path.split(folder)
+        whole = name in _PROGRAM_FOLDERS and parent != "/" and parent not in mixed
+        shown = parent if whole else folder
+        covers = any(inside(place, shown) for place in (home, *roots) if place)
+        if not covers and shown != "/":
+            yield shown
+        elif not any(inside(place, folder) for place in (home, *roots) if place):
+            yield folder
+
+
+def _private_to_root(top: str, depth: int = 1) -> list[str]:
+    """What other users may not read: root keeps that right when it gives up its capabilities."""
+    found = []
+    try:
+        entries = list(os.scandir(top))
+    except OSError:
+        return []
+    for entry in entries:
+        if entry.is_symlink():
+            continue
+        is_directory = entry.is_dir(follow_symlinks=False)
+        needed = stat.S_IROTH | (stat.S_IXOTH if is_directory else 0)
+        if entry.stat(follow_symlinks=False).st_mode & needed != needed:
+            found.append(entry.path)
+        elif is_directory and depth < _DEEPEST:
+            found += _private_to_root(entry.path, depth + 1)
+    return found

@@ -1,0 +1,74 @@
+"""The private temporary directory that the commands of one runtime share.
+
+It stands in place of /tmp and is removed when the sandbox is closed. One that a killed
+runtime left behind is removed by the next: whoever lives holds a lock on its own.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_PREFIX: Final = "handrail-tmp-"
+_OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Temporary:
+    """One such directory, made when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._path: str | None = None
+        self._lock = -1
+
+    @property
+    def path(self) -> str:
+        """The directory; raises OSError if it cannot be made."""
+        if self._path is None:
+            _sweep(Path(tempfile.gettempdir()))
+            path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))
+            self._lock = os.open(path, _OPEN)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._path = path
+        return self._path
+
+    def close(self) -> None:
+        """Remove it with all that is in it; safe to call twice."""
+        if self._path is None:
+            return
+        _remove(Path(self._path))
+        os.close(self._lock)
+        self._path = None
+
+
+def _sweep(top: Path) -> None:
+    for path in _abandoned(top):
+        _remove(path)
+
+
+def _abandoned(top: Path) -> Iterator[Path]:
+    for path in top.glob(f"{_PREFIX}*"):
+        try:
+            handle = os.open(path, _OPEN)
+        except OSError:
+            continue
+        try:
+            if os.fstat(handle).st_uid == os.geteuid():
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield path
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    # Programs leave folders behind that nobody may write to (caches of modules, say).
+    for folder, _, _ in os.walk(path):
+        os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101 - a name from the walk
+    shutil.rmtree(path, ignore_errors=True)
