@@ -14,10 +14,11 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Final
 
+from handrail.core.globs import fits, split_glob
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.subject import Subject
 
-_DIRECTORIES: Final = {
+DIRECTORIES: Final = {
     ".git": "git runs hooks, filters and programs named in its configuration",
     ".husky": "git runs the hooks in it",
     ".vscode": "the editor runs tasks and settings from it",
@@ -30,7 +31,7 @@ _DIRECTORIES: Final = {
     ".agent": "an agent loads settings from it",
     ".handrail": "Handrail's own settings",
 }
-_FILES: Final = {
+FILES: Final = {
     ".envrc": "the shell loads it on entering the folder",
     ".mcp.json": "assistants start the servers it names",
     ".npmrc": "the package manager takes commands and registries from it",
@@ -59,7 +60,7 @@ _FILES: Final = {
     "usercustomize.py": "every Python start runs it",
     "*.pth": "every Python start runs lines of it",
 }
-_PAIRS: Final = {
+PAIRS: Final = {
     (".venv", "bin"): "commands are taken from it before the system's",
     ("venv", "bin"): "commands are taken from it before the system's",
     ("node_modules", ".bin"): "commands are taken from it before the system's",
@@ -75,9 +76,9 @@ _MEMORIES: Final = {
 # The names that are looked up as links, spelled as programs look for them; a link there makes
 # an ordinary file or directory act under a protected name.
 LINKED: Final = (
-    *_DIRECTORIES,
-    *(name for name in _FILES if "*" not in name),
-    *(first for first, _ in _PAIRS),
+    *DIRECTORIES,
+    *(name for name in FILES if "*" not in name),
+    *(first for first, _ in PAIRS),
     ".yarnrc.yml",
     "AGENTS.md",
     "CLAUDE.md",
@@ -109,7 +110,7 @@ class ProtectedNames:
     ) -> None:
         self._tops = tuple(_with_slash(root) for root in roots)
         self._own = tuple(own)
-        self._allowed = tuple(glob.strip("/").split("/") for glob in allowed)
+        self._allowed = tuple(map(split_glob, allowed))
         self._memories = _MEMORIES if memories else {}
         self._links = links
 
@@ -141,12 +142,12 @@ class ProtectedNames:
         if any(f"{absolute}/".startswith(_with_slash(own)) for own in self._own):
             return _verdict(relative, "it belongs to Handrail itself", "own")
         parts = relative.split("/")
-        if any(_fits(parts, glob) for glob in self._allowed):
+        if any(fits(parts, glob) for glob in self._allowed):
             return None
         reason = protected_reason(relative)
         if reason is not None:
             return _verdict(relative, reason, "name")
-        memory = self._memories.get(_folded(PurePosixPath(relative).name))
+        memory = self._memories.get(folded(PurePosixPath(relative).name))
         if memory is not None:
             return Verdict(
                 Effect.ASK,
@@ -168,16 +169,16 @@ Guard = Callable[[Subject], Verdict | None]
 
 def protected_reason(relative: str) -> str | None:
     """Why a path below a root is protected, None if it is not."""
-    parts = [_folded(part) for part in PurePosixPath(relative).parts]
+    parts = [folded(part) for part in PurePosixPath(relative).parts]
     for part in parts:
-        if part in _DIRECTORIES:
-            return _DIRECTORIES[part]
+        if part in DIRECTORIES:
+            return DIRECTORIES[part]
     for pair in pairwise(parts):
-        if pair in _PAIRS:
-            return _PAIRS[pair]
+        if pair in PAIRS:
+            return PAIRS[pair]
     if not parts:
         return None
-    return next((why for glob, why in _FILES.items() if fnmatchcase(parts[-1], glob)), None)
+    return next((why for glob, why in FILES.items() if fnmatchcase(parts[-1], glob)), None)
 
 
 def _verdict(relative: str, reason: str, rule: str) -> Verdict:
@@ -191,14 +192,6 @@ def _verdict(relative: str, reason: str, rule: str) -> Verdict:
     )
 
 
-def _fits(parts: Sequence[str], glob: Sequence[str]) -> bool:
-    if not glob:
-        return not parts
-    if glob[0] == "**":
-        return any(_fits(parts[skipped:], glob[1:]) for skipped in range(len(parts) + 1))
-    return bool(parts) and fnmatchcase(parts[0], glob[0]) and _fits(parts[1:], glob[1:])
-
-
 def _with_slash(path: str) -> str:
     return path if path.endswith("/") else f"{path}/"
 
@@ -209,5 +202,8 @@ _IGNORED: Final = dict.fromkeys(
 )
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
+    """The name as names are compared: without case, invisible marks and trailing dots."""
+    if name.isascii():
+        return name.lower().rstrip(". ")
     return unicodedata.normalize("NFC", name.translate(_IGNORED)).casefold().rstrip(". ")

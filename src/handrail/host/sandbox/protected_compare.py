@@ -1,0 +1,113 @@
+"""What is no longer as it was at protected names: a snapshot against a new look."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from handrail.host.files.openat2 import LOOK_IN, Opener
+from handrail.host.sandbox.protected_images import Images
+from handrail.host.sandbox.protected_names import Lifted
+from handrail.host.sandbox.protected_restore import Restore
+from handrail.host.sandbox.protected_scan import Scan, lstat_beneath
+from handrail.host.sandbox.protected_snapshot import Seen, View, What
+
+
+class Difference(NamedTuple):
+    """An entry that is not what it was; of a whole directory only its own name."""
+
+    rel: str
+    what: What
+
+
+class Compare:
+    """Compares one root with its snapshot."""
+
+    def __init__(
+        self, view: View, opener: Opener, images: Images, lifted: Lifted, restore: Restore
+    ) -> None:
+        self._view = view
+        self._opener = opener
+        self._images = images
+        self._lifted = lifted
+        self._restore = restore
+
+    def differences(self, scan: Scan) -> list[Difference]:
+        """Everything that differs, upper entries before lower ones."""
+        return [*_uppermost(self._lost(scan)), *_uppermost(self._created(scan))]
+
+    def _lost(self, scan: Scan) -> Iterator[Difference]:
+        for rel, seen in self._view.entries.items():
+            # A look that ended early says nothing about what it did not come to.
+            now = scan.entries.get(rel) or lstat_beneath(self._opener, self._view.top, rel)
+            what = self._difference(rel, seen, now)
+            if what is not None:
+                yield Difference(rel, what)
+
+    def _created(self, scan: Scan) -> Iterator[Difference]:
+        for rel, info in scan.entries.items():
+            if rel in self._view.entries or _is_inside(rel, self._view.cut):
+                continue
+            if rel in self._view.ways:
+                yield Difference(rel, "replaced")
+            elif not (stat.S_ISDIR(info.st_mode) and self._lifted.reaches(rel)):
+                yield Difference(rel, "created")
+
+    def _difference(self, rel: str, seen: Seen, now: os.stat_result | None) -> What | None:
+        if stat.S_ISDIR(seen.info.st_mode) and self._lifted.reaches(rel):
+            return None
+        if now is None:
+            return "removed"
+        if stat.S_IFMT(now.st_mode) != stat.S_IFMT(seen.info.st_mode):
+            return "replaced"
+        if seen.image is None:
+            if not os.path.samestat(now, seen.info) and self._restore.moved_to(rel):
+                return "replaced"
+            return None if _looks(now) == _looks(seen.info) else "changed"
+        return None if self._holds(rel, seen, now) else "changed"
+
+    def _holds(self, rel: str, seen: Seen, now: os.stat_result) -> bool:
+        # One more name: whoever writes by that name would change this file too.
+        if _looks(now) != _looks(seen.info) or now.st_nlink > seen.info.st_nlink:
+            return False
+        image = seen.image
+        if image is None or image.proves(now):
+            return True
+        above, _, name = rel.rpartition("/")
+        try:
+            handle = self._opener(self._view.top.handle, os.fsencode(above) or b".", LOOK_IN)
+        except OSError:
+            return False
+        try:
+            return self._images.same(image, handle, name, now)
+        except OSError:
+            return False
+        finally:
+            os.close(handle)
+
+
+def _looks(info: os.stat_result) -> tuple[int, int, int, int]:
+    return (info.st_mode, info.st_uid, info.st_gid, info.st_rdev)
+
+
+def _uppermost(found: Iterator[Difference]) -> Iterator[Difference]:
+    """Leave out what lies in a directory that is gone, new or another as a whole."""
+    whole = set[str]()
+    for one in found:
+        if not _is_inside(one.rel, whole):
+            yield one
+            if one.what != "changed":
+                whole.add(one.rel)
+
+
+def _is_inside(rel: str, folders: frozenset[str] | set[str]) -> bool:
+    if not folders:
+        return False
+    above = rel
+    while above:
+        if above in folders:
+            return True
+        above = above.rpartition("/")[0]
+    return False

@@ -1,0 +1,150 @@
+"""Walking a root for protected names: every directory is listed once, and not again until
+its time stamps say that an entry came or went.
+
+Only names and kinds are looked at here. A directory is believed unchanged only where the file
+system is known to stamp directories, and only if the stamp was old enough when it was listed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from handrail.host.files.openat2 import LIST, Opener
+from handrail.host.sandbox.protected_names import FILE, FIRST, GIT, WHOLE, Names
+
+_MOST_DIRECTORIES: Final = 30_000
+_MOST_ENTRIES: Final = 400_000
+# A change within one tick of the clock leaves no trace in the time stamps.
+_COARSE_NS: Final = 20_000_000
+# File systems of this kernel that stamp a directory with every entry that comes or goes.
+_STAMPING: Final = frozenset(
+    {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "overlay", "zfs", "bcachefs"}
+)
+_NOT_ENTERED: Final = "node_modules"
+
+
+class Top(NamedTuple):
+    """A root: its canonical path and an open handle of it."""
+
+    path: str
+    handle: int
+
+
+class Hit(NamedTuple):
+    """An entry whose name counts, by its path beneath the root."""
+
+    rel: str
+    mark: int
+
+
+class Walked(NamedTuple):
+    """Where protected names stand, upper ones first, and the directories not looked into."""
+
+    hits: list[Hit]
+    left: frozenset[str]
+
+
+class _Listing(NamedTuple):
+    stamp: tuple[int, int, int] | None
+    folders: tuple[str, ...]
+    hits: tuple[Hit, ...]
+    size: int
+
+
+class Listings:
+    """The listings of all roots, remembered between walks."""
+
+    def __init__(self, names: Names, opener: Opener) -> None:
+        self._names = names
+        self._opener = opener
+        self._known: dict[str, dict[str, _Listing]] = {}
+        self._stamping: dict[int, bool] = {}
+
+    def walk(self, top: Top, skipped: frozenset[str], left: frozenset[str]) -> Walked:
+        """Look for names below a root; neither into `skipped` nor into `left`."""
+        known, fresh = self._known.get(top.path, {}), dict[str, _Listing]()
+        hits, queue = list[Hit](), [""]
+        missed, budget = set(left), _MOST_ENTRIES
+        for rel in queue:
+            if rel in missed or rel in skipped:
+                continue
+            if budget < 0 or len(fresh) >= _MOST_DIRECTORIES:
+                missed.add(rel)
+                continue
+            try:
+                listing = self._listing(top, rel, known.get(rel))
+            except OSError:
+                # Gone, or closed to us: as if it were empty.
+                continue
+            fresh[rel] = listing
+            budget -= listing.size
+            hits += listing.hits
+            queue += listing.folders
+        self._known[top.path] = fresh
+        return Walked(hits, frozenset(missed))
+
+    def _listing(self, top: Top, rel: str, known: _Listing | None) -> _Listing:
+        info = os.stat(rel or ".", dir_fd=top.handle, follow_symlinks=False)
+        stamp = (info.st_dev, info.st_ino, info.st_ctime_ns)
+        if known is not None and known.stamp == stamp:
+            return known
+        settled = info.st_ctime_ns < time.time_ns() - _COARSE_NS
+        folders, hits, size = self._list(top, rel)
+        lasting = settled and self._stamps(info.st_dev)
+        return _Listing(stamp if lasting else None, tuple(folders), tuple(hits), size)
+
+    def _list(self, top: Top, rel: str) -> tuple[list[str], list[Hit], int]:
+        mark_of, folders, hits, size = self._names.mark, list[str](), list[Hit](), 0
+        above = f"{rel}/" if rel else ""
+        own = rel.rpartition("/")[2]
+        seconds = self._names.seconds(own) if mark_of(own) & FIRST else frozenset[str]()
+        entered = own != _NOT_ENTERED
+        handle = self._opener(top.handle, os.fsencode(rel) or b".", LIST)
+        try:
+            with os.scandir(handle) as entries:
+                for entry in entries:
+                    size += 1
+                    name = entry.name
+                    mark = mark_of(name)
+                    if seconds and self._names.is_second(name, seconds):
+                        mark = WHOLE
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    if mark and _counts(mark, is_folder, entry):
+                        hits.append(Hit(above + name, mark))
+                    elif is_folder and entered:
+                        folders.append(above + name)
+        finally:
+            os.close(handle)
+        return folders, hits, size
+
+    def _stamps(self, device: int) -> bool:
+        known = self._stamping.get(device)
+        if known is None:
+            known = self._stamping[device] = _kind_of(device) in _STAMPING
+        return known
+
+
+def _counts(mark: int, is_folder: bool, entry: os.DirEntry[str]) -> bool:
+    if mark & (WHOLE | GIT):
+        return True
+    if mark & FILE:
+        return not is_folder
+    return entry.is_symlink()
+
+
+def _kind_of(device: int) -> str:
+    """The name of the file system with this device number, empty if that cannot be told."""
+    number = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    kinds = {
+        line.split(" - ", 1)[1].split()[0]
+        for line in mounts.splitlines()
+        if line.split()[2] == number and " - " in line
+    }
+    return kinds.pop() if len(kinds) == 1 else ""

@@ -1,0 +1,170 @@
+"""What stands at protected names just now: every entry that counts, by its own lstat.
+
+Upper entries come before lower ones. Nothing here follows a link or reads a content.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from typing import Final
+
+from handrail.host.files.openat2 import LIST, LOOK_IN, Opener
+from handrail.host.sandbox.protected_listing import Hit, Top
+from handrail.host.sandbox.protected_names import FILE, GIT, Allowed, Names
+
+_MOST_ENTRIES: Final = 10_000
+_DEEPEST_GROUP: Final = 8
+
+# What makes git run a program or look elsewhere. Not here: objects, refs, index, logs; a
+# commit changes those.
+_GIT_FILES: Final = ("config", "config.worktree", "commondir", "gitdir")
+_GIT_TREES: Final = ("hooks", "remotes", "branches")
+# These hold lines that `git rebase --continue` runs; whoever may write in .git makes them.
+_GIT_PENDING: Final = ("rebase-merge", "rebase-apply", "sequencer")
+_GIT_INSIDE: Final = {
+    "info": ("attributes",),
+    "objects": (),
+    "objects/info": ("alternates", "http-alternates"),
+}
+_GIT_GROUPS: Final = ("modules", "worktrees")
+
+
+class Scan:
+    """One look at a root: `entries` by path, `tops` the names that the table knows.
+
+    `ways` are directories of git that only lead to entries, `git` git's own directories,
+    `cut` the tops that hold more than is looked at.
+    """
+
+    def __init__(self, top: Top, names: Names, opener: Opener, allowed: Allowed) -> None:
+        self.entries: dict[str, os.stat_result] = {}
+        self.tops: list[str] = []
+        self.ways: dict[str, os.stat_result] = {}
+        self.git: set[str] = set()
+        self.cut: set[str] = set()
+        self._top = top
+        self._names = names
+        self._opener = opener
+        self._lifted = allowed.lifted
+        self._trees = _GIT_TREES if allowed.git_writable else _GIT_TREES + _GIT_PENDING
+
+    def run(self, hits: Iterable[Hit]) -> Scan:
+        """Look at these names and at what lies below them; returns itself."""
+        for hit in hits:
+            if hit.rel not in self.entries and not self._lifted.covers(hit.rel):
+                self._meet(hit)
+        return self
+
+    def _meet(self, hit: Hit) -> None:
+        info = lstat_beneath(self._opener, self._top, hit.rel)
+        if info is None or (hit.mark & FILE and stat.S_ISDIR(info.st_mode)):
+            return
+        self.tops.append(hit.rel)
+        self.entries[hit.rel] = info
+        if not stat.S_ISDIR(info.st_mode):
+            return
+        if hit.mark & GIT:
+            self._git(hit.rel)
+        else:
+            self._tree(hit.rel)
+        if len(self.entries) > _MOST_ENTRIES:
+            self.cut.add(hit.rel)
+
+    def _tree(self, top: str) -> None:
+        pending = [top]
+        for rel in pending:
+            if len(self.entries) > _MOST_ENTRIES:
+                return
+            for name, info in self._inside(rel):
+                below = f"{rel}/{name}"
+                if self._lifted.covers(below):
+                    continue
+                self.entries[below] = info
+                if not stat.S_ISDIR(info.st_mode):
+                    continue
+                if self._names.mark(name) & GIT:
+                    self._git(below)
+                else:
+                    pending.append(below)
+
+    def _git(self, rel: str) -> None:
+        self.git.add(rel)
+        for name in _GIT_FILES:
+            self._note(f"{rel}/{name}")
+        for name in self._trees:
+            if self._note(f"{rel}/{name}"):
+                self._tree(f"{rel}/{name}")
+        for way, names in _GIT_INSIDE.items():
+            if self._passes(f"{rel}/{way}"):
+                for name in names:
+                    self._note(f"{rel}/{way}/{name}")
+        for name in _GIT_GROUPS:
+            if self._passes(f"{rel}/{name}"):
+                self._group(f"{rel}/{name}", 0)
+
+    def _group(self, rel: str, depth: int) -> None:
+        """Directories of git below this one: a submodule's name may have slashes."""
+        for name, info in self._inside(rel):
+            below = f"{rel}/{name}"
+            if not stat.S_ISDIR(info.st_mode):
+                if stat.S_ISLNK(info.st_mode):
+                    self._note(below)
+            elif lstat_beneath(self._opener, self._top, f"{below}/HEAD") is not None:
+                self._git(below)
+            elif depth < _DEEPEST_GROUP:
+                self._group(below, depth + 1)
+
+    def _passes(self, rel: str) -> bool:
+        """Whether it is a directory; anything else at that name counts itself."""
+        info = lstat_beneath(self._opener, self._top, rel)
+        if info is None:
+            return False
+        if stat.S_ISDIR(info.st_mode):
+            self.ways[rel] = info
+            return True
+        return self._note(rel)
+
+    def _note(self, rel: str) -> bool:
+        """Take the entry down, if it is there; whether it is a directory."""
+        info = lstat_beneath(self._opener, self._top, rel)
+        if info is None or self._lifted.covers(rel):
+            return False
+        self.entries[rel] = info
+        return stat.S_ISDIR(info.st_mode)
+
+    def _inside(self, rel: str) -> list[tuple[str, os.stat_result]]:
+        try:
+            handle = self._opener(self._top.handle, os.fsencode(rel), LIST)
+        except OSError:
+            return []
+        try:
+            return [
+                (name, info)
+                for name in sorted(os.listdir(handle))  # noqa: PTH208 - by handle
+                if (info := lstat(handle, name)) is not None
+            ]
+        finally:
+            os.close(handle)
+
+
+def lstat(handle: int, name: str) -> os.stat_result | None:
+    """What stands at a name in an open directory; None if nothing does."""
+    try:
+        return os.stat(name, dir_fd=handle, follow_symlinks=False)
+    except OSError:
+        return None
+
+
+def lstat_beneath(opener: Opener, top: Top, rel: str) -> os.stat_result | None:
+    """What stands at a path beneath a root, links on the way not followed."""
+    above, _, name = rel.rpartition("/")
+    try:
+        handle = opener(top.handle, os.fsencode(above) or b".", LOOK_IN)
+    except OSError:
+        return None
+    try:
+        return lstat(handle, name)
+    finally:
+        os.close(handle)

@@ -1,0 +1,190 @@
+"""What a person allowed for a command, and what stays bound and watched all the same."""
+
+import os
+
+import pytest
+from tests.host.sandbox.protected_workspace import TABLE, build, repaired, run, whats
+
+from handrail.host.sandbox.protected import ProtectedState, Top, read_only_paths
+
+
+@pytest.fixture
+def work(tmp_path):
+    return build(tmp_path / "work")
+
+
+@pytest.fixture
+def top(work):
+    handle = os.open(work, os.O_PATH)
+    yield Top(str(work), handle)
+    os.close(handle)
+
+
+@pytest.fixture
+def state(tmp_path):
+    return ProtectedState(TABLE, tmp_path / "state")
+
+
+def test_a_commit_is_no_tampering_where_git_may_write(work, state, top):
+    real = work / "real"
+    run(work, "mkdir real; cd real; git init -q .; echo 1 > a; git add a")
+    commit = "cd real; git -c user.name=n -c user.email=e@x commit -qm m; git branch b; git gc -q"
+
+    done = repaired(state, top, commit, git_writable=True)
+
+    assert done == {}
+    assert list((real / ".git" / "objects" / "pack").iterdir())
+
+
+def test_hooks_and_config_stay_even_where_git_may_write(work, state, top):
+    command = "echo x > .git/hooks/pre-commit; git -C real config core.pager evil; rm .git/config"
+    run(work, "mkdir real; cd real; git init -q .")
+
+    done = repaired(state, top, command, git_writable=True)
+
+    assert whats(done) == {
+        ".git/config": "removed",
+        "real/.git/config": "changed",
+        ".git/hooks/pre-commit": "created",
+    }
+
+
+def test_a_rebase_may_leave_its_work_where_git_may_write(work, state, top):
+    command = "mkdir .git/rebase-merge; echo 'pick 1' > .git/rebase-merge/git-rebase-todo"
+
+    assert repaired(state, top, command, git_writable=True) == {}
+
+
+LIFTED = [
+    ([".envrc"], "echo x > .envrc; echo y > sub/.envrc", {"sub/.envrc": "created"}),
+    (["**/.envrc"], "echo x > .envrc; echo y > sub/.envrc", {}),
+    ([".git"], "rm -r .git; mkdir .git", {}),
+    ([".vscode"], "rm -r .vscode; mkdir .vscode; touch .vscode/x", {}),
+    ([".vscode/*"], "touch .vscode/x; rm .vscode/settings.json", {}),
+    ([".vscode/x"], "touch .vscode/x .vscode/y", {".vscode/y": "created"}),
+    ([".idea/*"], "mkdir .idea; touch .idea/x", {}),
+    (["pkg/.venv/bin/"], "touch pkg/.venv/bin/ls", {}),
+    (["/"], "echo x > .envrc", {".envrc": "changed"}),
+]
+
+
+@pytest.mark.parametrize(("lifted", "command", "told"), LIFTED)
+def test_what_a_person_lifted_is_left_as_the_command_made_it(
+    work, state, top, lifted, command, told
+):
+    assert whats(repaired(state, top, command, lifted=lifted)) == told
+
+
+def bound(state, top, **allowed):
+    snapshot = state.take([top], **allowed)
+    snapshot.close()
+    return {path.removeprefix(f"{top.path}/") for path in read_only_paths(snapshot)}
+
+
+ELSEWHERE = {
+    "vendor/lib/.git",
+    "sub/.vscode",
+    "pkg/.venv/bin",
+    "node_modules/.bin",
+    ".envrc",
+    "deep/a/b/evil.pth",
+}
+
+
+def test_what_exists_is_bound_and_links_and_missing_names_are_not(work, state, top):
+    assert bound(state, top) == {".git", ".vscode", *ELSEWHERE}
+
+
+def test_of_a_writable_git_the_parts_that_run_programs_are_bound(work, state, top):
+    (work / ".git" / "info" / "attributes").touch()
+
+    assert bound(state, top, git_writable=True) == {
+        ".git/config",
+        ".git/hooks",
+        ".git/info/attributes",
+        ".git/modules/libs/one/config",
+        ".git/modules/libs/one/hooks",
+        "vendor/lib/.git/config",
+        "vendor/lib/.git/hooks",
+        ".vscode",
+        *(ELSEWHERE - {"vendor/lib/.git"}),
+    }
+
+
+@pytest.mark.parametrize("lifted", [[".git", ".vscode/new"], [".git", ".vscode/n*"]])
+def test_what_is_lifted_is_not_bound_nor_the_directory_it_needs(work, state, top, lifted):
+    assert bound(state, top, lifted=lifted) == {".vscode/settings.json", *ELSEWHERE}
+
+
+ALIASES = [
+    (
+        "rm -r .vscode; mkdir vs; touch vs/a; ln -s vs .vscode",
+        "echo x > vs/tasks.json",
+        "vs/tasks.json",
+    ),
+    ("mkdir e; touch e/env; rm .envrc; ln -s e/env .envrc", "echo x > e/env", "e/env"),
+    ("mv .git data; echo 'gitdir: data' > .git", "echo x > data/config", "data/config"),
+    ("mv .git data; ln -s data .git", "echo x > data/hooks/a", "data/hooks/a"),
+    ("mkdir -p envs/a/bin; ln -s envs/a .venv", "echo x > envs/a/bin/ls", "envs/a/bin/ls"),
+    (
+        "mkdir sub/g; echo 'gitdir: ../g' > sub/src.git; mkdir w; mv sub/src.git w/.git; mkdir g; touch g/config",
+        "echo x > g/config",
+        "g/config",
+    ),
+]
+
+
+@pytest.mark.parametrize(("ahead", "command", "path"), ALIASES)
+def test_what_a_protected_name_leads_to_is_watched_under_its_own(
+    work, state, top, ahead, command, path
+):
+    run(work, ahead)
+
+    assert list(repaired(state, top, command)) == [path]
+
+
+def test_a_link_that_a_command_makes_does_not_condemn_what_it_points_to(work, state, top):
+    done = repaired(state, top, "rm .npmrc; ln -s src .idea; ln -s src/main.py .npmrc")
+
+    assert whats(done) == {".npmrc": "changed", ".idea": "created"}
+    assert (work / "src" / "main.py").read_text() == "print(1)\n"
+
+
+def test_a_link_to_the_directory_it_lies_in_does_not_make_everything_protected(work, state, top):
+    run(work, "ln -s . .cursor; ln -s ../.. sub/.idea")
+
+    assert repaired(state, top, "echo x > new; echo y > src/main.py") == {}
+
+
+def test_each_root_is_watched_once_and_things_move_back_between_them(work, tmp_path, state):
+    other = tmp_path / "other"
+    (other / ".idea").mkdir(parents=True)
+    places = (work, work / "sub", other)
+    tops = [Top(str(place), os.open(place, os.O_PATH)) for place in places]
+    snapshot = state.take(tops)
+    run(work, "mv .git ../other/.git; mv ../other/.idea sub/.idea; touch sub/.envrc")
+
+    done = state.repair(snapshot)
+
+    assert {(path, what) for path, what, *_ in done} == {
+        (str(work / ".git"), "removed"),
+        (str(other / ".idea"), "removed"),
+        (str(work / "sub" / ".envrc"), "created"),
+    }
+    assert (work / ".git" / "objects" / "ab" / "cd").exists()
+    assert (other / ".idea").is_dir()
+    assert not (work / "sub" / ".idea").exists()
+    for one in tops:
+        os.close(one.handle)
+
+
+def test_handles_are_let_go(work, state, top):
+    before = set(os.listdir("/proc/self/fd"))
+
+    snapshot = state.take([top])
+    during = set(os.listdir("/proc/self/fd"))
+    state.repair(snapshot)
+    state.take([top])
+
+    assert len(during) > len(before)
+    assert set(os.listdir("/proc/self/fd")) == before
