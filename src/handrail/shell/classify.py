@@ -1,0 +1,265 @@
+"""How far a command is to be trusted: the worst of everything that it runs, reads and sets.
+
+Safe is only what every word vouches for; everything else has to be recognised to be `dev`.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from handrail.core.commands import CommandClass, Surroundings
+from handrail.shell import environment, hosts, identity, listing, redirects, roles
+from handrail.shell.arguments import Argument, Known, arguments
+from handrail.shell.effects import Tally
+from handrail.shell.invocation import Flat, Invocation
+from handrail.shell.options import Parsed, parse, split
+from handrail.shell.programs import Program, Programs
+from handrail.shell.roles import Site
+from handrail.shell.syntax import Word
+
+Values = Mapping[str, tuple[Word, ...]]
+_SHELLS: Final = frozenset("bash sh dash zsh ksh ash fish".split())
+_DEEPEST: Final = 8
+_HERE: Final = Argument(".", ".")
+
+
+class Classifier:
+    """Judges what a flattened command does, in one place."""
+
+    def __init__(
+        self,
+        programs: Programs,
+        where: Surroundings,
+        *,
+        protected: Callable[[str], str | None] | None = None,
+    ) -> None:
+        self._programs = programs
+        self._where = where
+        self._protected = protected
+
+    def weigh(self, flat: Flat, values: Values, tally: Tally) -> list[CommandClass]:
+        """Adds everything to the tally; answers the class of each invocation."""
+        for doubt in flat.doubts:
+            tally.note(CommandClass.DANGEROUS, doubt.text, doubt.part)
+        if flat.loops:
+            tally.note(CommandClass.DEV, "it holds a loop that may never end", "")
+        tally.take_part()
+        tally.changes_directory = flat.changes_directory
+        classes = []
+        for one in flat.invocations:
+            self._invocation(one, flat, values, tally)
+            classes.append(tally.take_part())
+        return classes
+
+    def _invocation(self, one: Invocation, flat: Flat, values: Values, tally: Tally) -> None:
+        cwd = self._cwd(one)
+        # Another shell sees none of the variables that this one has set.
+        seen = {} if _SHELLS.intersection(one.wrapped_by) else values
+        known = Known(cwd, self._where.home, seen)
+        site = Site(self._where, cwd, tally, one.source, protected=self._protected)
+        if one.background:
+            tally.background = True
+            site.note(CommandClass.DEV, "it goes on in the background")
+        redirects.weigh(one.redirects, known, site)
+        self._assignments(one, site)
+        if not one.words:
+            return
+        if one.remote:
+            site.danger("it runs on another machine")
+            return
+        name = one.program
+        if name is None or one.words[0].globs:
+            site.danger(f"the program {one.words[0].source!r} is computed")
+            tally.open_ended = True
+        elif name not in flat.functions:
+            self._program(name, one, known, site)
+
+    def _cwd(self, one: Invocation) -> str | None:
+        if one.cwd is None:
+            return None
+        return posixpath.join(self._where.cwd, one.cwd) if one.cwd else self._where.cwd
+
+    @staticmethod
+    def _assignments(one: Invocation, site: Site) -> None:
+        for assignment in one.assignments:
+            klass = environment.weigh(assignment.name)
+            # Without a command it is the shell's own variable: nobody else sees a new name.
+            if one.words or klass is CommandClass.DANGEROUS:
+                site.note(klass, f"the variable {assignment.name} is set")
+
+    def _program(self, name: str, one: Invocation, known: Known, site: Site) -> None:
+        site.tally.runs(name)
+        given = arguments(one.words[1:], known)
+        found = identity.identify(name, one.words[0], site, self._programs)
+        if found is None:
+            hosts.gather(given, site.tally, strict=True)
+            return
+        site = replace(site, program=found.name, found=self._found(one, given))
+        if one.wraps and found.name != "find":
+            self._wrapper(found, given, site)
+        else:
+            self._run(found, given, one, site)
+
+    def _found(self, one: Invocation, given: Sequence[Argument]) -> bool:
+        if one.extra:
+            by_search = one.wrapped_by[-1:] == ("find",)
+            return by_search or listing.lists(one.feeds, self._programs.find)
+        computed = [argument for argument in given if argument.text is None]
+        return bool(computed) and all(
+            argument.lists
+            and not argument.asks
+            and all(listing.lists_script(part, self._programs.find) for part in argument.lists)
+            for argument in computed
+        )
+
+    @staticmethod
+    def _wrapper(program: Program, given: Sequence[Argument], site: Site) -> None:
+        """A program that runs another: only its own words count, the other has its own turn."""
+        texts = [argument.text or "" for argument in given]
+        if "wrapper" not in program.traits:
+            site.danger(f"{program.name} runs a program in its own way")
+        elif program.deny and any(re.search(program.deny, text) for text in texts):
+            site.danger(f"{program.name} has an option that is not known to be harmless")
+        site.note(program.klass, program.why or f"{program.name} runs a program")
+
+    def _run(
+        self,
+        program: Program,
+        given: Sequence[Argument],
+        one: Invocation,
+        site: Site,
+        depth: int = 0,
+    ) -> None:
+        if given and all(argument.text in program.answers for argument in given):
+            return
+        if program.subcommands:
+            self._subcommand(program, given, one, site, depth)
+            return
+        self._traits(program, given, one, site)
+        if program.klass is not CommandClass.SAFE:
+            site.note(program.klass, program.why or f"{program.name} does more than look")
+        if program.deny:
+            for argument in given:
+                if argument.text and re.search(program.deny, argument.text):
+                    site.danger(f"{argument.source!r} makes {program.name} do more than that")
+        if program.grammar.options is None:
+            for argument in given:
+                roles.weigh("any", argument, site)
+            return
+        parsed = parse(program.grammar, _dashed(program, given))
+        self._meant(program, parsed, one, site)
+        if parsed.rest:
+            self._launched(program, parsed, one, site, depth)
+
+    def _subcommand(
+        self, program: Program, given: Sequence[Argument], one: Invocation, site: Site, depth: int
+    ) -> None:
+        first = given[0].text if given else None
+        if first in program.subcommands and first.startswith("-"):
+            self._run(program.subcommands[first], given[1:], one, site, depth)
+            return
+        parsed, rest = split(program.grammar, given)
+        for meant in parsed.values:
+            roles.weigh(meant.role, meant.argument, site)
+            if meant.role == "dir":
+                site = replace(site, cwd=_moved(site.cwd, meant.argument))
+        self._strange(program, parsed, one, site)
+        name = rest[0].text if rest else None
+        inner = program.subcommands.get(name or "")
+        if inner is not None:
+            self._run(inner, rest[1:], one, replace(site, program=inner.name), depth)
+        elif rest:
+            site.danger(f"{program.name} {rest[0].source} is not known")
+            site.tally.open_ended = True
+        else:
+            self._traits(program, given, one, site)
+            least = CommandClass.SAFE if "alone" in program.traits else CommandClass.DEV
+            site.note(max(program.klass, least), program.why or f"{program.name} alone")
+
+    def _traits(
+        self, program: Program, given: Sequence[Argument], one: Invocation, site: Site
+    ) -> None:
+        traits = program.traits
+        if "open" in traits:
+            site.tally.open_ended = True
+        if "git" in traits:
+            site.tally.git = True
+        if "endless" in traits:
+            site.danger(f"{program.name} never ends by itself")
+        if "bare" in traits and not given:
+            site.danger(program.why or f"{program.name} alone")
+        if "net" in traits:
+            hosts.gather(given, site.tally)
+        if "host" in traits:
+            hosts.first(given, site.tally)
+        if one.extra and not (site.found and ("any" in traits or one.wrapped_by[-1:] == ("find",))):
+            site.danger(f"{program.name} gets arguments that nobody has seen")
+
+    def _meant(self, program: Program, parsed: Parsed, one: Invocation, site: Site) -> None:
+        self._strange(program, parsed, one, site)
+        for option in sorted(parsed.given & program.grammar.spreads):
+            site.note(CommandClass.DEV, f"{program.name} {option} writes many files")
+            roles.weigh("swept", _HERE, site)
+        for option in sorted(parsed.given & program.grammar.changes):
+            site.note(CommandClass.DEV, f"{program.name} {option} changes something")
+            site.tally.git = site.tally.git or program.name.startswith("git ")
+        for meant in (*parsed.values, *parsed.operands):
+            roles.weigh(meant.role, meant.argument, site)
+        if not parsed.operands and program.default and not one.extra:
+            roles.weigh(program.default, _HERE, site)
+        needs = any(slot.role == "script" for slot in program.grammar.slots)
+        if needs and not parsed.operands and not parsed.rest:
+            site.danger(f"{program.name} reads what it runs from its input")
+            site.tally.open_ended = True
+
+    def _strange(self, program: Program, parsed: Parsed, one: Invocation, site: Site) -> None:
+        for argument in parsed.strange:
+            computed = argument.text is None
+            by_search = site.found and one.wrapped_by[-1:] == ("find",)
+            if computed and ("any" in program.traits or by_search):
+                roles.text(argument, site)
+                continue
+            what = "may become any option" if computed else "is not known to be harmless"
+            site.danger(f"{argument.source!r} {what} for {program.name}")
+            site.tally.open_ended = True
+
+    def _launched(
+        self, program: Program, parsed: Parsed, one: Invocation, site: Site, depth: int
+    ) -> None:
+        """`uv run pytest`, `python -m pip`: the rest is a command of its own."""
+        first, rest = parsed.rest[0], parsed.rest[1:]
+        site.tally.open_ended = True
+        name = first.text
+        if name is None or first.glob or depth > _DEEPEST:
+            site.danger(f"{program.name} runs a program that is computed")
+            return
+        site.tally.runs(name)
+        if identity.is_handrail(name):
+            site.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
+        inner = identity.lookup(name, self._programs)
+        site.note(CommandClass.DEV, f"{program.name} runs {name}")
+        if "/" in name or name.endswith((".py", ".js", ".ts", ".rb", ".sh")):
+            roles.weigh("script", first, site)
+        elif inner is not None:
+            self._run(inner, rest, one, replace(site, program=inner.name), depth + 1)
+        elif "modules" not in program.traits:
+            site.danger(f"{name!r} is not a program that is known")
+
+
+def _moved(cwd: str | None, argument: Argument) -> str | None:
+    if argument.text is None or argument.tilde or argument.glob or cwd is None:
+        return None
+    return posixpath.join(cwd, argument.text)
+
+
+def _dashed(program: Program, given: Sequence[Argument]) -> Sequence[Argument]:
+    """tar takes its first word for options, with or without a dash."""
+    first = given[0] if given else None
+    if "dashless" in program.traits and first is not None and first.text:
+        if not first.text.startswith("-"):
+            return (replace(first, text=f"-{first.text}"), *given[1:])
+    return given

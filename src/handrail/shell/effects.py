@@ -1,0 +1,71 @@
+"""The effects and reasons of a command, gathered while it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from handrail.core.commands import CommandClass, Effects, Judgement, Reason
+
+
+class Tally:
+    """What has been found so far; the class only ever rises."""
+
+    def __init__(self) -> None:
+        self.klass = CommandClass.SAFE
+        self._part = CommandClass.SAFE
+        self.background = False
+        self.open_ended = False
+        self.changes_directory = False
+        self.git = False
+        self._reasons: dict[Reason, CommandClass] = {}
+        self._programs: list[str] = []
+        self._reads: dict[str, None] = {}
+        self._writes: dict[str, None] = {}
+        self._hosts: dict[str, None] = {}
+
+    def note(self, klass: CommandClass, text: str, part: str) -> None:
+        """The command is at least of that class, for that reason."""
+        self.klass = max(self.klass, klass)
+        self._part = max(self._part, klass)
+        if klass > CommandClass.SAFE:
+            reason = Reason(text, part)
+            self._reasons[reason] = max(klass, self._reasons.get(reason, klass))
+
+    def take_part(self) -> CommandClass:
+        """The class of what was found since it was asked last."""
+        part, self._part = self._part, CommandClass.SAFE
+        return part
+
+    def runs(self, program: str) -> None:
+        """It starts a program."""
+        self._programs.append(program)
+
+    def reads(self, paths: Iterable[str]) -> None:
+        """It reads these; a path with a trailing `/` stands for everything below."""
+        self._reads.update(dict.fromkeys(paths))
+
+    def writes(self, paths: Iterable[str]) -> None:
+        """It creates, changes or removes these."""
+        self._writes.update(dict.fromkeys(paths))
+
+    def reaches(self, host: str) -> None:
+        """It talks to that machine."""
+        self._hosts[host] = None
+
+    def judgement(self) -> Judgement:
+        """The verdict; the reasons that weigh most come first."""
+        ranked = sorted(self._reasons, key=lambda reason: -self._reasons[reason])
+        return Judgement(self.klass, tuple(ranked), self.effects())
+
+    def effects(self) -> Effects:
+        """What the command would touch."""
+        return Effects(
+            programs=tuple(self._programs),
+            reads=tuple(self._reads),
+            writes=tuple(self._writes),
+            hosts=tuple(self._hosts),
+            background=self.background,
+            open_ended=self.open_ended,
+            changes_directory=self.changes_directory,
+            git=self.git,
+        )

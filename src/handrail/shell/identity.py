@@ -1,0 +1,78 @@
+"""Which program a name really starts: the system's own, one of the workspace, or another."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import Final
+
+from handrail.core.commands import CommandClass
+from handrail.shell import places
+from handrail.shell.arguments import Argument
+from handrail.shell.programs import Program, Programs
+from handrail.shell.roles import Site
+from handrail.shell.syntax import Word
+
+_SYSTEM: Final = frozenset("/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin".split())
+# One entry of the table stands for every version of a language: python3.12, gcc-13.
+_VERSIONED: Final = re.compile(r"([a-z][a-z+]*?)-?[\d.]*\d")
+
+
+def identify(name: str, word: Word, site: Site, programs: Programs) -> Program | None:
+    """The program's entry; None if there is nothing more to judge, the tally says why."""
+    if is_handrail(name) or _leads_to_handrail(name, site):
+        site.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
+        return None
+    if "/" in name:
+        return _by_path(Argument(name, word.source, tilde=word.tilde), site, programs)
+    program = lookup(name, programs)
+    if program is None:
+        site.danger(f"{name!r} is not a program that is known")
+        site.tally.open_ended = True
+        return None
+    if "builtin" not in program.traits:
+        path = site.where.find_program(name)
+        # A program that is nowhere cannot do anything either.
+        if path is not None and places.inside(path, site.where.roots):
+            site.note(CommandClass.DEV, f"{name!r} is a program of the workspace")
+            site.tally.open_ended = True
+    return program
+
+
+def lookup(name: str, programs: Programs) -> Program | None:
+    """The entry of a name, or of the language that it is a version of."""
+    known = programs.find(name)
+    version = _VERSIONED.fullmatch(name)
+    return programs.find(version.group(1)) if known is None and version is not None else known
+
+
+def is_handrail(name: str) -> bool:
+    """Whether a name means Handrail's own command or package."""
+    return bool(re.fullmatch(r"handrail(?:[.@=].*)?", posixpath.basename(name)))
+
+
+def _leads_to_handrail(name: str, site: Site) -> bool:
+    own = site.where.find_program("handrail")
+    if own is None or site.cwd is None:
+        return False
+    if "/" in name:
+        return site.where.resolve(posixpath.join(site.cwd, name)) == own
+    return site.where.find_program(name) == own
+
+
+def _by_path(argument: Argument, site: Site, programs: Programs) -> Program | None:
+    place = places.locate(argument, site.cwd, site.where)
+    real = place.paths[-1] if place.paths else ""
+    if real and places.inside(real, site.where.roots):
+        site.note(CommandClass.DEV, f"it runs {argument.source!r} of the workspace")
+        site.tally.reads(place.paths)
+        site.tally.open_ended = True
+        return None
+    name = posixpath.basename(argument.text or "")
+    program = lookup(name, programs)
+    same = real and (real == site.where.find_program(name) or posixpath.dirname(real) in _SYSTEM)
+    if program is None or not same or argument.tilde:
+        site.danger(f"{argument.source!r} is not a program that is known")
+        site.tally.open_ended = True
+        return None
+    return program

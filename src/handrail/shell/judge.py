@@ -1,0 +1,141 @@
+"""The judge of commands: reads, flattens, classifies; the one door of this package.
+
+Only the reading is remembered. Where programs and paths lead is asked anew each time, since
+the disk may have changed in between.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from handrail.core.commands import (
+    CommandClass,
+    CommandPart,
+    Judgement,
+    ShellParser,
+    Surroundings,
+    Unreadable,
+)
+from handrail.shell import allowlist, blocklist, environment, redirects
+from handrail.shell.classify import Classifier, Values
+from handrail.shell.effects import Tally
+from handrail.shell.invocation import Flat
+from handrail.shell.programs import Programs, load
+from handrail.shell.reader import read
+from handrail.shell.syntax import Script
+from handrail.shell.variables import bindings
+from handrail.shell.walk import flatten
+
+_KEPT: Final = 256
+_MAX_KEPT_TEXT: Final = 4096
+
+
+class _Read(NamedTuple):
+    script: Script
+    flat: Flat
+
+
+class Judge:
+    """Judges commands for one workspace; safe in any thread.
+
+    `surroundings` answers, for a directory, where a command would run. `blocked` are further
+    programs or beginnings of commands that are always refused. `protected` answers why a path
+    below a root is protected.
+    """
+
+    def __init__(
+        self,
+        parser: ShellParser,
+        surroundings: Callable[[str], Surroundings],
+        programs: Programs | None = None,
+        *,
+        blocked: Sequence[str] = (),
+        protected: Callable[[str], str | None] | None = None,
+    ) -> None:
+        self._parser = parser
+        self._surroundings = surroundings
+        self._programs = programs
+        self._blocked = tuple(blocked)
+        self._protected = protected
+        self._kept: OrderedDict[str, _Read] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def judge(self, command: str, *, cwd: str, env: Mapping[str, str]) -> Judgement:
+        """The class, reasons and effects of a command run there, with these variables."""
+        where = self._surroundings(cwd)
+        tally = Tally()
+        _weigh_environment(env, tally)
+        if not command.isprintable():
+            _weigh_letters(command, tally)
+        try:
+            known = self._read(command)
+        except Unreadable as error:
+            return self._unreadable(command, str(error), where, tally)
+        for reason in blocklist.find(known.flat, where, self._blocked):
+            tally.note(CommandClass.BLOCKED, reason.text, reason.part)
+        values = bindings(known.script, known.flat, env)
+        return self._judgement(known.flat, values, where, tally)
+
+    def _judgement(
+        self, flat: Flat, values: Values, where: Surroundings, tally: Tally
+    ) -> Judgement:
+        if self._programs is None:
+            self._programs = load()
+        classifier = Classifier(self._programs, where, protected=self._protected)
+        classes = classifier.weigh(flat, values, tally)
+        parts = tuple(
+            CommandPart(
+                tuple(word.value for word in one.words),
+                one.source,
+                klass,
+                redirects.writes(one.redirects),
+            )
+            for one, klass in zip(flat.invocations, classes, strict=True)
+            if not one.wraps
+        )
+        return tally.judgement()._replace(
+            parts=parts, cwd=where.cwd, segments=allowlist.segments(flat)
+        )
+
+    def _unreadable(self, command: str, why: str, where: Surroundings, tally: Tally) -> Judgement:
+        tally.note(CommandClass.DANGEROUS, f"the command cannot be read: {why}", "")
+        tally.open_ended = True
+        for reason in blocklist.find_in_text(command, where, self._blocked):
+            tally.note(CommandClass.BLOCKED, reason.text, reason.part)
+        return tally.judgement()._replace(cwd=where.cwd)
+
+    def _read(self, command: str) -> _Read:
+        with self._lock:
+            known = self._kept.get(command)
+            if known is not None:
+                self._kept.move_to_end(command)
+                return known
+        script = read(command, self._parser)
+        fresh = _Read(script, flatten(script, lambda text: read(text, self._parser)))
+        if len(command) <= _MAX_KEPT_TEXT:
+            with self._lock:
+                self._kept[command] = fresh
+                if len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+        return fresh
+
+
+def surroundings_of(where: Surroundings, cwd: str) -> Surroundings:
+    """The same surroundings, seen from another directory."""
+    return where._replace(cwd=posixpath.normpath(cwd))
+
+
+def _weigh_environment(env: Mapping[str, Any], tally: Tally) -> None:
+    for name in env:
+        tally.note(environment.weigh(name), f"the variable {name} is set", name)
+
+
+def _weigh_letters(command: str, tally: Tally) -> None:
+    """Letters that nobody sees make a command read differently from what it says."""
+    odd = next((one for one in command if not one.isprintable() and one not in "\n\t"), None)
+    if odd is not None:
+        tally.note(CommandClass.DANGEROUS, "it holds letters that cannot be seen", f"{odd!a}")

@@ -1,0 +1,207 @@
+"""Arguments read the way a program reads them: options, their values, operands.
+
+An option that the program's grammar does not hold, or an argument that might turn out to be
+one, is `strange`; abbreviations are strange too, since only the program knows all its options.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from handrail.shell.arguments import Argument
+from handrail.shell.programs import Grammar, Option, Slot
+
+# What follows such a value is a command of its own.
+_TERMINAL: Final = frozenset({"program", "module"})
+_NUMBER: Final = re.compile(r"-\d+")
+
+
+class Meant(NamedTuple):
+    """An argument and what it means to the program."""
+
+    role: str
+    argument: Argument
+
+
+class Parsed(NamedTuple):
+    """`given`: the options by name. `values` and `operands` with their roles. `rest`: the
+    command that the program runs itself.
+    """
+
+    given: frozenset[str]
+    values: tuple[Meant, ...]
+    operands: tuple[Meant, ...]
+    strange: tuple[Argument, ...]
+    rest: tuple[Argument, ...] = ()
+
+
+def parse(grammar: Grammar, arguments: Sequence[Argument]) -> Parsed:
+    """The arguments as the grammar reads them."""
+    reading = _Reading(grammar, arguments)
+    reading.run()
+    slots = grammar.slots
+    if reading.given & grammar.drops:
+        slots = slots[1:]
+    operands, beyond = _placed(slots, reading.operands)
+    turns: dict[str, str] = {}
+    for name in sorted(reading.given):
+        turns |= grammar.turns.get(name, {})
+    return Parsed(
+        frozenset(reading.given),
+        tuple(Meant(turns.get(one.role, one.role), one.argument) for one in reading.values),
+        tuple(Meant(turns.get(one.role, one.role), one.argument) for one in operands),
+        (*reading.strange, *beyond),
+        tuple(reading.rest),
+    )
+
+
+def split(grammar: Grammar, arguments: Sequence[Argument]) -> tuple[Parsed, tuple[Argument, ...]]:
+    """The options in front of a subcommand, and what starts with the subcommand."""
+    reading = _Reading(grammar, arguments, stop=True)
+    reading.run()
+    parsed = Parsed(frozenset(reading.given), tuple(reading.values), (), tuple(reading.strange), ())
+    return parsed, tuple(reading.operands)
+
+
+class _Reading:
+    def __init__(
+        self, grammar: Grammar, arguments: Sequence[Argument], *, stop: bool = False
+    ) -> None:
+        self._grammar = grammar
+        self._options = grammar.options if grammar.options is not None else {}
+        self._queue = list(arguments)
+        self._stop = stop or grammar.stops
+        self.given: set[str] = set()
+        self.values: list[Meant] = []
+        self.operands: list[Argument] = []
+        self.strange: list[Argument] = []
+        self.rest: list[Argument] = []
+
+    def run(self) -> None:
+        while self._queue:
+            argument = self._queue.pop(0)
+            text = argument.text if argument.text is not None else argument.prefix
+            if argument.text == "--" and self._grammar.style == "letters":
+                self.operands.extend(self._queue)
+                return
+            if self._grammar.style == "none" or not self._may_be_option(argument, text):
+                self.operands.append(argument)
+                if self._ends_here():
+                    return
+            elif argument.text is None:
+                self._computed(argument)
+            elif self._grammar.style == "words":
+                self._word(argument, text)
+            elif text.startswith("--"):
+                self._long(argument, text)
+            else:
+                self._letters(argument, text)
+
+    def _ends_here(self) -> bool:
+        """The first operand may end what is ours."""
+        terminal = self._grammar.slots and self._grammar.slots[0].role in _TERMINAL
+        if terminal:
+            self.rest.append(self.operands.pop())
+            self.rest.extend(self._queue)
+            return True
+        if self._stop:
+            self.operands.extend(self._queue)
+            return True
+        return False
+
+    @staticmethod
+    def _may_be_option(argument: Argument, text: str) -> bool:
+        if argument.text is not None:
+            return text.startswith("-") and text != "-"
+        return not argument.single or not text or text.startswith("-")
+
+    def _computed(self, argument: Argument) -> None:
+        """`--file="$X"` is an option with a value; anything else might be any option."""
+        name, equals, _ = argument.prefix.partition("=")
+        option = self._options.get(name)
+        if equals and option is not None and len(option.roles) == 1 and argument.single:
+            self.given.add(name)
+            self.values.append(Meant(option.roles[0], argument.tail(len(name) + 1)))
+        else:
+            self.strange.append(argument)
+            self.operands.append(argument)
+
+    def _word(self, argument: Argument, text: str) -> None:
+        option = self._options.get(text)
+        if option is None:
+            self.strange.append(argument)
+        else:
+            self._take(text, option)
+
+    def _long(self, argument: Argument, text: str) -> None:
+        name, equals, _ = text.partition("=")
+        option = self._options.get(name)
+        if option is None or (equals and not option.roles):
+            self.strange.append(argument)
+        elif equals:
+            self.given.add(name)
+            self.values.append(Meant(option.roles[0], argument.tail(len(name) + 1)))
+        elif option.attached:
+            self.given.add(name)
+        else:
+            self._take(name, option)
+
+    def _letters(self, argument: Argument, text: str) -> None:
+        if text in self._options and len(text) > 2:
+            self._take(text, self._options[text])
+            return
+        if "-0" in self._options and _NUMBER.fullmatch(text):
+            self.given.add("-0")
+            return
+        for index, letter in enumerate(text[1:], 2):
+            option = self._options.get(f"-{letter}")
+            if option is None:
+                self.strange.append(argument)
+                return
+            if option.roles and (option.attached or index < len(text)):
+                self.given.add(f"-{letter}")
+                if index < len(text):
+                    self.values.append(Meant(option.roles[0], argument.tail(index)))
+                return
+            self._take(f"-{letter}", option)
+
+    def _take(self, name: str, option: Option) -> None:
+        """The option's values are the next words; a command runs up to `;` or `+`."""
+        self.given.add(name)
+        if option.attached:
+            return
+        for role in option.roles:
+            if role in _TERMINAL:
+                self.rest.extend(self._queue)
+                self._queue.clear()
+            elif role == "command":
+                self._skip_command()
+            elif self._queue:
+                self.values.append(Meant(role, self._queue.pop(0)))
+
+    def _skip_command(self) -> None:
+        while self._queue:
+            word = self._queue.pop(0)
+            braces = word.text == "{}"
+            if word.text == ";" or (braces and self._queue and self._queue[0].text == "+"):
+                if braces:
+                    self._queue.pop(0)
+                return
+
+
+def _placed(
+    slots: Sequence[Slot], operands: Sequence[Argument]
+) -> tuple[list[Meant], list[Argument]]:
+    """Operands in their slots, and those for which there is none."""
+    wide = next((i for i, slot in enumerate(slots) if slot.most is None), None)
+    if wide is None:
+        placed = [Meant(slot.role, one) for slot, one in zip(slots, operands, strict=False)]
+        return placed, list(operands[len(slots) :])
+    after = len(slots) - wide - 1
+    spare = max(0, len(operands) - wide - after)
+    roles = [slot.role for slot in slots[:wide]]
+    roles += [slots[wide].role] * spare
+    roles += [slot.role for slot in slots[wide + 1 :]]
+    return [Meant(role, one) for role, one in zip(roles, operands, strict=False)], []

@@ -1,0 +1,243 @@
+"""What is known of programs: the tables (`tables/*.toml`) as values.
+
+The tables are allow-lists: an option that is not written there is not vouched for. What a
+configuration adds can name new programs, options and subcommands; it can loosen a program
+only by saying its class.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Final, NamedTuple
+
+from handrail.core.commands import CommandClass
+
+_CLASSES: Final = {
+    "safe": CommandClass.SAFE,
+    "dev": CommandClass.DEV,
+    "dangerous": CommandClass.DANGEROUS,
+}
+_COUNTS: Final = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+ANY: Final = "*"
+
+
+class Slot(NamedTuple):
+    """A place for operands: what they mean, and how many may stand there (None: any)."""
+
+    role: str
+    least: int = 1
+    most: int | None = 1
+
+
+class Option(NamedTuple):
+    """An option. `roles`: what its values mean, none for a flag. `attached`: the value is
+    optional and only ever part of the same word.
+    """
+
+    roles: tuple[str, ...] = ()
+    attached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """How a program reads its arguments. `options` None: any option may stand there.
+
+    `style`: "letters" (`-la`, `--all`), "words" (`-name`), "none" (everything is an operand).
+    `drops`: options that take the place of the first operand. `turns`: options that give the
+    operands another role. `stops`: what follows the first operand is not ours. `spreads`:
+    options that make it write files into the current directory; `changes`: options that make
+    it change something it otherwise shows.
+    """
+
+    options: Mapping[str, Option] | None = None
+    slots: tuple[Slot, ...] = ()
+    style: str = "letters"
+    drops: frozenset[str] = frozenset()
+    turns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    stops: bool = False
+    spreads: frozenset[str] = frozenset()
+    changes: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program, or a subcommand of one.
+
+    `answers`: words that make it print and stop (`--version`). `default`: the role with which
+    the current directory is used when no operand is given. `traits`: "builtin", "any" (no
+    argument can make it harmful), "lister" (prints paths that it found), "filter" (prints
+    what it is fed), "open" (touches more than it names), "git" (writes in `.git`),
+    "endless", "bare" (harmful without arguments), "alone" (does its work without a
+    subcommand too), "net" and "host" (its arguments name machines), "dashless" (its first
+    word is options), "wrapper" and "modules" (it runs what follows). `deny`: arguments that
+    make it dangerous.
+    """
+
+    name: str
+    klass: CommandClass
+    why: str
+    grammar: Grammar
+    answers: frozenset[str] = frozenset()
+    default: str = ""
+    traits: frozenset[str] = frozenset()
+    deny: str = ""
+    subcommands: Mapping[str, Program] = field(default_factory=dict)
+
+
+class Programs:
+    """The programs that are known, by name. Entries are read when they are first asked for."""
+
+    def __init__(self, raw: Mapping[str, Mapping[str, Any]]) -> None:
+        self._raw = raw
+        self._read: dict[str, Program] = {}
+
+    def find(self, name: str) -> Program | None:
+        """The program of that name, None if it is not known."""
+        known = self._read.get(name)
+        if known is None and name in self._raw:
+            known = self._read[name] = _program(name, self._raw[name])
+        return known
+
+    def names(self) -> Sequence[str]:
+        """Every program that is known, in order."""
+        return sorted(self._raw)
+
+
+def load(extra: Mapping[str, Mapping[str, Any]] | None = None) -> Programs:
+    """The tables, and what a configuration adds to them.
+
+    An entry that says `class` stands in place of ours; else its options and subcommands are
+    added to ours. Raises ValueError for a class that does not exist.
+    """
+    raw = dict(_tables())
+    for name, entry in (extra or {}).items():
+        if entry.get("class", "dev") not in ("safe", "dev", "dangerous"):
+            raise ValueError(f"{name!r}: class must be 'safe', 'dev' or 'dangerous'")
+        raw[name] = _joined(raw.get(name), _tidied(entry))
+    return Programs(raw)
+
+
+@lru_cache(maxsize=1)
+def _tables() -> Mapping[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    folder = resources.files("handrail.shell") / "tables"
+    for file in sorted(folder.iterdir(), key=lambda one: one.name):
+        if file.name.endswith(".toml"):
+            entries = tomllib.loads(file.read_text(encoding="utf-8"))
+            groups = {name: entries.pop(name) for name in list(entries) if name[0] == "@"}
+            for names, entry in entries.items():
+                # One entry may stand for several programs that read their arguments alike.
+                found.update(dict.fromkeys(names.split(), _with_groups(entry, groups)))
+    return found
+
+
+def _with_groups(entry: Any, groups: Mapping[str, str]) -> Any:
+    """The entry with every `@name` in it replaced by the options of that group."""
+    if isinstance(entry, str):
+        return " ".join(groups.get(word, word) for word in entry.split()) if "@" in entry else entry
+    if isinstance(entry, dict):
+        return {key: _with_groups(value, groups) for key, value in entry.items()}
+    return entry
+
+
+def _tidied(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A person's entry in the shape of ours: lists are written as words."""
+    tidy = {
+        key: " ".join(value) if isinstance(value, list) else value for key, value in entry.items()
+    }
+    if "subcommands" in tidy:
+        tidy["sub"] = {name: _tidied(one) for name, one in tidy.pop("subcommands").items()}
+    return tidy
+
+
+def _joined(ours: Mapping[str, Any] | None, theirs: dict[str, Any]) -> Mapping[str, Any]:
+    if ours is None:
+        return {"class": "dangerous", "options": ANY, "operands": "any*", **theirs}
+    if "class" in theirs and "sub" not in theirs:
+        return {"options": ANY, "operands": "any*", **theirs}
+    joined = {**ours, **{key: theirs[key] for key in ("class",) if key in theirs}}
+    if "options" in theirs and ours.get("options") != ANY:
+        joined["options"] = f"{ours.get('options', '')} {theirs['options']}"
+    if "sub" in theirs:
+        known = _subcommands(ours)
+        joined["sub"] = known | {
+            name: _joined(known.get(name), entry) for name, entry in theirs["sub"].items()
+        }
+    return joined
+
+
+def _program(name: str, raw: Mapping[str, Any]) -> Program:
+    klass = _CLASSES[raw.get("class", "safe")]
+    answers = raw.get("answers", "--help --version" if klass is CommandClass.SAFE else "")
+    return Program(
+        name=name,
+        klass=klass,
+        why=raw.get("why", ""),
+        grammar=_grammar(raw, ANY if klass is not CommandClass.SAFE else ""),
+        answers=frozenset(answers.split()),
+        default=raw.get("default", ""),
+        traits=frozenset(raw.get("traits", "").split()),
+        deny=raw.get("deny", ""),
+        subcommands={
+            word: _program(f"{name} {word}", entry)
+            for words, entry in _subcommands(raw).items()
+            for word in words.split()
+        },
+    )
+
+
+def _subcommands(raw: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Subcommands with entries of their own, and those that are merely listed by class."""
+    dev = dict.fromkeys(
+        raw.get("dev", "").split(), {"class": "dev", "operands": "any*", "traits": "open"}
+    )
+    danger = {
+        word: {"class": "dangerous", "operands": "any*", "traits": "open", "why": why}
+        for words, why in raw.get("danger", {}).items()
+        for word in words.split()
+    }
+    return {**dev, **danger, **raw.get("sub", {})}
+
+
+def _grammar(raw: Mapping[str, Any], usual: str) -> Grammar:
+    written = raw.get("options", usual if "operands" not in raw or usual == ANY else "")
+    style = raw.get("style", "letters")
+    return Grammar(
+        options=None if written == ANY else dict(_options(written, style)),
+        slots=tuple(_slots(raw.get("operands", ""))),
+        style=style,
+        drops=frozenset(raw.get("drops", "").split()),
+        turns={
+            option: dict(pair.split(">") for pair in pairs.split())
+            for options, pairs in raw.get("turns", {}).items()
+            for option in options.split()
+        },
+        stops=bool(raw.get("stops")),
+        spreads=frozenset(raw.get("spreads", "").split()),
+        changes=frozenset(raw.get("changes", "").split()),
+    )
+
+
+def _options(written: str, style: str) -> Iterator[tuple[str, Option]]:
+    """`-abc` are three flags, `-n=num` takes a value, `--color[=text]` may take one."""
+    for token in written.split():
+        name, _, roles = token.partition("=")
+        attached = name.endswith("[")
+        name = name.removesuffix("[")
+        option = Option(tuple(roles.removesuffix("]").split(",")) if roles else (), attached)
+        if name.startswith("--") or style == "words" or roles:
+            yield name, option
+        else:
+            yield from ((f"-{letter}", option) for letter in name[1:])
+
+
+def _slots(written: str) -> Iterator[Slot]:
+    for token in written.split():
+        if token[-1] in _COUNTS:
+            yield Slot(token[:-1], *_COUNTS[token[-1]])
+        else:
+            yield Slot(token)

@@ -1,0 +1,142 @@
+"""Scripts of `sed`: which of them only print.
+
+Anything that is not understood to the last letter counts as harmful: `e` runs programs, `w`
+and `W` write files, `r` and `R` read them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_ADDRESS: Final = re.compile(r"(?:\d+(?:~\d+)?|\$|[+~]\d+)")
+_PLAIN: Final = "pPdDnNgGhHx=zF"
+_NUMBERED: Final = "qQlL"
+_LABELLED: Final = "btT:"
+_TEXT: Final = "aic"
+_FLAGS: Final = re.compile(r"[gpiIMm0-9]*")
+_BRACKET: Final = re.compile(r"\[\^?\]?(?:\[:\w+:\]|[^\]])*\]")
+
+
+def only_prints(script: str) -> bool:
+    """Whether the script can do nothing but print."""
+    at = 0
+    while at < len(script):
+        if script[at] in " \t\n;{}":
+            at += 1
+            continue
+        if script[at] == "#":
+            at = _line_end(script, at)
+            continue
+        after = _command(script, at)
+        if after is None:
+            return False
+        at = after
+    return True
+
+
+def _command(script: str, at: int) -> int | None:
+    """Where the command ends that starts here, None if it is not harmless."""
+    start = _addresses(script, at)
+    if start is None or start >= len(script):
+        return None
+    letter, after = script[start], start + 1
+    if letter == "{":
+        return after
+    if letter in "sy":
+        return _substitute(script, after, letter)
+    if letter in _TEXT:
+        return _text(script, after)
+    if letter in _LABELLED:
+        return _past(r"[ \t]*[\w.-]*", script, after)
+    if letter in _PLAIN:
+        return _ended(script, after)
+    if letter in _NUMBERED:
+        return _ended(script, _past(r"[ \t]*\d*", script, after))
+    return None
+
+
+def _addresses(script: str, at: int) -> int | None:
+    first = _address(script, at)
+    if first is None:
+        return None
+    if first > at:
+        first = _blanks(script, first)
+        if script[first : first + 1] == ",":
+            second_at = _blanks(script, first + 1)
+            second = _address(script, second_at)
+            if second is None or second == second_at:
+                return None
+            first = second
+    return _past(r"[ \t]*(?:![ \t!]*)?", script, first)
+
+
+def _address(script: str, at: int) -> int | None:
+    """Where an address ends; where it would start if there is none; None if it is broken."""
+    match = _ADDRESS.match(script, at)
+    if match is not None:
+        return match.end()
+    if script[at : at + 1] == "/":
+        end = _delimited(script, at + 1, "/")
+    elif script[at : at + 1] == "\\" and at + 1 < len(script):
+        end = _delimited(script, at + 2, script[at + 1])
+    else:
+        return at
+    return None if end is None else _past(r"[IM]*", script, end)
+
+
+def _substitute(script: str, at: int, letter: str) -> int | None:
+    mark = script[at : at + 1]
+    if not mark or mark in "\\\n":
+        return None
+    middle = _delimited(script, at + 1, mark, brackets=letter == "s")
+    end = None if middle is None else _delimited(script, middle, mark, brackets=False)
+    if end is None:
+        return None
+    if letter == "s":
+        flags = _FLAGS.match(script, end)
+        end = flags.end() if flags is not None else end
+    return _ended(script, end)
+
+
+def _text(script: str, at: int) -> int | None:
+    """`a\\`, `i\\`, `c\\` and what they print: up to a line end that is not escaped."""
+    end = at
+    while end < len(script) and script[end] != "\n":
+        end += 2 if script[end] == "\\" else 1
+    # A script that ends in the middle goes on in the next expression.
+    return end if end <= len(script) and script[at:end].strip(" \t\\\n") else None
+
+
+def _delimited(script: str, at: int, mark: str, *, brackets: bool = True) -> int | None:
+    """Where the text up to `mark` ends, None if it does not or if versions of sed differ."""
+    while at < len(script):
+        if script[at] == mark:
+            return at + 1
+        if brackets and script[at] == "[":
+            bracket = _BRACKET.match(script, at)
+            if bracket is None or mark in bracket[0] or "\\]" in bracket[0]:
+                return None
+            at = bracket.end()
+        else:
+            at += 2 if script[at] == "\\" else 1
+    return None
+
+
+def _ended(script: str, at: int) -> int | None:
+    at = _blanks(script, at)
+    return at if at >= len(script) or script[at] in ";\n}#" else None
+
+
+def _blanks(script: str, at: int) -> int:
+    return _past(r"[ \t]*", script, at)
+
+
+def _past(pattern: str, script: str, at: int) -> int:
+    match = re.compile(pattern).match(script, at)
+    return at if match is None else match.end()
+
+
+def _line_end(script: str, at: int) -> int:
+    end = script.find("\n", at)
+    return len(script) if end < 0 else end
