@@ -1,0 +1,140 @@
+"""Programs for a runtime: what `core.processes.Processes` promises, kept by keepers.
+
+All of it runs on the event loop of whoever opened the runtime; no thread is involved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+
+from handrail.core.processes import Captured, Ended, Job, JobOutput, JobRequest, Launch, OnOutput
+from handrail.host.sandbox.recipe import Recipe
+from handrail.host.warden.jobs import Jobs
+from handrail.host.warden.keepers import Keepers
+from handrail.host.warden.link import Link, failure
+from handrail.host.warden.wire import Frame, Kind, recipe_header
+
+SPILL_BYTES: Final = 64 << 20
+# Longer than a keeper needs to end any tree; after that it is given up.
+_ENDING_S: Final = 15.0
+
+
+class WardenProcesses:
+    """Starts programs through a warden of its own, which starts with the first of them.
+
+    `recipe_of` says how a program is confined. `directory` is the workspace's state, with
+    its jobs in `jobs/`; None: nothing outlives the runtime. `spill` is where the full text
+    of long output is kept, up to `spill_bytes` of a stream; None: as long as the runtime.
+    `memory_mb` limits the address space of every process; 0: no limit.
+    """
+
+    def __init__(
+        self,
+        recipe_of: Callable[[Launch], Recipe],
+        directory: Path | None,
+        *,
+        spill: Path | None = None,
+        spill_bytes: int = SPILL_BYTES,
+        memory_mb: int = 0,
+    ) -> None:
+        self._recipe_of = recipe_of
+        self._directory = directory
+        self._spill = spill
+        self._spill_bytes = spill_bytes
+        self._keepers = Keepers(memory_mb=memory_mb)
+        self._jobs = Jobs(self._keepers, self._jobs_directory)
+
+    async def run(self, launch: Launch, on_output: OnOutput | None = None) -> Ended:
+        """Run a program to its end; `unavailable` if it cannot be started, or is lost."""
+        recipe = self._recipe_of(launch)
+        header = {
+            "recipe": recipe_header(recipe),
+            "timeout_s": launch.timeout_s,
+            "live": on_output is not None,
+            "reports": launch.reports_directory,
+            "spill": (self._spill_directory(), self._spill_bytes),
+        }
+        link = await self._keepers.ask(Kind.RUN, header, recipe.filter, on_output)
+        try:
+            await self._wait(link, launch.timeout_s)
+        finally:
+            self._keepers.give_back(link)
+        if link.answer is None:
+            raise self._keepers.lost()
+        if link.answer.kind is Kind.FAILED:
+            raise failure(link.answer, launch.argv[0], launch.cwd)
+        return _ended(link.answer)
+
+    async def start(self, launch: Launch, request: JobRequest) -> Job:
+        """Start a background job; `unavailable`."""
+        if self._directory is None:
+            request = request._replace(keep=False)
+        return await self._jobs.start(launch, self._recipe_of(launch), request)
+
+    async def jobs(self) -> Sequence[Job]:
+        """All jobs of this workspace, the oldest first."""
+        return self._jobs.all()
+
+    async def output(self, job_id: str, offset: int, wait_s: float, limit: int) -> JobOutput:
+        """What a job wrote from `offset` on; `not_found`."""
+        return await self._jobs.output(job_id, offset, wait_s, limit)
+
+    async def kill(self, job_id: str) -> Job:
+        """End a job and everything it started; `not_found`, `conflict`."""
+        return await self._jobs.kill(job_id)
+
+    async def aclose(self) -> None:
+        """End every program but kept jobs, and the helper processes."""
+        await self._keepers.aclose(kept=self._jobs.kept)
+
+    async def _wait(self, link: Link, timeout_s: float | None) -> None:
+        """Until it is over; a caller that is cancelled still waits for that."""
+        try:
+            # The deadline is the keeper's; this one only helps if the keeper is stopped.
+            with anyio.move_on_after(None if timeout_s is None else timeout_s + _ENDING_S):
+                await link.wait_answer()
+        finally:
+            if link.answer is None and not link.closed:
+                with anyio.CancelScope(shield=True), anyio.move_on_after(_ENDING_S):
+                    link.end()
+                    await link.wait_answer()
+                if link.answer is None:
+                    link.abandon()
+
+    def _spill_directory(self) -> str:
+        if self._spill is None:
+            return self._keepers.scratch()
+        self._spill.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return str(self._spill)
+
+    def _jobs_directory(self) -> Path:
+        return (self._directory or Path(self._keepers.scratch())) / "jobs"
+
+
+def _ended(frame: Frame) -> Ended:
+    header = frame.header
+    return Ended(
+        exit_code=header["exit_code"],
+        stdout=_captured(header["stdout"], frame.body[: header["split"]]),
+        stderr=_captured(header["stderr"], frame.body[header["split"] :]),
+        duration_s=header["duration_s"],
+        timed_out=header["timed_out"],
+        cancelled=header["cancelled"],
+        ended_children=header["ended_children"],
+        survivors=tuple(header["survivors"]),
+        directory=header["directory"],
+    )
+
+
+def _captured(header: Mapping[str, Any], body: bytes) -> Captured:
+    return Captured(
+        head=body[: header["head"]],
+        tail=body[header["head"] :],
+        total=header["total"],
+        saved=header["saved"],
+        dropped=header["dropped"],
+    )

@@ -1,0 +1,136 @@
+"""Starts one program as its recipe says: rights given up first, then nothing inherited.
+
+Rights are given up by a thread, for ever, so a restricted program gets a thread of its own.
+That thread lives as long as the program: when it ends, the kernel tells the program's
+parent-death signal, and bubblewrap would end with it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from handrail.host.sandbox.apply import restrict_thread
+from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
+
+# Where a program writes its last directory.
+REPORT_HANDLE: Final = 9
+
+
+class Started(NamedTuple):
+    """A program that runs. `release` lets the thread go that started it."""
+
+    process: subprocess.Popen[bytes]
+    release: Callable[[], None]
+
+
+class Outputs(NamedTuple):
+    """Handles that the program writes to: the streams, and its last directory if asked."""
+
+    stdout: int
+    stderr: int
+    report: int | None = None
+
+
+def reserve_handles() -> None:
+    """Keep the number of the report handle from being given to anything else."""
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    os.dup2(null, REPORT_HANDLE, inheritable=False)
+    os.close(null)
+
+
+def start(recipe: Recipe, outputs: Outputs) -> Started:
+    """Start it; raises OSError or ValueError if that cannot be done."""
+    if outputs.report is not None:
+        os.dup2(outputs.report, REPORT_HANDLE, inheritable=False)
+    try:
+        if not _needs_thread(recipe):
+            return Started(_popen(recipe, outputs), lambda: None)
+        return _start_restricted(recipe, outputs)
+    finally:
+        if outputs.report is not None:
+            reserve_handles()
+
+
+def _start_restricted(recipe: Recipe, outputs: Outputs) -> Started:
+    thread = _Thread(recipe, outputs)
+    thread.start()
+    thread.done.wait()
+    if thread.error is not None:
+        raise thread.error
+    if thread.process is None:
+        raise OSError("the thread that starts a program ended without starting it")
+    return Started(thread.process, thread.over.set)
+
+
+def _needs_thread(recipe: Recipe) -> bool:
+    return (
+        recipe.landlock is not None
+        or recipe.drop_capabilities
+        or (bool(recipe.filter) and FILTER_HANDLE not in recipe.argv)
+    )
+
+
+class _Thread(threading.Thread):
+    """Gives up its rights, starts the program, and stays until the program is over."""
+
+    def __init__(self, recipe: Recipe, outputs: Outputs) -> None:
+        super().__init__(name="handrail-program", daemon=True)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.error: OSError | ValueError | None = None
+        self.done = threading.Event()
+        self.over = threading.Event()
+        self._recipe = recipe
+        self._outputs = outputs
+
+    def run(self) -> None:
+        try:
+            # Opened before, because this thread will not be able to in a moment.
+            with Path(os.devnull).open("rb") as nothing:
+                restrict_thread(self._recipe)
+                self.process = _popen(self._recipe, self._outputs, nothing.fileno())
+        except (OSError, ValueError) as error:
+            self.error = error
+        finally:
+            self.done.set()
+        if self.error is None:
+            self.over.wait()
+
+
+def _popen(
+    recipe: Recipe, outputs: Outputs, stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
+    handed: list[int] = []
+    argv = list(recipe.argv)
+    memory = -1
+    try:
+        if FILTER_HANDLE in argv:
+            memory = _memory_file(recipe.filter)
+            argv[argv.index(FILTER_HANDLE)] = str(memory)
+            handed.append(memory)
+        if outputs.report is not None:
+            handed.append(REPORT_HANDLE)
+        return subprocess.Popen(
+            argv,
+            stdin=stdin,
+            stdout=outputs.stdout,
+            stderr=outputs.stderr,
+            cwd=recipe.cwd,
+            env=recipe.env,
+            pass_fds=handed,
+            start_new_session=True,
+        )
+    finally:
+        if memory >= 0:
+            os.close(memory)
+
+
+def _memory_file(data: bytes) -> int:
+    handle = os.memfd_create("handrail-filter", os.MFD_CLOEXEC)
+    os.write(handle, data)
+    os.lseek(handle, 0, os.SEEK_SET)
+    return handle

@@ -1,0 +1,133 @@
+"""The warden: starts small, forks a keeper whenever the runtime wants one, and sweeps.
+
+It never runs a program itself and has one thread only, so that a fork is safe. If a keeper
+is killed, what that watched over becomes the warden's, which ends it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import shutil
+import signal
+import socket
+import sys
+import time
+import traceback
+from typing import Final
+
+from handrail.host.warden import tree
+from handrail.host.warden.call import run_call
+from handrail.host.warden.job import run_job
+from handrail.host.warden.keeper import Keeper
+from handrail.host.warden.waiting import Signals, Waiting
+from handrail.host.warden.wire import Kind
+
+_SWEEP_S: Final = 0.02
+_KILLING_S: Final = 5.0
+_MB: Final = 1 << 20
+
+
+def main(arguments: list[str]) -> None:
+    """`HANDLE PID MEMORY_MB SCRATCH`: the socket, the runtime, a limit or 0, a place or ""."""
+    handle, pid, memory_mb, scratch = arguments
+    control = socket.socket(fileno=int(handle))
+    control.set_inheritable(False)
+    control.setblocking(False)
+    if os.getppid() != int(pid):
+        return
+    runtime = os.pidfd_open(int(pid))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if int(memory_mb):
+        resource.setrlimit(resource.RLIMIT_AS, (int(memory_mb) * _MB, int(memory_mb) * _MB))
+    tree.become_reaper("handrail-warden")
+    # What exists now is shared with every keeper, as long as nobody writes to it.
+    gc.freeze()
+    Warden(control, runtime).serve()
+    if scratch:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+class Warden:
+    """Forks keepers until the runtime goes; stays until the last of them has ended."""
+
+    def __init__(self, control: socket.socket, runtime: int) -> None:
+        self._control = control
+        self._runtime = runtime
+        self._signals = Signals(signal.SIGCHLD)
+        self._waiting = Waiting()
+        self._keepers: set[int] = set()
+        self._closing = False
+        self._waiting.add(control.fileno(), self._on_control)
+        self._waiting.add(runtime, self._on_runtime_gone)
+        self._waiting.add(self._signals.handle, self._on_signals)
+
+    def serve(self) -> None:
+        """Until the runtime has gone, and every keeper."""
+        orphans = False
+        while self._keepers or orphans or not self._closing:
+            self._waiting.turn(time.monotonic() + _SWEEP_S if orphans else None)
+            orphans = self._sweep()
+
+    def _on_control(self) -> None:
+        try:
+            data, handles, _, _ = socket.recv_fds(self._control, 1, 1)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data, handles = b"", []
+        for handle in handles:
+            self._fork(handle)
+        if not data:
+            self._on_runtime_gone()
+
+    def _on_runtime_gone(self) -> None:
+        self._waiting.remove(self._control.fileno())
+        self._waiting.remove(self._runtime)
+        self._closing = True
+
+    def _on_signals(self) -> None:
+        self._signals.take()
+
+    def _sweep(self) -> bool:
+        """Reap, and end what a killed keeper left; whether there may be more of it."""
+
+        def ended(pid: int, exit_code: int) -> None:
+            del exit_code
+            self._keepers.discard(pid)
+
+        if tree.reap(ended) or not tree.members(self._keepers):
+            return False
+        tree.kill(time.monotonic() + _KILLING_S, self._keepers)
+        return True
+
+    def _fork(self, handle: int) -> None:
+        pid = os.fork()
+        if pid:
+            os.close(handle)
+            self._keepers.add(pid)
+            return
+        code = 1
+        try:
+            self._control.close()
+            self._signals.close()
+            keep(socket.socket(fileno=handle), self._runtime)
+            code = 0
+        finally:
+            # Nothing of the warden's own may run on in here, whatever happened.
+            if code:
+                traceback.print_exc(file=sys.stderr)
+                sys.stderr.flush()
+            os._exit(code)
+
+
+def keep(link: socket.socket, runtime: int) -> None:
+    """A keeper's whole life."""
+    keeper = Keeper(link, runtime)
+    while (request := keeper.next_request()) is not None:
+        if request.kind is Kind.JOB:
+            run_job(keeper, request)
+            return
+        if not run_call(keeper, request):
+            return

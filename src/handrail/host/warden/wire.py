@@ -1,0 +1,89 @@
+"""What the runtime and its keepers say to each other, as frames on a private socket.
+
+No program inherits the socket, so nothing that a program prints can pass for a frame.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+from handrail.host.sandbox.recipe import LandlockRules, Recipe
+
+# Length of all that follows it, kind, length of the header.
+_PREFIX: Final = struct.Struct("!IBI")
+_LENGTH: Final = 4
+
+
+class Kind(IntEnum):
+    """What a frame is about: the first three go to the keeper, the others come from it."""
+
+    RUN = 1
+    JOB = 2
+    END = 3
+    STARTED = 4
+    FAILED = 5
+    OUTPUT = 6
+    ENDED = 7
+    HELLO = 8
+
+
+class Frame(NamedTuple):
+    """One message: a JSON header, and bytes that are nobody's text."""
+
+    kind: Kind
+    header: Mapping[str, Any]
+    body: bytes
+
+
+def pack(kind: Kind, header: Mapping[str, Any], body: bytes = b"") -> bytes:
+    """A frame as it travels."""
+    text = json.dumps(header, separators=(",", ":")).encode("ascii")
+    size = _PREFIX.size - _LENGTH + len(text) + len(body)
+    return b"".join((_PREFIX.pack(size, kind, len(text)), text, body))
+
+
+class Unpacker:
+    """Puts frames together again from pieces of any size."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """The frames that are complete with these bytes."""
+        self._buffer += data
+        while len(self._buffer) >= _PREFIX.size:
+            size, kind, text = _PREFIX.unpack_from(self._buffer)
+            end = _LENGTH + size
+            if len(self._buffer) < end:
+                return
+            start = _PREFIX.size + text
+            header = json.loads(self._buffer[_PREFIX.size : start])
+            body = bytes(self._buffer[start:end])
+            del self._buffer[:end]
+            yield Frame(Kind(kind), header, body)
+
+
+def recipe_header(recipe: Recipe) -> dict[str, Any]:
+    """A recipe without its filter, which travels in the body."""
+    fields = recipe._replace(filter=b"", env=dict(recipe.env))._asdict()
+    del fields["filter"]
+    fields["landlock"] = None if recipe.landlock is None else recipe.landlock._asdict()
+    return fields
+
+
+def recipe_of(header: Mapping[str, Any], body: bytes) -> Recipe:
+    """The recipe that `recipe_header` described."""
+    fields = _with_tuples(header)
+    if fields["landlock"] is not None:
+        fields["landlock"] = LandlockRules(**_with_tuples(fields["landlock"]))
+    return Recipe(**fields, filter=body)
+
+
+def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }

@@ -1,0 +1,222 @@
+"""Somebody dies who should not: the runtime, a keeper, the warden. No program lives on."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from handrail.core.problems import ProblemRaised
+from handrail.host.warden.procfs import children_of, stat_of
+
+RUNTIME = """
+import os, sys
+from pathlib import Path
+import anyio
+from handrail.core.processes import Confinement, JobRequest, Launch
+from handrail.host.sandbox.recipe import Recipe
+from handrail.host.warden.client import WardenProcesses
+
+mark, state, *commands = sys.argv[1:]
+
+def launch(command):
+    env = {"PATH": "/usr/bin:/bin", "MARK": mark}
+    argv = ("/bin/bash", "-c", command, mark)
+    return Launch(argv, state, env, Confinement(()), None)
+
+async def main():
+    processes = WardenProcesses(lambda l: Recipe(l.argv, l.env, l.cwd), Path(state))
+    async with anyio.create_task_group() as group:
+        for command in commands:
+            how, _, command = command.partition(":")
+            if how == "run":
+                group.start_soon(processes.run, launch(command), lambda stream, data: print("up", flush=True))
+            elif how == "fork":
+                # Somebody forks and goes on: the socket stays open in the other process.
+                if os.fork() == 0:
+                    os.execvp("sleep", ["sleep", "30"])
+            else:
+                job = await processes.start(launch(command), JobRequest("s", "c", command, "", how == "keep"))
+                print("job", job.id, flush=True)
+        if not any(command.startswith("run") for command in commands):
+            await processes.aclose()
+
+anyio.run(main)
+"""
+
+
+@pytest.fixture
+def start_runtime(programs):
+    """Start a runtime in a process of its own; the lines that it prints are awaited."""
+    running = []
+
+    async def start(*commands, lines):
+        programs.state.mkdir(exist_ok=True)
+        argv = [
+            sys.executable,
+            "-c",
+            RUNTIME,
+            f"runtime-of-{programs.mark[5:]}",
+            str(programs.state),
+        ]
+        argv[3] = programs.mark
+        process = subprocess.Popen([*argv, *commands], stdout=subprocess.PIPE)
+        running.append(process)
+        for _ in range(lines):
+            await anyio.to_thread.run_sync(process.stdout.readline)
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def helpers_of(pid):
+    """The warden of a process and its keepers."""
+    below = [pid]
+    for parent in below:
+        below += children_of(parent)
+    return [one for one in below if comm(one) in ("handrail-warden", "handrail-keeper")]
+
+
+def comm(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except FileNotFoundError:
+        return None
+
+
+async def test_nothing_survives_a_killed_runtime(programs, start_runtime):
+    stubborn = "trap '' TERM; setsid sleep 600 & echo up; sleep 601; sleep 602"
+    runtime = await start_runtime(f"run:{stubborn}", f"run:{stubborn}", "job:sleep 603", lines=3)
+    helpers = helpers_of(runtime.pid)
+    assert len(helpers) == 4
+
+    runtime.kill()
+    runtime.wait()
+
+    await programs.until_dead()
+    await programs.until(lambda: not any(stat_of(pid) for pid in helpers))
+
+
+async def test_a_fork_of_the_runtime_does_not_keep_its_programs_alive(programs, start_runtime):
+    runtime = await start_runtime("run:echo up; sleep 600", "fork:", lines=1)
+
+    runtime.kill()
+    runtime.wait()
+
+    await programs.until(lambda: not any(comm(pid) == "bash" for pid in programs.alive()))
+
+
+async def test_a_killed_keeper_is_a_problem_and_its_program_is_ended(programs, processes):
+    up = anyio.Event()
+
+    async def kill():
+        await up.wait()
+        [keeper] = programs.keepers()
+        os.kill(keeper, signal.SIGKILL)
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(kill)
+            with pytest.raises(ProblemRaised) as caught:
+                await processes.run(
+                    programs.launch(
+                        "trap '' TERM; setsid sleep 600 & echo up; sleep 601; sleep 602"
+                    ),
+                    lambda stream, data: up.set(),
+                )
+
+    assert caught.value.problem.code == "unavailable"
+    assert "helper process" in caught.value.problem.message
+    await programs.until_dead()
+    assert (await processes.run(programs.launch("echo next"))).stdout.head == b"next\n"
+
+
+async def test_a_keeper_that_died_idle_is_replaced_unseen(programs, processes):
+    await processes.run(programs.launch("true"))
+    [keeper] = programs.keepers()
+
+    os.kill(keeper, signal.SIGKILL)
+    await programs.until(lambda: stat_of(keeper) is None)
+
+    # The event loop has not had the time to notice.
+    assert (await processes.run(programs.launch("echo next"))).stdout.head == b"next\n"
+
+
+async def test_a_killed_warden_is_replaced_and_running_programs_go_on(programs, processes):
+    up = anyio.Event()
+    results = []
+
+    async def run():
+        command = "echo up; until [ -e go ]; do sleep 0.01; done; echo done"
+        results.append(await processes.run(programs.launch(command), lambda stream, data: up.set()))
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            await up.wait()
+            [warden] = [pid for pid in helpers_of(os.getpid()) if comm(pid) == "handrail-warden"]
+            os.kill(warden, signal.SIGKILL)
+            next_one = await processes.run(programs.launch("echo next"))
+            (programs.folder / "go").touch()
+
+    assert next_one.stdout.head == b"next\n"
+    assert results[0].stdout.head == b"up\ndone\n"
+
+
+async def test_a_keeper_that_is_stopped_does_not_hold_the_caller(programs, processes, monkeypatch):
+    monkeypatch.setattr("handrail.host.warden.client._ENDING_S", 0.5)
+    await processes.run(programs.launch("true"))
+    [keeper] = programs.keepers()
+    os.kill(keeper, signal.SIGSTOP)
+
+    with anyio.fail_after(20), pytest.raises(ProblemRaised, match="helper process"):
+        await processes.run(programs.launch("sleep 600", timeout_s=0.5))
+
+    await programs.until(lambda: stat_of(keeper) is None)
+
+
+async def test_closing_ends_what_runs(programs):
+    processes = programs.open()
+    up = anyio.Event()
+
+    async def run():
+        with pytest.raises(ProblemRaised) as caught:
+            await processes.run(
+                programs.launch("trap '' TERM; echo up; sleep 600; sleep 601"),
+                lambda stream, data: up.set(),
+            )
+        assert caught.value.problem.code == "unavailable"
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            await up.wait()
+            await processes.aclose()
+            assert programs.alive() == []
+
+    with pytest.raises(ProblemRaised, match="the runtime is closed"):
+        await processes.run(programs.launch("true"))
+    assert helpers_of(os.getpid()) == []
+
+
+async def test_closing_what_was_never_used_starts_nothing(programs):
+    await programs.open().aclose()
+
+    assert helpers_of(os.getpid()) == []
+
+
+async def test_two_runtimes_in_one_process_do_not_touch_each_other(programs):
+    one, other = programs.open(), programs.open()
+    await one.run(programs.launch("true"))
+    await other.run(programs.launch("true"))
+
+    await one.aclose()
+
+    assert (await other.run(programs.launch("echo here"))).stdout.head == b"here\n"
