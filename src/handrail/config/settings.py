@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from handrail.config.sections import Permissions, Table
 from handrail.core.problems import ProblemRaised
 
 
@@ -63,6 +64,12 @@ class Settings(BaseModel):
     programs: dict[str, dict[str, Any]] = Field(
         {}, description="further programs and the class of their commands"
     )
+    command_timeout_s: int | None = Field(
+        None,
+        ge=1,
+        le=600,
+        description="seconds for a command that names none; unset: as the dialect says",
+    )
     max_output_lines: int = Field(
         200, ge=10, le=5000, description="lines of a command's output that are shown"
     )
@@ -85,6 +92,12 @@ class Settings(BaseModel):
     )
     store_timeout_s: float = Field(5.0, gt=0, description="how long to wait for a locked store")
     keep_days: int = Field(30, ge=1, description="age at which `handrail gc` drops payloads")
+    permissions: Permissions = Field(
+        Permissions(), description="rules that allow, ask about or deny calls"
+    )
+    guardrails: Table = Field({}, description="limits that hold in every mode")
+    hooks: Table = Field({}, description="programs that are run around calls")
+    agents: Table = Field({}, description="which tools each agent may use")
 
 
 def load_settings(file: Path | None, overrides: Mapping[str, Any]) -> Settings:

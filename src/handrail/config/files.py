@@ -1,0 +1,129 @@
+"""Reading configuration files: once, whole, bounded, and a workspace's only from inside it.
+
+What is parsed, shown and hashed is always the same bytes. A file that exists and cannot be
+read is an error; only a file that is not there is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import ExitStack
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+
+MAX_BYTES: Final = 256_000
+_FOLDER: Final = ".handrail"
+PROJECT: Final = (f"{_FOLDER}/config.toml", f"{_FOLDER}/config.yaml")
+LOCAL: Final = (f"{_FOLDER}/config.local.toml", f"{_FOLDER}/config.local.yaml")
+
+# Without O_NONBLOCK a fifo in a file's place would hold us up for ever.
+_READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_ENTER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """One configuration file; `name` is how it is called in a workspace's own messages."""
+
+    name: str
+    path: Path
+    text: str
+    digest: str
+
+
+def read_own(path: Path) -> FileText | None:
+    """A file of the person's, through links if need be; None if there is none."""
+    try:
+        descriptor = os.open(path, _READ)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if path.is_symlink():
+            raise _unreadable(path, "the link leads nowhere") from error
+        return None
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    return _read(str(path), path, descriptor)
+
+
+def read_workspace(root: Path, names: tuple[str, ...]) -> FileText | None:
+    """The one of these files that a workspace has, None if it has none.
+
+    Raises `outside_workspace` if a link leads out of it, `invalid_arguments` if there are
+    two of them.
+    """
+    found = [one for one in (_read_inside(root, name) for name in names) if one is not None]
+    if len(found) > 1:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"{str(root)!r} has both {found[0].name} and {found[1].name}",
+            hint="put all settings into one of them and remove the other",
+        )
+    return found[0] if found else None
+
+
+def _read_inside(root: Path, name: str) -> FileText | None:
+    path = root / name
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    top = os.path.realpath(root)
+    target = os.path.realpath(path)
+    if not target.startswith(f"{top.rstrip('/')}/"):
+        raise ProblemRaised(
+            "outside_workspace",
+            f"the configuration {str(path)!r} is a link that leads out of the workspace",
+            hint="remove the link; settings of yours belong into your own file",
+        )
+    try:
+        descriptor = _open_beneath(top, os.path.relpath(target, top).split("/"))
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    return _read(name, path, descriptor)
+
+
+def _open_beneath(top: str, parts: list[str]) -> int:
+    """Open step by step without following anything: the links were resolved before, and one
+    that has appeared since makes it fail.
+    """
+    with ExitStack() as opened:
+        place = os.open(top, _ENTER)
+        opened.callback(os.close, place)
+        for part in parts[:-1]:
+            place = os.open(part, _ENTER, dir_fd=place)
+            opened.callback(os.close, place)
+        return os.open(parts[-1], _READ | os.O_NOFOLLOW, dir_fd=place)
+
+
+def _read(name: str, path: Path, descriptor: int) -> FileText:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _unreadable(path, "it is not a file")
+    try:
+        with os.fdopen(descriptor, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    if len(data) > MAX_BYTES:
+        raise _unreadable(path, f"it is longer than {MAX_BYTES:,} bytes")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _unreadable(path, f"line {line} is not UTF-8") from error
+    return FileText(name, path, text, sha256(data).hexdigest())
+
+
+def _unreadable(path: Path, why: str) -> ProblemRaised:
+    # Never a silent fall-back to defaults: somebody meant something by this file.
+    return ProblemRaised(
+        "invalid_arguments",
+        f"the configuration {str(path)!r} cannot be read: {why}",
+        hint="mend the file, or move it away",
+    )

@@ -1,0 +1,114 @@
+"""Which workspaces' own configuration the person trusts, bound to exactly its content.
+
+The record lies in the person's state directory. Whatever is odd about it, a foreign owner,
+a link, a torn file, means that nothing is trusted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from handrail.config.files import FileText
+from handrail.core.problems import ProblemRaised
+
+FOLDER: Final = "trust"
+_MAX_BYTES: Final = 16_000
+_ENTER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def digest_of(files: Sequence[FileText]) -> str:
+    """One hash over which files there are and what is in each of them."""
+    return sha256(json.dumps([[one.name, one.digest] for one in files]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class TrustBook:
+    """The records of trust; `folder` is made by whoever writes, never by a look."""
+
+    folder: Path
+
+    def trusts(self, workspace: Path, digest: str) -> bool:
+        """Whether the person trusts this content in this workspace."""
+        kept = self._kept(workspace)
+        return kept.get("workspace") == _real(workspace) and kept.get("digest") == digest
+
+    def add(self, workspace: Path, digest: str) -> None:
+        """Trust this content there, in place of what was trusted; the folder must exist."""
+        record = {"workspace": _real(workspace), "digest": digest, "at_ns": time.time_ns()}
+        name = _name(workspace)
+        fresh = f".{name}.{os.getpid()}"
+        try:
+            with _opened(self.folder, _ENTER) as folder:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(fresh, dir_fd=folder)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                descriptor = os.open(fresh, flags, 0o600, dir_fd=folder)
+                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                    json.dump(record, file)
+                    file.flush()
+                    os.fsync(descriptor)
+                os.rename(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+
+    def revoke(self, workspace: Path) -> bool:
+        """Trust nothing there any more; whether something was trusted."""
+        try:
+            (self.folder / _name(workspace)).unlink()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+        return True
+
+    def _kept(self, workspace: Path) -> dict[str, Any]:
+        try:
+            with (
+                _opened(self.folder, _ENTER) as folder,
+                _opened(_name(workspace), _READ, folder) as file,
+            ):
+                if not stat.S_ISREG(os.fstat(file).st_mode):
+                    return {}
+                kept = json.loads(os.read(file, _MAX_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return kept if isinstance(kept, dict) else {}
+
+
+@contextlib.contextmanager
+def _opened(path: Path | str, flags: int, folder: int | None = None) -> Any:
+    """A descriptor of something that is ours alone to write; OSError if it is not."""
+    descriptor = os.open(path, flags, dir_fd=folder)
+    try:
+        info = os.fstat(descriptor)
+        if info.st_uid != os.geteuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise PermissionError(f"{str(path)!r} can be written by others")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _real(workspace: Path) -> str:
+    return os.path.realpath(workspace)
+
+
+def _name(workspace: Path) -> str:
+    return f"{sha256(_real(workspace).encode('utf-8', 'surrogateescape')).hexdigest()}.json"
+
+
+def _unwritable(folder: Path, error: OSError) -> ProblemRaised:
+    return ProblemRaised(
+        "unavailable",
+        f"the record of trust in {str(folder)!r} cannot be changed: {error.strerror or error}",
+        hint="see `handrail doctor` about the state directory",
+    )

@@ -1,0 +1,137 @@
+"""YAML as plain data with lines, built from events: nothing recurses, nothing is expanded.
+
+No anchors, no aliases, no tags, no second document; `on`, `off`, `yes` and `no` are text.
+Never by the C loader, which nesting can crash.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any, Final
+
+Key = tuple[str | int, ...]
+
+MAX_BYTES: Final = 64_000
+_MAX_DEPTH: Final = 32
+_MAX_S: Final = 2.0
+_WORDS: Final = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+}  # fmt: skip
+_INT: Final = re.compile(r"[-+]?[0-9]{1,18}")
+_FLOAT: Final = re.compile(
+    r"[-+]?(?:[0-9]{1,18}\.[0-9]{0,18}|\.[0-9]{1,18})(?:[eE][-+]?[0-9]{1,3})?"
+)
+
+
+class NotPlain(Exception):
+    """The text is no YAML, or more than plain data; `line` counts from 1."""
+
+    def __init__(self, line: int | None, why: str) -> None:
+        super().__init__(why)
+        self.line = line
+        self.why = why
+
+
+def parse(text: str) -> tuple[Any, dict[Key, int]]:
+    """The value of a document and the line of every key and item; raises `NotPlain`."""
+    import yaml  # noqa: PLC0415 - only a YAML file needs it
+
+    if len(text) > MAX_BYTES:
+        raise NotPlain(None, f"a YAML file may have at most {MAX_BYTES:,} bytes")
+    until = time.monotonic() + _MAX_S
+    builder = _Builder()
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            if time.monotonic() > until:
+                raise NotPlain(None, "it takes too long to read")
+            builder.take(event)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None else mark.line + 1
+        raise NotPlain(line, error.problem or "it is not YAML") from error
+    except yaml.YAMLError as error:
+        position = getattr(error, "position", 0)
+        why = "a character that YAML does not allow"
+        raise NotPlain(text.count("\n", 0, position) + 1, why) from error
+    except (ValueError, OverflowError) as error:
+        # An escape for a character that Unicode does not have, a version of many digits.
+        raise NotPlain(None, str(error)) from error
+    return builder.value, builder.lines
+
+
+class _Builder:
+    """Puts containers together from events, on a stack of its own."""
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.lines: dict[Key, int] = {}
+        self._open: list[tuple[Any, Key]] = []
+        self._key: list[str | None] = []
+        self._documents = 0
+
+    def take(self, event: Any) -> None:
+        line = event.start_mark.line + 1
+        kind = type(event).__name__
+        if kind == "DocumentStartEvent":
+            self._documents += 1
+            if self._documents > 1:
+                raise NotPlain(line, "a second document begins here; there may be only one")
+        elif kind == "AliasEvent" or getattr(event, "anchor", None) is not None:
+            raise NotPlain(line, "anchors and aliases are not used here; write the value out")
+        elif getattr(event, "tag", None) is not None:
+            raise NotPlain(line, "tags are not used here")
+        elif kind == "ScalarEvent":
+            self._scalar(event, line)
+        elif kind in ("MappingStartEvent", "SequenceStartEvent"):
+            self._begin({} if kind == "MappingStartEvent" else [], line)
+        elif kind in ("MappingEndEvent", "SequenceEndEvent"):
+            self._open.pop()
+            self._key.pop()
+
+    def _scalar(self, event: Any, line: int) -> None:
+        if self._open and isinstance(self._open[-1][0], dict) and self._key[-1] is None:
+            self._name(event.value, line)
+            return
+        self._place(_resolved(event.value) if event.style is None else event.value, line)
+
+    def _name(self, name: str, line: int) -> None:
+        table, _ = self._open[-1]
+        if name in table:
+            raise NotPlain(line, f"{name!r} is set twice")
+        self._key[-1] = name
+
+    def _begin(self, container: Any, line: int) -> None:
+        if len(self._open) >= _MAX_DEPTH:
+            raise NotPlain(line, f"it is nested deeper than {_MAX_DEPTH} levels")
+        key = self._place(container, line)
+        self._open.append((container, key))
+        self._key.append(None)
+
+    def _place(self, value: Any, line: int) -> Key:
+        """Put a value where the next one belongs; returns its path."""
+        if not self._open:
+            self.value = value
+            return ()
+        container, above = self._open[-1]
+        if isinstance(container, list):
+            key: Key = (*above, len(container))
+            container.append(value)
+        else:
+            name = self._key[-1]
+            if name is None:
+                raise NotPlain(line, "a key must be text")
+            key = (*above, name)
+            container[name] = value
+            self._key[-1] = None
+        self.lines[key] = line
+        return key
+
+
+def _resolved(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
