@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from handrail.core.commands import Reason, Surroundings
 from handrail.shell.blocked import rough
@@ -46,44 +47,51 @@ def find(
     where: Surroundings,
     extra: Sequence[str] = (),
     script: Script | None = None,
+    env: Mapping[str, str] | None = None,
 ) -> tuple[Reason, ...]:
     """Why the command is refused in every mode; empty if it is not.
 
     `extra` are further programs or beginnings of commands (`terraform destroy`) that a
-    person refuses. `script` is the tree of the command, for what only its shape shows.
+    person refuses. `script` is the tree of the command, for what only its shape shows;
+    `env` the variables that it is given.
     """
     loops = endless_loops(script) if script is not None else ()
-    return _distinct(chain(_reasons(flat, where, extra, 0), loops))
+    return _distinct(chain(_reasons(flat, where, _Told(extra, env or {}), 0), loops))
 
 
 def find_in_text(
     command: str, where: Surroundings, extra: Sequence[str] = ()
 ) -> tuple[Reason, ...]:
     """The same for a command that could not be parsed, taken apart as well as it can be."""
-    return _distinct(_rough_reasons(command, where, extra, 0))
+    return _distinct(_rough_reasons(command, where, _Told(extra), 0))
 
 
-def _reasons(flat: Flat, where: Surroundings, extra: Sequence[str], depth: int) -> Iterator[Reason]:
-    seen = scene(flat, where, _GLOBBED)
+class _Told(NamedTuple):
+    """What the caller adds to the command itself."""
+
+    extra: Sequence[str] = ()
+    env: Mapping[str, str] = MappingProxyType({})
+
+
+def _reasons(flat: Flat, where: Surroundings, told: _Told, depth: int) -> Iterator[Reason]:
+    seen = scene(flat, where, told.env, _GLOBBED)
     for act in seen.acts:
-        yield from _named(act, extra)
+        yield from _named(act, told.extra)
         for check in _CHECKS:
             yield from check(act, seen)
     for one in flat.invocations:
         yield from redirected(one, seen)
         if depth < _DEEPEST:
-            yield from _handed(one, seen, extra, depth)
+            yield from _handed(one, seen, told, depth)
     yield from bombs(seen)
     yield from remote(seen)
 
 
-def _rough_reasons(
-    text: str, where: Surroundings, extra: Sequence[str], depth: int
-) -> Iterator[Reason]:
+def _rough_reasons(text: str, where: Surroundings, told: _Told, depth: int) -> Iterator[Reason]:
     if rough.bomb(text):
         yield Reason("it starts processes without end; start a known number of them", text)
     if depth <= _DEEPEST:
-        yield from _reasons(rough.flatten(text), where, extra, depth + 1)
+        yield from _reasons(rough.flatten(text), where, told, depth + 1)
 
 
 def _named(act: Act, extra: Sequence[str]) -> Iterator[Reason]:
@@ -112,11 +120,11 @@ def _starts_handrail(act: Act) -> bool:
     return fields[fields.index("-m") + 1].partition(".")[0] == "handrail"
 
 
-def _handed(one: Invocation, seen: Scene, extra: Sequence[str], depth: int) -> Iterator[Reason]:
+def _handed(one: Invocation, seen: Scene, told: _Told, depth: int) -> Iterator[Reason]:
     """Catastrophes in the program text that an interpreter is given."""
 
     def look(command: str) -> Iterator[Reason]:
-        return _rough_reasons(command, seen.where, extra, depth + 1)
+        return _rough_reasons(command, seen.where, told, depth + 1)
 
     runner = interpreter_of(one.words)
     if runner is None:
@@ -130,8 +138,8 @@ def _handed(one: Invocation, seen: Scene, extra: Sequence[str], depth: int) -> I
         if runner.shell:
             yield from (Reason(reason.text, one.source) for reason in look(text))
         else:
-            told = inline(text, one.source, seen.places, seen.where.cwd, look)
-            yield from (Reason(one_told, one.source) for one_told in told)
+            found = inline(text, one.source, seen.places, seen.where.cwd, look)
+            yield from (Reason(what, one.source) for what in found)
 
 
 def _aliased(one: Invocation, seen: Scene) -> Iterator[str]:

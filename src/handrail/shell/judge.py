@@ -75,7 +75,7 @@ class Judge:
             known = self._read(command)
         except Unreadable as error:
             return self._unreadable(command, str(error), where, tally)
-        for reason in blocklist.find(known.flat, where, self._blocked):
+        for reason in blocklist.find(known.flat, where, self._blocked, known.script, env):
             tally.note(CommandClass.BLOCKED, reason.text, reason.part)
         values = bindings(known.script, known.flat, env)
         return self._judgement(known.flat, values, where, tally)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -87,18 +87,18 @@ class Scene:
     values: Values
     places: Places
     where: Surroundings
-    moves: tuple[str, ...]
+    moves: tuple[str | None, ...]
 
     def cwds(self, invocation: Invocation) -> Sequence[str | None]:
         """Where it may run; if that is not known, wherever the command goes at all."""
         return _cwds(invocation, self.where, self.moves)
 
 
-def scene(flat: Flat, where: Surroundings, names: Sequence[str]) -> Scene:
+def scene(flat: Flat, where: Surroundings, env: Mapping[str, str], names: Sequence[str]) -> Scene:
     """The command spelled out; `names` are the programs that a glob could stand for."""
-    values = Values(flat.invocations, where.home)
+    values = Values(flat.invocations, where.home, env)
     places = Places(where)
-    moves = tuple(islice(dict.fromkeys(_moves(flat.invocations, values, where)), _MOST_MOVES))
+    moves = _everywhere(flat, values, where)
     acts = tuple(
         act
         for one in flat.invocations
@@ -128,13 +128,21 @@ def _acts(
 
 
 def _cwds(
-    invocation: Invocation, where: Surroundings, moves: Sequence[str]
+    invocation: Invocation, where: Surroundings, moves: Sequence[str | None]
 ) -> Sequence[str | None]:
     if invocation.cwd is None:
-        return moves or (None,)
+        return moves
     if invocation.cwd.startswith("/"):
         return (invocation.cwd,)
     return (f"{where.cwd}/{invocation.cwd}" if invocation.cwd else where.cwd,)
+
+
+def _everywhere(flat: Flat, values: Values, where: Surroundings) -> tuple[str | None, ...]:
+    """Wherever the command goes, as far as it can be known."""
+    if not flat.changes_directory:
+        return (where.cwd,)
+    moves = dict.fromkeys(_moves(flat.invocations, values, where))
+    return tuple(islice(moves, _MOST_MOVES)) or (None,)
 
 
 def _moves(invocations: Sequence[Invocation], values: Values, where: Surroundings) -> Iterator[str]:

@@ -52,7 +52,7 @@ def deletes(act: Act, scene: Scene) -> Iterator[Reason]:
 
 
 def _gone(act: Act, scene: Scene, fields: Iterable[str]) -> Iterator[Reason]:
-    for field in fields:
+    for field in dict.fromkeys(fields):
         what = scene.places.lost(field, act.cwd)
         if what is not None:
             yield act.because(f"it deletes or moves away {what}", _INSTEAD)

@@ -54,9 +54,13 @@ def literal(text: str) -> str:
 class Values:
     """The variables that a command sets, each with every value it is ever given."""
 
-    def __init__(self, invocations: Iterable[Invocation], home: str) -> None:
+    def __init__(
+        self, invocations: Iterable[Invocation], home: str, env: Mapping[str, str]
+    ) -> None:
         self._home = home
-        self._given: dict[str, list[Word]] = {}
+        self._given: dict[str, list[Word]] = {
+            name: [Word(value, (Text(value, quoted=True),))] for name, value in env.items()
+        }
         for invocation in invocations:
             for assignment in invocation.assignments:
                 self._note(assignment)

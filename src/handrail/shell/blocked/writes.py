@@ -82,7 +82,7 @@ def _values(fields: Iterable[str]) -> Iterator[str]:
 def _overwritten(
     act: Act, scene: Scene, fields: Iterable[str], *, follow: bool = True
 ) -> Iterator[Reason]:
-    for field in fields:
+    for field in dict.fromkeys(fields):
         what = scene.places.system(field, act.cwd, follow=follow)
         if what is not None:
             yield act.because(f"it changes {what}", _INSTEAD)

@@ -1,0 +1,44 @@
+"""Commands read with the real parser, and surroundings that no machine has to look like."""
+
+import json
+import posixpath
+from functools import cache
+from pathlib import Path
+
+from handrail.core.commands import Surroundings, Unreadable
+from handrail.host.binaries import find
+from handrail.host.shfmt import Shfmt
+from handrail.shell import blocklist
+from handrail.shell.reader import read
+from handrail.shell.walk import flatten
+
+CORPUS = Path(__file__).resolve().parents[1] / "data" / "corpus"
+ROOT = "/home/u/projects/app"
+WHERE = Surroundings(ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", posixpath.normpath)
+
+
+@cache
+def parser():
+    return Shfmt(find("shfmt", []))
+
+
+def understood(command):
+    """The tree of a command and all that it runs; None twice if it cannot be read."""
+    try:
+        script = read(command, parser())
+        return script, flatten(script, lambda text: read(text, parser()))
+    except Unreadable:
+        return None, None
+
+
+def refused(command, *, where=WHERE, extra=(), env=None):
+    """Why the command is on the blocklist."""
+    script, flat = understood(command)
+    if script is None:
+        return blocklist.find_in_text(command, where, extra)
+    return blocklist.find(flat, where, extra, script, env)
+
+
+def rows(name):
+    """The rows of one file of the corpus."""
+    return [json.loads(line) for line in (CORPUS / f"{name}.jsonl").read_text().splitlines()]
