@@ -1,0 +1,132 @@
+"""What makes git harmless enough to look with: an environment, and a configuration that is tame.
+
+A repository's configuration names programs that git runs. Those with fixed names are switched
+off by the environment; filters and drivers have names that the repository chooses, and only a
+look at its configuration can tell that there are none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+# Set as on git's command line: stronger than any file of the repository.
+_SETTINGS: Final = {
+    "core.fsmonitor": "",
+    "core.hooksPath": "/dev/null",
+    "core.pager": "cat",
+    "core.editor": "false",
+    "core.sshCommand": "false",
+    "core.askPass": "false",
+    "core.alternateRefsCommand": "false",
+    "core.gitProxy": "",
+    "sequence.editor": "false",
+    "gpg.program": "false",
+    "gpg.openpgp.program": "false",
+    "gpg.x509.program": "false",
+    "gpg.ssh.program": "false",
+    "gpg.ssh.defaultKeyCommand": "false",
+    "log.showSignature": "false",
+    "log.diffMerges": "separate",
+    "credential.helper": "",
+    "diff.submodule": "short",
+    "diff.ignoreSubmodules": "dirty",
+    "status.submoduleSummary": "false",
+    "submodule.recurse": "false",
+    "protocol.allow": "never",
+    "protocol.ext.allow": "never",
+    "safe.bareRepository": "explicit",
+    "maintenance.auto": "false",
+    "gc.auto": "0",
+}
+_VARIABLES: Final = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "false",
+    "GIT_SEQUENCE_EDITOR": "false",
+    "GIT_ASKPASS": "false",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_SSH_COMMAND": "false",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM": "0",
+}
+# Keys, by section, that name a program or a place and that no environment can take back.
+_WILD: Final = {
+    "filter": re.compile(r".*"),
+    "diff": re.compile(r"command|textconv|external"),
+    "merge": re.compile(r"driver"),
+    "core": re.compile(r"worktree"),
+    # What is included is not seen here.
+    "include": re.compile(r".*"),
+    "includeif": re.compile(r".*"),
+}
+
+_HEADER: Final = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\.)*)")?\]')
+_KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*")
+_VALUE: Final = re.compile(r'=(?:[^"\\\n#;]|\\\n|\\.|"(?:[^"\\\n]|\\\n|\\.)*")*')
+_BLANK: Final = re.compile(r"(?:\s+|[#;][^\n]*)+")
+
+
+class _Broken(Exception):
+    """The text is no configuration that git would read."""
+
+
+class _Entry(NamedTuple):
+    section: str
+    key: str
+
+
+def git_environment() -> Mapping[str, str]:
+    """The variables with which git runs no program that a repository names, apart from the
+    filters and drivers that `git_is_tame` looks for.
+    """
+    numbered = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
+    for index, (key, value) in enumerate(_SETTINGS.items()):
+        numbered[f"GIT_CONFIG_KEY_{index}"] = key
+        numbered[f"GIT_CONFIG_VALUE_{index}"] = value
+    return {**_VARIABLES, **numbered}
+
+
+def git_is_tame(*configurations: str) -> bool:
+    """Whether these configurations of a repository name no filter, driver, other working tree
+    or further file. What is not understood is not tame.
+    """
+    try:
+        return not any(_is_wild(entry) for text in configurations for entry in _entries(text))
+    except _Broken:
+        return False
+
+
+def _is_wild(entry: _Entry) -> bool:
+    keys = _WILD.get(entry.section)
+    return keys is not None and keys.fullmatch(entry.key) is not None
+
+
+def _entries(text: str) -> Iterator[_Entry]:
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    section, at = "", 0
+    while at < len(text):
+        blank = _BLANK.match(text, at)
+        if blank is not None:
+            at = blank.end()
+            continue
+        header = _HEADER.match(text, at)
+        if header is not None:
+            # The old way to write a subsection: [section.sub].
+            section, at = header[1].lower().partition(".")[0], header.end()
+            continue
+        key = _KEY.match(text, at)
+        if key is None or not section:
+            raise _Broken
+        yield _Entry(section, key[1].lower())
+        at = _past_value(text, key.end())
+
+
+def _past_value(text: str, at: int) -> int:
+    value = _VALUE.match(text, at)
+    end = at if value is None else value.end()
+    if end < len(text) and text[end] not in "\n#;":
+        raise _Broken
+    return end
