@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from handrail.host.files.openat2 import LOOK_IN, Opener
@@ -93,16 +94,16 @@ def _looks(info: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def _uppermost(found: Iterator[Difference]) -> Iterator[Difference]:
-    """Leave out what lies in a directory that is gone, new or another as a whole."""
-    whole = set[str]()
+    """Leave out what goes with a directory that is gone, new, another or perhaps closed."""
+    whole, closed = set[str](), set[str]()
     for one in found:
-        if not _is_inside(one.rel, whole):
-            yield one
-            if one.what != "changed":
-                whole.add(one.rel)
+        if _is_inside(one.rel, whole) or (one.what == "removed" and _is_inside(one.rel, closed)):
+            continue
+        (closed if one.what == "changed" else whole).add(one.rel)
+        yield one
 
 
-def _is_inside(rel: str, folders: frozenset[str] | set[str]) -> bool:
+def _is_inside(rel: str, folders: AbstractSet[str]) -> bool:
     if not folders:
         return False
     above = rel

@@ -15,8 +15,8 @@ from handrail.host.sandbox.protected_restore import Restore
 from handrail.host.sandbox.protected_scan import lstat_beneath
 from handrail.host.sandbox.protected_snapshot import Repaired, Snapshot, View, chain
 
-# Each round mends what the last one uncovered; more than a few: somebody works against it.
-_ROUNDS: Final = 5
+# Each round mends what the last one uncovered, such as the next lower closed directory.
+_ROUNDS: Final = 20
 
 
 class _Side(NamedTuple):
@@ -48,17 +48,17 @@ class Repair:
         return [_checked(one) for one in self._told.values()]
 
     def _rounds(self) -> None:
+        found, last = list(self._differences()), list[tuple[_Side, Difference]]()
         for _ in range(_ROUNDS):
-            found = list(self._differences())
-            if not found:
+            if not found or found == last:
                 break
             # What was moved is moved back first: only then it is seen what is really new.
             if not self._bring_all_back(found):
                 for side, one in found:
                     self._mend(side, one)
-        else:
-            for side, one in self._differences():
-                self._tell(side, one, None, restored=False)
+            found, last = list(self._differences()), found
+        for side, one in found:
+            self._tell(side, one, None, restored=False)
 
     def _side(self, view: View, restore: Restore) -> _Side:
         lifted = self._snapshot.allowed.lifted
