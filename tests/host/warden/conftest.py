@@ -1,6 +1,8 @@
 """Programs through a real warden, and a look at what is left of them."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -10,6 +12,41 @@ from handrail.core.processes import Confinement, JobRequest, Launch
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.warden.client import WardenProcesses
 from handrail.host.warden.procfs import children_of
+
+RUNTIME = """
+import os, sys
+from pathlib import Path
+import anyio
+from handrail.core.processes import Confinement, JobRequest, Launch
+from handrail.host.sandbox.recipe import Recipe
+from handrail.host.warden.client import WardenProcesses
+
+mark, state, *commands = sys.argv[1:]
+
+def launch(command):
+    env = {"PATH": "/usr/bin:/bin", "MARK": mark}
+    argv = ("/bin/bash", "-c", command, mark)
+    return Launch(argv, state, env, Confinement(()), None)
+
+async def main():
+    processes = WardenProcesses(lambda l: Recipe(l.argv, l.env, l.cwd), Path(state))
+    async with anyio.create_task_group() as group:
+        for command in commands:
+            how, _, command = command.partition(":")
+            if how == "run":
+                group.start_soon(processes.run, launch(command), lambda stream, data: print("up", flush=True))
+            elif how == "fork":
+                # Somebody forks and goes on: the socket stays open in the other process.
+                if os.fork() == 0:
+                    os.execvp("sleep", ["sleep", "30"])
+            else:
+                job = await processes.start(launch(command), JobRequest("s", "c", command, "", how == "keep"))
+                print("job", job.id, flush=True)
+        if not any(command.startswith("run") for command in commands):
+            await processes.aclose()
+
+anyio.run(main)
+"""
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
@@ -88,3 +125,31 @@ async def programs(tmp_path):
 @pytest.fixture
 def processes(programs):
     return programs.open()
+
+
+@pytest.fixture
+def start_runtime(programs):
+    """Start a runtime in a process of its own; the lines that it prints are awaited."""
+    running = []
+
+    async def start(*commands, lines):
+        programs.state.mkdir(exist_ok=True)
+        argv = [
+            sys.executable,
+            "-c",
+            RUNTIME,
+            f"runtime-of-{programs.mark[5:]}",
+            str(programs.state),
+        ]
+        argv[3] = programs.mark
+        process = subprocess.Popen([*argv, *commands], stdout=subprocess.PIPE)
+        running.append(process)
+        for _ in range(lines):
+            await anyio.to_thread.run_sync(process.stdout.readline)
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+        process.stdout.close()

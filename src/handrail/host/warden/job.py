@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -54,7 +55,9 @@ def run_job(keeper: Keeper, request: Frame) -> None:
     job = record.job._replace(
         state=_STATES[fate.why], exit_code=fate.exit_code, ended_at=time.time(), pid=None
     )
-    records.write(place, record._replace(job=job))
+    # Without a last word the job is lost to readers, but it is over all the same.
+    with suppress(OSError):
+        records.write(place, record._replace(job=job))
     keeper.channel.send(Kind.ENDED, {"survivors": fate.survivors})
 
 

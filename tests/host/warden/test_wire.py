@@ -1,0 +1,43 @@
+"""Frames survive any cut on the way, and recipes travel unchanged."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handrail.host.sandbox.recipe import LandlockRules, Recipe
+from handrail.host.warden.wire import Frame, Kind, Unpacker, pack, recipe_header, recipe_of
+
+frames = st.lists(
+    st.builds(Frame, st.sampled_from(Kind), st.dictionaries(st.text(), st.text()), st.binary())
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(sent=frames, cut=st.integers(1, 50))
+def test_frames_arrive_whatever_the_pieces(sent, cut):
+    stream = b"".join(pack(*frame) for frame in sent)
+    unpacker = Unpacker()
+
+    received = [
+        frame
+        for start in range(0, len(stream), cut)
+        for frame in unpacker.feed(stream[start : start + cut])
+    ]
+
+    assert received == sent
+
+
+def test_a_recipe_travels_unchanged():
+    recipe = Recipe(
+        ("/bin/sh", "-c", "odd \udcff text"),
+        {"NAME": "\udcfe"},
+        "/work",
+        LandlockRules(("/usr",), ("/work", "/tmp"), network=False),
+        filter=b"\0\xff",
+        drop_capabilities=True,
+        own_pids=True,
+    )
+
+    [frame] = Unpacker().feed(pack(Kind.RUN, recipe_header(recipe), recipe.filter))
+
+    assert recipe_of(frame.header, frame.body) == recipe
+    assert recipe_of(recipe_header(recipe._replace(landlock=None)), b"").landlock is None

@@ -1,0 +1,132 @@
+"""A program that does everything to stay is gone when its time is up, on every backend."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import anyio
+import pytest
+
+from handrail.core.processes import Confinement, Launch
+from handrail.host.sandbox.choose import BACKENDS, open_sandbox
+from handrail.host.warden.client import WardenProcesses
+
+# How a program can try to outlive its end: by a session of its own, by losing its parent,
+# by being deaf, stopped or nameless, by saying something all the time, by moving on.
+STUBBORN = {
+    "setsid": "setsid sleep 600 & sleep 601",
+    "setsid twice": "setsid setsid setsid sleep 600 & setsid sleep 601 & wait",
+    "double fork": "(setsid bash -c 'sleep 600 & disown' &); sleep 601",
+    "daemon": "(cd /; exec setsid nohup sleep 600 > /dev/null 2>&1 < /dev/null &); sleep 601",
+    "deaf": "trap '' TERM INT HUP QUIT; sleep 600; sleep 601; sleep 602",
+    "deaf family": "trap '' TERM; setsid sleep 600 & (sleep 601; sleep 602) & sleep 603; sleep 604",
+    "stopped": "sleep 600 & kill -STOP $!; kill -STOP $$",
+    "nameless": "(env -i setsid sleep 600 &); env -i sleep 601",
+    "talkative": "yes & yes >&2",
+    "restless": "trap '' TERM; while :; do sleep 0.01 & wait; done",
+}
+
+
+class Room:
+    """A workspace in which programs run; each bears a mark by which it is found."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.mark = f"mark-{os.getpid()}-{os.urandom(6).hex()}"
+
+    def launch(self, command: str, timeout_s: float) -> Launch:
+        env = {"PATH": "/usr/bin:/bin", "MARK": self.mark}
+        argv = ("/bin/bash", "-c", command, self.mark)
+        return Launch(argv, str(self.root), env, Confinement((str(self.root),)), timeout_s)
+
+    def alive(self) -> list[str]:
+        """What lives of it, also what has shed its mark but still stands in the room."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                try:
+                    words = (entry / "cmdline").read_bytes() + (entry / "environ").read_bytes()
+                    here = os.readlink(entry / "cwd") == str(self.root)
+                    dead = (entry / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+                except OSError:
+                    continue
+                if (here or self.mark.encode() in words) and not dead:
+                    found.append(entry.name)
+        return found
+
+
+@pytest.fixture
+def room(tmp_path):
+    root = tmp_path / "room"
+    root.mkdir()
+    return Room(root)
+
+
+async def outlast(room, backend, times):
+    """Let so many programs run into their end, a dozen at a time; how many ended how."""
+    sandbox = open_sandbox([str(room.root)], backend=backend)
+    processes = WardenProcesses(sandbox.recipe, None)
+    fates = Counter()
+    limit = anyio.Semaphore(12)
+
+    async def one(command):
+        async with limit:
+            ended = await processes.run(room.launch(command, timeout_s=0.3))
+        fates[(ended.timed_out, ended.survivors)] += 1
+
+    try:
+        async with anyio.create_task_group() as group:
+            for number in range(times):
+                group.start_soon(one, list(STUBBORN.values())[number % len(STUBBORN)])
+        left = room.alive()
+    finally:
+        await processes.aclose()
+        sandbox.close()
+    return fates, left
+
+
+@pytest.mark.feature("E34")
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_sixty_programs_leave_no_survivor(room, backend):
+    with anyio.fail_after(120):
+        fates, left = await outlast(room, backend, 60)
+
+    assert fates == {(True, ()): 60}
+    assert left == []
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_five_hundred_programs_leave_no_survivor(room, backend):
+    with anyio.fail_after(600):
+        fates, left = await outlast(room, backend, 500)
+
+    assert fates == {(True, ()): 500}
+    assert left == []
+
+
+@pytest.mark.parametrize("kind", STUBBORN)
+async def test_each_kind_of_stubborn_program_is_alive_until_its_time_is_up(room, kind):
+    """Otherwise its end would show nothing."""
+    sandbox = open_sandbox([str(room.root)], backend="none")
+    processes = WardenProcesses(sandbox.recipe, None)
+    ended = []
+
+    async def run():
+        ended.append(await processes.run(room.launch(STUBBORN[kind], timeout_s=0.8)))
+
+    try:
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                # The shell itself, and what it started.
+                while len(room.alive()) < 2:
+                    await anyio.sleep(0.01)
+                assert ended == []
+        left = room.alive()
+    finally:
+        await processes.aclose()
+        sandbox.close()
+
+    assert (ended[0].timed_out, ended[0].survivors, left) == (True, (), [])
+    assert ended[0].duration_s >= 0.8
