@@ -20,6 +20,7 @@ COMMANDS: Final = (
     "call",
     "batch",
     "tools",
+    "explain",
     "log",
     "show",
     "undo",
@@ -27,6 +28,8 @@ COMMANDS: Final = (
     "recover",
     "verify",
     "gc",
+    "config",
+    "trust",
     "doctor",
     "completion",
 )
