@@ -1,0 +1,46 @@
+"""Which settings hold in a workspace: the person's files, the workspace's own, the trust."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from handrail.config.layers import Loaded, load
+from handrail.config.trust import FOLDER, TrustBook
+from handrail.core.problems import ProblemRaised
+from handrail.host.statedir import config_home, state_home
+
+
+def load_from(
+    root: str | Path,
+    config: str | Path | Mapping[str, Any] | None,
+    overrides: Mapping[str, Any],
+    trusted: Callable[[str], bool] | None = None,
+) -> Loaded:
+    """The settings in force in a workspace, and where each of them comes from.
+
+    `config` names a file, or is a mapping, to use instead of the person's own file. Without
+    `trusted`, what the person has trusted with `handrail trust` counts.
+    """
+    place = Path(root).expanduser()
+    if isinstance(config, Mapping):
+        own: Path | Mapping[str, Any] = config
+    else:
+        own = config_file(config)
+        if config is not None and not own.is_file():
+            raise ProblemRaised(
+                "not_found", f"there is no configuration file {str(config)!r}", field="config"
+            )
+    return load(place, own, overrides, trusted or partial(trust_book().trusts, place))
+
+
+def config_file(config: str | Path | None) -> Path:
+    """The configuration in force: the one that was named, or the person's own."""
+    return Path(config) if config is not None else config_home() / "config.toml"
+
+
+def trust_book() -> TrustBook:
+    """The person's record of what is trusted; nothing is made by this."""
+    return TrustBook(state_home() / FOLDER)

@@ -1,0 +1,171 @@
+"""`handrail trust`: let a workspace's own settings switch on what they ask for, after a look.
+
+What is shown, judged and trusted are the same bytes, and only a person at a terminal can
+say yes.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import termios
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from handrail.cli import output
+from handrail.cli.config import claim_row, claim_text, loaded_for
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.core.problems import ProblemRaised
+
+if TYPE_CHECKING:
+    from handrail.config.layers import Claim, Loaded
+
+_TERMINAL: Final = "/dev/tty"
+_QUESTION: Final = "Trust these files as long as they stay exactly as they are? [y/n] "
+_RUNS: Final = ("hooks", "guardrails", "programs")
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(subparsers, "trust", "trust a workspace's own settings")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--show", action="store_true", help="only show what trust would switch on")
+    group.add_argument("--revoke", action="store_true", help="trust them no longer")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Show, ask, record; 1 if the person says no or cannot be asked."""
+    from handrail.app_config import trust_book
+    from handrail.cli.workspace import directory_of, refuse_session
+
+    refuse_session(options, "settings hold for all sessions")
+    root = directory_of(options)
+    book = trust_book()
+    if options.revoke and not options.dry_run:
+        return _revoked(root, revoked=book.revoke(root), as_json=options.json)
+    # Seen as without trust: what waits for it is what the person must look at.
+    loaded = loaded_for(options, trusted=lambda digest: False)
+    trusted = loaded.digest is not None and book.trusts(root, loaded.digest)
+    if options.show or options.dry_run or trusted or not _waiting(loaded):
+        _tell(root, loaded, trusted=trusted, as_json=options.json)
+        return 0
+    return _ask_and_record(root, loaded, as_json=options.json)
+
+
+def _ask_and_record(root: Path, loaded: Loaded, *, as_json: bool) -> int:
+    from handrail.app_config import trust_book
+    from handrail.host.statedir import private_directory, state_home
+
+    book = trust_book()
+    yes = _ask([*_lines(root, loaded), ""])
+    if yes and loaded.digest is not None:
+        private_directory(state_home())
+        private_directory(book.folder)
+        book.add(root, loaded.digest)
+    if as_json:
+        output.say_json(_report(root, loaded, trusted=yes))
+    else:
+        output.say("trusted; any change to these files ends it" if yes else "not trusted")
+    return 0 if yes else 1
+
+
+def _tell(root: Path, loaded: Loaded, *, trusted: bool, as_json: bool) -> None:
+    if as_json:
+        output.say_json(_report(root, loaded, trusted=trusted))
+        return
+    for line in _lines(root, loaded):
+        output.say(line)
+    if loaded.digest is None:
+        output.say("this workspace has no settings of its own; there is nothing to trust")
+    elif trusted:
+        output.say("trusted; any change to these files ends it (`handrail trust --revoke` too)")
+    elif not _waiting(loaded):
+        output.say("nothing here needs your trust")
+    else:
+        output.say("not trusted")
+
+
+def _lines(root: Path, loaded: Loaded) -> Iterator[str]:
+    from handrail.cli.screen import one_line
+    from handrail.config.layers import Fate
+
+    for file in loaded.files:
+        yield f"settings of this workspace: {one_line(file.relative_to(root))}"
+    # What matters most stands last, next to the question.
+    heads = {
+        Fate.RESERVED: "never taken from a workspace, trusted or not:",
+        Fate.APPLIES: "in force without trust, because it only narrows:",
+        Fate.UNTRUSTED: "switched on by your trust:",
+    }
+    for fate, head in heads.items():
+        claims = [one for one in loaded.claims if one.fate is fate]
+        if claims:
+            yield head
+            yield from (f"  {one_line(claim_text(one, root))}" for one in claims)
+    if any(one.key.startswith(_RUNS) for one in _waiting(loaded)):
+        yield "a program of the workspace that they name is run as it is then, not as it is now"
+
+
+def _waiting(loaded: Loaded) -> list[Claim]:
+    from handrail.config.layers import Fate
+
+    return [one for one in loaded.claims if one.fate is Fate.UNTRUSTED]
+
+
+def _report(root: Path, loaded: Loaded, *, trusted: bool) -> dict[str, Any]:
+    return {
+        "workspace": str(root),
+        "files": [str(file) for file in loaded.files],
+        "digest": loaded.digest,
+        "trusted": trusted,
+        "claims": [claim_row(one) for one in loaded.claims],
+    }
+
+
+def _revoked(root: Path, *, revoked: bool, as_json: bool) -> int:
+    if as_json:
+        output.say_json({"workspace": str(root), "revoked": revoked})
+    else:
+        output.say("trusted no longer" if revoked else "nothing was trusted here")
+    return 0
+
+
+def _ask(lines: list[str]) -> bool:
+    """Show the lines and wait for y or n, on the terminal itself: what is agreed to must be
+    seen, wherever standard output goes.
+    """
+    from handrail.cli.workspace import person
+
+    if person() is None:
+        raise ProblemRaised(
+            "needs_approval",
+            "trust is given by a person at a terminal, and there is none here",
+            hint="run `handrail trust` in a terminal; `handrail trust --show` shows what it is about",
+        )
+    terminal = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        _write(terminal, "\n".join(lines))
+        while True:
+            # Before each question: an answer to it can only be typed after it.
+            termios.tcflush(terminal, termios.TCIFLUSH)
+            _write(terminal, _QUESTION)
+            select.select([terminal], [], [])
+            line = os.read(terminal, 1024)
+            match line.decode("utf-8", "replace").strip().lower():
+                case "y" | "yes":
+                    return True
+                case "n" | "no":
+                    return False
+            if not line:
+                return False
+    finally:
+        os.close(terminal)
+
+
+def _write(terminal: int, text: str) -> None:
+    data = text.encode("utf-8", "backslashreplace")
+    while data:
+        data = data[os.write(terminal, data) :]
