@@ -1,0 +1,223 @@
+"""The pattern of a rule about commands, as words: `git status:*`, `npm test`, `git push * main`.
+
+`:*` at the end means any further words; `*` inside a word any letters. Words are compared
+with the words of each program that a command starts, never with its text.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from enum import IntEnum
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from handrail.core.problems import ProblemRaised
+
+Words = Sequence[str | None]
+_OPERATORS: Final = frozenset("();<>|&")
+_SHORT: Final = re.compile(r"-[A-Za-z0-9]{1,3}")
+
+
+class CommandPattern(NamedTuple):
+    """A pattern's words; `prefix`: any words may follow them."""
+
+    words: tuple[str, ...]
+    prefix: bool
+
+    @property
+    def program(self) -> str:
+        """The program it speaks about, in lower case."""
+        return self.words[0].rpartition("/")[2].lower()
+
+
+class Fit(IntEnum):
+    """How surely a pattern means a program's words."""
+
+    NO = 0
+    MAYBE = 1
+    SURE = 2
+
+
+def parse_command_pattern(text: str) -> CommandPattern:
+    """The pattern; raises `invalid_arguments` with the reason if it cannot be read."""
+    prefix = text.endswith(":*")
+    words = _words(text.removesuffix(":*") if prefix else text)
+    if not prefix and len(words) > 1 and words[-1] == "*":
+        words, prefix = words[:-1], True
+    if not words:
+        raise ProblemRaised("invalid_arguments", "it names no program")
+    return CommandPattern(tuple(words), prefix)
+
+
+def _words(text: str) -> list[str]:
+    for sign in ("$", "`"):
+        if sign in text:
+            raise ProblemRaised(
+                "invalid_arguments",
+                f"it holds {sign!r}; a rule names words, not how to compute them",
+            )
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        words = list(lexer)
+    except ValueError as error:
+        raise ProblemRaised("invalid_arguments", f"its quotes do not end ({error})") from error
+    joint = next((word for word in words if word and _OPERATORS.issuperset(word)), None)
+    if joint is not None:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"it holds {joint!r}: each rule speaks of one program, and every program of a "
+            "command is looked at by itself",
+        )
+    return words
+
+
+# --- narrow: what an allow covers -----------------------------------------------------
+
+
+def allows(pattern: CommandPattern, words: Words) -> bool:
+    """Whether the words are those of the pattern, in its order; nothing computed among them."""
+    wanted = pattern.words
+    if len(words) < len(wanted) or (len(words) > len(wanted) and not pattern.prefix):
+        return False
+    return all(
+        word is not None and _is_word(wish, word) for wish, word in zip(wanted, words, strict=False)
+    )
+
+
+def _is_word(wish: str, word: str) -> bool:
+    if "*" not in wish:
+        return wish == word
+    # A wildcard that was not written for options finds none: `*.py` is not `--output=x.py`.
+    if word.startswith("-") and not wish.startswith("-"):
+        return False
+    return _glob(wish).fullmatch(word) is not None
+
+
+# --- wide: what a deny or an ask binds ------------------------------------------------
+
+
+def speaks_of(pattern: CommandPattern, words: Words) -> Fit:
+    """Whether the pattern means these words: options in any place and order, further options
+    beside them, values of options skipped; a computed word may be anything.
+    """
+    if not words:
+        return Fit.NO
+    if words[0] is None:
+        return Fit.MAYBE
+    if not _is_program(pattern.words[0], words[0]):
+        return Fit.NO
+    given = _Given(words[1:])
+    wanted = [word for word in pattern.words[1:] if not _is_option(word)]
+    options = [word for word in pattern.words[1:] if _is_option(word)]
+    fits = [_operands(wanted, given, prefix=pattern.prefix), *map(given.has, options)]
+    return min(fits)
+
+
+def _is_program(wish: str, word: str) -> bool:
+    """By its name alone, whatever path leads to it, and whatever the case."""
+    wish, word = wish.lower(), word.lower()
+    name = word.rpartition("/")[2]
+    if "*" in wish:
+        return any(_glob(wish).fullmatch(one) for one in (word, name))
+    return wish.rpartition("/")[2] == name
+
+
+class _Given:
+    """A program's words, sorted into options and the rest."""
+
+    def __init__(self, words: Words) -> None:
+        # Each with whether it may be the value of the option before it.
+        self.operands: list[tuple[str | None, bool]] = []
+        self._options: list[str] = []
+        self._computed = None in words
+        after_option = ended = False
+        for word in words:
+            if word is not None and not ended and _is_option(word):
+                self._options.append(word)
+                ended = word == "--"
+                after_option = not ended and "=" not in word
+            else:
+                self.operands.append((word, after_option))
+                after_option = False
+
+    def has(self, option: str) -> Fit:
+        """Whether the option is given, alone, in a bundle, shortened or with a value."""
+        if self._stated(option):
+            return Fit.SURE
+        return Fit.MAYBE if self._computed else Fit.NO
+
+    def _stated(self, option: str) -> bool:
+        if "*" in option:
+            return any(_glob(option).fullmatch(one) for one in self._options)
+        if option in self._options:
+            return True
+        if option.startswith("--"):
+            names = (one.partition("=")[0] for one in self._options)
+            return any(len(name) > 3 and option.startswith(name) for name in names)
+        if not _SHORT.fullmatch(option):
+            return False
+        letters = {
+            letter for one in self._options if not one.startswith("--") for letter in one[1:]
+        }
+        return letters.issuperset(option[1:])
+
+
+def _operands(wanted: Sequence[str], given: _Given, *, prefix: bool) -> Fit:
+    """Whether the words without options are the wanted ones, by the positions that can be
+    reached in `wanted`; a lone `*` stands for any number of words.
+    """
+    states = {_skip_stars(wanted, 0): Fit.SURE}
+    for word, may_be_value in given.operands:
+        after: dict[int, Fit] = {}
+        for at, fit in states.items():
+            if may_be_value:
+                _raise(after, at, fit)
+            for position, found in _moves(wanted, at, word, prefix=prefix):
+                _raise(after, _skip_stars(wanted, position), min(fit, found))
+        states = after
+    return states.get(len(wanted), Fit.NO)
+
+
+def _moves(
+    wanted: Sequence[str], at: int, word: str | None, *, prefix: bool
+) -> list[tuple[int, Fit]]:
+    """Where one more word can lead from a position."""
+    found: list[tuple[int, Fit]] = []
+    if (at > 0 and wanted[at - 1] == "*") or (at == len(wanted) and prefix):
+        found.append((at, Fit.SURE))
+    if word is None:
+        found.append((at, Fit.MAYBE))
+    if at < len(wanted):
+        if word is None:
+            found.append((at + 1, Fit.MAYBE))
+        elif _glob(wanted[at]).fullmatch(word):
+            found.append((at + 1, Fit.SURE))
+    return found
+
+
+def _skip_stars(wanted: Sequence[str], at: int) -> int:
+    while at < len(wanted) and wanted[at] == "*":
+        at += 1
+    return at
+
+
+def _raise(states: dict[int, Fit], at: int, fit: Fit) -> None:
+    states[at] = max(fit, states.get(at, Fit.NO))
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and word != "-"
+
+
+@lru_cache(maxsize=4096)
+def _glob(wish: str) -> re.Pattern[str]:
+    """Between two stars the first fit is as good as any other, so it is never given back."""
+    first, *rest = map(re.escape, wish.split("*"))
+    if not rest:
+        return re.compile(first, re.DOTALL)
+    middle = "".join(f"(?>.*?{chunk})" for chunk in rest[:-1] if chunk)
+    return re.compile(f"{first}{middle}.*{rest[-1]}", re.DOTALL)

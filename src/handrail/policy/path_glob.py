@@ -1,0 +1,289 @@
+"""Globs over absolute paths: `*` stays within one name, `**` crosses directories.
+
+Matching takes time in the product of the two lengths, whatever the pattern: no backtracking.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from handrail.core.problems import ProblemRaised
+from handrail.policy.protected import folded
+
+ANY: Final = "**"
+_WILD: Final = re.compile(r"[*?\[\\]")
+_MOST_ALTERNATIVES: Final = 64
+
+
+class Wild(NamedTuple):
+    """A name with wildcards; `head` and `tail` are what it begins and ends with for certain."""
+
+    regex: re.Pattern[str]
+    head: str
+    tail: str
+
+
+Part = str | Wild
+
+
+class Meeting(IntEnum):
+    """How surely a glob speaks about what is touched."""
+
+    NO = 0
+    MAYBE = 1
+    WITHIN = 2
+    SURE = 3
+
+
+class Glob(NamedTuple):
+    """A compiled glob. `prefix` is the path in front of the first wildcard; `inside`: it
+    means what lies below, not the thing itself.
+    """
+
+    parts: tuple[Part, ...]
+    prefix: str
+    literal: bool
+    inside: bool
+
+
+def fold_path(path: str) -> str:
+    """The path as paths are compared where case may not count."""
+    if path.isascii() and "./" not in path and " /" not in path and path[-1:] not in (".", " "):
+        return path.lower()
+    return "/".join(map(folded, path.split("/")))
+
+
+def split(path: str) -> list[str]:
+    """The names of an absolute path."""
+    return path.strip("/").split("/") if path.strip("/") else []
+
+
+def compile_glob(top: Sequence[str], names: Sequence[str], *, fold: bool) -> Glob:
+    """A glob whose first names (`top`) stand for themselves."""
+    inside = False
+    rest = list(names)
+    while rest and rest[-1] == ANY:
+        rest.pop()
+        inside = True
+    plain = [folded(name) if fold else name for name in top]
+    parts = (*plain, *(name if name == ANY else part_of(name, fold=fold) for name in rest))
+    literals: list[str] = []
+    for part in parts:
+        if isinstance(part, Wild) or part == ANY:
+            break
+        literals.append(part)
+    prefix = "".join(f"/{name}" for name in literals)
+    return Glob(parts, prefix, len(literals) == len(parts), inside)
+
+
+def part_of(name: str, *, fold: bool) -> Part:
+    """One name of a glob; raises `re.error` for a class that is none."""
+    if fold:
+        name = folded(name) or name
+    if not _WILD.search(name):
+        return name
+    pieces = list(_pieces(name))
+    if all(isinstance(piece, str) for piece in pieces):
+        return "".join(piece for piece in pieces if isinstance(piece, str))
+    return Wild(re.compile(_regex(pieces), re.DOTALL), *_ends(pieces))
+
+
+def covers(glob: Glob, names: Sequence[str], *, tree: bool = False) -> bool:
+    """Narrow: whether the glob means exactly this, and all that is below it if a `tree`."""
+    met = list(_met(glob.parts, names))
+    here = len(met) > len(names) and met[-1]
+    if glob.inside:
+        return any(met[: len(names)]) or (tree and here)
+    return here and not tree
+
+
+def speaks_of(glob: Glob, names: Sequence[str]) -> bool:
+    """Wide: whether the glob means this, or a directory that it lies in."""
+    if glob.literal:
+        return tuple(names[: len(glob.parts)]) == glob.parts
+    return any(_met(glob.parts, names))
+
+
+def meets(glob: Glob, names: Sequence[Part], *, tree: bool) -> Meeting:
+    """Wide, for what holds wildcards itself or stands for everything below (`tree`)."""
+    whole = len(glob.parts)
+    for dotted, found in ((False, Meeting.SURE), (True, Meeting.MAYBE)):
+        state = _closed(glob.parts, 1)
+        for name in names:
+            if state >> whole & 1:
+                break
+            state = _step(glob.parts, state, name, dotted=dotted)
+        if state >> whole & 1:
+            return found
+        if state and tree:
+            return min(Meeting.WITHIN, found)
+    return Meeting.NO
+
+
+def alternatives(pattern: str) -> list[str]:
+    """The patterns that `{a,b}` stands for; raises `invalid_arguments` if they are too many."""
+    found, waiting = [], [pattern]
+    while waiting:
+        one = waiting.pop()
+        group = _group(one)
+        if group is None:
+            found.append(one)
+        else:
+            start, end, choices = group
+            waiting += [f"{one[:start]}{choice}{one[end:]}" for choice in choices]
+        if len(found) + len(waiting) > _MOST_ALTERNATIVES:
+            raise ProblemRaised("invalid_arguments", f"more than {_MOST_ALTERNATIVES} alternatives")
+    return found
+
+
+# --- the machine: a set of positions in the pattern, as bits of a number -----------------
+
+
+def _closed(parts: Sequence[Part], state: int) -> int:
+    for index, part in enumerate(parts):
+        if part == ANY and state >> index & 1:
+            state |= 1 << index + 1
+    return state
+
+
+def _step(parts: Sequence[Part], state: int, name: Part, *, dotted: bool) -> int:
+    if name == ANY:
+        # It may stand for any names, so every later position can be reached.
+        lowest = (state & -state).bit_length() - 1
+        return ((1 << len(parts) + 1) - 1) >> lowest << lowest if state else 0
+    after = 0
+    for index, part in enumerate(parts):
+        if state >> index & 1:
+            if part == ANY:
+                after |= 1 << index
+            elif _same(part, name, dotted=dotted):
+                after |= 1 << index + 1
+    return _closed(parts, after)
+
+
+def _met(parts: Sequence[Part], names: Sequence[str]) -> Iterator[bool]:
+    """Before the first and after each name: whether the whole pattern is met exactly here."""
+    state = _closed(parts, 1)
+    yield bool(state >> len(parts) & 1)
+    for name in names:
+        state = _step(parts, state, name, dotted=True)
+        if not state:
+            return
+        yield bool(state >> len(parts) & 1)
+
+
+def _same(part: Part, name: Part, *, dotted: bool) -> bool:
+    if isinstance(name, Wild):
+        return _may_be_same(part, name, dotted=dotted)
+    if isinstance(part, Wild):
+        return part.regex.fullmatch(name) is not None
+    return part == name
+
+
+def _may_be_same(part: Part, name: Wild, *, dotted: bool) -> bool:
+    head = part.head if isinstance(part, Wild) else part
+    # A shell's wildcard finds no name with a leading dot, unless it was told to.
+    if not dotted and head.startswith(".") and not name.head:
+        return False
+    if isinstance(part, str):
+        return name.regex.fullmatch(part) is not None
+    heads = part.head.startswith(name.head) or name.head.startswith(part.head)
+    tails = part.tail.endswith(name.tail) or name.tail.endswith(part.tail)
+    return heads and tails
+
+
+# --- reading one name ------------------------------------------------------------------
+
+
+class _Sign(NamedTuple):
+    regex: str
+
+
+def _pieces(name: str) -> Iterator[str | _Sign]:
+    at = 0
+    while at < len(name):
+        letter = name[at]
+        if letter == "\\" and at + 1 < len(name):
+            yield name[at + 1]
+            at += 2
+        elif letter == "*":
+            yield _Sign("*")
+            at += 1
+        elif letter == "?":
+            yield _Sign(".")
+            at += 1
+        elif letter == "[" and (end := _class_end(name, at)):
+            yield _Sign(_class(name[at + 1 : end]))
+            at = end + 1
+        else:
+            yield letter
+            at += 1
+
+
+def _class_end(name: str, at: int) -> int:
+    """Where the class that opens here closes, 0 if nowhere; a `]` that comes first is a letter."""
+    first = at + 1 + (name[at + 1 : at + 2] in ("!", "^"))
+    return max(name.find("]", first + 1), 0)
+
+
+def _class(text: str) -> str:
+    if text.startswith("[:"):
+        raise re.error("named classes are not known here")
+    negated = text[0] in "!^"
+    letters = text[1:] if negated else text
+    escaped = letters.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
+    escaped = re.sub(r"([&~|^])", r"\\\1", escaped)
+    return f"[{'^' if negated else ''}{escaped}]"
+
+
+def _regex(pieces: Sequence[str | _Sign]) -> str:
+    """Between two stars the first fit is as good as any other, so it is never given back."""
+    chunks: list[str] = [""]
+    for piece in pieces:
+        if isinstance(piece, _Sign) and piece.regex == "*":
+            chunks.append("")
+        else:
+            chunks[-1] += piece.regex if isinstance(piece, _Sign) else re.escape(piece)
+    if len(chunks) == 1:
+        return chunks[0]
+    middle = "".join(f"(?>.*?{chunk})" for chunk in chunks[1:-1] if chunk)
+    return f"{chunks[0]}{middle}.*{chunks[-1]}"
+
+
+def _ends(pieces: Sequence[str | _Sign]) -> tuple[str, str]:
+    head, tail = "", ""
+    for piece in pieces:
+        if isinstance(piece, _Sign):
+            break
+        head += piece
+    for piece in reversed(pieces):
+        if isinstance(piece, _Sign):
+            break
+        tail = piece + tail
+    return head, tail
+
+
+def _group(pattern: str) -> tuple[int, int, list[str]] | None:
+    """The first `{…}` with a comma of its own: where it stands, and its choices."""
+    opened: list[tuple[int, list[int]]] = []
+    at = 0
+    while at < len(pattern):
+        letter = pattern[at]
+        if letter == "\\":
+            at += 1
+        elif letter == "{":
+            opened.append((at, []))
+        elif letter == "," and opened:
+            opened[-1][1].append(at)
+        elif letter == "}" and opened:
+            start, commas = opened.pop()
+            if commas:
+                bounds = [start, *commas, at]
+                choices = [pattern[low + 1 : high] for low, high in pairwise(bounds)]
+                return start, at + 1, choices
+        at += 1
+    return None

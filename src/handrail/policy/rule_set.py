@@ -1,0 +1,248 @@
+"""All rules of a session and what they say about a call: deny before ask before allow.
+
+Where no rule speaks there is no verdict, and the mode decides; an empty set allows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from handrail.core.commands import CommandClass, Judgement
+from handrail.core.verdicts import Effect, Verdict
+from handrail.policy.command_pattern import CommandPattern, parse_command_pattern
+from handrail.policy.path_glob import Glob, Meeting
+from handrail.policy.path_index import Entry, Hit, NarrowIndex, WideIndex
+from handrail.policy.path_pattern import Grounds, absolute_globs, narrow_globs, wide_globs
+from handrail.policy.rule_match import CommandRules
+from handrail.policy.rule_verdict import (
+    Finding,
+    allowed,
+    of_command,
+    of_path,
+    of_tool,
+    of_unknown,
+    verdict_of,
+)
+from handrail.policy.rules import ANY_TOOL, LISTERS, MCP, READERS, WRITERS, Rule, Source
+from handrail.policy.subject import Subject
+from handrail.policy.touched import Target, all_known, read, written
+
+_STRICTNESS: Final = {Effect.DENY: 0, Effect.ASK: 1, Effect.ALLOW: 2}
+
+
+class Withheld(NamedTuple):
+    """What keeps denied paths away by itself: `commands`, the sandbox hides or write-protects
+    `denied_paths` for the commands it holds; `searches`, the search leaves them out.
+    """
+
+    commands: bool = False
+    searches: bool = False
+
+
+class DeniedPaths(NamedTuple):
+    """Absolute globs that no call may read, and that no call may write."""
+
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+class Admitted(NamedTuple):
+    """The rules that count, and a sentence for each that does not."""
+
+    rules: tuple[Rule, ...]
+    notices: tuple[str, ...]
+
+
+def admit(rules: Iterable[Rule], *, trusts_local: bool = False) -> Admitted:
+    """Drop the allow rules of those who may only narrow: the project's own file always, and
+    the workspace's local file unless the person trusts it.
+    """
+    kept, notices = [], []
+    for rule in rules:
+        source = rule.origin.source
+        may_widen = source is not Source.PROJECT and (source is not Source.LOCAL or trusts_local)
+        if rule.effect is Effect.ALLOW and not may_widen:
+            notices.append(
+                f"the rule {rule.text!r} in {rule.origin} does not count: "
+                "what comes with a workspace can forbid, and not allow"
+            )
+        else:
+            kept.append(rule)
+    return Admitted(tuple(kept), tuple(notices))
+
+
+class RuleSet:
+    """Judges calls by rules. Built once and never changed."""
+
+    def __init__(
+        self,
+        rules: Iterable[Rule] = (),
+        grounds: Grounds = Grounds(),  # noqa: B008 - an immutable value
+        withheld: Withheld = Withheld(),  # noqa: B008 - an immutable value
+    ) -> None:
+        self.rules = tuple(rules)
+        self.grounds = grounds
+        self.withheld = withheld
+        ordered = sorted(self.rules, key=lambda one: (_STRICTNESS[one.effect], one.origin.source))
+        entries = [Entry(order, rule) for order, rule in enumerate(ordered)]
+        binding = [entry for entry in entries if entry.rule.effect is not Effect.ALLOW]
+        covering = [entry for entry in entries if entry.rule.effect is Effect.ALLOW]
+        self._tools = _by_tool(binding)
+        self._allowed_tools = _by_tool(covering)
+        self._reads = WideIndex(self._wide(binding, READERS))
+        self._writes = WideIndex(self._wide(binding, WRITERS))
+        self._own = {
+            tool: WideIndex(self._wide(binding, (tool,)))
+            for tool in {entry.rule.tool for entry in binding} - READERS - WRITERS - {"run_command"}
+        }
+        self._allowed_paths = {
+            tool: NarrowIndex(self._narrow(covering, tool))
+            for tool in {entry.rule.tool for entry in covering} - {"run_command"}
+        }
+        self._commands = CommandRules(_command_rules(binding), _command_rules(covering))
+        self._first_denied = next((one for one in binding if _denies_paths(one.rule)), None)
+        # Whether no deny or ask can bind a call that only reads and runs no command.
+        self.ignores_reads = all(
+            entry.rule.tool in WRITERS or entry.rule.tool == "run_command" for entry in binding
+        )
+
+    def judge(self, subject: Subject) -> Verdict | None:
+        """The verdict of the strictest rule that speaks of the call; None if none does."""
+        strictest = min(self._findings(subject), default=None)
+        if strictest is not None:
+            return verdict_of(strictest)
+        entry = self._cover(subject)
+        return None if entry is None else allowed(entry.rule)
+
+    def foreseen(self, subject: Subject) -> tuple[str, ...]:
+        """Nothing: rules follow from no plan."""
+        del subject
+        return ()
+
+    def with_rules(self, rules: Iterable[Rule]) -> RuleSet:
+        """A set with further rules."""
+        return RuleSet((*self.rules, *rules), self.grounds, self.withheld)
+
+    def denied_paths(self) -> DeniedPaths:
+        """What the sandbox and the search must keep away; a pattern that holds at any depth
+        is given for the roots only.
+        """
+        return DeniedPaths(*(tuple(self._denied(family)) for family in (READERS, WRITERS)))
+
+    def _denied(self, family: frozenset[str]) -> Iterator[str]:
+        for rule in self.rules:
+            if _denies_paths(rule) and rule.tool in family and rule.pattern is not None:
+                yield from absolute_globs(rule.pattern, self.grounds)
+
+    # --- what binds --------------------------------------------------------------------
+
+    def _findings(self, subject: Subject) -> Iterator[Finding]:
+        for entry in _named(self._tools, subject):
+            yield of_tool(entry, subject.tool)
+        if self._writes and not (subject.reads_only and subject.command is None):
+            yield from self._of_paths(self._writes, written(subject), subject, "write")
+        if self._reads:
+            yield from self._of_paths(self._reads, read(subject), subject, "read")
+        own = self._own.get(subject.tool)
+        if own:
+            targets = [*written(subject), *read(subject)]
+            yield from self._of_paths(own, targets, subject, "touch")
+        if subject.command is not None:
+            yield from map(of_command, self._commands.find(subject.command))
+            if self._first_denied is not None and self._unknown(subject, subject.command):
+                yield of_unknown(self._first_denied)
+
+    def _of_paths(
+        self, index: WideIndex, targets: Sequence[Target], subject: Subject, verb: str
+    ) -> Iterator[Finding]:
+        for target in targets:
+            for hit in index.find(target):
+                if hit.meeting is not Meeting.WITHIN or self._counts(hit, subject, verb):
+                    yield of_path(hit, verb)
+
+    def _counts(self, hit: Hit, subject: Subject, verb: str) -> bool:
+        """Whether a tree counts that holds, among other things, what a rule speaks of."""
+        if verb != "read":
+            return True
+        if subject.command is not None:
+            return not self._held(subject, subject.command)
+        if subject.tool in LISTERS and hit.entry.rule.tool not in LISTERS:
+            return False
+        return not self.withheld.searches
+
+    def _unknown(self, subject: Subject, judged: Judgement) -> bool:
+        """Whether the command may do what a deny forbids without anybody seeing it."""
+        known = judged.klass < CommandClass.DANGEROUS and not judged.effects.open_ended
+        return not known and not self._held(subject, judged)
+
+    def _held(self, subject: Subject, judged: Judgement) -> bool:
+        return self.withheld.commands and subject.confined and not judged.unconfined
+
+    # --- what covers -------------------------------------------------------------------
+
+    def _cover(self, subject: Subject) -> Entry | None:
+        if subject.command is not None:
+            return self._cover_command(subject, subject.command)
+        for entry in _named(self._allowed_tools, subject):
+            return entry
+        paths = self._allowed_paths.get(subject.tool)
+        return None if paths is None else paths.cover(all_known(subject))
+
+    def _cover_command(self, subject: Subject, judged: Judgement) -> Entry | None:
+        entry = self._commands.cover(judged, confined=subject.confined)
+        if entry is None or not any(part.writes for part in judged.parts):
+            return entry
+        # A redirect writes a file, which needs a permission of its own.
+        files = self._allowed_paths.get("write_file")
+        targets = written(subject)
+        return entry if files is not None and files.cover(targets) is not None else None
+
+    # --- putting them in order -----------------------------------------------------------
+
+    def _wide(self, entries: Sequence[Entry], tools: Iterable[str]) -> Iterator[tuple[Glob, Entry]]:
+        for entry in entries:
+            if entry.rule.pattern is not None and entry.rule.tool in tools:
+                for glob in wide_globs(entry.rule.pattern, self.grounds):
+                    yield glob, entry
+
+    def _narrow(self, entries: Sequence[Entry], tool: str) -> Iterator[tuple[Glob, Entry]]:
+        for entry in entries:
+            if entry.rule.pattern is not None and entry.rule.tool == tool:
+                for glob in narrow_globs(entry.rule.pattern, self.grounds):
+                    yield glob, entry
+
+
+def _denies_paths(rule: Rule) -> bool:
+    family = rule.tool in READERS or rule.tool in WRITERS
+    return rule.effect is Effect.DENY and family and rule.pattern is not None
+
+
+def _by_tool(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """The first rule about every call of a tool, by its name."""
+    found: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.rule.pattern is None:
+            found.setdefault(entry.rule.tool, entry)
+    return found
+
+
+def _named(tools: dict[str, Entry], subject: Subject) -> Iterator[Entry]:
+    if not tools:
+        return
+    names = [subject.tool, ANY_TOOL]
+    if subject.tool.startswith(MCP):
+        server = subject.tool[len(MCP) :].partition("__")[0]
+        names += [f"{MCP}{server}__*", f"{MCP}*"]
+    elif subject.command is not None and subject.tool != "run_command":
+        # Code in a shell's language is a command by another name.
+        names.append("run_command")
+    for name in names:
+        if name in tools:
+            yield tools[name]
+
+
+def _command_rules(entries: Sequence[Entry]) -> Iterator[tuple[CommandPattern, Entry]]:
+    for entry in entries:
+        if entry.rule.pattern is not None and entry.rule.tool == "run_command":
+            yield parse_command_pattern(entry.rule.pattern), entry

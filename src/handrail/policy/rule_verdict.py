@@ -1,0 +1,80 @@
+"""What a rule's match means for a call, in words: the verdict names the rule and its place."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from handrail.core.verdicts import Effect, Verdict
+from handrail.policy.command_pattern import Fit
+from handrail.policy.path_glob import Meeting
+from handrail.policy.path_index import Entry, Hit
+from handrail.policy.rule_match import CommandHit
+from handrail.policy.rules import Rule
+
+
+class Finding(NamedTuple):
+    """What one rule says about a call; of several, the least counts."""
+
+    rank: int
+    order: int
+    reason: str
+    effect: Effect
+    rule: Rule
+
+
+def of_tool(entry: Entry, tool: str) -> Finding:
+    """A rule about every call of a tool."""
+    return _finding(entry, f"{tool} is what {_named(entry)} speaks of")
+
+
+def of_path(hit: Hit, verb: str) -> Finding:
+    """A rule about a path that would be read or written."""
+    if hit.meeting is Meeting.MAYBE:
+        reason = f"{hit.path!r} may stand for what {_named(hit.entry)} speaks of"
+        return _finding(hit.entry, reason, sure=False)
+    if hit.meeting is Meeting.WITHIN:
+        reason = f"it would {verb} all of {hit.path!r}, where {_named(hit.entry)} has a say"
+    else:
+        reason = f"it would {verb} {hit.path!r}, and {_named(hit.entry)} speaks of that"
+    return _finding(hit.entry, reason)
+
+
+def of_command(hit: CommandHit) -> Finding:
+    """A rule about a program of a command."""
+    if hit.fit is Fit.SURE:
+        return _finding(hit.entry, f"{hit.part!r} is what {_named(hit.entry)} speaks of")
+    what = f"{hit.part!r} is computed in part" if hit.part else "the command cannot be read"
+    return _finding(hit.entry, f"{what}, and may be what {_named(hit.entry)} means", sure=False)
+
+
+def of_unknown(entry: Entry) -> Finding:
+    """A deny about paths, for a command of which nobody knows what it touches."""
+    reason = f"nobody can know what the command reads and writes, and {_named(entry)} holds"
+    return _finding(entry, reason, sure=False)
+
+
+def verdict_of(finding: Finding) -> Verdict:
+    """The verdict that a finding leads to."""
+    rule = finding.rule
+    if finding.effect is Effect.DENY:
+        hint = f"leave it; only a person can change the rule in {rule.origin}"
+    elif rule.effect is Effect.DENY:
+        hint = "name the files and programs plainly, or use a file tool"
+    else:
+        hint = f"a person is asked each time; the rule stands in {rule.origin}"
+    return Verdict(finding.effect, finding.reason, rule.name, hint=hint)
+
+
+def allowed(rule: Rule) -> Verdict:
+    """The verdict of an allow rule that covers a call."""
+    return Verdict(Effect.ALLOW, f"{rule.text!r} covers it", rule.name)
+
+
+def _finding(entry: Entry, reason: str, *, sure: bool = True) -> Finding:
+    deny = sure and entry.rule.effect is Effect.DENY
+    effect = Effect.DENY if deny else Effect.ASK
+    return Finding(0 if deny else 1, entry.order, reason, effect, entry.rule)
+
+
+def _named(entry: Entry) -> str:
+    return f"the rule {entry.rule.text!r}"

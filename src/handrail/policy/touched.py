@@ -1,0 +1,95 @@
+"""What a call would read and write, by every name: arguments, plan, links, a command's effects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from handrail.core.footprint import Access
+from handrail.policy.rules import QUOTERS
+from handrail.policy.subject import Subject
+
+_GLOB: Final = re.compile(r"[*?\[]")
+
+
+class Extent(IntEnum):
+    """How much is touched: a thing itself; that and, should it be a directory that is moved
+    or removed, what is in it; or everything below for certain.
+    """
+
+    ITSELF = 0
+    PERHAPS_MORE = 1
+    TREE = 2
+
+
+class Target(NamedTuple):
+    """An absolute path that is touched. `glob`: it holds wildcards, and nobody knows yet
+    which names they will find.
+    """
+
+    path: str
+    extent: Extent = Extent.ITSELF
+    glob: bool = False
+
+    @property
+    def tree(self) -> bool:
+        """Whether everything below is meant as well."""
+        return self.extent is Extent.TREE
+
+
+def written(subject: Subject) -> list[Target]:
+    """What it would create, change or remove."""
+    judged = subject.command
+    if judged is not None:
+        return [_effect(path, Extent.PERHAPS_MORE) for path in judged.effects.writes]
+    found = list(_touched(subject, Access.WRITE))
+    found += [Target(way) for way in subject.written_ways()]
+    if subject.plan is not None:
+        found += [Target(change.place.absolute) for change in subject.plan.changes]
+    return found
+
+
+def read(subject: Subject) -> list[Target]:
+    """What it would look at, or quote from."""
+    judged = subject.command
+    if judged is not None:
+        return [_effect(path, Extent.ITSELF) for path in judged.effects.reads]
+    found = list(_touched(subject, Access.READ))
+    if subject.tool in QUOTERS:
+        found += _touched(subject, Access.WRITE)
+    extents = {target.path: target.extent for target in found}
+    for place in subject.places:
+        if place.via and place.absolute in extents:
+            found += [Target(way, extents[place.absolute]) for way in place.via]
+    return found
+
+
+def all_known(subject: Subject) -> list[Target]:
+    """Every path it would touch by where it really lies; none at all if that is not the
+    whole of it.
+    """
+    if subject.footprint.open_ended and subject.plan is None:
+        return []
+    kinds = {touch.key.partition(":")[0] for touch in subject.footprint.touches}
+    if not kinds <= {"file", "tree", "session", "job"}:
+        return []
+    found = [*_touched(subject, Access.READ), *_touched(subject, Access.WRITE)]
+    if subject.plan is not None:
+        found += [Target(change.place.absolute) for change in subject.plan.changes]
+    return found
+
+
+def _touched(subject: Subject, access: Access) -> Iterator[Target]:
+    for touch in subject.footprint.touches:
+        if touch.access is access:
+            kind, _, path = touch.key.partition(":")
+            if kind in ("file", "tree"):
+                yield Target(path, Extent.TREE if kind == "tree" else Extent.ITSELF)
+
+
+def _effect(path: str, extent: Extent) -> Target:
+    if path.endswith("/"):
+        extent = Extent.TREE
+    return Target(path.rstrip("/") or "/", extent, _GLOB.search(path) is not None)

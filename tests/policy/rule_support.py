@@ -1,0 +1,86 @@
+"""Subjects by hand, so that rules are tested without the parts around them."""
+
+from handrail.core.commands import CommandClass, CommandPart, Effects, Judgement
+from handrail.core.footprint import Access, Footprint, Touch
+from handrail.core.places import Kind, Place
+from handrail.core.verdicts import Effect, Risk
+from handrail.dialects.known import vocabulary_of
+from handrail.policy.path_pattern import Grounds
+from handrail.policy.rule_set import RuleSet
+from handrail.policy.rule_text import parse_rule
+from handrail.policy.rules import READERS, Origin, Source
+from handrail.policy.subject import Subject
+
+ROOT = "/ws"
+GROUNDS = Grounds((ROOT, "/other"), "/home/me")
+_VOCABULARY = vocabulary_of("canonical")
+
+
+def canonical(name):
+    view = _VOCABULARY.resolve(name)
+    return view.tool if view is not None else None
+
+
+def rule(text, source=Source.USER, **extra):
+    return parse_rule(text, canonical, Origin(source), **extra)
+
+
+def rules(*texts, grounds=GROUNDS, source=Source.USER, **extra):
+    return RuleSet([rule(text, source) for text in texts], grounds, **extra)
+
+
+def call(tool, *paths, via=(), tree=False, risk=Risk.MODERATE):
+    """A call of a file tool with these paths below the workspace, or absolute ones."""
+    reads = tool in READERS
+    access = Access.READ if reads else Access.WRITE
+    full = [path if path.startswith("/") else f"{ROOT}/{path}".rstrip("/") for path in paths]
+    kind = "tree" if tree else "file"
+    places = tuple(Place(0, path, path, path, Kind.FILE, tuple(via)) for path in full)
+    return Subject(
+        tool,
+        Risk.SAFE if reads else risk,
+        Footprint(tuple(Touch(f"{kind}:{path}", access) for path in full)),
+        reads,
+        None,
+        not reads,
+        places,
+    )
+
+
+def part(*words, writes=False, klass=CommandClass.DEV):
+    source = " ".join("$x" if word is None else word for word in words)
+    return CommandPart(words, source, klass, writes)
+
+
+def command(
+    *parts,
+    klass=CommandClass.DEV,
+    plain=True,
+    unconfined=False,
+    confined=True,
+    tool="run_command",
+    **effects,
+):
+    """A command of these parts; a text is split at its blanks."""
+    made = tuple(part(*one.split()) if isinstance(one, str) else one for one in parts)
+    programs = tuple(one.words[0] for one in made if one.words and one.words[0])
+    judged = Judgement(
+        klass,
+        (),
+        Effects(**{"programs": programs, **effects}),
+        unconfined,
+        made,
+        plain=plain,
+    )
+    risks = (Risk.SAFE, Risk.MODERATE, Risk.DANGEROUS, Risk.CRITICAL)
+    return Subject(
+        tool, risks[klass], Footprint((), command=judged), False, None, False, confined=confined
+    )
+
+
+def effect(rule_set, subject):
+    verdict = rule_set.judge(subject)
+    return verdict and verdict.effect.value
+
+
+ALLOW, ASK, DENY = (one.value for one in (Effect.ALLOW, Effect.ASK, Effect.DENY))
