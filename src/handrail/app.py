@@ -11,8 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn
 
+from handrail.app_shell import Commands, Places, open_commands
 from handrail.config.settings import Settings, load_settings
-from handrail.core.context import ReadState, Session
+from handrail.core.context import ReadState, Session, Whereabouts
 from handrail.core.events import CallHeartbeat
 from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
@@ -50,7 +51,7 @@ from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.policy.approvers import Callback, as_approver
 from handrail.policy.clearance import Clearance
 from handrail.policy.modes import Mode, parse_mode
-from handrail.policy.protected import LINKED, ProtectedNames
+from handrail.policy.protected import LINKED, Guard, ProtectedNames
 from handrail.store.sqlite import SqliteStore, open_store
 from handrail.tools.builtin import Services, builtin_tools
 
@@ -69,6 +70,7 @@ def open(
     dry_run: bool | None = None,
     config: str | Path | Mapping[str, Any] | None = None,
     durability: str | None = None,
+    sandbox: str | None = None,
 ) -> Opening:
     """Open a runtime on a workspace: `async with handrail.open(path) as rt`, or await it.
 
@@ -85,6 +87,7 @@ def open(
         "allow_protected": None if allow_protected is None else _many(allow_protected),
         "dry_run": dry_run,
         "durability": durability,
+        "sandbox": sandbox,
     }
     settings = settings_from(config, overrides)
     file = None if isinstance(config, Mapping) else config_file(config)
@@ -149,6 +152,7 @@ class Machine:
     """What a runtime holds open, and `ends`, which lets go of it in reverse order."""
 
     home: Home
+    hidden: tuple[str, ...]
     files: LocalFiles
     search: RipgrepSearch | PythonSearch
     store: SqliteStore
@@ -174,7 +178,7 @@ async def _assemble(opening: Opening) -> Runtime:
         ends.callback(search.close)
         store = open_store(home.store, busy_timeout_s=settings.store_timeout_s)
         ends.push_async_callback(store.aclose)
-        return await _connect(opening, mode, Machine(home, files, search, store, ends))
+        return await _connect(opening, mode, Machine(home, hidden, files, search, store, ends))
     except BaseException:
         await ends.aclose()
         raise
@@ -189,9 +193,15 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     blobs = _blobs(home) if settings.journal else None
     recovered = await Recovery(store, files, blobs, clock, may_still_run).run()
     past = Undo(store, files, blobs)
-    for tool in builtin_tools(Services(files, machine.search, past, settings.allow_delete)):
-        registry.register(tool, origin=Origin.BUILTIN)
     vocabulary = vocabulary_of(settings.dialect)
+    whereabouts = Whereabouts(files.roots[0], moves=vocabulary.dialect.keeps_directory)
+    own = tuple(_own_places(opening.file, machine.search))
+    places = Places(home, files, own, machine.hidden)
+    commands = open_commands(places, settings, whereabouts, machine.ends)
+    shell = None if commands is None else commands.shell
+    services = Services(files, machine.search, past, settings.allow_delete, shell)
+    for tool in builtin_tools(services):
+        registry.register(tool, origin=Origin.BUILTIN)
     catalog = Catalog(registry, vocabulary, session)
     await catalog.refresh()
     preparer = Preparer(registry, vocabulary, files, session)
@@ -200,7 +210,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
         files=files,
         blobs=blobs,
         preparer=preparer,
-        gate=_gate(opening, mode, machine, preparer),
+        gate=_gate(opening, mode, machine, preparer, own, commands),
         locks=Locks(_process_locks(home)),
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
         recorder=Recorder(session, store, bus, clock, _recording(settings)),
@@ -208,6 +218,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
         syntax=LocalSyntaxCheck(),
         dry_run=settings.dry_run,
         durable=settings.durability == "power",
+        commands=None if commands is None else commands.runner,
     )
 
     async def close() -> None:
@@ -234,7 +245,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
             most_at_once=settings.most_at_once,
             first_turn=newest[0].turn + 1 if newest else 1,
             recovered=recovered,
-            jobs=Jobs(None),
+            jobs=Jobs(None if commands is None else commands.processes),
             close=close,
         )
     )
@@ -262,15 +273,28 @@ async def _session(
     return session, resumed
 
 
-def _gate(opening: Opening, mode: Mode, machine: Machine, preparer: Preparer) -> Gate:
+def _gate(
+    opening: Opening,
+    mode: Mode,
+    machine: Machine,
+    preparer: Preparer,
+    own: Sequence[str],
+    commands: Commands | None,
+) -> Gate:
     protected = ProtectedNames(
         machine.files.roots,
-        own=_own_places(opening.file, machine.search),
+        own=own,
         allowed=opening.settings.allow_protected,
         memories=mode is not Mode.BYPASS,
         links=TopLinks(machine.files, LINKED),
     )
-    return Gate(Clearance(mode, [protected]), Approval(opening.approver), preparer)
+    guards: list[Guard] = [protected, *(commands.guards if commands is not None else ())]
+    held = commands.hold if commands is not None else _nothing_holds
+    return Gate(Clearance(mode, guards, held), Approval(opening.approver), preparer)
+
+
+def _nothing_holds() -> bool:
+    return False
 
 
 def _freshness(settings: Settings) -> Literal["off", "warn", "strict"]:

@@ -162,12 +162,13 @@ class Repaired(NamedTuple):
     """A protected name that a program changed and that is as it was again.
 
     `what` is "changed", "created", "removed" or "replaced"; `kept` is where the program's
-    version lies now.
+    version lies now. `restored` False: what stood there could not be put back in full.
     """
 
     path: str
     what: str
     kept: str | None = None
+    restored: bool = True
 
 
 class Guarded(Protocol):

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from handrail.core.commands import CommandClass, Judgement
 from handrail.core.context import ToolContext
+from handrail.core.footprint import Access
 from handrail.core.problems import Problem
 from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox
 from handrail.core.results import Status
@@ -35,8 +36,9 @@ class CommandRunner:
     own: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     network: bool = False
-    # How the protected names were when the last job that can write was started.
-    _watched: list[Any] = field(default_factory=list)
+    # Whether jobs may be running, and how the protected names were when last looked at.
+    _jobs: bool = False
+    _baseline: Any = None
 
     def describe(self, judged: Judgement) -> dict[str, Any]:
         """For the record of a call that is about to run: what will hold the program."""
@@ -57,8 +59,8 @@ class CommandRunner:
             # It only looks, and here nothing else is possible.
             context.confinement = self._confinement((), (), network=False)
             return of_output(await prepared.tool.run(prepared.args, context))
-        await self.mend_jobs(running)
-        snapshot = await self._take(judged)
+        planted = await self.mend_jobs()
+        snapshot = await self._take(git_writable=judged.effects.git)
         context.confinement = self._for(judged, snapshot, approved=running.approved is not None)
         repaired: list[Repaired] = []
         try:
@@ -66,34 +68,30 @@ class CommandRunner:
         finally:
             await to_the_end(lambda: repaired.extend(self.guarded.repair(snapshot)))
             _warn(prepared.name, repaired)
-        if isinstance(output.data, dict) and "job" in output.data:
-            self._watched.append(snapshot)
+            # A job goes on after its call; what it does is mended before the next command.
+            self._jobs = self._jobs or _starts_job(running)
+            if self._jobs:
+                self._baseline = await self._take(git_writable=True)
         outcome = of_output(output)
         outcome.meta = {**outcome.meta, "sandbox": self.sandbox.backend}
+        if planted:
+            outcome.text += f"\n[handrail: a background job {_changed(planted)}]"
         return _tampered(outcome, repaired) if repaired else outcome
 
-    async def mend_jobs(self, running: Running | None = None) -> Sequence[Repaired]:
+    async def mend_jobs(self) -> Sequence[Repaired]:
         """Put back what background jobs have changed of the protected names meanwhile."""
+        baseline, self._baseline = self._baseline, None
+        if baseline is None:
+            return ()
         repaired: list[Repaired] = []
-        watched, self._watched = self._watched, []
-        for snapshot in watched:
-            await to_the_end(lambda one=snapshot: repaired.extend(self.guarded.repair(one)))  # type: ignore[misc]
-        self._watched = watched
-        if repaired and running is not None:
-            running.remarks.append(f"a background job changed protected names: {_listed(repaired)}")
+        await to_the_end(lambda: repaired.extend(self.guarded.repair(baseline)))
         _warn("a background job", repaired)
         return repaired
 
-    def forget_jobs(self) -> None:
-        """Protected names were changed with a person's permission: what jobs found is stale."""
-        self._watched.clear()
-
-    async def _take(self, judged: Judgement) -> Any:
+    async def _take(self, *, git_writable: bool) -> Any:
         taken: list[Any] = []
         await to_the_end(
-            lambda: taken.append(
-                self.guarded.take(lifted=self.lifted, git_writable=judged.effects.git)
-            )
+            lambda: taken.append(self.guarded.take(lifted=self.lifted, git_writable=git_writable))
         )
         return taken[0]
 
@@ -110,11 +108,15 @@ class CommandRunner:
         return Confinement(writable, (*read_only, *self.own), self.hidden, network)
 
 
+def _starts_job(running: Running) -> bool:
+    touches = running.prepared.footprint.touches
+    return any(touch.key == "session:jobs" and touch.access is Access.WRITE for touch in touches)
+
+
 def _tampered(outcome: Outcome, repaired: Sequence[Repaired]) -> Outcome:
-    listed = _listed(repaired)
     problem = Problem(
         "tampered",
-        f"the command changed protected names, which were put back: {listed}",
+        f"the command {_changed(repaired)}",
         hint="a person may allow them with allow_protected, or approve a command that names them",
     )
     outcome.status, outcome.problem = Status.FAILED, problem
@@ -123,10 +125,12 @@ def _tampered(outcome: Outcome, repaired: Sequence[Repaired]) -> Outcome:
     return outcome
 
 
-def _listed(repaired: Sequence[Repaired]) -> str:
-    return ", ".join(f"{one.path} ({one.what})" for one in repaired[:10])
+def _changed(repaired: Sequence[Repaired]) -> str:
+    listed = ", ".join(f"{one.path} ({one.what})" for one in repaired[:10])
+    more = f" and {len(repaired) - 10} more" if len(repaired) > 10 else ""
+    return f"changed protected names, which were put back: {listed}{more}"
 
 
 def _warn(who: str, repaired: Sequence[Repaired]) -> None:
     if repaired:
-        _log.warning("%s changed protected names, put back: %s", who, _listed(repaired))
+        _log.warning("%s %s", who, _changed(repaired))

@@ -1,0 +1,201 @@
+"""The parts that run commands, put together: parser, judge, sandbox, warden, guards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from handrail.config.settings import Settings
+from handrail.core.commands import CommandJudge, Surroundings
+from handrail.core.context import Whereabouts
+from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Repaired
+from handrail.engine.commands import CommandRunner
+from handrail.host.binaries import find
+from handrail.host.files.local import LocalFiles
+from handrail.host.home import Home
+from handrail.host.programs import find_program, resolve
+from handrail.host.sandbox.choose import LocalSandbox, open_sandbox
+from handrail.host.sandbox.protected import ProtectedState, Snapshot, Table, Top, read_only_paths
+from handrail.host.shfmt import Shfmt
+from handrail.host.warden.client import WardenProcesses
+from handrail.policy.commands import CommandPolicy
+from handrail.policy.confinement import PROPERTIES, SandboxRequired, holds
+from handrail.policy.protected import DIRECTORIES, FILES, PAIRS, Guard, folded, protected_reason
+from handrail.shell.environment import child_environment
+from handrail.shell.git import git_environment
+from handrail.shell.judge import Judge
+from handrail.shell.programs import load
+from handrail.tools._lib.services import Shell
+
+_BASH: Final = "/usr/bin:/bin:/usr/local/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """What the rest of a runtime needs of them."""
+
+    shell: Shell
+    processes: WardenProcesses
+    runner: CommandRunner
+    sandbox: LocalSandbox
+    guards: tuple[Guard, ...]
+    accepts_none: bool
+
+    def hold(self) -> bool:
+        """Whether a command may run unasked in the modes that allow that."""
+        return self.accepts_none or holds(self.sandbox.measured)
+
+    async def aclose(self) -> None:
+        """End what runs, and mend what jobs did to protected names."""
+        await self.processes.aclose()
+        await self.runner.mend_jobs()
+
+
+class _Guarded:
+    """Protected names of one set of roots, as the engine sees them."""
+
+    def __init__(self, state: ProtectedState, tops: Sequence[Top]) -> None:
+        self._state = state
+        self._tops = tuple(tops)
+
+    def take(self, *, lifted: Sequence[str], git_writable: bool) -> Snapshot:
+        """How the protected names are now."""
+        return self._state.take(self._tops, lifted=lifted, git_writable=git_writable)
+
+    def read_only(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """The names that exist and must not be changed."""
+        return read_only_paths(snapshot)
+
+    def repair(self, snapshot: Snapshot) -> Sequence[Repaired]:
+        """Put back what is not as it was."""
+        return [Repaired(*one) for one in self._state.repair(snapshot)]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a runtime works: its home, its roots, what is its own and what is hidden."""
+
+    home: Home
+    files: LocalFiles
+    own: tuple[str, ...]
+    hidden: tuple[str, ...]
+
+
+def open_commands(
+    places: Places, settings: Settings, whereabouts: Whereabouts, ends: AsyncExitStack
+) -> Commands | None:
+    """The parts that run commands; None where the settings switch them off."""
+    program = find("bash", places.files.roots, search_path=_BASH)
+    if not settings.commands or program is None:
+        return None
+    _check_required(settings.sandbox_require)
+    roots, home = places.files.roots, places.home
+    sandbox = sandbox_for(roots, places.hidden, settings, home)
+    ends.callback(sandbox.close)
+    environment = child_environment(os.environ, roots)
+    processes = WardenProcesses(
+        sandbox.recipe,
+        home.directory,
+        spill=home.oversized,
+        memory_mb=settings.memory_mb or 0,
+    )
+    runner = CommandRunner(
+        roots=roots,
+        sandbox=sandbox,
+        guarded=_guarded(places, ends),
+        lifted=settings.allow_protected,
+        own=places.own,
+        hidden=places.hidden,
+        network=settings.network,
+    )
+    shell = Shell(
+        judge=command_judge(roots, settings),
+        processes=processes,
+        sandbox=sandbox,
+        whereabouts=whereabouts,
+        environment=environment,
+        tame=git_environment(),
+        program=program,
+        find=lambda name: find_program(name, environment["PATH"]),
+        max_output_lines=settings.max_output_lines,
+        keep_jobs=settings.keep_jobs,
+    )
+    guards = (
+        CommandPolicy(
+            settings.command_policy, settings.allowed_commands, allowed_only=settings.allowed_only
+        ),
+        SandboxRequired(settings.sandbox_require, lambda: sandbox.measured),
+    )
+    commands = Commands(shell, processes, runner, sandbox, guards, settings.accept_no_sandbox)
+    ends.push_async_callback(commands.aclose)
+    return commands
+
+
+def command_judge(roots: Sequence[str], settings: Settings) -> CommandJudge:
+    """What understands commands in these roots."""
+    environment = child_environment(os.environ, roots)
+    return Judge(
+        Shfmt(find("shfmt", roots)),
+        lambda cwd: _surroundings(cwd, tuple(roots), environment),
+        load(settings.programs),
+        blocked=settings.blocked_commands,
+        protected=protected_reason,
+    )
+
+
+def sandbox_for(
+    roots: Sequence[str], hidden: Sequence[str], settings: Settings, home: Home
+) -> LocalSandbox:
+    """What confines commands in these roots; nothing is tried until it is needed."""
+    return open_sandbox(roots, hidden, backend=settings.sandbox, cache=home.directory)
+
+
+def jobs_of(home: Home) -> WardenProcesses:
+    """The background jobs of a workspace, to look at and to end; nothing can be started."""
+
+    def refuse(*_: object) -> None:
+        raise ProblemRaised("unavailable", "nothing can be started here")
+
+    return WardenProcesses(refuse, home.directory)  # type: ignore[arg-type]
+
+
+def _surroundings(
+    cwd: str, roots: tuple[str, ...], environment: Mapping[str, str]
+) -> Surroundings:
+    return Surroundings(
+        cwd,
+        roots,
+        environment.get("HOME", "/"),
+        lambda name: find_program(name, environment["PATH"]),
+        resolve,
+    )
+
+
+def _guarded(places: Places, ends: AsyncExitStack) -> _Guarded:
+    directory = places.home.directory
+    if directory is None:
+        directory = Path(tempfile.mkdtemp(prefix="handrail-"))
+        ends.callback(shutil.rmtree, directory, ignore_errors=True)
+    table = Table(tuple(DIRECTORIES), tuple(FILES), tuple(PAIRS), folded)
+    state = ProtectedState(table, directory, hidden=places.hidden)
+    roots = places.files.roots
+    tops = [Top(root, places.files.handle(number)) for number, root in enumerate(roots)]
+    return _Guarded(state, tops)
+
+
+def _check_required(required: Sequence[str]) -> None:
+    unknown = sorted(set(required) - set(PROPERTIES))
+    if unknown:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"the sandbox has no property {unknown[0]!r}",
+            hint=f"sandbox_require knows: {', '.join(PROPERTIES)}",
+            field="sandbox_require",
+        )
