@@ -7,24 +7,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
-
-from handrail.core.commands import Surroundings
-
-
-def surroundings(
-    roots: Sequence[str], *, home: str, search_path: str
-) -> Callable[[str], Surroundings]:
-    """Answers for a directory how a command would find programs and paths from there."""
-    real_roots = tuple(dict.fromkeys(resolve(root) for root in roots))
-
-    def find(name: str) -> str | None:
-        return find_program(name, search_path)
-
-    def around(cwd: str) -> Surroundings:
-        return Surroundings(resolve(cwd), real_roots, home, find, resolve)
-
-    return around
 
 
 def find_program(name: str, search_path: str) -> str | None:

@@ -16,14 +16,14 @@ from handrail.shell.syntax import Braces, Opaque, Part, Substitution, Text, Vari
 _MOST_WORDS: Final = 256
 _MOST_STEPS: Final = 100_000
 # Numbers that the shell keeps itself: never an option, never part of a way to elsewhere.
-_NUMBERS: Final = frozenset(
-    "? # $ ! PPID UID EUID RANDOM SRANDOM SECONDS LINENO BASHPID SHLVL EPOCHSECONDS COLUMNS "
-    "LINES HISTCMD OPTIND BASH_SUBSHELL".split()
+_NUMBERS: Final = re.compile(
+    r"[?#$!]|PPID|UID|EUID|RANDOM|SRANDOM|SECONDS|LINENO|BASHPID|SHLVL|EPOCHSECONDS|OPTIND"
+    r"|COLUMNS|LINES|HISTCMD|BASH_SUBSHELL"
 )
 # Text that is nobody's secret, though it may be a path.
-_HARMLESS: Final = frozenset(
-    "USER LOGNAME HOSTNAME SHELL LANG TERM TZ HOSTTYPE OSTYPE MACHTYPE BASH BASH_VERSION "
-    "EDITOR PATH OLDPWD TMPDIR CI - _ 0".split()
+_HARMLESS: Final = re.compile(
+    r"USER|LOGNAME|HOSTNAME|SHELL|LANG|TERM|TZ|HOSTTYPE|OSTYPE|MACHTYPE|BASH|BASH_VERSION|EDITOR"
+    r"|PATH|OLDPWD|TMPDIR|CI|HOME|PWD|[-_0]"
 )
 _ARITHMETIC: Final = re.compile(r"\$\(\([\s\d+\-*/%()<>=!&|^~?:,]*\)\)")
 _SEQUENCE: Final = re.compile(r"\{(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?\}")
@@ -153,7 +153,7 @@ def _text(part: Part, known: Known) -> str | None:
     if isinstance(part, Text):
         return part.text
     if isinstance(part, Variable):
-        if part.plain and part.name in _NUMBERS:
+        if part.plain and _NUMBERS.fullmatch(part.name):
             return "*"
         return known.value(part.name) if part.plain else None
     if isinstance(part, Substitution):
@@ -191,7 +191,7 @@ def _one_word(part: Variable | Substitution) -> bool:
 
 def _asks(part: Part) -> Iterator[str]:
     if isinstance(part, Variable):
-        if part.name not in _HARMLESS or not part.plain:
+        if not (part.plain and _HARMLESS.fullmatch(part.name)):
             yield part.name
         for word in part.inner:
             yield from chain.from_iterable(_asks(one) for one in word.parts)

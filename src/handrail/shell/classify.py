@@ -17,14 +17,15 @@ from handrail.shell.arguments import Argument, Known, arguments
 from handrail.shell.effects import Tally
 from handrail.shell.invocation import Flat, Invocation
 from handrail.shell.options import Parsed, parse, split
-from handrail.shell.programs import Program, Programs
+from handrail.shell.programs import Program, Programs, Slot
 from handrail.shell.roles import Site
 from handrail.shell.syntax import Word
 
 Values = Mapping[str, tuple[Word, ...]]
-_SHELLS: Final = frozenset("bash sh dash zsh ksh ash fish".split())
+_SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "fish"})
 _DEEPEST: Final = 8
 _HERE: Final = Argument(".", ".")
+_SCRIPT: Final = Slot("script")
 
 
 class Classifier:
@@ -36,10 +37,12 @@ class Classifier:
         where: Surroundings,
         *,
         protected: Callable[[str], str | None] | None = None,
+        tame: Callable[[str], bool] | None = None,
     ) -> None:
         self._programs = programs
         self._where = where
         self._protected = protected
+        self._tame = tame
 
     def weigh(self, flat: Flat, values: Values, tally: Tally) -> list[CommandClass]:
         """Adds everything to the tally; answers the class of each invocation."""
@@ -77,6 +80,8 @@ class Classifier:
             tally.open_ended = True
         elif name not in flat.functions:
             self._program(name, one, known, site)
+        elif one.function == name:
+            site.danger(f"the function {name!r} calls itself")
 
     def _cwd(self, one: Invocation) -> str | None:
         if one.cwd is None:
@@ -100,6 +105,7 @@ class Classifier:
             return
         site = replace(site, program=found.name, found=self._found(one, given))
         if one.wraps and found.name != "find":
+            self._traits(found, given, one, site)
             self._wrapper(found, given, site)
         else:
             self._run(found, given, one, site)
@@ -158,8 +164,8 @@ class Classifier:
     def _subcommand(
         self, program: Program, given: Sequence[Argument], one: Invocation, site: Site, depth: int
     ) -> None:
-        first = given[0].text if given else None
-        if first in program.subcommands and first.startswith("-"):
+        first = (given[0].text if given else None) or ""
+        if first.startswith("-") and first in program.subcommands:
             self._run(program.subcommands[first], given[1:], one, site, depth)
             return
         parsed, rest = split(program.grammar, given)
@@ -168,6 +174,8 @@ class Classifier:
             if meant.role == "dir":
                 site = replace(site, cwd=_moved(site.cwd, meant.argument))
         self._strange(program, parsed, one, site)
+        if program.name == "git" and not self._is_tame(site.cwd):
+            site.note(CommandClass.DEV, "git would run what the repository's settings name")
         name = rest[0].text if rest else None
         inner = program.subcommands.get(name or "")
         if inner is not None:
@@ -179,6 +187,9 @@ class Classifier:
             self._traits(program, given, one, site)
             least = CommandClass.SAFE if "alone" in program.traits else CommandClass.DEV
             site.note(max(program.klass, least), program.why or f"{program.name} alone")
+
+    def _is_tame(self, cwd: str | None) -> bool:
+        return self._tame is None or (cwd is not None and self._tame(cwd))
 
     def _traits(
         self, program: Program, given: Sequence[Argument], one: Invocation, site: Site
@@ -196,22 +207,32 @@ class Classifier:
             hosts.gather(given, site.tally)
         if "host" in traits:
             hosts.first(given, site.tally)
-        if one.extra and not (site.found and ("any" in traits or one.wrapped_by[-1:] == ("find",))):
-            site.danger(f"{program.name} gets arguments that nobody has seen")
+        only_text = all(slot.role == "text" for slot in program.grammar.slots)
+        by_search = site.found and one.wrapped_by[-1:] == ("find",)
+        harmless = "any" in traits and (site.found or only_text)
+        if one.extra and not by_search and not harmless:
+            least = CommandClass.DEV if site.found else CommandClass.DANGEROUS
+            site.note(least, f"{program.name} gets arguments that nobody has seen")
 
     def _meant(self, program: Program, parsed: Parsed, one: Invocation, site: Site) -> None:
         self._strange(program, parsed, one, site)
-        for option in sorted(parsed.given & program.grammar.spreads):
-            site.note(CommandClass.DEV, f"{program.name} {option} writes many files")
-            roles.weigh("swept", _HERE, site)
+        if parsed.given & program.grammar.spreads:
+            site.note(CommandClass.DEV, f"{program.name} writes many files")
+            if not any(meant.role == "wtree" for meant in parsed.values):
+                roles.weigh("swept", _HERE, site)
         for option in sorted(parsed.given & program.grammar.changes):
             site.note(CommandClass.DEV, f"{program.name} {option} changes something")
             site.tally.git = site.tally.git or program.name.startswith("git ")
         for meant in (*parsed.values, *parsed.operands):
-            roles.weigh(meant.role, meant.argument, site)
+            if meant.role == "into":
+                sources = [one.argument for one in parsed.operands if one is not meant]
+                roles.into(meant.argument, sources, site)
+            else:
+                roles.weigh(meant.role, meant.argument, site)
         if not parsed.operands and program.default and not one.extra:
             roles.weigh(program.default, _HERE, site)
-        needs = any(slot.role == "script" for slot in program.grammar.slots)
+        grammar = program.grammar
+        needs = grammar.slots[:1] == (_SCRIPT,) and not parsed.given & grammar.drops
         if needs and not parsed.operands and not parsed.rest:
             site.danger(f"{program.name} reads what it runs from its input")
             site.tally.open_ended = True
@@ -257,9 +278,15 @@ def _moved(cwd: str | None, argument: Argument) -> str | None:
 
 
 def _dashed(program: Program, given: Sequence[Argument]) -> Sequence[Argument]:
-    """tar takes its first word for options, with or without a dash."""
-    first = given[0] if given else None
-    if "dashless" in program.traits and first is not None and first.text:
-        if not first.text.startswith("-"):
-            return (replace(first, text=f"-{first.text}"), *given[1:])
-    return given
+    """Tar takes its first word for letters of options, whose values follow in their order."""
+    first = given[0].text if given else None
+    if "dashless" not in program.traits or not first or first.startswith("-"):
+        return given
+    options, rest = program.grammar.options or {}, list(given[1:])
+    dashed: list[Argument] = []
+    for letter in first:
+        dashed.append(Argument(f"-{letter}", given[0].source))
+        option = options.get(f"-{letter}")
+        if option is not None and option.roles and rest:
+            dashed.append(rest.pop(0))
+    return (*dashed, *rest)

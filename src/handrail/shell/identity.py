@@ -13,7 +13,7 @@ from handrail.shell.programs import Program, Programs
 from handrail.shell.roles import Site
 from handrail.shell.syntax import Word
 
-_SYSTEM: Final = frozenset("/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin".split())
+_SYSTEM: Final = re.compile(r"(?:/usr(?:/local)?)?/s?bin")
 # One entry of the table stands for every version of a language: python3.12, gcc-13.
 _VERSIONED: Final = re.compile(r"([a-z][a-z+]*?)-?[\d.]*\d")
 
@@ -70,7 +70,9 @@ def _by_path(argument: Argument, site: Site, programs: Programs) -> Program | No
         return None
     name = posixpath.basename(argument.text or "")
     program = lookup(name, programs)
-    same = real and (real == site.where.find_program(name) or posixpath.dirname(real) in _SYSTEM)
+    same = real and (
+        real == site.where.find_program(name) or _SYSTEM.fullmatch(posixpath.dirname(real))
+    )
     if program is None or not same or argument.tilde:
         site.danger(f"{argument.source!r} is not a program that is known")
         site.tally.open_ended = True

@@ -6,7 +6,6 @@ the disk may have changed in between.
 
 from __future__ import annotations
 
-import posixpath
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +43,8 @@ class Judge:
 
     `surroundings` answers, for a directory, where a command would run. `blocked` are further
     programs or beginnings of commands that are always refused. `protected` answers why a path
-    below a root is protected.
+    below a root is protected; `tame`, whether git in a directory would run nothing that the
+    repository's configuration names.
     """
 
     def __init__(
@@ -55,12 +55,14 @@ class Judge:
         *,
         blocked: Sequence[str] = (),
         protected: Callable[[str], str | None] | None = None,
+        tame: Callable[[str], bool] | None = None,
     ) -> None:
         self._parser = parser
         self._surroundings = surroundings
         self._programs = programs
         self._blocked = tuple(blocked)
         self._protected = protected
+        self._tame = tame
         self._kept: OrderedDict[str, _Read] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -85,7 +87,7 @@ class Judge:
     ) -> Judgement:
         if self._programs is None:
             self._programs = load()
-        classifier = Classifier(self._programs, where, protected=self._protected)
+        classifier = Classifier(self._programs, where, protected=self._protected, tame=self._tame)
         classes = classifier.weigh(flat, values, tally)
         parts = tuple(
             CommandPart(
@@ -122,11 +124,6 @@ class Judge:
                 if len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
         return fresh
-
-
-def surroundings_of(where: Surroundings, cwd: str) -> Surroundings:
-    """The same surroundings, seen from another directory."""
-    return where._replace(cwd=posixpath.normpath(cwd))
 
 
 def _weigh_environment(env: Mapping[str, Any], tally: Tally) -> None:

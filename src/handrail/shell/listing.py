@@ -15,8 +15,7 @@ from handrail.shell.syntax import Pipeline, Script, Simple, Statement, Substitut
 
 # They print paths only if they are told to; else they print what is in the files.
 _NAMES_ONLY: Final = re.compile(r"-[a-zA-Z0-9]*[lL][a-zA-Z0-9]*|--files(?:-with.*)?|--name-only")
-_CONTENT: Final = frozenset("grep egrep fgrep rg ag ack git".split())
-_GIT_LISTS: Final = frozenset({"ls-files"})
+_CONTENT: Final = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack"})
 
 Lookup = Callable[[str], Program | None]
 
@@ -51,9 +50,10 @@ def _lists(one: Invocation, find: Lookup) -> bool:
     if program is None:
         return False
     words = [word.value or "" for word in one.words[1:]]
-    if name in _CONTENT and not any(_NAMES_ONLY.fullmatch(word) for word in words):
-        if name == "git":
-            return bool(_GIT_LISTS.intersection(words))
+    names_only = any(_NAMES_ONLY.fullmatch(word) for word in words)
+    if name == "git":
+        return "ls-files" in words or "--name-only" in words
+    if name in _CONTENT and not names_only:
         return bool(one.feeds) and lists(one.feeds, find)
     if "lister" in program.traits and not (one.feeds and "filter" in program.traits):
         return True

@@ -15,6 +15,7 @@ from handrail.shell.programs import Grammar, Option, Slot
 
 # What follows such a value is a command of its own.
 _TERMINAL: Final = frozenset({"program", "module"})
+_NO_OPTIONS: Final = frozenset({"none", "assignments"})
 _NUMBER: Final = re.compile(r"-\d+")
 
 
@@ -86,7 +87,9 @@ class _Reading:
             if argument.text == "--" and self._grammar.style == "letters":
                 self.operands.extend(self._queue)
                 return
-            if self._grammar.style == "none" or not self._may_be_option(argument, text):
+            if self._grammar.style == "assignments" and self._assigned(argument, text):
+                continue
+            if self._grammar.style in _NO_OPTIONS or not self._may_be_option(argument, text):
                 self.operands.append(argument)
                 if self._ends_here():
                     return
@@ -98,6 +101,16 @@ class _Reading:
                 self._long(argument, text)
             else:
                 self._letters(argument, text)
+
+    def _assigned(self, argument: Argument, text: str) -> bool:
+        """`of=file`, as dd takes it."""
+        name, equals, _ = text.partition("=")
+        option = self._options.get(name)
+        if not equals or option is None:
+            return False
+        self.given.add(name)
+        self.values.append(Meant(option.roles[0], argument.tail(len(name) + 1)))
+        return True
 
     def _ends_here(self) -> bool:
         """The first operand may end what is ours."""

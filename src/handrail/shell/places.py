@@ -16,34 +16,13 @@ from handrail.shell.arguments import Argument
 
 _GLOB: Final = re.compile(r"[*?\[]")
 # Streams that lead nowhere, or where the command's own output goes anyway.
-_HARMLESS: Final = frozenset(
-    "/dev/null /dev/stdout /dev/stderr /dev/stdin /dev/tty /dev/fd/0 /dev/fd/1 /dev/fd/2 "
-    "/dev/fd/63".split()
-)
+_HARMLESS: Final = re.compile(r"/dev/(?:null|stdout|stderr|stdin|tty|fd/(?:[012]|63))")
 _SOURCES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0", "/dev/fd/63"})
-_SENSITIVE: Final = (
-    *(".env .env.* *.env .envrc .netrc .pgpass .pypirc .npmrc .git-credentials .htpasswd".split()),
-    *("id_rsa id_dsa id_ecdsa id_ed25519 *.pem *.key *.p12 *.pfx *.jks *.keystore".split()),
-    *("*.kdbx *.ppk credentials credentials.json credentials.y*ml .credentials secrets".split()),
-    *("secrets.* .vault-token service-account*.json *.tfstate *.tfvars .bash_history".split()),
-    *(".zsh_history .python_history .mysql_history .psql_history .my.cnf .boto .s3cfg".split()),
-    *("hosts.yml shadow gshadow master.key kubeconfig .dockercfg auth.json".split()),
-)
-_NOT_SENSITIVE: Final = (
-    *(".env.example .env.sample .env.template .env.dist .env.defaults *.pub".split()),
-    *("example.env sample.env template.env secrets.*.example".split()),
-)
-_SENSITIVE_FOLDERS: Final = frozenset(".ssh .aws .gnupg .kube .docker .azure".split())
-# What a glob of these would find; a glob of next to nothing (`*`) asks for none of them.
-_SAMPLES: Final = (
-    *(".env .env.local .netrc .npmrc .pypirc .git-credentials id_rsa id_ed25519".split()),
-    *("server.pem server.key credentials credentials.json secrets.yml".split()),
-)
 
 
 class Place(NamedTuple):
     """Where a path leads. `paths`: as said and, where it differs, as links lead. `harmless`:
-    a stream such as /dev/null. `wrong`: why it cannot be vouched for. `root`: it is a root.
+    a stream such as /dev/null. `wrong`: why it cannot be vouched for. `root`: it is a root, or all in it.
     """
 
     paths: tuple[str, ...] = ()
@@ -63,12 +42,16 @@ def locate(
     if any(part == ".." or (part[:1] == "." and fnmatchcase("..", part)) for part in varying):
         return Place(wrong="a pattern in it may lead anywhere")
     lexical = posixpath.normpath(fixed)
-    if lexical in _HARMLESS and not varying:
+    if _HARMLESS.fullmatch(lexical) and not varying:
         return Place(harmless=True)
     real = _real(fixed, where, follow=follow or bool(varying))
     tail = "".join(f"/{part}" for part in varying)
     paths = tuple(dict.fromkeys(_joined(one, tail) for one in (lexical, real)))
-    return Place(paths, wrong=_objection(lexical, real, where), root=real in where.roots)
+    return Place(
+        paths,
+        wrong=_objection(lexical, real, where),
+        root=real in where.roots and varying in ([], ["*"]),
+    )
 
 
 def readable_stream(path: str) -> bool:
@@ -79,20 +62,6 @@ def readable_stream(path: str) -> bool:
 def inside(path: str, roots: tuple[str, ...]) -> bool:
     """Whether a path is one of the roots or below one."""
     return any(path == root or path.startswith(f"{root.rstrip('/')}/") for root in roots)
-
-
-def is_sensitive(path: str, *, glob: bool = False) -> bool:
-    """Whether the name of a file says that it holds secrets."""
-    parts = path.casefold().rstrip("/").split("/")
-    if any(part in _SENSITIVE_FOLDERS for part in parts):
-        return True
-    name = parts[-1]
-    if glob and _GLOB.search(name):
-        letters = re.sub(r"[*?\[\]!^-]", "", name)
-        return len(letters) > 1 and any(fnmatchcase(one, name) for one in _SAMPLES)
-    if any(fnmatchcase(name, one) for one in _NOT_SENSITIVE):
-        return False
-    return any(fnmatchcase(name, one) for one in _SENSITIVE)
 
 
 def _absolute(argument: Argument, cwd: str | None, where: Surroundings) -> str | Place:

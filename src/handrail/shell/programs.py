@@ -46,7 +46,8 @@ class Option(NamedTuple):
 class Grammar:
     """How a program reads its arguments. `options` None: any option may stand there.
 
-    `style`: "letters" (`-la`, `--all`), "words" (`-name`), "none" (everything is an operand).
+    `style`: "letters" (`-la`, `--all`), "words" (`-name`), "assignments" (`of=file`),
+    "none" (everything is an operand).
     `drops`: options that take the place of the first operand. `turns`: options that give the
     operands another role. `stops`: what follows the first operand is not ours. `spreads`:
     options that make it write files into the current directory; `changes`: options that make
@@ -146,11 +147,13 @@ def _with_groups(entry: Any, groups: Mapping[str, str]) -> Any:
 
 def _tidied(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A person's entry in the shape of ours: lists are written as words."""
-    tidy = {
+    tidy: dict[str, Any] = {
         key: " ".join(value) if isinstance(value, list) else value for key, value in entry.items()
     }
     if "subcommands" in tidy:
-        tidy["sub"] = {name: _tidied(one) for name, one in tidy.pop("subcommands").items()}
+        inner: Mapping[str, Mapping[str, Any]] = entry["subcommands"]
+        del tidy["subcommands"]
+        tidy["sub"] = {name: _tidied(one) for name, one in inner.items()}
     return tidy
 
 
@@ -192,9 +195,10 @@ def _program(name: str, raw: Mapping[str, Any]) -> Program:
 
 def _subcommands(raw: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Subcommands with entries of their own, and those that are merely listed by class."""
-    dev = dict.fromkeys(
-        raw.get("dev", "").split(), {"class": "dev", "operands": "any*", "traits": "open"}
-    )
+    dev = {
+        word: {"class": "dev", "operands": "any*", "traits": "open"}
+        for word in raw.get("dev", "").split()
+    }
     danger = {
         word: {"class": "dangerous", "operands": "any*", "traits": "open", "why": why}
         for words, why in raw.get("danger", {}).items()

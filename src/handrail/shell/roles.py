@@ -5,9 +5,10 @@ A role that is not known here is an error of the tables and counts as dangerous.
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from handrail.core.commands import CommandClass, Surroundings
@@ -15,6 +16,7 @@ from handrail.shell import hosts, places, sed
 from handrail.shell.arguments import Argument
 from handrail.shell.effects import Tally
 from handrail.shell.places import Place
+from handrail.shell.sensitive import is_sensitive
 
 _SECRET: Final = re.compile(r"(?i)key|token|secret|passw|cred|auth|session|cookie")
 _PATHLIKE: Final = re.compile(r"(?:/|\.\.(?:/|$)|.*/\.\.(?:/|$))")
@@ -26,7 +28,7 @@ _ALLOWED: Final[Mapping[str, str]] = {
     "plus": r"\+[^\0]*",
     "status": r"status",
     "processes": r"[adfhjlmnrsuvwxTLSX]+|\d+(?:,\d+)*|ax[a-df-z]*",
-    "shows": r"show|list|ls|dev|[a-z]{2,8}[0-9]{0,3}(?:@\w+)?|up",
+    "shows": r"show|list|ls|dev|up|(?:lo|eth|en|wl|br|docker|tun|tap|veth)\w*",
     "sysctl": r"[a-z0-9_.*/-]+",
     "sizes": r"size|speed",
     "database": r"hosts|services|protocols|networks|passwd|group",
@@ -40,8 +42,8 @@ _ALLOWED: Final[Mapping[str, str]] = {
 # Texts that are harmless unless some part of them matches.
 _DENIED: Final[Mapping[str, str]] = {
     "jq": r"\b(?:env|input_filename|import|include|repeat|while|until|recurse|def|infinite|debug"
-    r"|stderr|modulemeta|get_search_list|halt|range\s*\([^)]*\d{7}|limit)\b|\$ENV|\$__|getpath/",
-    "yq": r"\b(?:env|strenv|envsubst|load\w*|system|eval|repeat|while|until|def|import|include)\b|\$ENV",
+    r"|stderr|modulemeta|get_search_list|halt|limit)\b|range\s*\([^)]*(?:\d{7}|\d[eE])|\$ENV|\$__|getpath/",
+    "yq": r"\b(?:env|strenv|envsubst|load\w*|system|repeat|while|until|def|import|include)\b|eval\s*\(|\$ENV",
     # Signatures are checked by a program that the configuration names.
     "pretty": r"%[-+ ]?G|%\(signature|%\(trailers:.*cmd",
     # An index in a name is worked out, and working out can run commands.
@@ -104,7 +106,7 @@ def read(argument: Argument, site: Site, *, tree: bool = False) -> None:
         return
     if place.wrong:
         site.danger(f"it reads {argument.source!r}: {place.wrong}")
-    elif places.is_sensitive(place.paths[-1], glob=argument.glob) or places.is_sensitive(
+    elif is_sensitive(place.paths[-1], glob=argument.glob) or is_sensitive(
         place.paths[0], glob=argument.glob
     ):
         site.danger(f"{argument.source!r} may hold secrets")
@@ -184,7 +186,7 @@ def _revision(argument: Argument, site: Site) -> None:
             text(argument, site)
         return
     _, colon, inner = value.partition(":")
-    if places.is_sensitive(inner if colon else value, glob=argument.glob):
+    if is_sensitive(inner if colon else value, glob=argument.glob):
         site.danger(f"{argument.source!r} may hold secrets")
     elif argument.tilde or _PATHLIKE.match(value):
         read(argument, site)
@@ -217,7 +219,7 @@ def _directory(argument: Argument, site: Site) -> None:
 
 def _script(argument: Argument, site: Site) -> None:
     """A file that is run as a program."""
-    if argument.text in (None, "-") or argument.glob:
+    if argument.text in (None, "-"):
         site.danger(f"nobody can know which program {argument.source!r} is")
         return
     place = places.locate(argument, site.cwd, site.where)
@@ -241,7 +243,7 @@ def _sed(argument: Argument, site: Site) -> None:
 
 
 def _archive(argument: Argument, site: Site) -> None:
-    """tar takes `host:file` for a file on another machine."""
+    """Tar takes `host:file` for a file on another machine."""
     if ":" in (argument.text or ":"):
         site.danger(f"{argument.source!r} may be on another machine")
     read(argument, site)
@@ -251,6 +253,24 @@ def _new_archive(argument: Argument, site: Site) -> None:
     if ":" in (argument.text or ":"):
         site.danger(f"{argument.source!r} may be on another machine")
     write(argument, site)
+
+
+def _unpacked(argument: Argument, site: Site) -> None:
+    """An archive whose files are put into the current directory."""
+    read(argument, site)
+    write(Argument(".", "."), site, tree=True, whole=True)
+
+
+def into(argument: Argument, sources: Sequence[Argument], site: Site) -> None:
+    """Where files are copied or moved: a new name, or a directory that takes their names."""
+    text = argument.text or ""
+    last = text.rpartition("/")[2]
+    if not text or argument.tilde or last not in ("", ".", ".."):
+        write(argument, site, whole=True)
+    if text:
+        for source in sources:
+            name = posixpath.basename((source.text or "*").rstrip("/"))
+            write(replace(argument, text=f"{text.rstrip('/')}/{name}"), site, whole=True)
 
 
 def _seconds(argument: Argument, site: Site) -> None:
@@ -299,7 +319,7 @@ _ROLES: Final[Mapping[str, Callable[[Argument, Site], None]]] = {
     "swept": lambda argument, site: write(argument, site, tree=True, whole=True),
     "entry": lambda argument, site: write(argument, site, follow=False),
     "etree": lambda argument, site: write(argument, site, tree=True, follow=False),
-    "into": lambda argument, site: write(argument, site, whole=True),
+    "unpacked": _unpacked,
     "ref": _reference,
     "change": _change,
     "target": _target,

@@ -41,19 +41,21 @@ def _command(script: str, at: int) -> int | None:
     if start is None or start >= len(script):
         return None
     letter, after = script[start], start + 1
-    if letter == "{":
-        return after
     if letter in "sy":
         return _substitute(script, after, letter)
     if letter in _TEXT:
         return _text(script, after)
     if letter in _LABELLED:
         return _past(r"[ \t]*[\w.-]*", script, after)
+    return _plain(script, letter, after)
+
+
+def _plain(script: str, letter: str, after: int) -> int | None:
+    if letter == "{":
+        return after
     if letter in _PLAIN:
         return _ended(script, after)
-    if letter in _NUMBERED:
-        return _ended(script, _past(r"[ \t]*\d*", script, after))
-    return None
+    return _ended(script, _past(r"[ \t]*\d*", script, after)) if letter in _NUMBERED else None
 
 
 def _addresses(script: str, at: int) -> int | None:
@@ -100,7 +102,7 @@ def _substitute(script: str, at: int, letter: str) -> int | None:
 
 
 def _text(script: str, at: int) -> int | None:
-    """`a\\`, `i\\`, `c\\` and what they print: up to a line end that is not escaped."""
+    """What `a`, `i` and `c` print: up to a line end that is not escaped."""
     end = at
     while end < len(script) and script[end] != "\n":
         end += 2 if script[end] == "\\" else 1

@@ -15,8 +15,10 @@ from handrail.shell.syntax import Assignment, Script, Simple, Statement, Word
 _EMPTY: Final = Word("", ())
 # They set variables which their arguments name.
 _SETTERS: Final = frozenset(
-    "read mapfile readarray printf getopts unset declare typeset local export readonly let wait "
-    "source . eval".split()
+    (
+        *("read", "mapfile", "readarray", "printf", "getopts", "unset", "declare", "typeset"),
+        *("local", "export", "readonly", "let", "wait", "source", ".", "eval"),
+    )
 )
 
 

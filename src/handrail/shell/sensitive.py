@@ -1,0 +1,40 @@
+"""Names of files that hold secrets: reading one is never a matter of course."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from typing import Final
+
+_FILES: Final = re.compile(
+    r"""(?x)
+    \.env | \.env\..+ | .+\.env | \.envrc | \.netrc | _netrc | \.pgpass | \.pypirc | \.npmrc | \.yarnrc\.yml
+    | \.git-credentials | \.htpasswd | \.my\.cnf | \.boto | \.s3cfg | \.dockercfg | \.vault-token
+    | id_(?:rsa|dsa|ecdsa|ed25519)(?:_.+)? | .+\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|asc|gpg)
+    | \.?credentials(?:\..+)? | secrets?(?:\..+)? | service-?account.*\.json | .+-credentials\.json
+    | .+\.(?:tfstate|tfvars)(?:\..+)? | \.\w+_history | g?shadow | master\.key | kubeconfig | auth\.json
+    """
+)
+_HARMLESS: Final = re.compile(
+    r"\.env\.(?:example|sample|template|dist|defaults)|(?:example|sample|template)\.env|.+\.pub"
+    r"|.+\.(?:example|sample|template|md|py|js|ts|go|rs|rb|java|html|rst)"
+)
+_FOLDERS: Final = frozenset((".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure", "gcloud"))
+# What a glob of these would find; a glob of next to nothing (`*`) asks for none of them.
+_SAMPLES: Final = (
+    *(".env", ".env.local", ".netrc", ".npmrc", ".pypirc", ".git-credentials", "id_rsa"),
+    *("id_ed25519", "server.pem", "server.key", "credentials", "credentials.json", "secrets.yml"),
+)
+_GLOB: Final = re.compile(r"[*?\[]")
+
+
+def is_sensitive(path: str, *, glob: bool = False) -> bool:
+    """Whether the name of a file says that it holds secrets."""
+    parts = path.casefold().rstrip("/").split("/")
+    if any(part in _FOLDERS for part in parts):
+        return True
+    name = parts[-1]
+    if glob and _GLOB.search(name):
+        letters = re.sub(r"[*?\[\]!^-]", "", name)
+        return len(letters) > 1 and any(fnmatchcase(one, name) for one in _SAMPLES)
+    return _FILES.fullmatch(name) is not None and _HARMLESS.fullmatch(name) is None
