@@ -166,10 +166,10 @@ def _send_from_pair(path: str) -> None:
         one.sendto(b"x", path)
 
 
-def _sees(mark: str) -> bool:
+def _sees(argument: str) -> bool:
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            if entry.name.isdigit() and mark in _read(f"{entry}/cmdline"):
+            if entry.name.isdigit() and argument in _read(f"{entry}/cmdline").split("\0"):
                 return True
     return False
 

@@ -25,6 +25,7 @@ PROPERTIES: Final = (
     "fs_write", "fs_read", "tcp", "udp", "mptcp", "unix_path", "unix_abstract", "signals",
     "proc_view", "ptrace", "userns", "protected_names", "kill_tree", "memory_limit", "pids_limit",
 )  # fmt: skip
+_SYSTEM_PATH: Final = "/usr/bin:/bin"
 ABSENT: Final[Mapping[str, Strength]] = dict.fromkeys(PROPERTIES, Strength.ABSENT)
 
 
@@ -61,7 +62,7 @@ def measure(backend: Backend, places: Places) -> dict[str, Strength]:
 
 
 def _needed(name: str) -> str:
-    path = find(name, ())
+    path = find(name, (), search_path=_SYSTEM_PATH)
     if path is None:
         raise Unusable(f"it cannot be tried: there is no {name!r} to try it with")
     return path
@@ -82,7 +83,7 @@ def _recipe(backend: Backend, places: Places, stage: Stage, argv: Sequence[str])
         places=places,
     )
     confinement = Confinement((stage.workspace,), read_only=(f"{stage.workspace}/.git",))
-    env = {"PATH": "/usr/bin:/bin", "HOME": places.home or "/"}
+    env = {"PATH": _SYSTEM_PATH, "HOME": places.home or "/"}
     launch = Launch(tuple(argv), stage.workspace, env, confinement, DEADLINE_S)
     return backend.recipe(launch, scene)
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from handrail.host.sandbox.recipe import Recipe
 from handrail.host.warden.launch import Outputs, Started
 
 _CONTENT: Final = "probe"
+_MOMENT_S: Final = 0.5
 
 
 class Stage(NamedTuple):
@@ -71,16 +73,25 @@ class Stage(NamedTuple):
             "unix_path_pair": _heard(self.sockets["datagram"]),
             "unix_abstract": _heard(self.sockets["abstract"]),
             "signals": self.victim.process.poll() is not None,
-            "survivors": self._survivors() > 0,
+            "survivors": self._left_behind(),
         }
 
     def lingering(self) -> tuple[str, ...]:
         """The words of a program that wants to outlive whoever started it."""
         return ("sleep", f"60.{self.mark}")
 
-    def _survivors(self) -> int:
+    def _left_behind(self) -> bool:
+        """Whether it did; the kernel ends a process table a moment after its first process."""
+        end = time.monotonic() + _MOMENT_S
+        while self._lingers():
+            if time.monotonic() > end:
+                return True
+            time.sleep(_MOMENT_S / 100)
+        return False
+
+    def _lingers(self) -> bool:
         wanted = "\0".join(self.lingering())
-        return sum(wanted in _command_line(entry) for entry in Path("/proc").iterdir())
+        return any(wanted in _command_line(entry) for entry in Path("/proc").iterdir())
 
 
 @contextmanager

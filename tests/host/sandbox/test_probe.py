@@ -1,0 +1,156 @@
+"""The measurement itself: it sees what is open, and what it cannot see it calls absent."""
+
+import pytest
+
+from handrail.core.processes import Strength
+from handrail.host.sandbox import places, probe, trial
+from handrail.host.sandbox.bubblewrap import Bubblewrap
+from handrail.host.sandbox.landlocked import Landlocked
+from handrail.host.sandbox.recipe import Recipe
+
+HERE = places.survey([])
+ENFORCED, PARTIAL, ABSENT = Strength.ENFORCED, Strength.PARTIAL, Strength.ABSENT
+
+
+class Open:
+    """Confines nothing."""
+
+    name = "open"
+
+    def recipe(self, launch, scene):
+        env = {**launch.env, "TMPDIR": scene.temporary}
+        return Recipe(launch.argv, env, launch.cwd)
+
+
+class Leaky(Landlocked):
+    """As Landlock, but one thing is given back."""
+
+    def __init__(self, **given):
+        self.given = given
+
+    def recipe(self, launch, scene):
+        return super().recipe(launch, scene)._replace(**self.given)
+
+
+class Instead(Open):
+    """Runs something else."""
+
+    def __init__(self, *argv):
+        self.argv = argv
+
+    def recipe(self, launch, scene):
+        return super().recipe(launch, scene)._replace(argv=self.argv)
+
+
+@pytest.mark.feature("E53")
+def test_bubblewrap_holds_everything_but_what_does_not_exist_yet():
+    measured = probe.measure(Bubblewrap("/usr/bin/bwrap"), HERE)
+
+    assert measured == {
+        **dict.fromkeys(probe.PROPERTIES, ENFORCED),
+        "protected_names": Strength.REPAIRED,
+        "memory_limit": ABSENT,
+        "pids_limit": ABSENT,
+    }
+
+
+def test_without_a_proc_of_its_own_programs_outside_are_seen_but_not_read():
+    measured = probe.measure(Bubblewrap("/usr/bin/bwrap", own_proc=False), HERE)
+
+    assert measured["proc_view"] == PARTIAL
+    assert {name for name, strength in measured.items() if strength != ENFORCED} == {
+        "proc_view", "protected_names", "memory_limit", "pids_limit",
+    }  # fmt: skip
+
+
+def test_landlock_holds_contents_but_not_attributes():
+    measured = probe.measure(Landlocked(), HERE)
+
+    assert {name: strength for name, strength in measured.items() if strength != ENFORCED} == {
+        "fs_write": PARTIAL,
+        "proc_view": PARTIAL,
+        "protected_names": Strength.REPAIRED,
+        "memory_limit": ABSENT,
+        "pids_limit": ABSENT,
+    }
+
+
+def test_what_confines_nothing_is_seen_to_confine_nothing():
+    measured = probe.measure(Open(), HERE)
+
+    held = {name for name, strength in measured.items() if strength != ABSENT}
+    # What the warden and the repair do, whatever the backend.
+    assert held <= {"protected_names", "kill_tree"}
+
+
+def test_a_missing_filter_is_seen():
+    measured = probe.measure(Leaky(filter=b""), HERE)
+
+    assert {measured[name] for name in ("udp", "unix_path", "userns")} == {ABSENT}
+    # MPTCP reaches who listens for TCP, so that neither is held.
+    assert {measured[name] for name in ("mptcp", "tcp")} == {ABSENT}
+    assert measured["fs_read"] == ENFORCED
+
+
+def test_missing_rules_are_seen():
+    measured = probe.measure(Leaky(landlock=None), HERE)
+
+    assert {measured[name] for name in ("fs_write", "fs_read", "signals")} == {ABSENT}
+    assert {measured[name] for name in ("tcp", "udp", "ptrace")} == {ENFORCED}
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        (("/bin/false",), "it ended with 1"),
+        (("/bin/sh", "-c", "echo nonsense"), "it ended with 0"),
+        (("/bin/sh", "-c", "echo []"), "it ended with 0"),
+        (("/bin/sh", "-c", "echo first >&2; echo second >&2; exit 1"), "second"),
+        (("/bin/sh", "-c", 'echo "{\\"ok_x\\": false}"'), "it refuses what is allowed: ok_x"),
+        (("/nonexistent",), "cannot be tried"),
+        (("/bin/sleep", "20"), "it ended with None"),
+    ],
+)
+def test_what_gives_no_answer_is_unusable(monkeypatch, argv, why):
+    monkeypatch.setattr(probe, "DEADLINE_S", 0.2)
+
+    with pytest.raises(probe.Unusable, match=why):
+        probe.measure(Instead(*argv), HERE)
+
+
+def test_an_attempt_that_nobody_reported_counts_as_one_that_got_through():
+    measured = probe._judge({}, {}, own_pids=True)
+
+    assert {name for name, strength in measured.items() if strength != ABSENT} == {
+        "protected_names"
+    }
+
+
+def test_either_witness_is_enough():
+    quiet = dict.fromkeys(("tcp", "mptcp"), False)
+
+    assert probe._judge({**quiet}, {"tcp": True}, own_pids=True)["tcp"] == ABSENT
+    assert probe._judge({**quiet, "tcp": True}, {"tcp": False}, own_pids=True)["tcp"] == ABSENT
+    assert probe._judge({**quiet}, {"tcp": False}, own_pids=True)["tcp"] == ENFORCED
+
+
+def test_a_machine_without_the_tools_to_try_it_is_told(monkeypatch):
+    monkeypatch.setattr(probe, "find", lambda name, roots, **_: None)
+
+    with pytest.raises(probe.Unusable, match="'sleep'"):
+        probe.measure(Landlocked(), HERE)
+
+
+def test_nothing_is_left_behind(tmp_path, monkeypatch):
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    probe.measure(Landlocked(), HERE)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_trial_that_takes_too_long_is_ended():
+    done = trial.run(Recipe(("/bin/sleep", "30"), {}, "/"), deadline_s=0.1)
+
+    assert done == trial.Outcome(None, b"", b"")

@@ -1,0 +1,241 @@
+"""Runs confined programs as a given user: the tests ask, a process of that user does it.
+
+`confined(uid, jobs)` starts this file as a program of the user; `attack(uid, …)` also sets a
+world up around the confinement that a program must not reach. What started a program here is
+what the warden does: a thread that gives up its rights.
+"""
+
+import json
+import os
+import select
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+
+ORDINARY = 12345
+USERS = (0, ORDINARY) if os.geteuid() == 0 else (os.geteuid(),)
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+ATTACKS = Path(__file__).with_name("attacks.py")
+
+
+@cache
+def python_of(uid):
+    """A Python, 3.11 or later, that this user may run."""
+    for python in (os.path.realpath(sys.executable), "/usr/bin/python3", "/usr/local/bin/python3"):
+        check = [python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]
+        try:
+            if subprocess.run(check, **as_user(uid), check=False, cwd="/").returncode == 0:
+                return python
+        except OSError:
+            continue
+    raise LookupError(f"no Python that user {uid} may run")
+
+
+def as_user(uid):
+    if uid == os.geteuid():
+        return {}
+    return {"user": uid, "group": uid, "extra_groups": []}
+
+
+@contextmanager
+def folder_of(uid):
+    """A directory of the user's, outside of what only the one who runs the tests may enter."""
+    top = Path(os.path.realpath(tempfile.mkdtemp(prefix="handrail-test-")))
+    os.chown(top, uid, uid if uid else 0)
+    try:
+        yield top
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+
+
+def confined(uid, job):
+    """What `job` (JSON) came to, done by a process of the user."""
+    with tempfile.TemporaryDirectory(prefix="handrail-source-") as copied:
+        os.chmod(copied, 0o755)
+        shutil.copytree(SOURCE / "handrail", f"{copied}/handrail", ignore=_NO_CACHE)
+        shutil.copy(ATTACKS, copied)
+        shutil.copy(__file__, copied)
+        done = subprocess.run(
+            [python_of(uid), "-B", f"{copied}/{Path(__file__).name}"],
+            input=json.dumps(job),
+            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONPATH": copied, "HOME": job["home"]},
+            **as_user(uid),
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd="/",
+            timeout=120,
+        )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+_NO_CACHE = shutil.ignore_patterns("__pycache__")
+
+
+def main(job):
+    return {"attack": _attack, "commands": _commands}[job["do"]](job)
+
+
+def _commands(job):
+    """Runs `job["commands"]` in turn; each answers with exit code, stdout and stderr."""
+    sandbox = _sandbox(job)
+    try:
+        done = [_run(sandbox, job, ("/bin/bash", "-c", one)) for one in job["commands"]]
+        return {"backend": sandbox.backend, "describe": dict(sandbox.describe()), "done": done}
+    finally:
+        sandbox.close()
+
+
+def _sandbox(job):
+    from handrail.host.sandbox.choose import open_sandbox
+
+    return open_sandbox(
+        job["roots"],
+        job.get("hidden", ()),
+        backend=job["backend"],
+        environ={"HOME": job["home"], "PATH": os.environ["PATH"]},
+    )
+
+
+def _run(sandbox, job, argv):
+    from handrail.core.processes import Confinement, Launch
+    from handrail.host.sandbox import trial
+
+    confinement = Confinement(
+        writable=tuple(job.get("writable", job["roots"])),
+        read_only=tuple(job.get("read_only", ())),
+        hidden=tuple(job.get("hidden", ())),
+        network=job.get("network", False),
+    )
+    env = {"PATH": os.environ["PATH"], "HOME": job["home"], "LANG": "C.UTF-8", **job.get("env", {})}
+    launch = Launch(tuple(argv), job.get("cwd", job["roots"][0]), env, confinement, None)
+    done = trial.run(sandbox.recipe(launch), deadline_s=60)
+    return [done.exit_code, done.stdout.decode(), done.stderr.decode()]
+
+
+def _attack(job):
+    base = Path(job["base"])
+    world = _world(base)
+    before = _seen(base / "outside")
+    with ExitStack() as ends:
+        given = {**world, **_sockets(ends, base), **_victim(ends, base)}
+        job |= {
+            "roots": [world["workspace"], world["second"]],
+            "home": world["home"],
+            "hidden": [f"{world['second']}/hidden", f"{world['second']}/way/to/hidden"],
+            "read_only": [
+                f"{world['workspace']}/{name}"
+                for name in (".git", "sub/.git", ".venv/bin", ".envrc")
+            ],
+        }
+        sandbox = _sandbox(job)
+        ends.callback(sandbox.close)
+        script = Path(world["workspace"], "attacks.py")
+        shutil.copy(Path(__file__).with_name("attacks.py"), script)
+        code, out, err = _run(sandbox, job, (sys.executable, "-B", str(script), json.dumps(given)))
+        assert code == 0, err
+        return {
+            "measured": dict(sandbox.measured),
+            "attacks": json.loads(out),
+            "before": before,
+            "after": _seen(base / "outside"),
+            "names": sorted(os.listdir(world["workspace"])),
+        }
+
+
+def _world(base):
+    for folder in (
+        *("workspace/.git/hooks", "workspace/sub/.git", "workspace/.venv/bin", "outside"),
+        *("second/hidden", "second/way/to/hidden", "home/.ssh"),
+    ):
+        (base / folder).mkdir(parents=True)
+    for file in (
+        *("workspace/.git/config", "workspace/sub/.git/config", "workspace/.venv/bin/ls"),
+        *("workspace/mine", "home/.ssh/id", "second/hidden/secret", "second/way/to/hidden/secret"),
+        *(f"outside/{name}" for name in _OUTSIDE),
+    ):
+        (base / file).write_text("untouched")
+    return {name: str(base / name) for name in ("workspace", "second", "outside", "home")}
+
+
+_OUTSIDE = (
+    "append", "truncate", "unlink", "rename", "move", "link", "symlink", "chmod", "utime",
+    "setxattr", "secret",
+)  # fmt: skip
+
+
+def _sockets(ends, base):
+    made = {
+        "tcp": _bound(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
+        "udp": _bound(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
+        "stream": _bound(socket.AF_UNIX, socket.SOCK_STREAM, f"{base}/workspace/stream"),
+        "datagram": _bound(socket.AF_UNIX, socket.SOCK_DGRAM, f"{base}/workspace/datagram"),
+        "abstract": _bound(socket.AF_UNIX, socket.SOCK_STREAM, f"\0handrail-{os.getpid()}"),
+    }
+    for one in made.values():
+        ends.enter_context(one)
+    stop, stopped = os.pipe()
+    echo = threading.Thread(target=_echo, args=(made["udp"], stop))
+    echo.start()
+    ends.callback(echo.join)
+    ends.callback(os.close, stopped)
+    return {
+        "tcp": made["tcp"].getsockname()[1],
+        "udp": made["udp"].getsockname()[1],
+        "stream": f"{base}/workspace/stream",
+        "datagram": f"{base}/workspace/datagram",
+        "abstract": f"handrail-{os.getpid()}",
+    }
+
+
+def _bound(family, kind, address):
+    made = socket.socket(family, kind)
+    made.bind(address)
+    if kind == socket.SOCK_STREAM:
+        made.listen()
+    return made
+
+
+def _echo(udp, stop):
+    while True:
+        ready, _, _ = select.select([udp, stop], [], [])
+        if stop in ready:
+            os.close(stop)
+            return
+        _, sender = udp.recvfrom(1)
+        udp.sendto(b"y", sender)
+
+
+def _victim(ends, base):
+    mark = f"0.{os.getpid()}123"
+    victim = subprocess.Popen(
+        ["/bin/sleep", "100", mark],
+        env={"MARK": mark},
+        cwd=base / "outside",
+        start_new_session=True,
+    )
+    ends.callback(victim.wait)
+    ends.callback(victim.kill)
+    return {"victim": victim.pid, "mark": mark}
+
+
+def _seen(folder):
+    """Names, contents, modes and times: all that an attack from inside could have changed."""
+    seen = {}
+    for path in sorted(folder.iterdir()):
+        info = path.lstat()
+        content = path.read_text() if stat.S_ISREG(info.st_mode) else "?"
+        seen[path.name] = [content, info.st_mode, info.st_mtime_ns, os.listxattr(path)]
+    return seen
+
+
+if __name__ == "__main__":
+    json.dump(main(json.load(sys.stdin)), sys.stdout)
