@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from handrail.host.warden.wire import Frame, Kind, Unpacker, pack
 
-_CHUNK: Final = 1 << 16
+_CHUNK: Final = 1 << 14
 # A runtime that does not read for so long is gone or stuck for good.
 _PATIENCE_MS: Final = 60_000
 

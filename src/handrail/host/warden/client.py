@@ -5,6 +5,7 @@ All of it runs on the event loop of whoever opened the runtime; no thread is inv
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -93,11 +94,16 @@ class WardenProcesses:
 
     async def _wait(self, link: Link, timeout_s: float | None) -> None:
         """Until it is over; a caller that is cancelled still waits for that."""
-        try:
+        guard = None
+        if timeout_s is not None:
             # The deadline is the keeper's; this one only helps if the keeper is stopped.
-            with anyio.move_on_after(None if timeout_s is None else timeout_s + _ENDING_S):
-                await link.wait_answer()
+            loop = asyncio.get_running_loop()
+            guard = loop.call_later(timeout_s + _ENDING_S, link.abandon)
+        try:
+            await link.wait_answer()
         finally:
+            if guard is not None:
+                guard.cancel()
             if link.answer is None and not link.closed:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(_ENDING_S):
                     link.end()

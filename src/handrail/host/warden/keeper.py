@@ -17,7 +17,7 @@ from typing import Final
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.warden import launch, tree
 from handrail.host.warden.channel import Channel
-from handrail.host.warden.program import Ears, Fate, Program
+from handrail.host.warden.program import CHUNK, Ears, Fate, Program
 from handrail.host.warden.waiting import Signals, Waiting
 from handrail.host.warden.wire import Frame, Kind
 
@@ -40,6 +40,8 @@ class Keeper:
         self._waiting = Waiting()
         self._program: Program | None = None
         self._requests: list[Frame] = []
+        # One for all its programs: to make it anew costs more than to start some of them.
+        self._buffer = bytearray(CHUNK)
         self._waiting.add(self.channel.fileno(), self._on_channel)
         self._waiting.add(runtime, self._on_runtime_gone)
         self._waiting.add(self._signals.handle, self._on_signals)
@@ -55,7 +57,7 @@ class Keeper:
 
     def ears(self) -> Ears:
         """Pipes to be heard while a program runs."""
-        return Ears(self._waiting)
+        return Ears(self._waiting, self._buffer)
 
     def start(self, recipe: Recipe, outputs: launch.Outputs) -> Program | None:
         """Start a program; if that cannot be done the runtime is told. Closes the outputs."""

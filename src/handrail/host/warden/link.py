@@ -16,7 +16,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput
 from handrail.host.warden.wire import Frame, Kind, Unpacker, pack
 
-_CHUNK: Final = 1 << 18
+_CHUNK: Final = 1 << 16
 # To start an interpreter and to fork it, on a machine that is very busy.
 _HELLO_S: Final = 30.0
 

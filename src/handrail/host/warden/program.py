@@ -25,7 +25,8 @@ Sink = Callable[[memoryview], None]
 GRACE_S: Final = 0.5
 _KILLING_S: Final = 5.0
 _ROUND_S: Final = 0.02
-_CHUNK: Final = 1 << 18
+# How much is read at a time, at most.
+CHUNK: Final = 1 << 18
 _PIPE_BYTES: Final = 1 << 16
 # What may still lie in the pipes of a program that is over.
 _REST_BYTES: Final = 4 << 20
@@ -131,12 +132,12 @@ class Program:
 class Ears:
     """The reading ends of a program's pipes."""
 
-    def __init__(self, waiting: Waiting) -> None:
+    def __init__(self, waiting: Waiting, buffer: bytearray) -> None:
         self._waiting = waiting
         self._sinks: dict[int, Sink] = {}
         self._wide: set[int] = set()
-        self._buffer = bytearray(_CHUNK)
-        self._view = memoryview(self._buffer)
+        self._buffer = buffer
+        self._view = memoryview(buffer)
 
     def open(self, sink: Sink) -> int:
         """A new pipe; the handle to write to, which the caller closes."""
@@ -177,7 +178,7 @@ class Ears:
         """A talkative program gets a wider pipe: fewer turns for the same text."""
         self._wide.add(handle)
         try:
-            fcntl.fcntl(handle, fcntl.F_SETPIPE_SZ, _CHUNK)
+            fcntl.fcntl(handle, fcntl.F_SETPIPE_SZ, CHUNK)
         except OSError as error:
             # The user's share of pipe memory is used up; the old width does too.
             if error.errno != errno.EPERM:

@@ -16,6 +16,7 @@ from handrail.host.sandbox.recipe import LandlockRules, Recipe
 # Length of all that follows it, kind, length of the header.
 _PREFIX: Final = struct.Struct("!IBI")
 _LENGTH: Final = 4
+_encoded: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Kind(IntEnum):
@@ -41,7 +42,7 @@ class Frame(NamedTuple):
 
 def pack(kind: Kind, header: Mapping[str, Any], body: bytes = b"") -> bytes:
     """A frame as it travels."""
-    text = json.dumps(header, separators=(",", ":")).encode("ascii")
+    text = _encoded(header).encode("ascii")
     size = _PREFIX.size - _LENGTH + len(text) + len(body)
     return b"".join((_PREFIX.pack(size, kind, len(text)), text, body))
 
