@@ -24,7 +24,7 @@ def load_from(
     `config` names a file, or is a mapping, to use instead of the person's own file. Without
     `trusted`, what the person has trusted with `handrail trust` counts.
     """
-    place = Path(root).expanduser()
+    place = Path(root).expanduser().absolute()
     if isinstance(config, Mapping):
         own: Path | Mapping[str, Any] = config
     else:

@@ -50,7 +50,7 @@ def test_the_person_sees_everything_the_files_say(terminal, project):
         "  keep_days = 1  .handrail/config.toml:3\n"
         "in force without trust, because it only narrows:\n"
         '  mode = "plan"  .handrail/config.toml:1\n'
-        "switched on by your trust:\n"
+        "switched on by your trust (2):\n"
         "  network = true  .handrail/config.toml:2\n"
         '  hooks.pre_tool_use[0] = {"command": "./evil.sh"}  .handrail/config.toml:4\n'
         "a program of the workspace that they name is run as it is then, not as it is now\n"
@@ -193,7 +193,7 @@ def test_what_the_files_say_cannot_forge_the_question(terminal, project):
     assert code == 1
     assert "\x1b" not in screen
     assert "\u202e" not in screen
-    assert screen.count("\nswitched on by your trust:") == 1
+    assert screen.count("\nswitched on by your trust") == 1
 
 
 def test_the_files_are_shown_on_the_terminal_wherever_the_output_goes(terminal, project):

@@ -102,7 +102,7 @@ BOMBS = {
     "a control character": "a: \x01\n",
     "no such character": 'a: "\\UFFFFFFFF"\n',
     "a long number": "%YAML 1." + "9" * 5000 + "\n---\na: 1\n",
-    "too long": "a: 1\n" * (yaml_values.MAX_BYTES // 5 + 1),
+    "too long": "a: 1\n" * (yaml_values.MAX_CHARS // 5 + 1),
 }
 
 

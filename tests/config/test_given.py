@@ -29,7 +29,7 @@ agents:
 """
 
 
-@pytest.mark.feature("Y06", "J07")
+@pytest.mark.feature("Y06")
 def test_sections_of_other_systems_are_understood(place):
     place.project(ARCHITECT, "config.yaml")
 

@@ -347,3 +347,34 @@ def test_a_long_list_is_joined_in_reasonable_time(place):
     place.project(f"blocked_commands = [{words}]\n")
 
     assert len(place.load().settings.blocked_commands) == 10_000
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+def test_a_limit_that_cannot_be_compared_is_refused(place, number):
+    place.project(f"[guardrails]\nmax_files_modified = {number}\n")
+
+    with pytest.raises(ProblemRaised, match="guardrails: "):
+        place.load()
+
+
+def test_a_limit_below_zero_does_not_do_away_with_one(place):
+    place.own.write_text("[guardrails]\nmax_files_modified = 5\n")
+    place.project("[guardrails]\nmax_files_modified = -1\n")
+
+    assert place.load().settings.guardrails == {"max_files_modified": 5}
+
+
+def test_a_workspace_reached_through_a_link_is_the_same(place, tmp_path):
+    place.project("[workspace]\nroot = '.'\n[commands]\nenabled = false\n")
+    (tmp_path / "link").symlink_to(place.root)
+
+    loaded = load(tmp_path / "link", None, {}, never)
+
+    assert loaded.settings.commands is False
+    assert loaded.digest == place.load().digest
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_key(place):
+    place.project("\ufeffmode = 'plan'\n")
+
+    assert place.load().settings.mode == "plan"

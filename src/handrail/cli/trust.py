@@ -95,10 +95,11 @@ def _lines(root: Path, loaded: Loaded) -> Iterator[str]:
     for file in loaded.files:
         yield f"settings of this workspace: {one_line(file.relative_to(root))}"
     # What matters most stands last, next to the question.
+    count = len(_waiting(loaded))
     heads = {
         Fate.RESERVED: "never taken from a workspace, trusted or not:",
         Fate.APPLIES: "in force without trust, because it only narrows:",
-        Fate.UNTRUSTED: "switched on by your trust:",
+        Fate.UNTRUSTED: f"switched on by your trust ({count}):",
     }
     for fate, head in heads.items():
         claims = [one for one in loaded.claims if one.fate is fate]

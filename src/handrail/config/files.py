@@ -117,7 +117,7 @@ def _read(name: str, path: Path, descriptor: int) -> FileText:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise _unreadable(path, f"line {line} is not UTF-8") from error
-    return FileText(name, path, text, sha256(data).hexdigest())
+    return FileText(name, path, text.removeprefix("\ufeff"), sha256(data).hexdigest())
 
 
 def _unreadable(path: Path, why: str) -> ProblemRaised:

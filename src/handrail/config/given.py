@@ -134,7 +134,9 @@ def _elsewhere(entries: list[_Entry], root: Path | None) -> Iterator[Fault]:
 def _is_here(value: Any, root: Path | None) -> bool:
     if value == ".":
         return True
-    return root is not None and isinstance(value, str) and (root / value).resolve() == root
+    return (
+        root is not None and isinstance(value, str) and (root / value).resolve() == root.resolve()
+    )
 
 
 def _from(root: Path, one: Any) -> Any:

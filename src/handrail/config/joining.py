@@ -102,7 +102,8 @@ def _wins(base: Any, new: Any, key: Key) -> bool:
         return True
     if isinstance(base, bool):
         return bool(new)
-    return bool(new < base) if str(key[-1]).startswith(_LIMIT) else True
+    # Below zero is no limit but a mistake, and must not do away with one.
+    return bool(0 <= new < base) if str(key[-1]).startswith(_LIMIT) else True
 
 
 def _kind(value: Any) -> str:

@@ -6,6 +6,7 @@ mean is known to the engines that read them.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -48,9 +49,11 @@ def _plain(table: dict[str, Any]) -> dict[str, Any]:
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value
+        elif isinstance(value, float) and not isfinite(value):
+            raise ValueError(f"{value!r} is not a number that can be compared")
         elif not isinstance(value, _PLAIN):
             what = f"{value!r} is neither text, a number, a boolean, a list nor a table"
-            raise ValueError(what)  # noqa: TRY004 - the only error that pydantic reports
+            raise ValueError(what)
     return table
 
 

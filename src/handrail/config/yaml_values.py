@@ -12,7 +12,7 @@ from typing import Any, Final
 
 Key = tuple[str | int, ...]
 
-MAX_BYTES: Final = 64_000
+MAX_CHARS: Final = 64_000
 _MAX_DEPTH: Final = 32
 _MAX_S: Final = 2.0
 _WORDS: Final = {
@@ -38,8 +38,8 @@ def parse(text: str) -> tuple[Any, dict[Key, int]]:
     """The value of a document and the line of every key and item; raises `NotPlain`."""
     import yaml  # noqa: PLC0415 - only a YAML file needs it
 
-    if len(text) > MAX_BYTES:
-        raise NotPlain(None, f"a YAML file may have at most {MAX_BYTES:,} bytes")
+    if len(text) > MAX_CHARS:
+        raise NotPlain(None, f"a YAML file may have at most {MAX_CHARS:,} characters")
     until = time.monotonic() + _MAX_S
     builder = _Builder()
     try:
