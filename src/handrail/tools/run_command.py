@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from handrail.core.commands import CommandClass, Judgement
 from handrail.core.context import Session, ToolContext
 from handrail.core.footprint import Footprint
-from handrail.core.paths import TreePath
+from handrail.core.paths import PathUse
 from handrail.core.places import Kind
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
@@ -34,7 +36,7 @@ _REPORT = "trap 'pwd -P >&9' EXIT\n"
 
 class RunCommandParams(Params):
     command: str = Field(min_length=1, description="Run by bash.")
-    cwd: TreePath | None = Field(None, description="Directory to start in.")
+    cwd: Annotated[str | None, PathUse.TREE] = Field(None, description="Directory to start in.")
     timeout_s: Seconds = Field(DEFAULT_S, description="Seconds until it is ended.")
     env: dict[str, str] | None = Field(None, description="Variables to add.")
     description: str | None = Field(None, description="What it does, in a few words.")
@@ -92,7 +94,7 @@ class RunCommand(Builtin[RunCommandParams]):
         launch = self._launch(args, ctx, judged)
         if args.background:
             return await run_as_job(shell, ctx, launch, args.command, args.description)
-        return await run_to_end(shell, ctx, launch)
+        return await run_to_end(shell, ctx, launch, self._files)
 
     def _launch(self, args: RunCommandParams, ctx: ToolContext, judged: Judgement) -> Launch:
         shell = self._tools

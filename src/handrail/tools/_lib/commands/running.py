@@ -9,8 +9,10 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field
 
 from handrail.core.commands import CommandClass, Judgement
-from handrail.core.context import ToolContext
+from handrail.core.context import ToolContext, Whereabouts
 from handrail.core.footprint import Access, Footprint, Touch
+from handrail.core.places import Kind
+from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.processes import Confinement, Ended, JobRequest, Launch
 from handrail.core.results import Output
@@ -108,12 +110,24 @@ def launch_of(
     return Launch(argv, cwd, merged, ctx.confinement, timeout_s, reports_directory)
 
 
-async def run_to_end(shell: Shell, ctx: ToolContext, launch: Launch) -> Output:
+async def run_to_end(
+    shell: Shell, ctx: ToolContext, launch: Launch, files: Files | None = None
+) -> Output:
     """Run a program to its end and tell what came of it."""
     ended = await shell.processes.run(launch, ctx.on_output)
-    if ended.directory is not None:
-        shell.whereabouts.directory = ended.directory
+    if ended.directory is not None and files is not None:
+        _move(shell.whereabouts, ended.directory, files)
     return _output(shell, ended, launch)
+
+
+def _move(whereabouts: Whereabouts, directory: str, files: Files) -> None:
+    """Go where the command ended, if that is a directory inside; it may say anything."""
+    try:
+        place = files.locate(directory)
+    except ProblemRaised:
+        return
+    if place.kind is Kind.DIRECTORY:
+        whereabouts.directory = place.absolute
 
 
 async def run_as_job(

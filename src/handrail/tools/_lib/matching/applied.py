@@ -9,8 +9,10 @@ from handrail.tools._lib.bytetext import ByteText
 from handrail.tools._lib.matching.blocks import Block, Op, block_of_lines
 from handrail.tools._lib.matching.candidates import Tier, candidates
 from handrail.tools._lib.matching.exact import Match, find_matches
+from handrail.tools._lib.matching.fragments import differing
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.place import Placement
+from handrail.tools._lib.matching.refusals import LEAST_EVIDENCE
 
 
 def already_applied(path: str, line: int | None = None) -> ProblemRaised:
@@ -32,6 +34,19 @@ def stands_around(file: ByteText, match: Match, old: str, new: str) -> bool:
         if there.start <= match.start and match.end <= there.end:
             return not file.splits_word(there.end)
     return False
+
+
+def tells_itself(old: str, new: str) -> bool:
+    """Whether the new text of a part of one line, if it is found, is there by no accident."""
+    fresh = differing(old, new).strip()
+    return "\n" not in old + new and len(new.strip()) >= LEAST_EVIDENCE and bool(fresh)
+
+
+def alone_at(file: ByteText, found: Sequence[Match]) -> int | None:
+    """The line of the only match, if no word goes on at its ends."""
+    if len(found) != 1 or file.splits_word(found[0].start) or file.splits_word(found[0].end):
+        return None
+    return file.lines_between(0, found[0].start) + 1
 
 
 def stands_there(

@@ -13,6 +13,7 @@ from typing import Final
 from handrail.tools._lib.matching.exact import Match, replacement
 from handrail.tools._lib.matching.keys import DASHES, DOUBLE, SINGLE, UNSEEN, folded
 from handrail.tools._lib.matching.lines import FileLines
+from handrail.tools._lib.matching.spelling import Spelled, respell
 from handrail.tools._lib.splice import Splice
 
 _LEAST: Final = 4
@@ -30,22 +31,33 @@ def find_fragments(file: FileLines, old: str, new: str) -> list[Splice]:
     """What would change at each place where the text stands but for its typography."""
     if "\n" in old or len(old.strip()) < _LEAST or (file.text.isascii() and old.isascii()):
         return []
-    head = _alike(old, new)
-    rest = _alike(old[head:][::-1], new[head:][::-1])
+    head, rest = _shared(old, new)
     tail = len(old) - rest
     parts = (old[:head], old[head:tail], old[tail:])
     pattern = re.compile("".join([f"({_spelled(part)})" for part in parts]))
-    fresh = new[head : len(new) - rest]
-    return list(islice(_splices(file, pattern, fresh), _MOST))
+    return list(islice(_splices(file, pattern, old, differing(old, new)), _MOST))
 
 
-def _splices(file: FileLines, pattern: re.Pattern[str], fresh: str) -> Iterator[Splice]:
+def differing(old: str, new: str) -> str:
+    """The part of the new text that is not as in the old one."""
+    head, rest = _shared(old, new)
+    return new[head : len(new) - rest]
+
+
+def _splices(file: FileLines, pattern: re.Pattern[str], old: str, fresh: str) -> Iterator[Splice]:
     encode = file.file.form.encode_part
     for found in pattern.finditer(file.text):
         if _whole(file.text, found.start()) and _whole(file.text, found.end()):
             start = file.starts[0] + len(encode(file.text[: found.start(2)]))
             match = Match(start, start + len(encode(found[2])), ())
-            yield Splice(match.start, match.end, replacement(file.file, match, found[2], fresh))
+            text = respell([fresh], [Spelled(old, found[0])])[0]
+            yield Splice(match.start, match.end, replacement(file.file, match, found[2], text))
+
+
+def _shared(old: str, new: str) -> tuple[int, int]:
+    """How many characters both texts begin with alike, and end with alike."""
+    head = _alike(old, new)
+    return head, _alike(old[head:][::-1], new[head:][::-1])
 
 
 def _alike(one: str, two: str) -> int:

@@ -13,8 +13,21 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.bytetext import ByteText
-from handrail.tools._lib.matching.applied import already_applied, stands_around, stands_there
-from handrail.tools._lib.matching.blocks import Hints, Texts, block_of, block_of_lines, lines_of
+from handrail.tools._lib.matching.applied import (
+    alone_at,
+    already_applied,
+    stands_around,
+    stands_there,
+    tells_itself,
+)
+from handrail.tools._lib.matching.blocks import (
+    Block,
+    Hints,
+    Texts,
+    block_of,
+    block_of_lines,
+    lines_of,
+)
 from handrail.tools._lib.matching.candidates import Tier
 from handrail.tools._lib.matching.ellipsis import elided
 from handrail.tools._lib.matching.exact import Match, exact_splice, find_matches, torn
@@ -23,7 +36,7 @@ from handrail.tools._lib.matching.frames import framed
 from handrail.tools._lib.matching.handed import Repair
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.place import Placement, comment_drift, find
-from handrail.tools._lib.matching.refusals import ambiguous, no_match
+from handrail.tools._lib.matching.refusals import ambiguous, made_before, no_match
 from handrail.tools._lib.matching.repairs import repairs
 from handrail.tools._lib.matching.replay import replay
 from handrail.tools._lib.splice import Splice
@@ -73,7 +86,7 @@ def find_pair(file: ByteText, path: str, old: str, new: str) -> Found:
         or _placed(lines, texts, comment_drift(lines, block))
     )
     if found is None:
-        raise _parts_of_lines(file, path, matches) or no_match(lines, block, "old_string was")
+        raise _parts_of_lines(file, path, matches) or _nowhere(lines, block, old, new)
     return found
 
 
@@ -113,6 +126,14 @@ def _exact(file: ByteText, path: str, match: Match, old: str, new: str) -> Found
     if torn(file, match, old, new):
         return None
     return Found((exact_splice(file, match, old, new),))
+
+
+def _nowhere(lines: FileLines, block: Block, old: str, new: str) -> ProblemRaised:
+    missing = no_match(lines, block, "old_string was")
+    if missing.problem.code != "no_match" or not tells_itself(old, new):
+        return missing
+    line = alone_at(lines.file, exact_matches(lines.file, new, 2))
+    return made_before(lines.path, line, "old_string was") if line is not None else missing
 
 
 def _parts_of_lines(file: ByteText, path: str, matches: Sequence[Match]) -> ProblemRaised | None:

@@ -16,7 +16,7 @@ _SHOWN: Final = 5
 _AROUND: Final = 2
 _WIDTH: Final = 200
 # Shorter texts stand in any file by chance.
-_LEAST_EVIDENCE: Final = 12
+LEAST_EVIDENCE: Final = 12
 
 
 def no_match(
@@ -25,12 +25,7 @@ def no_match(
     """Not there; `already_applied` if the result is, else with the nearest lines."""
     done = already_there(file, block)
     if done is not None:
-        return ProblemRaised(
-            "already_applied",
-            f"{what} not found in {file.path!r}, but what should take its place is there, at "
-            f"line {done + 1}",
-            hint="the change seems to be made already; read the file if in doubt",
-        )
+        return made_before(file.path, done + 1, what)
     message = f"{what} not found in {file.path!r}"
     near = nearest_lines(file.file, "\n".join(block.old))
     if near is None:
@@ -40,6 +35,15 @@ def no_match(
         "no_match",
         f"{message}; the nearest lines are\n{near}",
         hint="copy the text exactly, blanks and punctuation included, without line numbers",
+    )
+
+
+def made_before(path: str, line: int, what: str) -> ProblemRaised:
+    """What should go is not there, but what should come is."""
+    return ProblemRaised(
+        "already_applied",
+        f"{what} not found in {path!r}, but what should take its place is there, at line {line}",
+        hint="the change seems to be made already; read the file if in doubt",
     )
 
 
@@ -63,7 +67,7 @@ def ambiguous(file: FileLines, block: Block, places: Sequence[int]) -> ProblemRa
 def already_there(file: FileLines, block: Block) -> int | None:
     """The line where the block's result stands, if that can be no accident."""
     fresh = any(op.kind == "insert" and op.text.strip() for op in block.ops)
-    if not fresh or sum(len(line.strip()) for line in block.new) < _LEAST_EVIDENCE:
+    if not fresh or sum(len(line.strip()) for line in block.new) < LEAST_EVIDENCE:
         return None
     result = Block(tuple([Op("keep", line) for line in block.new]))
     found = [one for one in candidates(file, result) if one.tier <= Tier.LINE_ENDS]

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from handrail.tools._lib.matching.blocks import Block
+from handrail.tools._lib.matching.blocks import Block, Op
 from handrail.tools._lib.matching.indents import indent_of
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.place import Placement
 from handrail.tools._lib.matching.reindent import Indentation, Located
+from handrail.tools._lib.matching.spelling import Spelled, respell
 from handrail.tools._lib.splice import Splice
 
 
@@ -30,7 +31,7 @@ def replay(
     `as_given`: new lines are indented for the file already. `final_newline` sets whether the
     last line is ended, if the block changes it.
     """
-    located = _located(block, placement)
+    located = _respelled(file, _located(block, placement))
     indentation = Indentation(file, [] if as_given else located)
     ranges = [
         _Range(run.first, run.end, tuple([indentation.put(new, run.near) for new in run.new]))
@@ -60,6 +61,15 @@ class _Run(NamedTuple):
 def _located(block: Block, placement: Placement) -> list[Located]:
     lines = iter(placement.lines)
     return [Located(op, None if op.kind == "insert" else next(lines)) for op in block.ops]
+
+
+def _respelled(file: FileLines, located: Sequence[Located]) -> list[Located]:
+    known = [Spelled(one.op.text, file.texts[one.line]) for one in located if one.line is not None]
+    fresh = iter(respell([one.op.text for one in located if one.op.kind == "insert"], known))
+    return [
+        Located(Op("insert", next(fresh)), None) if one.op.kind == "insert" else one
+        for one in located
+    ]
 
 
 def _runs(file: FileLines, located: Sequence[Located], placement: Placement) -> Iterator[_Run]:
