@@ -17,6 +17,42 @@ def test_the_report_names_what_runs_and_what_is_enforced(handrail):
     assert rg["sha256"] == hashlib.sha256(Path(rg["path"]).read_bytes()).hexdigest()
 
 
+def test_the_report_tells_each_property_of_what_confines_commands(handrail):
+    report = handrail("doctor", "--json").json["commands"]
+    out = handrail("doctor").out
+
+    assert (report["backend"], report["problem"]) == ("bubblewrap", None)
+    assert report["measured"]["tcp"] == "enforced"
+    assert report["path"] == "/usr/bin/bwrap"
+    assert "  tcp             enforced  no TCP connection to the outside\n" in out
+    assert "  protected names repaired  " in out
+    assert "  pids limit      absent    " in out
+    assert "sandboxed" not in out
+
+
+def test_what_was_passed_over_is_told_with_the_reason(handrail, monkeypatch):
+    from handrail.host.sandbox import choose
+
+    monkeypatch.setattr(choose, "find", lambda name, roots, **_: None)
+
+    out = handrail("doctor").out
+
+    assert "  backend         confined by landlock\n" in out
+    assert "  not bubblewrap  bubblewrap (bwrap) is not installed, or only inside" in out
+
+
+def test_a_forced_backend_that_does_not_work_is_a_problem(handrail, monkeypatch, tmp_path):
+    from handrail.host.sandbox import choose
+
+    monkeypatch.setattr(choose, "find", lambda name, roots, **_: None)
+    (tmp_path / "own.toml").write_text('sandbox = "bubblewrap"\n')
+
+    done = handrail("--config", tmp_path / "own.toml", "doctor")
+
+    assert done.code == 1
+    assert "problem: the sandbox 'bubblewrap' does not work here: " in done.out
+
+
 def test_the_report_measures_what_is_kept(handrail, own_home):
     handrail("call", "read_file", "path=a.txt")
 

@@ -6,7 +6,8 @@ def test_the_overview_says_where_you_are_and_what_holds(handrail, workspace):
     assert "mode       default: reading is free, a change asks you\n" in done.out
     assert "files      beneath the workspace's own handle (" in done.out
     assert "search     ripgrep, " in done.out
-    assert "commands   there is no tool that runs any\n" in done.out
+    assert "commands   confined by bubblewrap\n  enforced fs_write, fs_read, tcp, " in done.out
+    assert "  repaired protected_names\n" in done.out
     assert "nothing recorded yet" in done.out
     assert "handrail demo" in done.out
 
@@ -28,6 +29,28 @@ def test_the_overview_of_every_mode_says_what_it_means(handrail):
 
     for mode in Mode:
         assert f"mode       {mode}: " in handrail("--mode", mode).out
+
+
+def test_the_overview_names_each_property_and_how_far_it_holds(handrail):
+    measured = handrail("--json").json["commands"]["measured"]
+
+    assert measured["fs_write"] == "enforced"
+    assert measured["protected_names"] == "repaired"
+    assert len(measured) == 15
+
+
+def test_commands_that_nothing_confines_are_told_as_that(handrail, tmp_path):
+    (tmp_path / "own.toml").write_text('sandbox = "none"\n')
+
+    out = handrail("--config", tmp_path / "own.toml").out
+
+    assert "commands   none: nothing confines them\n  absent   fs_write, fs_read" in out
+
+
+def test_commands_that_are_switched_off_are_told_as_that(handrail, tmp_path):
+    (tmp_path / "own.toml").write_text("commands = false\n")
+
+    assert "commands   none can be run" in handrail("--config", tmp_path / "own.toml").out
 
 
 def test_looking_changes_nothing(handrail, own_home):

@@ -46,6 +46,7 @@ def examine(place: Workspace, options: Namespace) -> dict[str, Any]:
         "handrail": _installation(),
         "kernel": _kernel(),
         "programs": _programs(roots),
+        "commands": _commands(place, options, problems),
         "config": _config(options.config, problems),
         "state": _state(place),
         "store": _store(place, problems),
@@ -109,6 +110,26 @@ def _programs(roots: Sequence[Path]) -> dict[str, dict[str, Any] | None]:
             "sha256": sha256(path),
         }
     }
+
+
+def _commands(
+    place: Workspace, options: Namespace, problems: list[Problem]
+) -> dict[str, Any] | None:
+    """What confines commands; None where none can be run, or the settings cannot be read."""
+    from handrail.cli.confinement import confinement_of
+    from handrail.cli.workspace import settings_of
+
+    try:
+        settings = settings_of(options)
+    except (ProblemRaised, OSError):
+        # Told by whoever looks at the settings themselves.
+        return None
+    if not settings.commands:
+        return None
+    found = confinement_of(place, settings)
+    if found["problem"] is not None:
+        problems.append(Problem(**found["problem"]))
+    return found
 
 
 async def _version(root: Path, path: str) -> str:
@@ -203,6 +224,7 @@ def told(report: Mapping[str, Any]) -> Iterator[str]:
     yield from _section("installation", report["handrail"])
     yield from _section("enforced by the kernel on searches", report["kernel"])
     yield from _section("ripgrep", _told_program(report["programs"]["rg"]))
+    yield from _section("measured on commands, with the network closed", _told_commands(report))
     config = report["config"]
     yield from _section(
         "kept",
@@ -229,8 +251,19 @@ def _section(title: str, facts: Mapping[str, Any]) -> Iterator[str]:
 
     yield paint(title, Style.HEADING)
     for name, fact in facts.items():
-        yield f"  {name.replace('_', ' '):<12} {one_line(fact)}"
+        yield f"  {name.replace('_', ' '):<{_room(facts)}} {one_line(fact)}"
     yield ""
+
+
+def _room(facts: Mapping[str, Any]) -> int:
+    return max(12, *(len(name) for name in facts))
+
+
+def _told_commands(report: Mapping[str, Any]) -> dict[str, str]:
+    from handrail.cli.confinement import told_rows
+
+    found = report["commands"]
+    return {"commands": "none can be run"} if found is None else told_rows(found)
 
 
 def _told_program(program: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -20,6 +20,7 @@ _MEANINGS: Final = {
     "default": "reading is free, a change asks you",
     "confirm-all": "every call asks you",
     "accept-edits": "edits inside the workspace happen unasked",
+    "sandboxed": "edits happen unasked, and commands where the sandbox holds them",
     "auto-safe": "only what is dangerous asks you",
     "plan": "nothing may be changed",
     "dont-ask": "what would ask is refused",
@@ -62,6 +63,7 @@ def gather(place: Workspace, settings: Settings) -> dict[str, Any]:
         "mode": parse_mode(settings.mode).value,
         "dialect": settings.dialect,
         "enforced": enforced([str(place.root), *settings.directories]),
+        "commands": _commands(place, settings),
         "store": _store(place, problem),
         "last_session": last,
     }
@@ -73,11 +75,14 @@ def enforced(roots: Sequence[str]) -> dict[str, str]:
 
     opens = "openat2" if kernel_has_openat2() else "one name at a time, links refused"
     beneath = f"beneath the workspace's own handle ({opens})"
-    return {
-        "files": beneath,
-        "search": _search(roots) or beneath,
-        "commands": "there is no tool that runs any",
-    }
+    return {"files": beneath, "search": _search(roots) or beneath}
+
+
+def _commands(place: Workspace, settings: Settings) -> dict[str, Any] | None:
+    """What confines commands, as measured; None where none can be run."""
+    from handrail.cli.confinement import confinement_of
+
+    return confinement_of(place, settings) if settings.commands else None
 
 
 def _search(roots: Sequence[str]) -> str | None:
@@ -106,7 +111,7 @@ def told(facts: Mapping[str, Any]) -> Iterator[str]:
     if facts["dialect"] != "canonical":
         yield f"dialect    {one_line(facts['dialect'])}"
     yield ""
-    for name, fact in facts["enforced"].items():
+    for name, fact in [*facts["enforced"].items(), *_told_commands(facts["commands"])]:
         yield f"{name:<10} {fact}"
     yield ""
     store = facts["store"]
@@ -130,6 +135,17 @@ def told(facts: Mapping[str, Any]) -> Iterator[str]:
     room = max(len(words) for words in proposed)
     for words, about in proposed.items():
         yield f"  {words:<{room}}  {paint(about, Style.FAINT)}"
+
+
+def _told_commands(commands: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    from handrail.cli.confinement import told_briefly
+
+    if commands is None:
+        yield "commands", "none can be run: the setting commands is off"
+        return
+    yield from told_briefly(commands)
+    if commands["problem"]:
+        yield "problem", commands["problem"]["message"]
 
 
 def _next(root: Path) -> dict[str, str]:

@@ -192,6 +192,13 @@ def test_the_description_names_the_program_and_the_table(tmp_path):
     assert list(told["measured"]) == list(probe.PROPERTIES)
 
 
+def test_a_limit_that_the_warden_sets_is_told_as_far_as_it_goes(tmp_path):
+    limited = open_sandbox([str(tmp_path)], backend="landlock", memory_limited=True)
+
+    assert limited.measured["memory_limit"] is Strength.PARTIAL
+    assert limited.describe()["measured"]["memory_limit"] == "partial"
+
+
 def test_no_temporary_directory_is_a_problem(tmp_path, monkeypatch):
     import tempfile
 

@@ -37,17 +37,18 @@ def open_sandbox(
     *,
     backend: str | None = None,
     readable: Sequence[str] = (),
+    memory_limited: bool = False,
     cache: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> LocalSandbox:
     """A sandbox for the commands of a workspace; nothing is tried until it is needed.
 
     `backend` forces one of `BACKENDS`; None or "auto" is the best that works. `readable` are
-    further trees that commands may read. Measurements are kept in `cache`, a private
-    directory. Raises `invalid_arguments` for a backend that does not exist.
+    further trees that commands may read. `memory_limited`: the warden limits each process.
+    Measurements are kept in `cache`, a private directory. Raises `invalid_arguments` for a backend that does not exist.
     """
-    wanted = BACKENDS if backend in (None, "auto") else (backend,)
-    if not set(wanted) <= set(BACKENDS):
+    backends = BACKENDS if backend is None or backend == "auto" else (backend,)
+    if not set(backends) <= set(BACKENDS):
         raise ProblemRaised(
             "invalid_arguments",
             f"there is no sandbox {backend!r}",
@@ -56,8 +57,20 @@ def open_sandbox(
         )
     real = tuple(os.path.realpath(root) for root in roots)
     return LocalSandbox(
-        tuple(map(str, wanted)), real, tuple(hidden), tuple(readable), cache, environ
+        _Wanted(backends, real, tuple(hidden), tuple(readable), memory_limited, cache, environ)
     )
+
+
+class _Wanted(NamedTuple):
+    """What was asked for; `backends` in the order in which they are tried."""
+
+    backends: tuple[str, ...]
+    roots: tuple[str, ...]
+    hidden: tuple[str, ...]
+    readable: tuple[str, ...]
+    memory_limited: bool
+    cache: Path | None
+    environ: Mapping[str, str]
 
 
 class _Choice(NamedTuple):
@@ -72,21 +85,8 @@ class _Choice(NamedTuple):
 class LocalSandbox:
     """Implements `core.processes.Sandbox`, and makes the recipes for the warden."""
 
-    def __init__(
-        self,
-        wanted: tuple[str, ...],
-        roots: tuple[str, ...],
-        hidden: tuple[str, ...],
-        readable: tuple[str, ...],
-        cache: Path | None,
-        environ: Mapping[str, str],
-    ) -> None:
+    def __init__(self, wanted: _Wanted) -> None:
         self._wanted = wanted
-        self._roots = roots
-        self._hidden = hidden
-        self._readable = readable
-        self._cache = cache
-        self._environ = environ
         self._temporary = Temporary()
         self._lock = threading.Lock()
         self._chosen: _Choice | None = None
@@ -101,7 +101,11 @@ class LocalSandbox:
     @property
     def measured(self) -> Mapping[str, Strength]:
         """Property → strength, with the network closed."""
-        return self._choice().measured
+        measured = self._choice().measured
+        if self._wanted.memory_limited:
+            # Each process has its own limit; a tree of them may still use all there is.
+            return {**measured, "memory_limit": Strength.PARTIAL}
+        return measured
 
     def recipe(self, launch: Launch) -> Recipe:
         """How to start a program, confined as it says. Raises `unavailable` if a forced
@@ -117,8 +121,8 @@ class LocalSandbox:
                 "unavailable", f"commands get no temporary directory: {error}"
             ) from error
         places = self._survey()
-        hidden = (*self._hidden, *places.hidden)
-        return chosen.recipe(launch, Scene(self._roots, hidden, temporary, places))
+        hidden = (*self._wanted.hidden, *places.hidden)
+        return chosen.recipe(launch, Scene(self._wanted.roots, hidden, temporary, places))
 
     def why_failed(self, ended: Ended, confinement: Confinement) -> str | None:
         """What was probably in a failed program's way, and which setting lifts it."""
@@ -130,7 +134,7 @@ class LocalSandbox:
         return {
             "backend": self.backend,
             **choice.facts,
-            "measured": {name: str(strength) for name, strength in choice.measured.items()},
+            "measured": {name: str(strength) for name, strength in self.measured.items()},
             "passed_over": dict(choice.passed_over),
         }
 
@@ -140,7 +144,8 @@ class LocalSandbox:
 
     def _survey(self) -> Places:
         if self._places is None:
-            self._places = survey(self._roots, self._readable, self._environ)
+            wanted = self._wanted
+            self._places = survey(wanted.roots, wanted.readable, wanted.environ)
         return self._places
 
     def _choice(self) -> _Choice:
@@ -151,14 +156,14 @@ class LocalSandbox:
 
     def _choose(self) -> _Choice:
         passed_over: dict[str, str] = {}
-        for name in self._wanted:
+        for name in self._wanted.backends:
             if name == "none":
                 return _Choice(None, probe.ABSENT, {}, passed_over)
             try:
                 return self._first_usable(name, passed_over)
             except probe.Unusable as error:
                 passed_over[name] = str(error)
-        forced = self._wanted[0]
+        forced = self._wanted.backends[0]
         raise ProblemRaised(
             "unavailable",
             f"the sandbox {forced!r} does not work here: {passed_over[forced]}",
@@ -168,10 +173,10 @@ class LocalSandbox:
     def _first_usable(self, name: str, passed_over: Mapping[str, str]) -> _Choice:
         places = self._survey()
         failure = probe.Unusable("it does not exist on this machine")
-        for backend, facts in _candidates(name, self._roots):
+        for backend, facts in _candidates(name, self._wanted.roots):
             key = memory.key_of(handrail.__version__, sys.executable, repr(sorted(facts.items())))
             try:
-                measured = _measured(backend, places, self._cache, key)
+                measured = _measured(backend, places, self._wanted.cache, key)
             except probe.Unusable as error:
                 failure = error
                 continue

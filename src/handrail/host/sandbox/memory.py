@@ -55,7 +55,8 @@ def remember(directory: Path | None, key: str, facts: Mapping[str, Any]) -> None
 
 
 def _load(directory: Path | None) -> dict[str, Any]:
-    if directory is None:
+    # Looking must not make the directory.
+    if directory is None or not directory.is_dir():
         return {}
     try:
         private_directory(directory)
