@@ -139,7 +139,7 @@ class Places:
         return _normal("/".join((start, *names[known:])))
 
     def _lost(self, parts: Sequence[str]) -> str | None:
-        if not parts:
+        if all(map(wide, parts)):
             return "the whole file system"
         if any(_covers(parts, root) for root in self._roots if root):
             return "the directories around the workspace"

@@ -12,7 +12,7 @@ from handrail.shell.blocked.words import plain
 from handrail.shell.invocation import Invocation
 
 _INSTEAD: Final = "write below the workspace, and let the person install it"
-_WRITERS: Final = frozenset(("tee", "truncate", "sponge", "shred", "fallocate", "rm", "unlink"))
+_WRITERS: Final = frozenset(("tee", "truncate", "sponge", "shred", "fallocate"))
 _COPIERS: Final = frozenset(("cp", "mv", "ln", "install", "rsync", "scp", "ditto", "gcp", "gmv"))
 _OUTPUTS: Final = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _DOWNLOADS: Final = {"curl": ("o", "output"), "wget": ("O", "output-document")}
@@ -24,7 +24,7 @@ def writes(act: Act, scene: Scene) -> Iterator[Reason]:
         targets = [field[3:] for field in act.fields if field.startswith("of=")]
         yield from _overwritten(act, scene, targets)
     elif act.name in _WRITERS:
-        yield from _overwritten(act, scene, act.operands, follow=act.name not in ("rm", "unlink"))
+        yield from _overwritten(act, scene, act.operands)
     elif act.name in _COPIERS:
         target = act.value("t", "target-directory") if act.name != "scp" else None
         last = act.operands[-1:] if len(act.operands) > 1 else []
