@@ -100,6 +100,8 @@ class Jobs:
     @property
     def kept(self) -> bool:
         """Whether a job of ours goes on when we go."""
+        if not self._own:
+            return False
         return any(
             job.kept and job.state is JobState.RUNNING and job.id in self._own for job in self.all()
         )

@@ -1,0 +1,146 @@
+"""f. Commands beside the shell itself, long output beside a bare drain, sandboxes beside none."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import handrail
+from bench.figure import Candidate, Figure, Scale, figure, interleave
+from handrail.core.processes import Confinement, Launch
+from handrail.host.sandbox.choose import BACKENDS, open_sandbox
+from handrail.host.warden.client import WardenProcesses
+from handrail.host.warden.procfs import children_of
+
+SHFMT = str(Path(sys.executable).with_name("shfmt"))
+BYTES = 200_000_000
+CHUNK = 1 << 16
+
+
+async def measure(folder: Path, scale: Scale) -> list[Figure]:
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    settings = {"mode": "yolo", "sandbox": "none", "accept_no_sandbox": True}
+    async with handrail.open(workspace, store=folder / "audit.sqlite", config=settings) as rt:
+        figures = [
+            await _trivial(rt, scale),
+            await _parsed(rt, scale),
+            *await _long(rt, scale),
+        ]
+    return [*figures, *await _sandboxes(workspace, scale)]
+
+
+async def _trivial(rt: handrail.Runtime, scale: Scale) -> Figure:
+    async def ours() -> object:
+        return (await rt.call("run_command", {"command": "true"})).unwrap()
+
+    times = await interleave(
+        {"limit": lambda: _shell("true"), "ours": ours}, rounds=scale.rounds * 5, block=5
+    )
+    return figure("f", "run_command true / sh -c + pipe", times, bar=2, goal=1.2)
+
+
+async def _parsed(rt: handrail.Runtime, scale: Scale) -> Figure:
+    """Never the same text twice: a command that was read before is not parsed again."""
+    numbers = itertools.count()
+
+    def text() -> str:
+        return f"if [ {next(numbers)} -ge 0 ]; then true; fi"
+
+    async def ours() -> object:
+        return (await rt.call("run_command", {"command": text()})).unwrap()
+
+    def limit() -> object:
+        command = text()
+        subprocess.run(
+            [SHFMT, "--to-json"], input=command.encode(), capture_output=True, check=True
+        )
+        return _shell(command)
+
+    times = await interleave({"limit": limit, "ours": ours}, rounds=scale.rounds * 5, block=5)
+    what = "run_command that needs the parser / shfmt, then sh -c"
+    return figure("f", what, times, bar=2, goal=1.3)
+
+
+async def _long(rt: handrail.Runtime, scale: Scale) -> list[Figure]:
+    command = f"head -c {BYTES} /dev/zero | tr '\\0' x"
+
+    async def ours() -> object:
+        return (await rt.call("run_command", {"command": command})).unwrap()
+
+    def limit() -> int:
+        with subprocess.Popen(["/bin/sh", "-c", command], stdout=subprocess.PIPE, bufsize=0) as one:
+            assert one.stdout is not None
+            return sum(map(len, iter(lambda: one.stdout.read(CHUNK), b"")))
+
+    await rt.call("run_command", {"command": "true"})
+    everybody = [os.getpid(), *_below(os.getpid())]
+    before = sum(_status(pid, "VmRSS") for pid in everybody)
+    # So that the peak is that of what comes now.
+    Path("/proc/self/clear_refs").write_text("5")
+    await ours()
+    grown = sum(_status(pid, "VmHWM") for pid in everybody) - before
+    times = await interleave({"limit": limit, "ours": ours}, rounds=scale.rounds)
+    what = f"{BYTES // 1_000_000} MB of output"
+    return [
+        figure("f", f"{what} / bare drain", times, bar=1.5, goal=1.3),
+        Figure(
+            "f", f"{what}: memory of all our processes", 0, grown, 0, 16, 4, "MB", absolute=True
+        ),
+    ]
+
+
+async def _sandboxes(workspace: Path, scale: Scale) -> list[Figure]:
+    """The same program through the same warden, with and without confinement."""
+    launch = Launch(
+        ("/bin/true",),
+        str(workspace),
+        {"PATH": "/usr/bin:/bin"},
+        Confinement((str(workspace),)),
+        30,
+    )
+    opened = {name: open_sandbox([str(workspace)], backend=name) for name in BACKENDS}
+    runners = {name: WardenProcesses(sandbox.recipe, None) for name, sandbox in opened.items()}
+
+    def candidate(name: str) -> Candidate:
+        async def run() -> object:
+            ended = await runners[name].run(launch)
+            assert ended.exit_code == 0, ended
+            return ended
+
+        return run
+
+    times = await interleave(
+        {name: candidate(name) for name in BACKENDS}, rounds=scale.rounds * 5, block=5
+    )
+    for name in BACKENDS:
+        await runners[name].aclose()
+        opened[name].close()
+    bounds = {"landlock": (1.6, 1.3), "bubblewrap": (8, 5)}
+    return [
+        figure(
+            "f",
+            f"/bin/true in {name} / unconfined",
+            {"limit": times["none"], "ours": times[name]},
+            bar=bar,
+            goal=goal,
+        )
+        for name, (bar, goal) in bounds.items()
+    ]
+
+
+def _shell(command: str) -> object:
+    return subprocess.run(["/bin/sh", "-c", command], capture_output=True, check=True)
+
+
+def _below(pid: int) -> list[int]:
+    found = children_of(pid)
+    return found + [below for one in found for below in _below(one)]
+
+
+def _status(pid: int, name: str) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
