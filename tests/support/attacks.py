@@ -64,6 +64,7 @@ def files(given):
         ),
         "fs_write:through /proc/PID/cwd": lambda: write(f"/proc/{given['victim']}/cwd/by_cwd"),
         "fs_write:make a device": lambda: os.mkfifo(f"{outside}/fifo"),
+        "metadata:shared memory": lambda: os.close(os.open(given["shared"], os.O_WRONLY)),
         "metadata:chmod": lambda: os.chmod(f"{outside}/chmod", 0o606),
         "metadata:utime": lambda: os.utime(f"{outside}/utime", (1, 1)),
         "metadata:setxattr": lambda: os.setxattr(f"{outside}/setxattr", "user.x", b"1"),

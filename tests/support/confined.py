@@ -127,6 +127,9 @@ def _attack(job):
     before = _seen(base / "outside")
     with ExitStack() as ends:
         given = {**world, **_sockets(ends, base), **_victim(ends, base)}
+        given["shared"] = f"/dev/shm/{base.name}"
+        Path(given["shared"]).write_text("untouched")
+        ends.callback(Path(given["shared"]).unlink)
         job |= {
             "roots": [world["workspace"], world["second"]],
             "home": world["home"],

@@ -74,7 +74,8 @@ def restrict_thread(read: Sequence[str | int], execute: Sequence[str]) -> bool:
 def confine_thread(read: Sequence[str], write: Sequence[str], *, network: bool) -> bool:
     """Leave this thread reading and running what lies beneath `read`, and all beneath `write`.
 
-    A path that does not exist is left out. Signals and abstract sockets to the outside are
+    A path that does not exist is left out, and a link is not followed to what it would make
+    writable. Signals and abstract sockets to the outside are
     gone, TCP too unless `network`, as far as the kernel knows how. Returns whether the kernel
     agreed; True can not be taken back.
     """
@@ -85,7 +86,7 @@ def confine_thread(read: Sequence[str], write: Sequence[str], *, network: bool) 
         return False
     try:
         allowed = all(_allow(ruleset, place, _READ | _EXECUTE) for place in read)
-        allowed &= all(_allow(ruleset, place, _ALL) for place in write)
+        allowed &= all(_allow(ruleset, place, _ALL, os.O_NOFOLLOW) for place in write)
         return allowed and no_new_privileges() and _syscall(_RESTRICT_SELF, ruleset, 0) == 0
     finally:
         os.close(ruleset)
@@ -106,11 +107,11 @@ def _create_ruleset(*, network: bool = False) -> int:
     return _syscall(_CREATE_RULESET, attributes, len(attributes), 0)
 
 
-def _allow(ruleset: int, place: str | int, rights: int) -> bool:
+def _allow(ruleset: int, place: str | int, rights: int, flags: int = 0) -> bool:
     if isinstance(place, int):
         return _add_rule(ruleset, place, rights)
     try:
-        handle = os.open(place, os.O_PATH | os.O_CLOEXEC)
+        handle = os.open(place, os.O_PATH | os.O_CLOEXEC | flags)
     except OSError:
         return True
     try:

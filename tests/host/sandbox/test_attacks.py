@@ -22,7 +22,7 @@ NOT_EVERYWHERE = {
 }  # fmt: skip
 # Landlock knows no rule for these; `doctor` says partial, or that they are put back.
 OPEN_UNDER_LANDLOCK = {
-    "metadata:chmod", "metadata:utime", "metadata:setxattr", "proc_view:list",
+    "metadata:shared memory", "metadata:chmod", "metadata:utime", "metadata:setxattr", "proc_view:list",
     "protected:write .git/config", "protected:write a hook", "protected:write .git/commondir",
     "protected:write a nested .git", "protected:replace .venv/bin/ls", "protected:move .git away",
 }  # fmt: skip

@@ -50,6 +50,17 @@ def test_what_is_held_outside_of_what_is_writable_is_not_shown_by_that(ws, tmp_p
     assert code != 0
 
 
+def test_of_very_many_protected_names_those_nearest_to_the_top_are_held(ws):
+    held = [ws / ".vscode", *(ws / "packages" / str(number) / ".vscode" for number in range(400))]
+    for path in held:
+        path.mkdir(parents=True)
+
+    with scenery("bubblewrap", [ws]) as scene:
+        code, _, err = scene.run("touch .vscode/x", read_only=tuple(map(str, reversed(held))))
+
+    assert (code, "Read-only" in err) == (1, True)
+
+
 def test_a_link_is_held_where_it_leads(ws):
     (ws / "real").mkdir()
     (ws / "real" / "config").write_text("x")

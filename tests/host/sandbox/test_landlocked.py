@@ -62,6 +62,42 @@ def test_a_hidden_part_of_a_root_costs_new_names_beside_it_and_nothing_else(tmp_
     assert beside[0] != 0
 
 
+def test_a_link_beside_a_hidden_part_opens_nothing(tmp_path):
+    root, other = tmp_path / "root", tmp_path / "other"
+    (root / "hidden").mkdir(parents=True)
+    (root / "hidden" / "secret").write_text("secret")
+    other.mkdir()
+    (root / "out").symlink_to(other)
+    (root / "in").symlink_to("hidden")
+
+    with scenery("landlock", [root], hidden=[root / "hidden"]) as scene:
+        done = scene.run("echo x > out/evil; cat in/secret")
+
+    assert done[1] == ""
+    assert done[2].count("Permission denied") == 2
+    assert files_in(other) == {}
+
+
+def test_a_root_swapped_for_a_link_grants_nothing(tmp_path):
+    """The recipe is made before the thread gives up its rights."""
+    import os
+
+    from handrail.host.sandbox import trial
+
+    root, other = tmp_path / "root", tmp_path / "other"
+    root.mkdir()
+    other.mkdir()
+
+    with scenery("landlock", [root]) as scene:
+        recipe = scene.sandbox.recipe(scene.launch(f"echo x > {other}/evil"))
+        root.rmdir()
+        os.symlink(other, root)
+        done = trial.run(recipe, deadline_s=30)
+
+    assert b"Permission denied" in done.stderr
+    assert files_in(other) == {}
+
+
 def test_what_remains_of_a_tree_is_as_few_trees_as_can_be(tmp_path):
     for name in ("a/b/c", "a/d", "e"):
         (tmp_path / name).mkdir(parents=True)

@@ -31,6 +31,7 @@ def main(given: dict[str, Any]) -> dict[str, bool]:
         **_writing("outside", given),
         **_metadata("shown", given),
         **_metadata("outside", given),
+        "meta_shared_memory": lambda: os.close(os.open(given["shared_memory"], os.O_WRONLY)),
         **_reading(given),
         **_network(given),
         **_sockets(given),

@@ -93,17 +93,21 @@ def inside_any(path: str, tops: Iterable[str]) -> bool:
 
 
 def remainder(top: str, hidden: Sequence[str]) -> list[str]:
-    """What is left of a tree without the hidden parts: as few whole trees as possible."""
+    """What is left of a tree without the hidden parts: as few whole trees as possible.
+
+    Links in it are left out: what one leads to is granted for itself or not at all.
+    """
     within = [path for path in hidden if inside(path, top)]
     if top in within:
         return []
     if not within:
         return [top]
     try:
-        names = sorted(os.listdir(top))  # noqa: PTH208 - names, not paths
+        entries = sorted(os.scandir(top), key=lambda entry: entry.name)
     except OSError:
         return []
-    return [rest for name in names for rest in remainder(f"{top.rstrip('/')}/{name}", within)]
+    kept = (entry.path for entry in entries if not entry.is_symlink())
+    return [rest for path in kept for rest in remainder(path, within)]
 
 
 def _both(path: str) -> set[str]:

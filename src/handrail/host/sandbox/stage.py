@@ -60,6 +60,7 @@ class Stage(NamedTuple):
             "victim": self.victim.process.pid,
             "victim_argument": _sleep_of(self.mark),
             "mark": self.mark,
+            "shared_memory": _shared_memory(self.mark),
         }
 
     def got_through(self) -> dict[str, bool]:
@@ -108,6 +109,10 @@ def set_up(sleep: str) -> Iterator[Stage]:
         for secret in ("outside/secret", "shown/hidden/secret", "workspace/.git/config"):
             (top / secret).write_text(_CONTENT, "ascii")
         mark = str(int.from_bytes(os.urandom(6), "big"))
+        shared = Path(_shared_memory(mark))
+        if shared.parent.is_dir():
+            shared.write_text(_CONTENT, "ascii")
+            ends.callback(shared.unlink, missing_ok=True)
         sockets = {name: ends.enter_context(made) for name, made in _sockets(top, mark)}
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         ends.callback(os.close, null)
@@ -130,6 +135,10 @@ def _sockets(top: Path, mark: str) -> Iterator[tuple[str, socket.socket]]:
         if kind is socket.SOCK_STREAM:
             made.listen()
         yield name, made
+
+
+def _shared_memory(mark: str) -> str:
+    return f"/dev/shm/handrail-probe-{mark}"  # noqa: S108 - it has no other place
 
 
 def _sleep_of(mark: str) -> str:
