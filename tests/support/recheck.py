@@ -5,6 +5,7 @@ words with which they would do more. What it does not understand it holds agains
 """
 
 import re
+from itertools import pairwise
 
 
 def words(text):
@@ -16,7 +17,7 @@ LOOKERS = words("""
     : [ [[ ag arch b2sum base32 base64 basename break bzcat cal cat cd cksum cloc cmp col column comm
     command continue cut date df diff dir dirname du echo egrep env exit expand expr factor false fd
     fgrep file find fmt fold free getconf getent git grep groups gunzip hash hd head help hexdump
-    hostname iconv id info join jobs jq less loc local locale logname ls lsblk lscpu man md5sum more
+    hostname iconv id info join jobs jq less loc local locale logname ls lsd lsblk lscpu man md5sum more
     mount nl nm nproc numfmt objdump od paste pathchk pgrep pidof pinky pr printenv printf ps pwd read
     readelf readlink realpath return rev rg sed seq sha1sum sha224sum sha256sum sha384sum sha512sum
     shift shuf size sleep sort stat strings sum tac tail tar test time tokei tput tr tree true tsort tty
@@ -55,7 +56,7 @@ HARMFUL = {
     "tail": r"(-\w*[fF]|--follow.*|--retry)",
     "xxd": r"-\w*r",
     "awk": r".*",
-    "jq": r"(-f|--from-file|-L|--slurpfile|--rawfile)",
+    "jq": r"(-f|--from-file|-L)",
     "yq": r"(-i|--inplace|-s|--split.*|-f)",
     "file": r"(-C|--compile|-m|--magic-file|-z|-Z|-p)",
     "man": r"(-P|--pager.*|-H|--html.*|-C|--config.*)",
@@ -345,7 +346,7 @@ class _Reader:
         if name in self.functions or words[1:] in (["--version"], ["--help"]):
             return
         base = name.rpartition("/")[2]
-        if "/" in name and not re.fullmatch(r"(/usr)?/bin/[\w.\[-]+", name):
+        if "/" in name and not re.fullmatch(r"(/usr(/local)?)?/bin/[\w.\[-]+", name):
             raise Suspicious(f"runs {name!r}")
         if base in TOLD and re.fullmatch(TOLD[base], " ".join(words[1:])):
             return
@@ -367,6 +368,8 @@ class _Reader:
             self.git(told)
         elif base == "tar" and told and re.fullmatch(r"-?\w*[xcruA]\w*", told[0]):
             raise Suspicious(f"tar is told {told[0]!r}")
+        elif base == "tail":
+            return [word for before, word in pairwise(["", *told]) if before not in ("-n", "-c")]
         elif base in ("unzip", "gunzip") and not any(map(LISTING.match, told)):
             raise Suspicious(f"{base} unpacks")
         return told

@@ -1,0 +1,89 @@
+"""Mutated commands: nothing crashes, and what is called safe is safe to a second opinion."""
+
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+from tests.support.mutants import examine, mutants
+from tests.support.recheck import Suspicious, recheck
+
+BATCH = 5_000
+MILLION = 1_000_000
+
+
+@pytest.mark.parametrize("seed", range(20, 23))
+def test_mutated_commands_are_judged_and_safe_ones_are_safe(seed):
+    safe, strange = examine(seed, 150)
+
+    assert strange == []
+    # Else the second opinion would have nothing to say.
+    assert safe >= 20
+
+
+@pytest.mark.torture
+def test_a_million_mutated_commands_are_judged_and_safe_ones_are_safe():
+    seeds = range(1_000, 1_000 + MILLION // BATCH)
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        answers = list(pool.map(examine, seeds, [BATCH] * len(seeds)))
+
+    assert [one for _, strange in answers for one in strange] == []
+    assert sum(safe for safe, _ in answers) > MILLION // 10
+
+
+def test_mutants_differ_and_can_be_made_again():
+    first, again = list(mutants(1, 200)), list(mutants(1, 200))
+
+    assert first == again
+    assert len(set(first)) > 180
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm a",
+        "ls; rm a",
+        "ls\nrm a",
+        "ls > a",
+        "ls 2>>a",
+        "echo $(touch a)",
+        'echo "`touch a`"',
+        "cat <(touch a)",
+        "echo ${x:-$(touch a)}",
+        "cat <<X\n$(touch a)\nX",
+        "find . -delete",
+        "find . -exec rm {} +",
+        "xargs rm",
+        "env A=1 rm a",
+        "sed -i s/a/b/ a",
+        "LD_PRELOAD=x ls",
+        "curl x",
+        "python -c 1",
+        "./ls",
+        "git -c a=b status",
+        "git push",
+        "tar xf a",
+        "sort -o a b",
+        "eval ls",
+        "cat < /dev/tcp/a/1",
+    ],
+)
+def test_the_second_opinion_sees_what_does_more_than_look(command):
+    with pytest.raises(Suspicious):
+        recheck(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls -la | grep 'rm -rf' | wc -l",
+        "cat a 2>/dev/null || echo none",
+        "[[ a < b && -d src ]] && ls src",
+        "cat <<'X'\n$(touch a)\nX",
+        'for f in *.py; do wc -l "$f"; done',
+        "echo $(git log -1)",
+        "find . -name '*.py' | xargs grep -n rm",
+        "python3 --version",
+    ],
+)
+def test_the_second_opinion_lets_what_only_looks_pass(command):
+    recheck(command)
