@@ -53,6 +53,7 @@ class Place(NamedTuple):
     `path` is how the place is shown: relative for the workspace, absolute elsewhere.
     `via` holds the other absolute names it was reached by: as it was written, and each
     symlink on the way with the rest of the path; empty where no link was passed.
+    `missing_above` counts the directories above it that do not exist either.
     Opening a place never follows a symlink, so a swapped directory cannot redirect it.
     """
 
@@ -62,6 +63,7 @@ class Place(NamedTuple):
     absolute: str
     kind: Kind
     via: tuple[str, ...] = ()
+    missing_above: int = 0
 
     @property
     def shown(self) -> str:

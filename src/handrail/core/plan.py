@@ -17,6 +17,7 @@ class Change:
 
     `seen` is the stat that belongs to `before`; commit refuses unless the file is still that.
     `mode` sets permission bits; None keeps the old ones (or the default for a new file).
+    `empties` directories above a deleted file go with it, lowest first, while they are empty.
     """
 
     place: Place
@@ -24,6 +25,7 @@ class Change:
     after: Content | None
     seen: Stat | None = None
     mode: int | None = None
+    empties: int = 0
 
     @property
     def path(self) -> str:

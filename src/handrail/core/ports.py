@@ -106,6 +106,9 @@ class Files(Protocol):
     def unchanged(self, change: Change) -> bool:
         """Whether the change's target is still what the plan saw."""
 
+    def prune(self, place: Place, levels: int) -> None:
+        """Remove up to so many directories above a place, lowest first, while they are empty."""
+
     def stage(
         self,
         change: Change,

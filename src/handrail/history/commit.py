@@ -60,6 +60,9 @@ def commit(
     finally:
         for one in staged:
             one.discard()
+    for change in plan.changes:
+        if change.empties:
+            files.prune(change.place, change.empties)
     return tuple([_record(change, hashed=keeping is not None) for change in plan.changes])
 
 

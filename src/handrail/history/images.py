@@ -98,9 +98,20 @@ def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, A
         "after_mode": before_mode if change.mode is None else change.mode,
         "image": _image(change, blobs, reserved),
     }
+    if change.operation == "create" and change.place.missing_above:
+        described["made"] = _folders(change.path, change.place.missing_above)
     if described["image"] == "inline" and change.before is not None:
         described["before"] = base64.b64encode(change.before.tobytes()).decode("ascii")
     return described
+
+
+def _folders(path: str, count: int) -> list[str]:
+    """The `count` lowest directories above a path, lowest first."""
+    folders = []
+    for _ in range(count):
+        path = path.rpartition("/")[0]
+        folders.append(path)
+    return folders
 
 
 def _image(change: Change, blobs: Blobs, reserved: int) -> str:

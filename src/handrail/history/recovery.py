@@ -112,6 +112,8 @@ class Recovery:
                 status = "unknown"
                 text = f"it was interrupted; changed by somebody else since: {', '.join(others)}"
         self._sweep(described, f".handrail-{token}")
+        for one in described if status != "ok" else ():
+            self._prune(one)
         return Recovered(call_id, tool, status, text)
 
     def _state(self, described: Mapping[str, Any]) -> State:
@@ -134,6 +136,13 @@ class Recovery:
             current.stat if current else None,
             described["before_mode"],
         )
+
+    def _prune(self, described: Mapping[str, Any]) -> None:
+        """Remove the directories that were made for a file which is not there now."""
+        made = described.get("made", ())
+        place = self._files.locate(described["path"]) if made else None
+        if place is not None and place.kind is Kind.MISSING:
+            self._files.prune(place, len(made))
 
     def _old(self, number: int, described: Mapping[str, Any], token: str) -> Content | None:
         if described["image"] in ("absent", "inline"):

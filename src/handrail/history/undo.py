@@ -120,7 +120,8 @@ class Undo:
         if now is not None and stat.S_IMODE(now.mode) != described["after_mode"]:
             # Somebody has set other permissions since; those are not ours to take back.
             mode = None
-        return Change(current.place, current.before, before, now, mode)
+        made = len(described.get("made", ())) if before is None else 0
+        return Change(current.place, current.before, before, now, mode, made)
 
 
 def _changed(record: CallRecord) -> bool:

@@ -39,9 +39,11 @@ def test_the_workspace_itself_is_shown_as_a_dot(work, files):
 
 
 def test_a_missing_file_in_missing_directories_is_a_place(work, files):
-    assert files.locate("new/deep/er.txt") == Place(
-        0, "new/deep/er.txt", "new/deep/er.txt", f"{work}/new/deep/er.txt", Kind.MISSING
-    )
+    rel = "new/deep/er.txt"
+
+    assert files.locate(rel) == Place(0, rel, rel, f"{work}/{rel}", Kind.MISSING, missing_above=2)
+    assert files.locate("new/er.txt").missing_above == 1
+    assert files.locate("er.txt").missing_above == 0
     assert files.locate("new/./er.txt").rel == "new/er.txt"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from handrail.core.places import Entry, Kind, Place, Stat
@@ -14,7 +15,7 @@ from handrail.host.files import reading
 from handrail.host.files.errors import explain, quoted
 from handrail.host.files.locate import Locator
 from handrail.host.files.openat2 import LIST
-from handrail.host.files.parents import Parent
+from handrail.host.files.parents import Parent, remove_empty
 from handrail.host.files.roots import Roots
 from handrail.host.files.staging import StagedChange, is_unchanged, lstat
 from handrail.host.files.window import Windows
@@ -113,6 +114,16 @@ class LocalFiles:
             raise explain(error, change.path) from error
         finally:
             parent.close()
+
+    def prune(self, place: Place, levels: int) -> None:
+        """Remove up to so many directories above a place, lowest first, while they are empty."""
+        above = place.rel
+        # In use by somebody: then so are those above it.
+        with suppress(OSError):
+            for _ in range(levels):
+                above = above.rpartition("/")[0]
+                with suppress(FileNotFoundError):
+                    remove_empty(self._roots, place._replace(rel=above))
 
     def stage(
         self,

@@ -14,7 +14,7 @@ from typing import Final
 from handrail.core.places import Kind, Place
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import explain, quoted
-from handrail.host.files.openat2 import LOOK
+from handrail.host.files.openat2 import LOOK, LOOK_IN
 from handrail.host.files.roots import Roots
 from handrail.host.files.walk import Walk
 
@@ -102,7 +102,24 @@ class Locator:
                 f"{quoted(absolute)} belongs to Handrail itself and is out of reach",
                 hint=f"work on other files of {self._roots.paths[0]!r}",
             )
-        return Place(root, rel, absolute if root else rel or ".", absolute, kind)
+        missing = self._missing_above(root, rel) if kind is Kind.MISSING else 0
+        path = absolute if root else rel or "."
+        return Place(root, rel, path, absolute, kind, missing_above=missing)
+
+    def _missing_above(self, root: int, rel: str) -> int:
+        count = 0
+        above = rel.rpartition("/")[0]
+        while above:
+            try:
+                os.close(self._roots.opener(self._roots.handles[root], above.encode(), LOOK_IN))
+            except FileNotFoundError:
+                count += 1
+                above = above.rpartition("/")[0]
+            except OSError:
+                break
+            else:
+                break
+        return count
 
 
 def check(path: str) -> None:

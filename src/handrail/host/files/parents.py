@@ -51,13 +51,8 @@ class Parent:
     def remove_made(self) -> None:
         """Remove the directories that were made, as far as they are empty."""
         while self._made:
-            above, _, name = self._made.pop().rpartition("/")
             with suppress(OSError):
-                handle = self._roots.open(self._place._replace(rel=above), LOOK_IN)
-                try:
-                    os.rmdir(name, dir_fd=handle)
-                finally:
-                    os.close(handle)
+                remove_empty(self._roots, self._place._replace(rel=self._made.pop()))
 
     def close(self) -> None:
         """Let go of the handle; safe to call twice."""
@@ -90,3 +85,15 @@ class Parent:
             if durable:
                 os.fsync(handle)
         return os.open(name, LIST | os.O_NOFOLLOW, dir_fd=handle)
+
+
+def remove_empty(roots: Roots, place: Place) -> None:
+    """Remove a directory; raises OSError if it is not empty, or no directory."""
+    above, _, name = place.rel.rpartition("/")
+    if not name:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+    handle = roots.open(place._replace(rel=above), LOOK_IN)
+    try:
+        os.rmdir(name, dir_fd=handle)
+    finally:
+        os.close(handle)
