@@ -13,16 +13,16 @@ from typing import Any, Final, NamedTuple
 
 from handrail.core.commands import (
     CommandClass,
-    CommandPart,
     Judgement,
     ShellParser,
     Surroundings,
     Unreadable,
 )
-from handrail.shell import allowlist, blocklist, environment, redirects
+from handrail.shell import allowlist, blocklist, environment
 from handrail.shell.classify import Classifier, Values
 from handrail.shell.effects import Tally
 from handrail.shell.invocation import Flat
+from handrail.shell.parts import is_plain, parts_of
 from handrail.shell.programs import Programs, load
 from handrail.shell.reader import read
 from handrail.shell.syntax import Script
@@ -80,27 +80,25 @@ class Judge:
         for reason in blocklist.find(known.flat, where, self._blocked, known.script, env):
             tally.note(CommandClass.BLOCKED, reason.text, reason.part)
         values = bindings(known.script, known.flat, env)
-        return self._judgement(known.flat, values, where, tally)
+        return self._judgement(known.flat, values, where, tally, env)
 
     def _judgement(
-        self, flat: Flat, values: Values, where: Surroundings, tally: Tally
+        self,
+        flat: Flat,
+        values: Values,
+        where: Surroundings,
+        tally: Tally,
+        env: Mapping[str, str],
     ) -> Judgement:
         if self._programs is None:
             self._programs = load()
         classifier = Classifier(self._programs, where, protected=self._protected, tame=self._tame)
         classes = classifier.weigh(flat, values, tally)
-        parts = tuple(
-            CommandPart(
-                tuple(word.value for word in one.words),
-                one.source,
-                klass,
-                redirects.writes(one.redirects),
-            )
-            for one, klass in zip(flat.invocations, classes, strict=True)
-            if not one.wraps
-        )
         return tally.judgement()._replace(
-            parts=parts, cwd=where.cwd, segments=allowlist.segments(flat)
+            parts=parts_of(flat, classes),
+            plain=is_plain(flat, env),
+            cwd=where.cwd,
+            segments=allowlist.segments(flat),
         )
 
     def _unreadable(self, command: str, why: str, where: Surroundings, tally: Tally) -> Judgement:

@@ -1,0 +1,46 @@
+"""The programs of a command as rules see them, and whether they are the whole of it.
+
+Rules compare words; whatever is not a plain word (computed, or found by a glob) is None here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from handrail.core.commands import CommandClass, CommandPart
+from handrail.shell import redirects
+from handrail.shell.invocation import Flat, Invocation
+from handrail.shell.syntax import Word
+
+# Wrappers that change neither who runs a program nor with which words, where or on what.
+_TRANSPARENT: Final = frozenset(("time", "timeout", "nice", "nohup", "stdbuf", "command"))
+
+
+def parts_of(flat: Flat, classes: Sequence[CommandClass]) -> tuple[CommandPart, ...]:
+    """Every program that is started, wrappers taken off, with its class."""
+    return tuple(
+        CommandPart(
+            tuple(map(_word, one.words)), one.source, klass, redirects.writes(one.redirects)
+        )
+        for one, klass in zip(flat.invocations, classes, strict=True)
+        if not one.wraps
+    )
+
+
+def is_plain(flat: Flat, env: Mapping[str, str]) -> bool:
+    """Whether the parts tell all of it: see `Judgement.plain`."""
+    certain = not (env or flat.doubts or flat.functions or flat.evaluates)
+    return certain and all(map(_is_plain, flat.invocations))
+
+
+def _is_plain(one: Invocation) -> bool:
+    if one.assignments or one.extra or one.remote or one.function is not None:
+        return False
+    if one.wraps and redirects.writes(one.redirects):
+        return False
+    return _TRANSPARENT.issuperset(one.wrapped_by)
+
+
+def _word(word: Word) -> str | None:
+    return None if word.globs else word.value
