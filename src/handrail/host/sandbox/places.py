@@ -164,8 +164,10 @@ def _private_to_root(top: str, depth: int = 1) -> list[str]:
             continue
         is_directory = entry.is_dir(follow_symlinks=False)
         needed = stat.S_IROTH | (stat.S_IXOTH if is_directory else 0)
-        if entry.stat(follow_symlinks=False).st_mode & needed != needed:
-            found.append(entry.path)
+        info = entry.stat(follow_symlinks=False)
+        if info.st_mode & needed != needed:
+            # A lock file holds nothing to hide.
+            found += [entry.path] if info.st_size else []
         elif is_directory and depth < _DEEPEST:
             found += _private_to_root(entry.path, depth + 1)
     return found
