@@ -75,3 +75,23 @@ def test_a_store_becomes_smaller(handrail, workspace):
     assert "the store is " in done.out
     assert " smaller; its hashes still hold\n" in done.out
     assert handrail("verify").code == 0
+
+
+def test_a_dry_run_counts_old_contents_too(handrail, workspace, own_home):
+    for name, line in (("a.txt", "0123456789\n"), ("b.txt", "abcdefghij\n")):
+        (workspace / name).write_text(line * 10_000)
+        words = ("call", "write_file", f"path={name}", "content=new")
+        assert handrail("--mode", "accept-edits", *words).code == 0
+    blobs = [path for path in own_home.rglob("blobs/*") if path.is_file()]
+    assert len(blobs) == 2
+
+    young = handrail("gc", "--dry-run", "--json").json
+    packed = handrail("gc", "--json").json
+    planned = handrail("gc", "--older-than", "0", "--dry-run", "--json").json
+    told = handrail("gc", "--older-than", "0", "--dry-run").out
+    done = handrail("gc", "--older-than", "0", "--json").json
+
+    assert young["content_bytes"] == packed["content_bytes"] > 200_000
+    assert planned["content_bytes"] == done["content_bytes"] > 0
+    assert "old contents would take " in told
+    assert [path for path in own_home.rglob("blobs/*") if path.is_file()] == []

@@ -95,3 +95,17 @@ def test_the_name_of_a_workspace_cannot_reach_the_terminal_as_commands(handrail,
     )
 
     assert "\x1b" not in out
+
+
+def test_an_undo_and_a_redo_name_the_call_they_are_about(handrail):
+    write = ("call", "write_file", "path=b.txt", "content=x", "--json")
+    made = handrail("--mode", "accept-edits", *write).json["call_id"]
+    handrail("undo")
+    handrail("redo")
+    handrail("undo", "--call", "nobody")
+
+    failed, redone, undone, _ = handrail("log").out.splitlines()[1:]
+
+    assert undone.endswith(f"undo        ok      target=last undid={made}")
+    assert redone.endswith(f"undo        ok      target=last redo=True redid={made}")
+    assert "undid" not in failed

@@ -88,3 +88,13 @@ def test_help_lines_fit_eighty_columns(handrail, monkeypatch):
     texts = [handrail("--help").out, *(handrail(name, "--help").out for name in COMMANDS)]
 
     assert [line for text in texts for line in text.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("command", ["log", "verify", "doctor", "gc"])
+@pytest.mark.parametrize("option", ["--mode", "--dialect"])
+def test_a_name_that_does_not_exist_is_refused_by_every_command(handrail, command, option):
+    before, after = handrail(option, "bogus", command), handrail(command, option, "bogus")
+
+    assert (before.code, after.code) == (2, 2)
+    assert "'bogus'" in before.err
+    assert before.err == after.err

@@ -82,3 +82,16 @@ def test_a_call_whose_payload_was_dropped_keeps_its_bones(handrail):
 
     assert out.startswith("(purged): (purged)\n")
     assert "the arguments are no longer kept" in out
+
+
+def test_an_undo_names_the_call_it_took_back(handrail):
+    write = ("call", "write_file", "path=b.txt", "content=x", "--json")
+    made = handrail("--mode", "accept-edits", *write).json["call_id"]
+
+    handrail("undo")
+    undone = handrail("show").out
+    handrail("redo")
+    redone = handrail("show").out
+
+    assert f"\n  undid     {made}\n" in undone
+    assert f"\n  redid     {made}\n" in redone

@@ -74,7 +74,7 @@ def collect(place: Workspace, days: float, *, dry_run: bool) -> Freed:
         file_bytes, erased = purged.before_bytes - purged.after_bytes, purged.erased
     if not dry_run and texts:
         DirectoryArtifacts(place.home.oversized).sweep(days * _DAY_S)
-    contents = 0 if dry_run else _drop_contents(place)
+    contents = _old_contents(place, before_ns, dry_run=dry_run)
     return Freed(
         payloads,
         payload_bytes,
@@ -88,8 +88,11 @@ def collect(place: Workspace, days: float, *, dry_run: bool) -> Freed:
     )
 
 
-def _drop_contents(place: Workspace) -> int:
-    """Old contents that no call on record can ask for any more go; the others are packed."""
+def _old_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
+    """Old contents that no call on record can ask for any more go; the others are packed.
+
+    A dry run counts calls as gone whose payloads would be dropped.
+    """
     from handrail.cli.workspace import reading
     from handrail.host.blobs import DirectoryBlobs
     from handrail.store.queries import list_intents
@@ -100,10 +103,13 @@ def _drop_contents(place: Workspace) -> int:
         promised = {
             change["before_hash"]
             for record in list_intents(db, None, -1)
+            if not (dry_run and record.completed is not None and record.requested_ns < before_ns)
             for change in (record.intent or {}).get("changes", ())
             if change["image"] == "blob"
         }
     blobs = DirectoryBlobs(place.home.blobs)
+    if dry_run:
+        return blobs.could_free(promised)
     return blobs.drop_all_but(promised) + blobs.pack()
 
 
@@ -121,7 +127,8 @@ def tell(freed: Freed) -> None:
         f"{counted(freed.texts, 'oversized text')} ({size(freed.text_bytes)}) older than {age}"
     )
     if freed.content_bytes > 0:
-        output.say(f"old contents take {size(freed.content_bytes)} less")
+        would = "would take" if freed.dry_run else "take"
+        output.say(f"old contents {would} {size(freed.content_bytes)} less")
     if freed.file_bytes > 0:
         output.say(f"the store is {size(freed.file_bytes)} smaller; its hashes still hold")
     if not freed.erased:

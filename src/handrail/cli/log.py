@@ -82,7 +82,7 @@ def status_of(call: CallRecord) -> str:
 
 
 def arguments_of(call: CallRecord) -> str:
-    """The arguments on one line, long ones cut."""
+    """The arguments on one line, long ones cut, and which call was undone or redone."""
     from handrail.cli.screen import cut, one_line
 
     arguments = call.requested.get("arguments")
@@ -91,8 +91,19 @@ def arguments_of(call: CallRecord) -> str:
     return " ".join(
         # Cut twice: first so that a large content costs nothing, then to what can be seen.
         f"{one_line(key)}={cut(one_line(str(value)[:100]), 60)}"
-        for key, value in arguments.items()
+        for key, value in {**arguments, **taken_back(call)}.items()
     )
+
+
+def taken_back(call: CallRecord) -> dict[str, str]:
+    """The id of the call that this one undid, as `undid`, or brought back, as `redid`."""
+    data = (call.intent or {}).get("data")
+    if call.requested.get("tool") != "undo" or call.completed is None or not isinstance(data, dict):
+        return {}
+    if not call.completed.get("changes"):
+        return {}
+    name = "redid" if "redid" in data else "undid"
+    return {name: str(data[name])} if name in data else {}
 
 
 def _count(text: str) -> int:

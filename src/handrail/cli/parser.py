@@ -86,7 +86,10 @@ def _meant(given: str, known: Sequence[str]) -> str:
 
 
 def parse(words: Sequence[str], options: argparse.Namespace) -> None:
-    """Fill in what the words say; leaves by SystemExit for `--help` and for usage errors."""
+    """Fill in what the words say; leaves by SystemExit for `--help` and for usage errors.
+
+    Raises `invalid_arguments` for a mode or dialect that does not exist.
+    """
     parser = build_parser()
     for name, value in {**_DEFAULTS, "command": None}.items():
         setattr(options, name, value)
@@ -100,6 +103,19 @@ def parse(words: Sequence[str], options: argparse.Namespace) -> None:
         parser.error(f"unrecognised: {' '.join(rest)}")
     if more:
         options.arguments = [*options.arguments, *more]
+    _check_names(options)
+
+
+def _check_names(options: argparse.Namespace) -> None:
+    """Refuse a mode or dialect that does not exist, also where the command needs none."""
+    if options.mode is not None:
+        from handrail.policy.modes import parse_mode
+
+        parse_mode(options.mode)
+    if options.dialect is not None:
+        from handrail.dialects.known import vocabulary_of
+
+        vocabulary_of(options.dialect)
 
 
 def build_parser() -> Parser:

@@ -55,7 +55,7 @@ def run(options: Namespace) -> int:
 
 def told(call: CallRecord) -> Iterator[str]:
     """The record as lines for a person."""
-    from handrail.cli.log import status_of, tool_of
+    from handrail.cli.log import status_of, taken_back, tool_of
     from handrail.cli.screen import Style, one_line, paint, when
 
     asked, done = call.requested, call.completed or {}
@@ -68,6 +68,7 @@ def told(call: CallRecord) -> Iterator[str]:
         "cleared": _cleared(asked, done),
         "repaired": "; ".join(map(str, asked.get("coerced", ()))),
         "ignored": ", ".join(map(str, asked.get("ignored", ()))),
+        **taken_back(call),
     }
     for name, fact in facts.items():
         if fact:

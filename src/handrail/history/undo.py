@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import stat
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from handrail.core.content import Content
@@ -70,7 +71,8 @@ class Undo:
             what = f"call {call!r}" if call else "no call"
             raise ProblemRaised("not_found", f"{what} has been undone, so there is nothing to redo")
         original = next((one for one in records if one.call_id == _undid(chosen)), chosen)
-        return self._reverse(chosen, f"redid {_tool(original)} ({original.call_id})")
+        plan = self._reverse(chosen, f"redid {_tool(original)} ({original.call_id})")
+        return replace(plan, data={**_data(plan), "redid": original.call_id})
 
     async def _changing(self, session: str | None) -> list[CallRecord]:
         found = await self._store.intents(session=session)
@@ -151,6 +153,10 @@ def _undone(newest_first: Sequence[CallRecord]) -> set[str]:
         if target in targets:
             undone.discard(targets[target])
     return undone
+
+
+def _data(plan: Plan) -> Mapping[str, Any]:
+    return plan.data if isinstance(plan.data, Mapping) else {}
 
 
 def _tool(record: CallRecord) -> str:

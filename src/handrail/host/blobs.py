@@ -82,6 +82,14 @@ class DirectoryBlobs:
         self._used = None
         return saved
 
+    def could_free(self, promised: set[str]) -> int:
+        """The bytes that `drop_all_but` and then `pack` would free. As slow as those."""
+        return sum(
+            self._saving(path) if path.stem in promised else path.stat().st_size
+            for path in self._files()
+            if not path.name.startswith(".")
+        )
+
     def drop_all_but(self, promised: set[str]) -> int:
         """Remove the contents that no undo still needs; returns the bytes freed."""
         freed = 0
@@ -125,15 +133,18 @@ class DirectoryBlobs:
         finally:
             os.close(descriptor)
 
+    def _saving(self, path: Path) -> int:
+        packed = _packed(path) if path.suffix != _PACKED else None
+        return path.stat().st_size - len(packed) if packed is not None else 0
+
     def _pack_one(self, path: Path) -> int:
-        content = Content(path.read_bytes())
-        packed = zlib.compress(content.tobytes(), 6)
-        # A damaged one is left as it is: `load` will say so.
-        if content.digest != path.name or len(packed) > content.size * 0.9:
+        packed = _packed(path)
+        if packed is None:
             return 0
+        size = path.stat().st_size
         self._write(path.with_suffix(_PACKED), Content(packed))
         path.unlink()
-        return content.size - len(packed)
+        return size - len(packed)
 
     def _unpack(self, path: Path, digest: str) -> bytes:
         try:
@@ -176,6 +187,16 @@ class MemoryBlobs:
     def has_room(self, size: int) -> bool:
         """Whether this much more may be kept."""
         return sum(map(len, self._contents.values())) + size <= self._quota
+
+
+def _packed(path: Path) -> bytes | None:
+    """The compressed content, None if that is not worth it."""
+    content = Content(path.read_bytes())
+    packed = zlib.compress(content.tobytes(), 6)
+    # A damaged one is left as it is: `load` will say so.
+    if content.digest != path.name or len(packed) > content.size * 0.9:
+        return None
+    return packed
 
 
 def _sync_directory(directory: Path) -> None:
