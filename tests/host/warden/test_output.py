@@ -1,5 +1,6 @@
 """Output of any size and shape: bounded in memory, counted to the byte, never in the way."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -165,6 +166,22 @@ async def test_live_output_is_a_sample_that_says_so(programs, processes):
     assert ended.stdout.total == 50_000_000
     assert 0 < sum(map(len, heard)) < 10_000_000
     assert any(b"bytes left out of the live view]" in data for data in heard)
+
+
+async def test_a_listener_that_fails_does_not_lose_the_result(programs, processes):
+    failures = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda loop, context: failures.append(type(context["exception"]))
+    )
+
+    def on_output(stream, data):
+        raise LookupError(stream)
+
+    with anyio.fail_after(20):
+        ended = await processes.run(programs.launch("echo one; echo two >&2"), on_output)
+
+    assert (ended.stdout.head, ended.stderr.head) == (b"one\n", b"two\n")
+    assert set(failures) == {LookupError}
 
 
 async def test_a_listener_that_is_late_does_not_stop_the_program(programs, processes):

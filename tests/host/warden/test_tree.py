@@ -114,6 +114,20 @@ async def test_a_wide_tree_that_ignores_everything_is_ended(programs, processes)
     assert programs.alive() == []
 
 
+async def test_more_processes_than_anybody_needs_are_ended_at_once(programs, processes):
+    """Nobody is asked politely then; SIGTERM would have been answered by each of them."""
+    command = (
+        "trap 'echo asked' TERM; for n in {1..1050}; do sleep 600 & done; touch all; wait; wait"
+    )
+
+    with anyio.fail_after(60):
+        ended = await processes.run(programs.launch(command, timeout_s=6))
+
+    assert (programs.folder / "all").exists()
+    assert (ended.timed_out, ended.survivors, ended.stdout.head) == (True, (), b"")
+    assert programs.alive() == []
+
+
 async def test_a_stopped_tree_is_ended(programs, processes):
     ended = await processes.run(
         programs.launch("sleep 600 & kill -STOP $!; kill -STOP $$", timeout_s=0.5)

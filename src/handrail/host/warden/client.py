@@ -46,7 +46,9 @@ class WardenProcesses:
         self._directory = directory
         self._spill = spill
         self._spill_bytes = spill_bytes
-        self._keepers = Keepers(memory_mb=memory_mb)
+        self._keepers = Keepers(
+            memory_mb=memory_mb, needs_scratch=directory is None or spill is None
+        )
         self._jobs = Jobs(self._keepers, self._jobs_directory)
 
     async def run(self, launch: Launch, on_output: OnOutput | None = None) -> Ended:

@@ -31,6 +31,7 @@ def run_job(keeper: Keeper, request: Frame) -> None:
     """Run a job to its end; the keeper ends with it, so that its number means this job."""
     wanted = request.header
     place = Path(wanted["place"])
+    keeper.is_job = True
     keeper.keeps = wanted["job"]["kept"]
     segments = Segments(place)
     ears = keeper.ears()

@@ -33,7 +33,8 @@ class Keeper:
         tree.become_reaper("handrail-keeper")
         launch.reserve_handles()
         self.channel = Channel(link)
-        # Whether the program goes on when the runtime goes.
+        # A job can be ended by a signal, from anywhere; a kept one goes on when the runtime goes.
+        self.is_job = False
         self.keeps = False
         self._runtime = runtime
         self._signals = Signals(signal.SIGCHLD, END_JOB)
@@ -109,7 +110,7 @@ class Keeper:
             self._program.cancel()
 
     def _on_signals(self) -> None:
-        if END_JOB in self._signals.take() and self._program is not None:
+        if END_JOB in self._signals.take() and self.is_job and self._program is not None:
             self._program.cancel()
 
 

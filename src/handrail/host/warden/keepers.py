@@ -22,8 +22,9 @@ _LEAVING_S: Final = 10.0
 class Keepers:
     """A warden, started when first needed, and links to the keepers that it forked."""
 
-    def __init__(self, *, memory_mb: int) -> None:
+    def __init__(self, *, memory_mb: int, needs_scratch: bool) -> None:
         self._memory_mb = memory_mb
+        self._needs_scratch = needs_scratch
         self._warden: Warden | None = None
         self._links: set[Link] = set()
         self._idle: list[Link] = []
@@ -91,7 +92,8 @@ class Keepers:
             if self._closed:
                 raise ProblemRaised("unavailable", "the runtime is closed: nothing can be started")
             if self._warden is None:
-                self._warden = Warden(memory_mb=self._memory_mb, scratch=self._scratch or "")
+                scratch = self.scratch() if self._needs_scratch else ""
+                self._warden = Warden(memory_mb=self._memory_mb, scratch=scratch)
             warden = self._warden
             link = Link(warden.keeper(), self._forget)
             self._links.add(link)

@@ -138,7 +138,8 @@ class Link:
     def _on_frame(self, frame: Frame) -> None:
         if frame.kind is Kind.OUTPUT:
             if self._on_output is not None:
-                self._on_output(frame.header["stream"], _shown(frame))
+                # Not from here: should it fail, the frames behind it must still be read.
+                self._loop.call_soon(self._on_output, frame.header["stream"], _shown(frame))
             return
         if frame.kind is Kind.HELLO:
             self._pid = frame.header["pid"]

@@ -89,9 +89,9 @@ def _content(path: str) -> bytes:
     # Without pathlib and buffers: a tree of a thousand processes is read in one go.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        content = chunk = os.read(handle, _CHUNK)
-        while len(chunk) == _CHUNK:
-            chunk = os.read(handle, _CHUNK)
+        content = b""
+        # To the very end: a list is handed out in pieces that are shorter than asked for.
+        while chunk := os.read(handle, _CHUNK):
             content += chunk
         return content
     finally:

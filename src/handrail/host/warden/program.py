@@ -95,12 +95,14 @@ class Program:
         return Why.CANCELLED if self._cancelled else Why.TIMED_OUT
 
     def _end(self, each_turn: Callable[[], float | None]) -> int:
-        """End all that is left; how many of them besides the first process."""
-        others = {member.pid for member in tree.members()} - {self.pid}
-        # The first process of a process table of its own takes the others with it at once;
-        # they are asked politely first.
-        tree.ask_to_end(omit={self.pid} if self._own_pids and others else ())
-        gone = self._wait_until_gone(time.monotonic() + GRACE_S, each_turn)
+        """End all that is left; how many of them besides the first process, as far as counted."""
+        others = {member.pid for member in tree.members(at_most=tree.MANY)} - {self.pid}
+        gone = False
+        if len(others) + 1 < tree.MANY:
+            # The first process of a process table of its own takes the others with it at
+            # once; they are asked politely first.
+            tree.ask_to_end(omit={self.pid} if self._own_pids and others else ())
+            gone = self._wait_until_gone(time.monotonic() + GRACE_S, each_turn)
         limit = time.monotonic() + _KILLING_S
         while not gone and time.monotonic() < limit:
             tree.kill(limit)

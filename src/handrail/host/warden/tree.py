@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
@@ -19,6 +20,8 @@ from handrail.host.warden.procfs import children_of, stat_of
 _PR_SET_DUMPABLE: Final = 4
 _PR_SET_NAME: Final = 15
 _PR_SET_CHILD_SUBREAPER: Final = 36
+# Nobody has so many processes in good order.
+MANY: Final = 1000
 
 
 class Member(NamedTuple):
@@ -39,12 +42,12 @@ def become_reaper(name: str) -> None:
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def members(spare: Container[int] = ()) -> list[Member]:
+def members(spare: Container[int] = (), at_most: int = sys.maxsize) -> list[Member]:
     """Every living descendant now, but for the `spare` ones and what is below them."""
     found: list[Member] = []
     seen: set[int] = set()
     parents = [os.getpid()]
-    while parents:
+    while parents and len(found) < at_most:
         parent = parents.pop()
         for pid in children_of(parent):
             if pid in seen or pid in spare:
@@ -69,6 +72,10 @@ def kill(until: float, spare: Container[int] = ()) -> None:
     What is stopped can not fork, and while the process table is full nobody gets the place
     that a stopped one holds.
     """
+    some = members(spare, MANY)
+    if len(some) >= MANY:
+        # To look at them all takes long, and they are probably getting more meanwhile.
+        _send_groups(some, signal.SIGKILL)
     stopped: set[int] = set()
     while time.monotonic() < until:
         found = members(spare)
