@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import handrail
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Ended, Launch, Strength
 from handrail.host import landlock
@@ -174,7 +173,7 @@ class LocalSandbox:
         places = self._survey()
         failure = probe.Unusable("it does not exist on this machine")
         for backend, facts in _candidates(name, self._wanted.roots):
-            key = memory.key_of(handrail.__version__, sys.executable, repr(sorted(facts.items())))
+            key = memory.key_of(sys.executable, repr(sorted(facts.items())))
             try:
                 measured = _measured(backend, places, self._wanted.cache, key)
             except probe.Unusable as error:
