@@ -40,12 +40,13 @@ class Meeting(IntEnum):
 
 
 class Glob(NamedTuple):
-    """A compiled glob. `prefix` is the path in front of the first wildcard; `inside`: it
-    means what lies below, not the thing itself.
+    """A compiled glob. `prefix` is the path in front of the first wildcard, `needs` are the
+    plain names behind it; `inside`: it means what lies below, not the thing itself.
     """
 
     parts: tuple[Part, ...]
     prefix: str
+    needs: tuple[str, ...]
     literal: bool
     inside: bool
 
@@ -77,7 +78,9 @@ def compile_glob(top: Sequence[str], names: Sequence[str], *, fold: bool) -> Glo
             break
         literals.append(part)
     prefix = "".join(f"/{name}" for name in literals)
-    return Glob(parts, prefix, len(literals) == len(parts), inside)
+    behind = parts[len(literals) :]
+    needs = tuple(part for part in behind if isinstance(part, str) and part != ANY)
+    return Glob(parts, prefix, needs, not behind, inside)
 
 
 def part_of(name: str, *, fold: bool) -> Part:
@@ -94,6 +97,10 @@ def part_of(name: str, *, fold: bool) -> Part:
 
 def covers(glob: Glob, names: Sequence[str], *, tree: bool = False) -> bool:
     """Narrow: whether the glob means exactly this, and all that is below it if a `tree`."""
+    if glob.literal:
+        count = len(glob.parts)
+        deep = len(names) > count or tree if glob.inside else len(names) == count and not tree
+        return deep and tuple(names[:count]) == glob.parts
     met = list(_met(glob.parts, names))
     here = len(met) > len(names) and met[-1]
     if glob.inside:
@@ -105,7 +112,7 @@ def speaks_of(glob: Glob, names: Sequence[str]) -> bool:
     """Wide: whether the glob means this, or a directory that it lies in."""
     if glob.literal:
         return tuple(names[: len(glob.parts)]) == glob.parts
-    return any(_met(glob.parts, names))
+    return all(name in names for name in glob.needs) and any(_met(glob.parts, names))
 
 
 def meets(glob: Glob, names: Sequence[Part], *, tree: bool) -> Meeting:

@@ -88,19 +88,23 @@ class WideIndex:
         else:
             self._other.append((glob, entry))
 
-    def _candidates(self, path: str, names: list[str]) -> Iterator[tuple[Glob, Entry]]:
-        yield from self._other
+    def _candidates(self, path: str, names: list[str]) -> list[tuple[Glob, Entry]]:
+        found = list(self._other)
         if self._below:
+            below = self._below
             for ancestor in _ancestors(path):
-                yield from self._below.get(ancestor, ())
+                if ancestor in below:
+                    found += below[ancestor]
         if self._names:
             for name in names:
-                yield from self._names.get(name, ())
+                if name in self._names:
+                    found += self._names[name]
         if self._suffixes:
             for name in names:
                 dot = name.rfind(".")
                 if dot >= 0:
-                    yield from self._suffixes.get(name[dot:], ())
+                    found += self._suffixes.get(name[dot:], ())
+        return found
 
     def _within(self, path: str, names: list[str], *, tree: bool) -> Iterator[Entry]:
         """The rules that speak of something below a directory: those that name a path there,
@@ -157,15 +161,16 @@ class NarrowIndex:
         return None
 
 
-def _ancestors(path: str) -> Iterator[str]:
+def _ancestors(path: str) -> list[str]:
     """Every directory on the way, the top as an empty text, and the path itself."""
-    yield ""
+    found = [""]
     at = path.find("/", 1)
     while at > 0:
-        yield path[:at]
+        found.append(path[:at])
         at = path.find("/", at + 1)
     if path != "/":
-        yield path
+        found.append(path)
+    return found
 
 
 def _part(name: str) -> Part:

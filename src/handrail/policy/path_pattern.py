@@ -66,7 +66,8 @@ def wide_globs(pattern: str, grounds: Grounds) -> Iterator[Glob]:
     """
     for one in _all(pattern):
         for top in _tops(one, grounds, grounds.roots):
-            if not top and one.base == "root" and not one.slash:
+            if not grounds.roots and one.base == "root" and one.names[:1] != _TOP:
+                # Nobody said what it is relative to, so it may be anything.
                 yield compile_glob((), (*_TOP, *one.names), fold=True)
                 continue
             yield compile_glob(top, one.names, fold=True)

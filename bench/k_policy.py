@@ -1,0 +1,137 @@
+"""k. Two hundred rules, beside a bare check of the same rules out of a dictionary, and beside a call.
+
+The bare check does no more than its name: the rules of a tool are looked up, each pattern is
+tried with fnmatch or as the beginning of a text, and the strictest answer counts.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import handrail
+from bench.figure import Figure, Scale, figure, interleave
+from handrail.core.commands import CommandClass, CommandPart, Effects, Judgement
+from handrail.core.footprint import Footprint, reading, writing
+from handrail.core.verdicts import Effect, Risk
+from handrail.policy.clearance import Clearance
+from handrail.policy.modes import Mode
+from handrail.policy.path_pattern import Grounds
+from handrail.policy.rule_set import RuleSet
+from handrail.policy.rule_text import parse_rule
+from handrail.policy.subject import Subject
+
+ROOT = "/home/person/project"
+WRITERS = ("write_file", "edit_file")
+READERS = ("read_file", "grep")
+ORDER = {"deny": 0, "ask": 1, "allow": 2}
+BLOCK = 50
+
+RULES = [
+    *(("deny", "write_file", f"vendor/lib{n}/**") for n in range(30)),
+    *(("deny", "write_file", f"*.gen{n}") for n in range(10)),
+    *(("ask", "edit_file", f"deploy/stage{n}/*.yml") for n in range(30)),
+    *(("allow", "edit_file", f"src/part{n}/**") for n in range(30)),
+    *(("deny", "read_file", f"secrets/box{n}/**") for n in range(30)),
+    *(("ask", "read_file", f"private{n}.txt") for n in range(10)),
+    *(("deny", "run_command", f"deploy{n} now:*") for n in range(30)),
+    *(("allow", "run_command", f"check{n} all:*") for n in range(30)),
+]
+CALLS = [
+    ("edit_file", "src/part17/module/a.py", "allow"),
+    ("edit_file", "docs/notes/today.md", None),
+    ("write_file", "vendor/lib9/code.c", "deny"),
+    ("read_file", "src/part3/module/b.py", None),
+    ("read_file", "secrets/box29/key", "deny"),
+    ("run_command", "check21 all --fast", "allow"),
+    ("run_command", "build everything", None),
+]
+
+
+async def measure(folder: Path, scale: Scale) -> list[Figure]:
+    assert len(RULES) == 200
+    bare = bare_check()
+    rules = RuleSet(
+        [
+            parse_rule(f"{tool}({pattern})", lambda name: name, effect=Effect(effect))
+            for effect, tool, pattern in RULES
+        ],
+        Grounds((ROOT,), "/home/person"),
+    )
+    clearance = Clearance(Mode.BYPASS, [], lambda: True, rules)
+    subjects = [subject_of(tool, argument) for tool, argument, _ in CALLS]
+    for (tool, argument, wanted), subject in zip(CALLS, subjects, strict=True):
+        verdict = rules.judge(subject)
+        assert bare(tool, argument) == wanted == (verdict and verdict.effect.value), argument
+
+    def limit() -> None:
+        for tool, argument, _ in CALLS:
+            bare(tool, argument)
+
+    def ours() -> None:
+        for subject in subjects:
+            clearance.judge(subject)
+
+    rounds = max(scale.calls // BLOCK, 20)
+    checks = await interleave({"limit": limit, "ours": ours}, rounds=rounds, block=BLOCK)
+    per_check = {name: [each / len(CALLS) for each in times] for name, times in checks.items()}
+    return [
+        figure("k", "200 rules / dictionary check", per_check, bar=2, goal=1, unit="µs"),
+        await beside_a_call(folder, scale, clearance, subjects[3]),
+    ]
+
+
+async def beside_a_call(
+    folder: Path, scale: Scale, clearance: Clearance, subject: Subject
+) -> Figure:
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    (workspace / "small.txt").write_text("a line of text\n" * 60)
+    async with handrail.open(workspace, store=folder / "audit.sqlite") as rt:
+
+        async def limit() -> object:
+            return await rt.call("read_file", {"path": "small.txt"})
+
+        def ours() -> object:
+            return clearance.judge(subject)
+
+        times = await interleave(
+            {"limit": limit, "ours": ours}, rounds=max(scale.calls // BLOCK, 20), block=BLOCK
+        )
+    return figure("k", "200 rules / read_file call", times, bar=0.33, goal=0.1, unit="µs")
+
+
+def bare_check():
+    table: dict[str, list[tuple[str, str]]] = {}
+    for effect, tool, pattern in RULES:
+        family = next((one for one in (WRITERS, READERS) if tool in one), (tool,))
+        for name in (tool,) if effect == "allow" else family:
+            table.setdefault(name, []).append((effect, pattern))
+
+    def check(tool: str, argument: str) -> str | None:
+        found = [
+            effect
+            for effect, pattern in table.get(tool, ())
+            if (
+                argument.startswith(pattern[:-2])
+                if tool == "run_command"
+                else fnmatchcase(argument, pattern)
+            )
+        ]
+        return min(found, key=ORDER.__getitem__) if found else None
+
+    return check
+
+
+def subject_of(tool: str, argument: str) -> Subject:
+    if tool == "run_command":
+        words = tuple(argument.split())
+        part = CommandPart(words, argument, CommandClass.DEV)
+        judged = Judgement(
+            CommandClass.DEV, (), Effects(programs=words[:1]), parts=(part,), plain=True
+        )
+        return Subject(tool, Risk.MODERATE, Footprint((), command=judged), False, None, False)
+    key = f"file:{ROOT}/{argument}"
+    reads = tool in READERS
+    footprint = reading(key) if reads else writing(key)
+    return Subject(tool, Risk.SAFE if reads else Risk.MODERATE, footprint, reads, None, not reads)
