@@ -34,7 +34,7 @@ def first(arguments: Iterable[Argument], tally: Tally) -> None:
     """Adds the first operand as a host, for programs whose first operand is one."""
     for argument in arguments:
         value = argument.text
-        if value and not value.startswith(("-", "@", "+")):
+        if value and not value.startswith(("-", "@", "+")) and not value.isdigit():
             found = _BARE.fullmatch(value)
             if found is not None:
                 tally.reaches(found.group(1).strip("[]").casefold())

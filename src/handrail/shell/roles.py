@@ -27,11 +27,12 @@ _ALLOWED: Final[Mapping[str, str]] = {
     "count": r"-?\d{1,6}(?:\.\d{1,6})?|-",
     "plus": r"\+[^\0]*",
     "status": r"status",
+    "paging": r"never",
     "processes": r"[adfhjlmnrsuvwxTLSX]+|\d+(?:,\d+)*|ax[a-df-z]*",
     "shows": r"show|list|ls|dev|up|(?:lo|eth|en|wl|br|docker|tun|tap|veth)\w*",
     "sysctl": r"[a-z0-9_.*/-]+",
     "sizes": r"size|speed",
-    "database": r"hosts|services|protocols|networks|passwd|group",
+    "database": r"services|protocols|passwd|group",
     "variable": r"PATH|HOME|PWD|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TERM|TZ|HOSTNAME|EDITOR|CI|TMPDIR|OLDPWD|SHLVL",
     "flags": r"[-+][efuxvCEhnTH]+|[-+]o|pipefail|errexit|nounset|xtrace|verbose|noglob|noclobber|-|--",
     "merges": r"off|none|on|m|first-parent|1|separate|combined|c|dense-combined|cc",
@@ -44,6 +45,7 @@ _DENIED: Final[Mapping[str, str]] = {
     "jq": r"\b(?:env|input_filename|import|include|repeat|while|until|recurse|def|infinite|debug"
     r"|stderr|modulemeta|get_search_list|halt|limit)\b|range\s*\([^)]*(?:\d{7}|\d[eE])|\$ENV|\$__|getpath/",
     "yq": r"\b(?:env|strenv|envsubst|load\w*|system|repeat|while|until|def|import|include)\b|eval\s*\(|\$ENV",
+    "columns": r"environ",
     # Signatures are checked by a program that the configuration names.
     "pretty": r"%[-+ ]?G|%\(signature|%\(trailers:.*cmd",
     # An index in a name is worked out, and working out can run commands.
@@ -333,3 +335,8 @@ _ROLES: Final[Mapping[str, Callable[[Argument, Site], None]]] = {
     "new-archive": _new_archive,
     "seconds": _seconds,
 }
+
+
+def known() -> frozenset[str]:
+    """The roles that have a meaning here."""
+    return frozenset((*_ROLES, *_ALLOWED, *_DENIED))

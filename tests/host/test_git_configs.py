@@ -1,0 +1,57 @@
+"""Which configuration files of a repository are read, wherever its directory is."""
+
+from handrail.host.git_configs import git_configs
+
+
+def repository(folder, text="[core]\n"):
+    (folder / "objects").mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "config").write_text(text)
+    return folder
+
+
+def test_no_repository_has_no_configuration(tmp_path):
+    assert git_configs(str(tmp_path)) == ()
+
+
+def test_a_repository_is_found_from_below(tmp_path):
+    repository(tmp_path / ".git", "[a]\n")
+    (tmp_path / ".git" / "config.worktree").write_text("[b]\n")
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+
+    assert git_configs(str(tmp_path / "src" / "deep")) == ("[a]\n", "[b]\n")
+
+
+def test_a_git_file_leads_to_the_repository_and_what_it_shares(tmp_path):
+    shared = repository(tmp_path / "main" / ".git", "[shared]\n")
+    own = shared / "worktrees" / "w"
+    own.mkdir(parents=True)
+    (own / "commondir").write_text("../..\n")
+    (own / "config.worktree").write_text("[own]\n")
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / ".git").write_text(f"gitdir: {own}\n")
+
+    assert git_configs(str(tmp_path / "w")) == ("[shared]\n", "[own]\n")
+
+
+def test_submodules_are_read_too(tmp_path):
+    top = repository(tmp_path / ".git", "[top]\n")
+    repository(top / "modules" / "libs" / "a", "[a]\n")
+    repository(top / "modules" / "libs" / "a" / "modules" / "b", "[b]\n")
+
+    assert git_configs(str(tmp_path)) == ("[top]\n", "[a]\n", "[b]\n")
+
+
+def test_a_directory_that_looks_like_a_repository_counts_as_one(tmp_path):
+    repository(tmp_path / "docs", "[docs]\n")
+
+    assert git_configs(str(tmp_path / "docs")) == ("[docs]\n",)
+
+
+def test_what_cannot_be_read_is_unknown(tmp_path):
+    (tmp_path / ".git").write_text("something else\n")
+    assert git_configs(str(tmp_path)) is None
+
+    (tmp_path / ".git").write_text("gitdir: x\n")
+    repository(tmp_path / "x").joinpath("config").write_bytes(b"\xff\xfe")
+    assert git_configs(str(tmp_path)) is None
