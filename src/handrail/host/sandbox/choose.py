@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -170,12 +170,11 @@ class LocalSandbox:
         )
 
     def _first_usable(self, name: str, passed_over: Mapping[str, str]) -> _Choice:
-        places = self._survey()
         failure = probe.Unusable("it does not exist on this machine")
         for backend, facts in _candidates(name, self._wanted.roots):
             key = memory.key_of(sys.executable, repr(sorted(facts.items())))
             try:
-                measured = _measured(backend, places, self._wanted.cache, key)
+                measured = _measured(backend, self._survey, self._wanted.cache, key)
             except probe.Unusable as error:
                 failure = error
                 continue
@@ -207,13 +206,13 @@ _known: dict[str, Mapping[str, Strength]] = {}
 
 
 def _measured(
-    backend: Bubblewrap | Landlocked, places: Places, cache: Path | None, key: str
+    backend: Bubblewrap | Landlocked, look: Callable[[], Places], cache: Path | None, key: str
 ) -> Mapping[str, Strength]:
     if key in _known:
         return _known[key]
     kept = _understood(memory.recall(cache, key))
     if kept is None:
-        kept = probe.measure(backend, places)
+        kept = probe.measure(backend, look())
         memory.remember(cache, key, kept)
     _known[key] = kept
     return kept
