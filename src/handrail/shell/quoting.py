@@ -24,23 +24,28 @@ _HIGHEST_BYTE: Final = 0x7F
 
 
 def bare(text: str) -> tuple[Text, ...]:
-    """Unquoted letters; a backslash quotes the one after it."""
+    """Unquoted letters; a backslash quotes the one after it, and joins lines."""
     parts: list[Text] = []
     for index, piece in enumerate(re.split(r"\\(.)", text, flags=re.DOTALL)):
-        # A trailing backslash stands for itself.
-        if piece:
-            parts.append(Text(piece, quoted=index % 2 == 1))
+        quoted = index % 2 == 1
+        # A backslash at the very end stands for itself.
+        if piece and not (quoted and piece == "\n"):
+            parts.append(Text(piece, quoted))
     return tuple(parts)
 
 
 def double(text: str) -> str:
     r"""The text inside `"…"`, where a backslash counts only before `$`, `` ` ``, `"`, `\`."""
-    return re.sub(r'\\([$`"\\])', r"\1", text)
+    return re.sub(r'\\(?:([$`"\\])|\n)', _kept, text)
 
 
 def document(text: str) -> str:
     r"""A here-document's text: as inside `"…"`, but `"` is nothing special."""
-    return re.sub(r"\\([$`\\])", r"\1", text)
+    return re.sub(r"\\(?:([$`\\])|\n)", _kept, text)
+
+
+def _kept(match: re.Match[str]) -> str:
+    return match[1] or ""
 
 
 def ansi(text: str) -> str | None:

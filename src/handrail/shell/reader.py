@@ -18,6 +18,8 @@ from handrail.shell.syntax import Script
 MAX_BYTES: Final = 65_536
 
 # Tab and newline are blanks to both; the parser drops NUL and CR, bash marks text with others.
+# The parser goes on reading a comment, bash a new line.
+_CONTINUED_COMMENT: Final = re.compile(r"#[^\n]*\\\n")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -52,3 +54,5 @@ def _refuse_odd_text(command: str) -> None:
         raise Unreadable(
             f"it holds the control character {odd[0]!r}: write it as $'…' or not at all"
         )
+    if _CONTINUED_COMMENT.search(command):
+        raise Unreadable("a line with # ends in a backslash: bash and others disagree on that")

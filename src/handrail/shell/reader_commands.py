@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from handrail.shell.syntax import (
     Word,
 )
 
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REDIRECTS: Final = frozenset(
     {">", ">>", "<", "<>", "<&", ">&", ">|", "<<", "<<-", "<<<", "&>", "&>>"}
 )
@@ -113,8 +115,10 @@ class Commands:
 
     def _assignment(self, node: object) -> Assignment:
         known = check(node, "Assign")
-        if "Name" not in known:
-            raise Unreadable("an assignment without a name is not understood")
+        name = self.words.literal(known.get("Name"))
+        if not _NAME.fullmatch(name):
+            # The parser takes `]=x` for one, bash for a program.
+            raise Unreadable(f"the name {name!r} cannot be assigned")
         inner = list(self.words.subscript(known.get("Index")))
         if "Array" in known:
             for element in items(check(known["Array"], "ArrayExpr"), "Elems"):
@@ -123,7 +127,7 @@ class Commands:
                 if "Value" in part:
                     inner.append(self.words.word(part["Value"], expands_braces=True))
         value = self.words.word(known["Value"]) if "Value" in known else None
-        return Assignment(self.words.literal(known["Name"]), value, tuple(inner))
+        return Assignment(name, value, tuple(inner))
 
     def _declaration(self, node: Node) -> Simple:
         name = self.words.literal(node.get("Variant"))
@@ -259,7 +263,13 @@ class Commands:
 
     def _coproc(self, node: Node) -> Command:
         name = self.words.optional(node.get("Name"))
-        return Compound("coproc", (self.script([node.get("Stmt")]),), name)
+        script = self.script([node.get("Stmt")])
+        command = script.statements[0].command
+        plain = isinstance(command, Simple) and command.words and "=" not in command.words[0].source
+        if not (isinstance(command, Block) or (plain and not name)):
+            # The parser takes a program before a pipe or a redirect for the coproc's name.
+            raise Unreadable("of coproc, only a block or one plain command is understood")
+        return Compound("coproc", (script,), name)
 
     def _function(self, node: Node) -> Command:
         return Function(self.words.literal(node.get("Name")), self._statement(node.get("Body")))

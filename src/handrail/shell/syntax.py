@@ -5,7 +5,11 @@ Whatever has no place here has no meaning we could vouch for: the reader raises 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
+
+_ASSIGNED_HOME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=(?:[^~]*:)?~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +83,11 @@ class Word:
 
     @property
     def tilde(self) -> bool:
-        """Whether an unquoted `~` at the start stands for a home directory."""
+        """Whether an unquoted `~` stands for a home directory: at the start, or in `NAME=~`."""
         first = self.parts[0] if self.parts else None
-        return isinstance(first, Text) and not first.quoted and first.text.startswith("~")
+        if not isinstance(first, Text) or first.quoted:
+            return False
+        return first.text.startswith("~") or bool(_ASSIGNED_HOME.match(first.text))
 
 
 @dataclass(frozen=True, slots=True)

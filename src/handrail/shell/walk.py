@@ -110,6 +110,9 @@ class _Walk:
         context = context.unsure()
         last = at
         for stage in stages:
+            if stage is not stages[0] and _is(stage, "time"):
+                # Only at the start of a pipeline `time` is the shell's own word.
+                self._found.doubt("a program called time is run", stage.source)
             start = len(self._found.invocations)
             last = self._statement(stage, context, at).after
             fed = self._found.invocations[start:]
@@ -154,6 +157,8 @@ class _Walk:
             case "time":
                 end = self._script(_timed(scripts[0]), context, at)
             case "coproc":
+                if context.substituted or _is(scripts[0].statements[0], "time"):
+                    self._found.doubt("shells disagree on this coproc", command.kind)
                 self._script(scripts[0], replace(context.apart(), background=True), at)
         return end
 
@@ -247,6 +252,10 @@ class _Walk:
     def _substitution(self, script: Script, context: Context, at: Places) -> None:
         inside = replace(context.apart(), feeds=(), substituted=True, extra=False)
         self._script(script, inside, at)
+
+
+def _is(statement: Statement, kind: str) -> bool:
+    return isinstance(statement.command, Compound) and statement.command.kind == kind
 
 
 def _timed(script: Script) -> Script:
