@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn
 
 from handrail.app_shell import Commands, Places, open_commands
 from handrail.config.settings import Settings, load_settings
-from handrail.core.context import ReadState, Session, Whereabouts
+from handrail.core.context import ReadState, Session, Whereabouts, go_to
 from handrail.core.events import CallHeartbeat
 from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
@@ -152,10 +152,11 @@ class Machine:
     """What a runtime holds open, and `ends`, which lets go of it in reverse order."""
 
     home: Home
-    hidden: tuple[str, ...]
     files: LocalFiles
     search: RipgrepSearch | PythonSearch
     store: SqliteStore
+    own: tuple[str, ...]
+    commands: Commands | None
     ends: AsyncExitStack
 
 
@@ -178,7 +179,11 @@ async def _assemble(opening: Opening) -> Runtime:
         ends.callback(search.close)
         store = open_store(home.store, busy_timeout_s=settings.store_timeout_s)
         ends.push_async_callback(store.aclose)
-        return await _connect(opening, mode, Machine(home, hidden, files, search, store, ends))
+        own = tuple(_own_places(opening.file, search))
+        commands = open_commands(Places(home, files, own, hidden), settings, ends)
+        return await _connect(
+            opening, mode, Machine(home, files, search, store, own, commands, ends)
+        )
     except BaseException:
         await ends.aclose()
         raise
@@ -193,12 +198,8 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     blobs = _blobs(home) if settings.journal else None
     recovered = await Recovery(store, files, blobs, clock, may_still_run).run()
     past = Undo(store, files, blobs)
-    vocabulary = vocabulary_of(settings.dialect)
-    whereabouts = Whereabouts(files.roots[0], moves=vocabulary.dialect.keeps_directory)
-    own = tuple(_own_places(opening.file, machine.search))
-    places = Places(home, files, own, machine.hidden)
-    commands = open_commands(places, settings, whereabouts, machine.ends)
-    shell = None if commands is None else commands.shell
+    vocabulary, commands = vocabulary_of(settings.dialect), machine.commands
+    shell = None if commands is None else commands.shell_in(session.whereabouts)
     services = Services(files, machine.search, past, settings.allow_delete, shell)
     for tool in builtin_tools(services):
         registry.register(tool, origin=Origin.BUILTIN)
@@ -210,7 +211,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
         files=files,
         blobs=blobs,
         preparer=preparer,
-        gate=_gate(opening, mode, machine, preparer, own, commands),
+        gate=_gate(opening, mode, machine, preparer),
         locks=Locks(_process_locks(home)),
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
         recorder=Recorder(session, store, bus, clock, _recording(settings)),
@@ -224,6 +225,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     async def close() -> None:
         if opening.session is not None:
             store.save_state(session.id, "reads", save_reads(session.reads))
+            store.save_state(session.id, "directory", session.whereabouts.directory)
         await machine.ends.aclose()
 
     return Runtime(
@@ -263,27 +265,25 @@ async def _session(
     }
     resumed = await store.open_session(session_id, info)
     kept = await store.load_state(session_id) if resumed else {}
+    moves = vocabulary_of(opening.settings.dialect).dialect.keeps_directory
     session = Session(
         id=session_id,
         roots=files.roots,
         mode=mode.value,
         reads=restore_reads(kept["reads"]) if "reads" in kept else ReadState(),
         artifacts=DirectoryArtifacts(home.oversized),
+        whereabouts=Whereabouts(files.roots[0], moves=moves),
     )
+    if moves and "directory" in kept:
+        go_to(session.whereabouts, kept["directory"], files)
     return session, resumed
 
 
-def _gate(
-    opening: Opening,
-    mode: Mode,
-    machine: Machine,
-    preparer: Preparer,
-    own: Sequence[str],
-    commands: Commands | None,
-) -> Gate:
+def _gate(opening: Opening, mode: Mode, machine: Machine, preparer: Preparer) -> Gate:
+    commands = machine.commands
     protected = ProtectedNames(
         machine.files.roots,
-        own=own,
+        own=machine.own,
         allowed=opening.settings.allow_protected,
         memories=mode is not Mode.BYPASS,
         links=TopLinks(machine.files, LINKED),

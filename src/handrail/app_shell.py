@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -41,7 +42,7 @@ _BASH: Final = "/usr/bin:/bin:/usr/local/bin"
 class Commands:
     """What the rest of a runtime needs of them."""
 
-    shell: Shell
+    shell_in: Callable[[Whereabouts], Shell]
     processes: WardenProcesses
     runner: CommandRunner
     sandbox: LocalSandbox
@@ -88,9 +89,7 @@ class Places:
     hidden: tuple[str, ...]
 
 
-def open_commands(
-    places: Places, settings: Settings, whereabouts: Whereabouts, ends: AsyncExitStack
-) -> Commands | None:
+def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> Commands | None:
     """The parts that run commands; None where the settings switch them off."""
     program = find("bash", places.files.roots, search_path=_BASH)
     if not settings.commands or program is None:
@@ -115,11 +114,11 @@ def open_commands(
         hidden=places.hidden,
         network=settings.network,
     )
-    shell = Shell(
-        judge=command_judge(roots, settings),
-        processes=processes,
-        sandbox=sandbox,
-        whereabouts=whereabouts,
+    shell_in = partial(
+        Shell,
+        command_judge(roots, settings),
+        processes,
+        sandbox,
         environment=environment,
         tame=git_environment(),
         program=program,
@@ -133,7 +132,7 @@ def open_commands(
         ),
         SandboxRequired(settings.sandbox_require, lambda: sandbox.measured),
     )
-    commands = Commands(shell, processes, runner, sandbox, guards, settings.accept_no_sandbox)
+    commands = Commands(shell_in, processes, runner, sandbox, guards, settings.accept_no_sandbox)
     ends.push_async_callback(commands.aclose)
     return commands
 
@@ -166,9 +165,7 @@ def jobs_of(home: Home) -> WardenProcesses:
     return WardenProcesses(refuse, home.directory)  # type: ignore[arg-type]
 
 
-def _surroundings(
-    cwd: str, roots: tuple[str, ...], environment: Mapping[str, str]
-) -> Surroundings:
+def _surroundings(cwd: str, roots: tuple[str, ...], environment: Mapping[str, str]) -> Surroundings:
     return Surroundings(
         cwd,
         roots,

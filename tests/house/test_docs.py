@@ -49,7 +49,7 @@ def test_the_readme_is_short():
 
 
 def test_every_setting_and_every_command_has_its_line_in_the_pages():
-    settings = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    settings = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
     commands = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 
     assert [name for name in Settings.model_fields if f"| `{name}` |" not in settings] == []

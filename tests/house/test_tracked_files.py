@@ -8,6 +8,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# Commands that are judged and never run; one of them installs from elsewhere.
+CORPUS = ROOT / "tests" / "data" / "corpus"
+
 # Spelled in pieces, so that this file does not accuse itself.
 FORBIDDEN = {
     "a home or build directory": r"(?<![\w.<])/(?:ro" r"ot|wo" r"rk|ho" r"me/[a-z]\w+)/\w",
@@ -31,7 +34,7 @@ def test_no_tracked_file_names(what):
         f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
         for path in tracked()
         for number, line in enumerate(_text(path).splitlines(), 1)
-        if pattern.search(line)
+        if pattern.search(line) and not (what == "an index option" and path.parent == CORPUS)
     ]
 
     assert found == []

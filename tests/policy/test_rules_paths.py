@@ -67,7 +67,7 @@ def test_a_deny_about_writing_leaves_reading_alone():
 @pytest.mark.parametrize(
     ("pattern", "inside", "outside"),
     [
-        ("*.pem", ["a.pem", "x/y/A.PEM", "/home/me/k.pem"], ["a.pem.txt", "pem"]),
+        ("*.pem", ["a.pem", "x/y/A.PEM", "/srv/me/k.pem"], ["a.pem.txt", "pem"]),
         (".env", [".env", "a/.env", ".ENV"], [".env.local", "env"]),
         ("**/.env.*", [".env.local", "a/b/.env.x"], [".env"]),
         ("/build", ["build", "build/x", "/build/x"], ["src/build"]),

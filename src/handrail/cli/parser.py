@@ -27,6 +27,7 @@ COMMANDS: Final = (
     "redo",
     "recover",
     "verify",
+    "jobs",
     "gc",
     "config",
     "trust",

@@ -106,7 +106,9 @@ class Judgement(NamedTuple):
         """The JSON shape that `handrail explain` prints."""
         return {
             "class": self.klass.word,
-            "reasons": [f"{one.text}: {one.part}" if one.part else one.text for one in self.reasons],
+            "reasons": [
+                f"{one.text}: {one.part}" if one.part else one.text for one in self.reasons
+            ],
             "effects": self.effects.to_dict(),
         }
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from handrail.core.call import ToolCall
-from handrail.core.places import Place, Stat
-from handrail.core.ports import Artifacts
+from handrail.core.places import Kind, Place, Stat
+from handrail.core.ports import Artifacts, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, OnOutput
 
@@ -103,6 +103,16 @@ class Whereabouts:
     moves: bool = False
 
 
+def go_to(whereabouts: Whereabouts, directory: str, files: Files) -> None:
+    """Go there, if it is a directory inside the roots; whoever names it may say anything."""
+    try:
+        place = files.locate(directory)
+    except ProblemRaised:
+        return
+    if place.kind is Kind.DIRECTORY:
+        whereabouts.directory = place.absolute
+
+
 @dataclass(slots=True)
 class Session:
     """State that outlives a call: who is working where, and what was seen."""
@@ -112,6 +122,7 @@ class Session:
     mode: str
     reads: ReadState
     artifacts: Artifacts
+    whereabouts: Whereabouts = field(default_factory=lambda: Whereabouts("/"))
     options: Options = field(default_factory=Options)
     values: dict[str, Any] = field(default_factory=dict)
 

@@ -9,9 +9,8 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field
 
 from handrail.core.commands import CommandClass, Judgement
-from handrail.core.context import ToolContext, Whereabouts
+from handrail.core.context import ToolContext, go_to
 from handrail.core.footprint import Access, Footprint, Touch
-from handrail.core.places import Kind
 from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.processes import Confinement, Ended, JobRequest, Launch
@@ -116,18 +115,8 @@ async def run_to_end(
     """Run a program to its end and tell what came of it."""
     ended = await shell.processes.run(launch, ctx.on_output)
     if ended.directory is not None and files is not None:
-        _move(shell.whereabouts, ended.directory, files)
+        go_to(shell.whereabouts, ended.directory, files)
     return _output(shell, ended, launch)
-
-
-def _move(whereabouts: Whereabouts, directory: str, files: Files) -> None:
-    """Go where the command ended, if that is a directory inside; it may say anything."""
-    try:
-        place = files.locate(directory)
-    except ProblemRaised:
-        return
-    if place.kind is Kind.DIRECTORY:
-        whereabouts.directory = place.absolute
 
 
 async def run_as_job(
