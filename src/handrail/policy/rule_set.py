@@ -54,15 +54,14 @@ class Admitted(NamedTuple):
     notices: tuple[str, ...]
 
 
-def admit(rules: Iterable[Rule], *, trusts_local: bool = False) -> Admitted:
-    """Drop the allow rules of those who may only narrow: the project's own file always, and
-    the workspace's local file unless the person trusts it.
+def admit(rules: Iterable[Rule], *, trusted: bool = False) -> Admitted:
+    """Drop the allow rules of those who may only narrow: the files of the workspace itself,
+    unless the person trusts them as they are now.
     """
     kept, notices = [], []
     for rule in rules:
-        source = rule.origin.source
-        may_widen = source is not Source.PROJECT and (source is not Source.LOCAL or trusts_local)
-        if rule.effect is Effect.ALLOW and not may_widen:
+        ships = rule.origin.source in (Source.PROJECT, Source.LOCAL)
+        if rule.effect is Effect.ALLOW and ships and not trusted:
             notices.append(
                 f"the rule {rule.text!r} in {rule.origin} does not count: "
                 "what comes with a workspace can forbid, and not allow"
