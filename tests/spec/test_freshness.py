@@ -45,11 +45,14 @@ async def test_elsewhere_it_is_allowed_and_said(workspace, open_runtime):
     async with open_runtime() as rt:
         result = await rt.call("edit_file", EDIT)
         again = await rt.call("edit_file", {**EDIT, "old_string": "2", "new_string": "zwei"})
+        workspace.write("b.txt", LINES)
+        other = await rt.call("edit_file", {**EDIT, "path": "b.txt"})
     async with open_runtime(config={"freshness": "off"}) as rt:
         silent = await rt.call("edit_file", {**EDIT, "old_string": "one", "new_string": "1"})
 
     assert "without having been read" in result.text
-    assert "without having been read" in again.text
+    assert "without having been read" not in again.text
+    assert "without having been read" in other.text
     assert "without having been read" not in silent.text
 
 
@@ -147,3 +150,16 @@ async def test_reading_a_part_does_not_license_replacing_the_whole(workspace, op
 
     assert write.problem.code == "stale"
     assert edit.ok
+
+
+async def test_what_a_refused_call_would_have_been_told_is_told_to_the_next(
+    workspace, open_runtime
+):
+    workspace.write("a.txt", LINES)
+
+    async with open_runtime(mode="default", approver=lambda request: "XX" in request.preview) as rt:
+        refused = await rt.call("edit_file", EDIT)
+        allowed = await rt.call("edit_file", {**EDIT, "new_string": "XX"})
+
+    assert refused.problem.code == "denied"
+    assert "without having been read" in allowed.text

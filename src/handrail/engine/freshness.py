@@ -29,6 +29,8 @@ class Freshness:
         self._mode = mode
         self._reads = reads
         self._files = files
+        # Files that were changed unread, which is said once of each.
+        self._unread: set[str] = set()
 
     def check(self, plan: Plan) -> list[str]:
         """Notes for the model; raises `stale` for what must not happen."""
@@ -61,8 +63,11 @@ class Freshness:
             stat = self._files.stat(change.place) if change.after is not None else None
             if change.after is None or stat is None:
                 self._reads.forget(absolute)
+                self._unread.discard(absolute)
                 continue
             known = self._reads.get(absolute)
+            if known is None and change.before is not None and plan.relies_on != "nothing":
+                self._unread.add(absolute)
             whole = plan.relies_on == "all" or change.before is None
             if not whole and known is not None and not self._same(known, change):
                 # Edited without knowing what else had changed: that is still not known.
@@ -85,6 +90,8 @@ class Freshness:
                     hint="read the file first, then change it",
                     field="path",
                 )
+            if change.place.absolute in self._unread:
+                return None
             return f"{change.path} was changed without having been read first"
         if self._same(record, change):
             return None if record.whole or plan.relies_on == "part" else self._in_part(change)
