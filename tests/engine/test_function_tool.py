@@ -164,6 +164,34 @@ def test_paths_are_declared_by_their_types():
     assert copy_all.risk(args) is None
 
 
+@pytest.mark.parametrize(
+    ("options", "only_reads", "footprint"),
+    [
+        ({}, True, None),
+        ({"risk": Risk.SAFE}, True, None),
+        ({"risk": Risk.MODERATE}, False, OPEN_ENDED),
+        ({"risk": Risk.CRITICAL}, False, OPEN_ENDED),
+        ({"risk": Risk.DANGEROUS, "reads_only": True}, True, None),
+    ],
+)
+def test_a_risk_says_that_it_does_more_than_read_its_paths(options, only_reads, footprint):
+    @tool(**options)
+    def send(attachment: ReadPath) -> str:
+        return attachment
+
+    args = send.params.model_validate({"attachment": "a"})
+    assert (send.only_reads, send.footprint(args)) == (only_reads, footprint)
+
+
+def test_a_risk_changes_nothing_about_paths_that_are_written():
+    @tool(risk=Risk.DANGEROUS)
+    def wipe(target: WritePath) -> str:
+        return target
+
+    assert wipe.footprint(wipe.params.model_validate({"target": "a"})) is None
+    assert not wipe.only_reads
+
+
 def test_a_function_without_paths_may_touch_anything_unless_it_only_reads():
     @tool
     def unknown(text: str) -> str:

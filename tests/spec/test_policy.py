@@ -219,7 +219,7 @@ async def test_a_pre_hook_that_fails_stops_the_call_and_a_post_hook_cannot(works
     assert set(workspace.tree()) == {"after"}
 
 
-@pytest.mark.parametrize("mode", ["default", "accept-edits", "auto-safe", "confirm-all"])
+@pytest.mark.parametrize("mode", ["default", "accept-edits", "auto-safe", "confirm-all", "bypass"])
 async def test_a_dry_run_does_nothing_that_a_person_would_be_asked_about(open_runtime, mode):
     ran = []
 
@@ -346,3 +346,43 @@ async def test_what_a_protected_name_leads_to_is_protected_too(workspace, open_r
 
     assert [one.problem and one.problem.code for one in results] == ["protected"] * 4
     assert workspace.read("env.txt") == b"A=1\n"
+
+
+@pytest.mark.parametrize("mode", ["default", "plan", "dont-ask"])
+async def test_a_tool_that_says_it_could_harm_is_no_safe_read(workspace, open_runtime, mode):
+    workspace.write("a.txt", "x")
+    sent = []
+
+    @handrail.tool(risk=handrail.Risk.MODERATE)
+    def send(attachment: handrail.ReadPath) -> str:
+        """Sends a file away."""
+        sent.append(attachment)
+        return "sent"
+
+    async with open_runtime(mode=mode) as rt:
+        rt.register(send)
+        result = await rt.call("send", {"attachment": "a.txt"})
+        (declared,) = [one for one in rt.declare("mcp") if one["name"] == "send"]
+
+    assert not result.ok
+    assert sent == []
+    assert declared["annotations"]["readOnlyHint"] is False
+
+
+async def test_a_tool_that_could_harm_is_announced_and_its_paths_are_on_record(
+    workspace, open_runtime
+):
+    workspace.write("a.txt", "x")
+
+    @handrail.tool(risk=handrail.Risk.MODERATE)
+    def send(attachment: handrail.ReadPath) -> str:
+        """Sends a file away."""
+        return "sent"
+
+    async with open_runtime(mode="bypass") as rt:
+        rt.register(send)
+        result = await rt.call("send", {"attachment": "a.txt"})
+        (record,) = await rt.store.calls(limit=1)
+
+    assert result.ok
+    assert record.intent["runs"] == "send"

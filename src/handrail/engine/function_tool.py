@@ -58,7 +58,7 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         self.timeout_s = timeout_s
         self._risk = risk
         self._reads_only = reads_only
-        if reads_only and PathUse.WRITE in self._signature.paths.values():
+        if reads_only and self._writes_paths:
             raise TypeError(f"{self.name}: reads_only=True contradicts a WritePath parameter")
 
     def __call__(self, *args: Ps.args, **kwargs: Ps.kwargs) -> R:
@@ -66,18 +66,31 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         return self._function(*args, **kwargs)
 
     def footprint(self, args: BaseModel) -> Footprint | None:
-        """The paths it was given; without any, nothing if it only reads, else anything."""
+        """The paths it was given, and anything if there are none or a risk says more than
+        they do; nothing if it only reads.
+        """
         del args
         if self._signature.paths:
-            return None
+            return None if self._writes_paths or not self._does_more else OPEN_ENDED
         return NOTHING if self._reads_only else OPEN_ENDED
 
     @property
     def only_reads(self) -> bool:
         """What the types of its paths or its author say."""
         if self._signature.paths:
-            return PathUse.WRITE not in self._signature.paths.values()
+            return not self._writes_paths and not self._does_more
         return self._reads_only
+
+    @property
+    def _writes_paths(self) -> bool:
+        return PathUse.WRITE in self._signature.paths.values()
+
+    @property
+    def _does_more(self) -> bool:
+        """Whether it has effects that its paths do not show: its author says that it could
+        harm, and not that it only reads. What sends a file by mail only reads the file.
+        """
+        return bool(self._risk) and not self._reads_only
 
     def risk(self, args: BaseModel) -> Risk | None:
         """What the author said, if anything."""
@@ -149,7 +162,7 @@ def tool(
 
     Parameters of type `ReadPath`, `WritePath` or `TreePath` are resolved and contained, and
     the function gets absolute paths; without any, the call counts as one that may touch
-    anything, unless `reads_only`. A parameter of type `ToolContext` is filled in and not
+    anything, unless `reads_only`; so does one with a `risk` above safe. A parameter of type `ToolContext` is filled in and not
     shown. Raises TypeError for a signature that cannot be offered to a model.
     """
 

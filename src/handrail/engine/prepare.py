@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from handrail.core.call import ToolCall
 from handrail.core.context import Session
-from handrail.core.footprint import NOTHING, Access, Footprint, Touch
+from handrail.core.footprint import NOTHING, OPEN_ENDED, Access, Footprint, Touch
 from handrail.core.paths import PathUse
 from handrail.core.places import Place
 from handrail.core.ports import Files
@@ -182,8 +182,10 @@ class Preparer:
                 if (given := getattr(args, name)) is not None
             }
         footprint = entry.tool.footprint(args)
-        if footprint is None:
-            footprint = _of_paths(entry, prepared.places)
+        if footprint is None or footprint == OPEN_ENDED:
+            # Whatever else it touches, rules about its paths still bind it.
+            known = _of_paths(entry, prepared.places)
+            footprint = known if footprint is None else known._replace(open_ended=True)
         prepared.footprint = footprint
         prepared.reads_only = footprint.reads_only
         risk = entry.tool.risk(args)
