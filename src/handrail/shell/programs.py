@@ -7,14 +7,13 @@ only by saying its class.
 
 from __future__ import annotations
 
-import tomllib
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib import resources
 from typing import Any, Final, NamedTuple
 
 from handrail.core.commands import CommandClass
+from handrail.shell.table_files import Entry, tables
 
 _CLASSES: Final = {
     "safe": CommandClass.SAFE,
@@ -92,7 +91,7 @@ class Program:
 class Programs:
     """The programs that are known, by name. Entries are read when they are first asked for."""
 
-    def __init__(self, raw: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, raw: Mapping[str, Entry]) -> None:
         self._raw = raw
         self._read: dict[str, Program] = {}
 
@@ -108,41 +107,19 @@ class Programs:
         return sorted(self._raw)
 
 
-def load(extra: Mapping[str, Mapping[str, Any]] | None = None) -> Programs:
+def load(extra: Mapping[str, Entry] | None = None) -> Programs:
     """The tables, and what a configuration adds to them.
 
     An entry that says `class` stands in place of ours; else its options and subcommands are
     added to ours. Raises ValueError for a class that does not exist.
     """
-    raw = dict(_tables())
+    ours = tables()
+    added: dict[str, Entry] = {}
     for name, entry in (extra or {}).items():
-        if entry.get("class", "dev") not in ("safe", "dev", "dangerous"):
+        if entry.get("class", "dev") not in _CLASSES:
             raise ValueError(f"{name!r}: class must be 'safe', 'dev' or 'dangerous'")
-        raw[name] = _joined(raw.get(name), _tidied(entry))
-    return Programs(raw)
-
-
-@lru_cache(maxsize=1)
-def _tables() -> Mapping[str, Mapping[str, Any]]:
-    found: dict[str, Mapping[str, Any]] = {}
-    folder = resources.files("handrail.shell") / "tables"
-    for file in sorted(folder.iterdir(), key=lambda one: one.name):
-        if file.name.endswith(".toml"):
-            entries = tomllib.loads(file.read_text(encoding="utf-8"))
-            groups = {name: entries.pop(name) for name in list(entries) if name[0] == "@"}
-            for names, entry in entries.items():
-                # One entry may stand for several programs that read their arguments alike.
-                found.update(dict.fromkeys(names.split(), _with_groups(entry, groups)))
-    return found
-
-
-def _with_groups(entry: Any, groups: Mapping[str, str]) -> Any:
-    """The entry with every `@name` in it replaced by the options of that group."""
-    if isinstance(entry, str):
-        return " ".join(groups.get(word, word) for word in entry.split()) if "@" in entry else entry
-    if isinstance(entry, dict):
-        return {key: _with_groups(value, groups) for key, value in entry.items()}
-    return entry
+        added[name] = _joined(ours.get(name), _tidied(entry))
+    return Programs(ChainMap(added, ours))  # type: ignore[arg-type] # never written to
 
 
 def _tidied(entry: Mapping[str, Any]) -> dict[str, Any]:
