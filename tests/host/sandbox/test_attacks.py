@@ -52,7 +52,6 @@ def test_the_attacks_get_through_where_nothing_confines(uid):
     assert len(attacks) >= 50
 
 
-@pytest.mark.feature("E52")
 @pytest.mark.parametrize("uid", USERS)
 def test_nothing_gets_through_bubblewrap(uid):
     assert through(uid, "bubblewrap") == set()

@@ -21,7 +21,6 @@ def launch(root, **confinement):
     return Launch(("/bin/true",), str(root), {"PATH": "/usr/bin"}, given, None)
 
 
-@pytest.mark.feature("E52")
 def test_bubblewrap_is_the_first_choice(tmp_path):
     sandbox = open_sandbox([str(tmp_path)])
 

@@ -42,7 +42,6 @@ class Instead(Open):
         return super().recipe(launch, scene)._replace(argv=self.argv)
 
 
-@pytest.mark.feature("E53")
 def test_bubblewrap_holds_everything_but_what_does_not_exist_yet():
     measured = probe.measure(Bubblewrap("/usr/bin/bwrap"), HERE)
 

@@ -62,7 +62,6 @@ INSTALLED = [
 ]
 
 
-@pytest.mark.feature("E28")
 @pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])
 @pytest.mark.parametrize("uid", USERS)
 def test_ordinary_programs_work(uid, backend):
