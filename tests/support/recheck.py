@@ -23,7 +23,8 @@ LOOKERS = words("""
     shift shuf size sleep sort stat strings sum tac tail tar test time tokei tput tr tree true tsort tty
     type ulimit uname unexpand uniq unzip uptime users vdir w wait wc whatis whereis which who whoami
     xargs xmllint xxd xzcat yq zcat zgrep zipinfo zstdcat apropos nice nohup timeout stdbuf builtin
-    busybox toybox set export declare typeset readonly unset alias pushd popd dmesg
+    busybox toybox set export declare typeset readonly unset alias pushd popd dmesg ss sysctl
+    exec
 """)
 # Programs that run code, unless this is all that they are told.
 _ASKED = r"-V|-v|-vV|-version|--version|version|--help|-h|help"
@@ -33,9 +34,10 @@ TOLD = {
         | words(
             "yarn pnpm poetry uv docker kubectl terraform helm gh mvn gradle dotnet rustup gem"
         ),
-        _ASKED,
+        rf"({_ASKED})( ({_ASKED}))*",
     ),
     **dict.fromkeys(words("pip pip3"), rf"({_ASKED}|list|freeze|check|show|debug)( .*)?"),
+    **dict.fromkeys(words("tee gzip xz bzip2 zstd cowsay"), "(-z)?"),
     "npm": rf"({_ASKED}|list|ls|root|prefix)( .*)?",
     "cargo": rf"{_ASKED}|--list|-Vv",
 }
@@ -85,7 +87,7 @@ HARMFUL = {
 }
 HARMFUL = {name: re.compile(pattern) for name, pattern in HARMFUL.items()}
 # What runs its arguments: everything behind it is looked at as a program too.
-CARRIERS = words("xargs env command builtin time nice nohup timeout stdbuf busybox toybox")
+CARRIERS = words("exec xargs env command builtin time nice nohup timeout stdbuf busybox toybox")
 GIT_BEFORE = r"-c|-C|--exec-path|--git-dir|--work-tree|--config-env|--namespace"
 GIT_LOOKS = words("""
     status log diff show branch tag remote ls-files ls-tree cat-file shortlog stash worktree submodule
@@ -93,6 +95,7 @@ GIT_LOOKS = words("""
     reflog show-ref symbolic-ref version var whatchanged diff-tree diff-files diff-index merge-base
     check-attr annotate cherry range-diff verify-pack fsck show-branch
     """)
+FIND_VALUES = ("-name", "-iname", "-path", "-ipath", "-regex", "-newer", "-type", "-printf")
 LISTING = re.compile(r"-\w*[lvZtpzc]|--list|--stdout|--to-stdout|--test|--version|--help")
 RISKY = re.compile(
     r"(PATH|HOME|ENV|IFS|PS4|SHELL|EDITOR|VISUAL|PAGER|\w*PAGER|BROWSER|BASH_.*|LD_.*|DYLD_.*|GIT_.*"
@@ -111,6 +114,11 @@ class Suspicious(Exception):
 def recheck(command):
     """Raise `Suspicious` if the command could write, run or reach out."""
     _Reader(command, 0).script()
+
+
+def without_values(told, options):
+    """The words that are not the value of one of the options."""
+    return [word for before, word in pairwise(["", *told]) if before not in options]
 
 
 class _Reader:
@@ -191,7 +199,7 @@ class _Reader:
 
     def target(self):
         self.blank()
-        word = self.word()
+        word = self.word().rstrip("/")
         if word not in TARGETS and not re.fullmatch(r"\d*-?", word):
             raise Suspicious(f"writes to {word!r}")
 
@@ -343,7 +351,7 @@ class _Reader:
     def program(self, words):
         # The first of several alternatives is the program, the others its arguments.
         name = re.sub(r"\{([^,{}]*),[^{}]*\}", r"\1", words[0])
-        if name in self.functions or words[1:] in (["--version"], ["--help"]):
+        if name in self.functions or words[1:] in (["--version"], ["--help"], ["-V"]):
             return
         base = name.rpartition("/")[2]
         if "/" in name and not re.fullmatch(r"(/usr(/local)?)?/bin/[\w.\[-]+", name):
@@ -361,15 +369,15 @@ class _Reader:
     def own_words(self, base, told):
         """What a program is told itself; what it runs in turn is looked at here."""
         if base in CARRIERS and not {"-v", "-V"} & set(told[:1]):
-            self.carried(told)
-        elif base == "find":
-            return self.run_by_find(told)
-        elif base == "git":
+            return self.carried(told)
+        if base == "find":
+            return without_values(self.run_by_find(told), FIND_VALUES)
+        if base == "git":
             self.git(told)
         elif base == "tar" and told and re.fullmatch(r"-?\w*[xcruA]\w*", told[0]):
             raise Suspicious(f"tar is told {told[0]!r}")
         elif base == "tail":
-            return [word for before, word in pairwise(["", *told]) if before not in ("-n", "-c")]
+            return without_values(told, ("-n", "-c"))
         elif base in ("unzip", "gunzip") and not any(map(LISTING.match, told)):
             raise Suspicious(f"{base} unpacks")
         return told
@@ -378,14 +386,16 @@ class _Reader:
         for at, word in enumerate(words):
             if not re.match(r"-|\d|\w+=|\{\}$", word):
                 self.program(words[at:])
-                return
+                return words[:at]
+        return words
 
     def run_by_find(self, words):
         for at, word in enumerate(words):
             if re.fullmatch("-(exec|execdir|ok|okdir)", word):
                 ends = [n for n, one in enumerate(words) if one in (";", "+") and n > at]
                 end = ends[0] if ends else len(words)
-                self.program(words[at + 1 : end] or ["?"])
+                if words[at + 1 : end]:
+                    self.program(words[at + 1 : end])
                 return [*words[:at], *self.run_by_find(words[end + 1 :])]
         return words
 
