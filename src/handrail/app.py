@@ -199,10 +199,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     recovered = await Recovery(store, files, blobs, clock, may_still_run).run()
     past = Undo(store, files, blobs)
     vocabulary, commands = vocabulary_of(settings.dialect), machine.commands
-    shell = None if commands is None else commands.shell_in(session.whereabouts)
-    services = Services(files, machine.search, past, settings.allow_delete, shell)
-    for tool in builtin_tools(services):
-        registry.register(tool, origin=Origin.BUILTIN)
+    _register(registry, machine, session, past, allow_delete=settings.allow_delete)
     catalog = Catalog(registry, vocabulary, session)
     await catalog.refresh()
     preparer = Preparer(registry, vocabulary, files, session)
@@ -251,6 +248,16 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
             close=close,
         )
     )
+
+
+def _register(
+    registry: Registry, machine: Machine, session: Session, past: Undo, *, allow_delete: bool
+) -> None:
+    commands = machine.commands
+    shell = None if commands is None else commands.shell_in(session.whereabouts)
+    services = Services(machine.files, machine.search, past, allow_delete, shell)
+    for tool in builtin_tools(services):
+        registry.register(tool, origin=Origin.BUILTIN)
 
 
 async def _session(

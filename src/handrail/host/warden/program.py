@@ -84,6 +84,9 @@ class Program:
                 self._waiting.turn(_earlier(deadline, each_turn()))
                 gone = self._reap()
             why = self._why()
+            if self._own_pids and self._exit_code is not None and not gone:
+                # The kernel is ending the rest of their process table by itself.
+                gone = self._wait_until_gone(time.monotonic() + GRACE_S, each_turn)
             ended_children = 0 if gone else self._end(each_turn)
             return self._fate(why, ended_children)
         finally:

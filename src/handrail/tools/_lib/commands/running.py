@@ -157,8 +157,7 @@ def _notes(shell: Shell, ended: Ended, confinement: Confinement) -> list[str]:
             )
     if ended.ended_children:
         notes.append(
-            f"{ended.ended_children} processes that the command left running were ended with it; "
-            "run it in the background to keep them"
+            "what the command left running was ended with it; run it as a background job instead"
         )
     if ended.survivors:
         listed = ", ".join(map(str, ended.survivors))
