@@ -153,7 +153,13 @@ def sandbox_for(
     roots: Sequence[str], hidden: Sequence[str], settings: Settings, home: Home
 ) -> LocalSandbox:
     """What confines commands in these roots; nothing is tried until it is needed."""
-    return open_sandbox(roots, hidden, backend=settings.sandbox, cache=home.directory)
+    return open_sandbox(
+        roots,
+        hidden,
+        backend=settings.sandbox,
+        memory_limited=settings.memory_mb is not None,
+        cache=home.directory,
+    )
 
 
 def jobs_of(home: Home) -> WardenProcesses:

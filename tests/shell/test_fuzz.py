@@ -11,7 +11,7 @@ BATCH = 5_000
 MILLION = 1_000_000
 
 
-@pytest.mark.parametrize("seed", range(20, 23))
+@pytest.mark.parametrize("seed", range(3))
 def test_mutated_commands_are_judged_and_safe_ones_are_safe(seed):
     safe, strange = examine(seed, 150)
 

@@ -59,7 +59,8 @@ class Shfmt:
                 deadline_s=_DEADLINE_S,
                 max_bytes=_MAX_BYTES,
             )
-        except (OSError, UnicodeEncodeError) as error:
+        except (OSError, RuntimeError, UnicodeEncodeError) as error:
+            # RuntimeError: no thread could be started.
             raise Unreadable(f"shfmt could not read it: {error}") from error
         if done.timed_out or done.cut:
             raise Unreadable("it is too large or too deep for shfmt")

@@ -24,6 +24,7 @@ from handrail.shell.syntax import Word
 Values = Mapping[str, tuple[Word, ...]]
 _SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "fish"})
 _DEEPEST: Final = 8
+_WRITING: Final = frozenset({"write", "wtree", "etree", "swept", "new-archive"})
 _HERE: Final = Argument(".", ".")
 _SCRIPT: Final = Slot("script")
 
@@ -223,6 +224,10 @@ class Classifier:
         for option in sorted(parsed.given & program.grammar.changes):
             site.note(CommandClass.DEV, f"{program.name} {option} changes something")
             site.tally.git = site.tally.git or program.name.startswith("git ")
+        for option in sorted(parsed.given):
+            # Whether or not a file is named for it: `find -delete` starts here.
+            if _WRITING.intersection(program.grammar.turns.get(option, {}).values()):
+                site.note(CommandClass.DEV, f"{program.name} {option} writes files")
         for meant in (*parsed.values, *parsed.operands):
             if meant.role == "into":
                 sources = [one.argument for one in parsed.operands if one is not meant]
@@ -230,7 +235,7 @@ class Classifier:
             else:
                 roles.weigh(meant.role, meant.argument, site)
         if not parsed.operands and program.default and not one.extra:
-            roles.weigh(program.default, _HERE, site)
+            roles.weigh(_default(program, parsed), _HERE, site)
         grammar = program.grammar
         needs = grammar.slots[:1] == (_SCRIPT,) and not parsed.given & grammar.drops
         if needs and not parsed.operands and not parsed.rest:
@@ -238,6 +243,10 @@ class Classifier:
             site.tally.open_ended = True
 
     def _strange(self, program: Program, parsed: Parsed, one: Invocation, site: Site) -> None:
+        if "any" not in program.traits:
+            for argument in parsed.hidden:
+                why = f"{argument.source!r} may match a file whose name is an option"
+                site.note(CommandClass.DEV, f"{why} for {program.name}; write ./{argument.source}")
         for argument in parsed.strange:
             computed = argument.text is None
             by_search = site.found and one.wrapped_by[-1:] == ("find",)
@@ -269,6 +278,13 @@ class Classifier:
             self._run(inner, rest, one, replace(site, program=inner.name), depth + 1)
         elif "modules" not in program.traits:
             site.danger(f"{name!r} is not a program that is known")
+
+
+def _default(program: Program, parsed: Parsed) -> str:
+    """What the current directory is to a program that is told none."""
+    slot = program.grammar.slots[0].role if program.grammar.slots else ""
+    turned = [program.grammar.turns.get(option, {}).get(slot) for option in sorted(parsed.given)]
+    return next((role for role in turned if role in _WRITING), program.default)
 
 
 def _moved(cwd: str | None, argument: Argument) -> str | None:

@@ -15,6 +15,9 @@ from handrail.shell.syntax import Word
 
 _SYSTEM: Final = re.compile(r"(?:/usr(?:/local)?)?/s?bin")
 # One entry of the table stands for every version of a language: python3.12, gcc-13.
+_LANGUAGES: Final = frozenset(
+    {"python", "pypy", "pip", "node", "ruby", "perl", "php", "lua", "gcc", "g++", "clang", "clang++"}
+)
 _VERSIONED: Final = re.compile(r"([a-z][a-z+]*?)-?[\d.]*\d")
 
 
@@ -43,7 +46,9 @@ def lookup(name: str, programs: Programs) -> Program | None:
     """The entry of a name, or of the language that it is a version of."""
     known = programs.find(name)
     version = _VERSIONED.fullmatch(name)
-    return programs.find(version.group(1)) if known is None and version is not None else known
+    if known is not None or version is None or version.group(1) not in _LANGUAGES:
+        return known
+    return programs.find(version.group(1))
 
 
 def is_handrail(name: str) -> bool:
