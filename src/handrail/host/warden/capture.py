@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-# A result shows at most 30,000 characters of either end, each at most four bytes.
+# A result shows at most 30,000 characters, each at most four bytes, a third of them from the end.
 HEAD_BYTES: Final = 128 * 1024
-TAIL_BYTES: Final = 128 * 1024
+TAIL_BYTES: Final = 64 * 1024
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Live output: at most so much of a stream at a time, and so often.
 _LIVE_BYTES: Final = 64 * 1024
