@@ -1,7 +1,7 @@
 """What a command would touch, as its words say it."""
 
 import pytest
-from tests.support.commands import ROOT, WHERE, parser
+from tests.support.verdicts import ROOT, WHERE, parser
 
 from handrail.shell.judge import Judge
 
@@ -30,7 +30,7 @@ def below(paths):
         ("cp a b", ["a"]),
         ("cp -r src dst", ["src/"]),
         ("tar tf a.tar", ["a.tar"]),
-        ("cat ~/a", ["/home/u/a"]),
+        ("cat ~/a", ["/srv/u/a"]),
         ("python x.py", ["x.py"]),
         ("echo a", []),
         ("cat /dev/null", []),

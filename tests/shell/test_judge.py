@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.support.commands import ROOT, WHERE, parser
+from tests.support.verdicts import ROOT, WHERE, parser
 
 from handrail.core.commands import CommandClass
 from handrail.shell.judge import Judge

@@ -16,7 +16,20 @@ from handrail.shell.syntax import Word
 _SYSTEM: Final = re.compile(r"(?:/usr(?:/local)?)?/s?bin")
 # One entry of the table stands for every version of a language: python3.12, gcc-13.
 _LANGUAGES: Final = frozenset(
-    {"python", "pypy", "pip", "node", "ruby", "perl", "php", "lua", "gcc", "g++", "clang", "clang++"}
+    {
+        "python",
+        "pypy",
+        "pip",
+        "node",
+        "ruby",
+        "perl",
+        "php",
+        "lua",
+        "gcc",
+        "g++",
+        "clang",
+        "clang++",
+    }
 )
 _VERSIONED: Final = re.compile(r"([a-z][a-z+]*?)-?[\d.]*\d")
 

@@ -16,6 +16,7 @@ from handrail.shell.programs import Grammar, Option, Slot
 # What follows such a value is a command of its own.
 _TERMINAL: Final = frozenset({"program", "module"})
 _NO_OPTIONS: Final = frozenset({"none", "assignments"})
+_GLOBS: Final = frozenset("*?[")
 _NUMBER: Final = re.compile(r"-\d+")
 
 
@@ -27,14 +28,16 @@ class Meant(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """`given`: the options by name. `values` and `operands` with their roles. `rest`: the
-    command that the program runs itself.
+    """`given`: the options by name. `values` and `operands` with their roles. `hidden`:
+    patterns that a file may match whose name is an option. `rest`: the command that the
+    program runs itself.
     """
 
     given: frozenset[str]
     values: tuple[Meant, ...]
     operands: tuple[Meant, ...]
     strange: tuple[Argument, ...]
+    hidden: tuple[Argument, ...] = ()
     rest: tuple[Argument, ...] = ()
 
 
@@ -54,6 +57,7 @@ def parse(grammar: Grammar, arguments: Sequence[Argument]) -> Parsed:
         tuple(Meant(turns.get(one.role, one.role), one.argument) for one in reading.values),
         tuple(Meant(turns.get(one.role, one.role), one.argument) for one in operands),
         (*reading.strange, *beyond),
+        tuple(reading.hidden),
         tuple(reading.rest),
     )
 
@@ -62,7 +66,7 @@ def split(grammar: Grammar, arguments: Sequence[Argument]) -> tuple[Parsed, tupl
     """The options in front of a subcommand, and what starts with the subcommand."""
     reading = _Reading(grammar, arguments, stop=True)
     reading.run()
-    parsed = Parsed(frozenset(reading.given), tuple(reading.values), (), tuple(reading.strange), ())
+    parsed = Parsed(frozenset(reading.given), tuple(reading.values), (), tuple(reading.strange))
     return parsed, tuple(reading.operands)
 
 
@@ -78,6 +82,7 @@ class _Reading:
         self.values: list[Meant] = []
         self.operands: list[Argument] = []
         self.strange: list[Argument] = []
+        self.hidden: list[Argument] = []
         self.rest: list[Argument] = []
 
     def run(self) -> None:
@@ -91,6 +96,7 @@ class _Reading:
                 continue
             if self._grammar.style in _NO_OPTIONS or not self._may_be_option(argument, text):
                 self.operands.append(argument)
+                self._look_at(argument)
                 if self._ends_here():
                     return
             elif argument.text is None:
@@ -192,7 +198,14 @@ class _Reading:
             elif role == "command":
                 self._skip_command()
             elif self._queue:
-                self.values.append(Meant(role, self._queue.pop(0)))
+                value = self._queue.pop(0)
+                self._look_at(value)
+                self.values.append(Meant(role, value))
+
+    def _look_at(self, argument: Argument) -> None:
+        """A pattern may match several files, and the name of one may be an option."""
+        if self._grammar.style != "none" and argument.glob and (argument.text or "")[:1] in _GLOBS:
+            self.hidden.append(argument)
 
     def _skip_command(self) -> None:
         while self._queue:

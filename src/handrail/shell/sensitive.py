@@ -23,7 +23,7 @@ _FOLDERS: Final = frozenset((".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azu
 # What a glob of these would find; a glob of next to nothing (`*`) asks for none of them.
 _SAMPLES: Final = (
     *(".env", ".env.local", ".netrc", ".npmrc", ".pypirc", ".git-credentials", "id_rsa"),
-    *("id_ed25519", "server.pem", "server.key", "credentials", "credentials.json", "secrets.yml"),
+    *("id_ed25519", "server.pem", "server.key", "credentials", "secrets"),
 )
 _GLOB: Final = re.compile(r"[*?\[]")
 

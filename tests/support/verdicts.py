@@ -1,0 +1,16 @@
+"""Surroundings in which every program is the system's own, and the real parser."""
+
+import posixpath
+from functools import cache
+
+from handrail.core.commands import Surroundings
+from handrail.host.binaries import find
+from handrail.host.shfmt import Shfmt
+
+ROOT = "/srv/projects/app"
+WHERE = Surroundings(ROOT, (ROOT,), "/srv/u", lambda name: f"/usr/bin/{name}", posixpath.normpath)
+
+
+@cache
+def parser():
+    return Shfmt(find("shfmt", []))
