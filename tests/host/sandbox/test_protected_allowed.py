@@ -188,3 +188,35 @@ def test_handles_are_let_go(work, state, top):
 
     assert len(during) > len(before)
     assert set(os.listdir("/proc/self/fd")) == before
+
+
+OUTSIDERS = [
+    ("echo x > .vscode/settings.json; touch .vscode/new; rm sub/.vscode/tasks.json", {}),
+    ("echo x > .envrc; touch .idea", {".idea": "created"}),
+    ("mv sub sub2; echo x > sub2/.vscode/tasks.json", {"sub/.vscode": "removed"}),
+    ("rm -r .envrc .vscode; echo x > e; mv e .envrc", {}),
+    ("echo x > linked", {".vscode/linked": "changed"}),
+]
+
+
+@pytest.mark.parametrize(("command", "told"), OUTSIDERS)
+def test_what_the_sandbox_held_was_changed_by_somebody_else(work, state, top, command, told):
+    run(work, "touch linked; ln linked .vscode/linked")
+    snapshot = state.take([top])
+    run(work, command)
+
+    done = state.repair(snapshot, held=read_only_paths(snapshot))
+
+    assert {one.path.removeprefix(f"{work}/"): one.what for one in done} == told
+
+
+def test_what_somebody_was_allowed_to_change_meanwhile_is_left(work, state, top):
+    snapshot = state.take([top])
+    run(work, "echo x > .envrc; touch .mcp.json '.a[b].pth'; rm -r .vscode; echo y > sub/.envrc")
+
+    for name in (".envrc", ".mcp.json", ".vscode", ".a[b].pth"):
+        snapshot.leave(str(work / name))
+    done = state.repair(snapshot)
+
+    assert [(one.path, one.what) for one in done] == [(str(work / "sub" / ".envrc"), "created")]
+    assert (work / ".envrc").read_text() == "x\n"

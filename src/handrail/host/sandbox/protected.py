@@ -7,7 +7,7 @@ Nothing that a command made is deleted: it goes to a quarantine in the state dir
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from handrail.host.sandbox.protected_listing import Top
@@ -40,10 +40,14 @@ class ProtectedState:
         """
         return self._look.before(tops, Allowed(Lifted(lifted), git_writable))
 
-    def repair(self, snapshot: Snapshot) -> Sequence[Repaired]:
-        """Put back what is not as it was, and say what that was; lets go of the snapshot."""
+    def repair(self, snapshot: Snapshot, *, held: Collection[str] = ()) -> Sequence[Repaired]:
+        """Put back what is not as it was, and say what that was; lets go of the snapshot.
+
+        `held` are those of `read_only_paths` that the sandbox kept read-only throughout: what
+        changed inside them was not the command, and is left as it is.
+        """
         try:
-            return Repair(self._look, snapshot, self._directory).run()
+            return Repair(self._look, snapshot, self._directory, held).run()
         finally:
             snapshot.close()
 

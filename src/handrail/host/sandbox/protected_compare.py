@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from handrail.host.files.openat2 import LOOK_IN, Opener
-from handrail.host.sandbox.protected_images import Images
+from handrail.host.files.openat2 import LOOK_IN
+from handrail.host.sandbox.protected_look import Look
 from handrail.host.sandbox.protected_names import Lifted
 from handrail.host.sandbox.protected_restore import Restore
 from handrail.host.sandbox.protected_scan import Scan, lstat_beneath
-from handrail.host.sandbox.protected_snapshot import Seen, View, What
+from handrail.host.sandbox.protected_snapshot import Seen, View, What, chain
 
 
 class Difference(NamedTuple):
@@ -27,34 +27,53 @@ class Compare:
     """Compares one root with its snapshot."""
 
     def __init__(
-        self, view: View, opener: Opener, images: Images, lifted: Lifted, restore: Restore
+        self, view: View, look: Look, lifted: Lifted, held: Sequence[str], restore: Restore
     ) -> None:
         self._view = view
-        self._opener = opener
-        self._images = images
+        self._opener = look.opener
+        self._images = look.images
         self._lifted = lifted
+        self._held = held
         self._restore = restore
+        self._quiet: frozenset[str] = frozenset()
 
     def differences(self, scan: Scan) -> list[Difference]:
         """Everything that differs, upper entries before lower ones."""
+        self._quiet = frozenset(filter(self._stands, self._held))
         return [*_uppermost(self._lost(scan)), *_uppermost(self._created(scan))]
+
+    def _stands(self, rel: str) -> bool:
+        """Whether what was kept read-only was not moved as a whole, with a directory above."""
+        for above in chain(rel)[:-1]:
+            seen = self._view.ways.get(above)
+            now = lstat_beneath(self._opener, self._view.top, above)
+            if seen is not None and (now is None or not os.path.samestat(seen, now)):
+                return False
+        return True
 
     def _lost(self, scan: Scan) -> Iterator[Difference]:
         for rel, seen in self._view.entries.items():
+            if self._lifted.covers(rel):
+                continue
             # A look that ended early says nothing about what it did not come to.
             now = scan.entries.get(rel) or lstat_beneath(self._opener, self._view.top, rel)
             what = self._difference(rel, seen, now)
-            if what is not None:
+            if what is not None and not self._is_kept(rel, seen.info, what):
                 yield Difference(rel, what)
 
     def _created(self, scan: Scan) -> Iterator[Difference]:
         for rel, info in scan.entries.items():
-            if rel in self._view.entries or _is_inside(rel, self._view.cut):
+            if rel in self._view.entries or _is_inside(rel, self._view.cut | self._quiet):
                 continue
             if rel in self._view.ways:
                 yield Difference(rel, "replaced")
             elif not (stat.S_ISDIR(info.st_mode) and self._lifted.reaches(rel)):
                 yield Difference(rel, "created")
+
+    def _is_kept(self, rel: str, info: os.stat_result, what: What) -> bool:
+        """Whether no command could do that; a file with another name it can change by that."""
+        by_another = what == "changed" and stat.S_ISREG(info.st_mode) and info.st_nlink > 1
+        return not by_another and _is_inside(rel, self._quiet)
 
     def _difference(self, rel: str, seen: Seen, now: os.stat_result | None) -> What | None:
         if stat.S_ISDIR(seen.info.st_mode) and self._lifted.reaches(rel):

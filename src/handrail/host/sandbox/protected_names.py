@@ -86,6 +86,12 @@ class Lifted:
         self._globs = [one for one in split if _WILD.intersection("".join(one))]
         self._plain = ["/".join(one) for one in split if one not in self._globs]
 
+    def with_path(self, path: str) -> Lifted:
+        """The same with one more path, taken by the letter."""
+        more = Lifted(())
+        more._globs, more._plain = self._globs, [*self._plain, path]
+        return more
+
     def covers(self, rel: str) -> bool:
         """Whether the path itself is lifted."""
         if any(rel == plain or rel.startswith(f"{plain}/") for plain in self._plain):

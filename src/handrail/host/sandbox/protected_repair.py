@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -28,9 +28,12 @@ class _Side(NamedTuple):
 class Repair:
     """One repair after one command."""
 
-    def __init__(self, look: Look, snapshot: Snapshot, directory: Path) -> None:
+    def __init__(
+        self, look: Look, snapshot: Snapshot, directory: Path, held: Collection[str]
+    ) -> None:
         self._look = look
         self._snapshot = snapshot
+        self._held = held
         self._told: dict[str, Repaired] = {}
         self._quarantine = Quarantine(directory)
         tops = [view.top for view in snapshot.views]
@@ -61,9 +64,10 @@ class Repair:
             self._tell(side, one, None, restored=False)
 
     def _side(self, view: View, restore: Restore) -> _Side:
+        prefix = f"{view.top.path.rstrip('/')}/"
+        held = [path.removeprefix(prefix) for path in self._held if path.startswith(prefix)]
         lifted = self._snapshot.allowed.lifted
-        compare = Compare(view, self._look.opener, self._look.images, lifted, restore)
-        return _Side(view, restore, compare)
+        return _Side(view, restore, Compare(view, self._look, lifted, held, restore))
 
     def _differences(self) -> Iterator[tuple[_Side, Difference]]:
         for side in self._sides:

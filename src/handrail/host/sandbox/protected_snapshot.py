@@ -73,6 +73,14 @@ class Snapshot:
     partial: list[str]
     _open: bool = True
 
+    def leave(self, path: str) -> None:
+        """Leave what stands at an absolute path as it is: somebody was allowed to change it."""
+        for view in self.views:
+            prefix = f"{view.top.path.rstrip('/')}/"
+            if path.startswith(prefix):
+                lifted = self.allowed.lifted.with_path(path.removeprefix(prefix))
+                self.allowed = self.allowed._replace(lifted=lifted)
+
     def close(self) -> None:
         """Let go of the handles; safe to call twice."""
         if not self._open:
