@@ -8,7 +8,13 @@ from handrail.core.footprint import reading, writing
 from handrail.core.verdicts import Risk
 from handrail.host.files.links import TopLinks
 from handrail.host.files.local import LocalFiles
-from handrail.policy.protected import LINKED, ProtectedNames
+from handrail.policy.protected import (
+    DIRECTORIES,
+    LINKED,
+    ProtectedNames,
+    folded,
+    protected_reason,
+)
 from handrail.policy.subject import Subject
 
 
@@ -162,3 +168,9 @@ def test_reading_by_a_protected_name_is_not_judged(shipped, files):
 
     assert ProtectedNames(files.roots)(subject) is None
     assert list(subject.written_ways()) == []
+
+
+@pytest.mark.parametrize("name", [".git", ".GIT", ".Git. .", ".g\u200cit", ".G\ufeffIT."])
+def test_spellings_that_some_file_system_takes_for_a_name_are_that_name(name):
+    assert folded(name) == ".git"
+    assert protected_reason(f"a/{name}/config") == DIRECTORIES[".git"]
