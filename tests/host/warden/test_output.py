@@ -7,7 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from handrail.host.artifacts import DirectoryArtifacts
 from handrail.host.warden.capture import HEAD_BYTES, TAIL_BYTES
+from handrail.host.warden.client import SPILL_BYTES
 from handrail.host.warden.wire import Kind, pack
 
 MB = 1 << 20
@@ -55,6 +57,19 @@ async def test_what_is_beyond_the_quota_is_counted(programs):
     assert captured.total == 3_000_007
     assert captured.dropped == captured.total - MB - TAIL_BYTES
     assert captured.tail.endswith(b"the-end")
+
+
+async def test_what_was_saved_is_there_after_other_artifacts_came(programs, processes):
+    artifacts = DirectoryArtifacts(programs.folder / "spill")
+
+    ended = await processes.run(
+        programs.launch("head -c 40000000 /dev/zero; head -c 40000000 /dev/zero >&2")
+    )
+    artifacts.save("another", b"x" * 1_000_000)
+
+    for captured in (ended.stdout, ended.stderr):
+        assert captured.saved is not None
+        assert len(artifacts.load(os.path.basename(captured.saved))) == SPILL_BYTES
 
 
 async def test_a_full_disk_costs_the_middle_only(programs):

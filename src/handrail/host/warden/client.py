@@ -19,7 +19,8 @@ from handrail.host.warden.keepers import Keepers
 from handrail.host.warden.link import Link, failure
 from handrail.host.warden.wire import Frame, Kind, recipe_header
 
-SPILL_BYTES: Final = 64 << 20
+# Two streams of it leave room for others in the 64 MB that are kept of all artifacts.
+SPILL_BYTES: Final = 16 << 20
 # Longer than a keeper needs to end any tree; after that it is given up.
 _ENDING_S: Final = 15.0
 
