@@ -65,8 +65,9 @@ def wide_globs(pattern: str, grounds: Grounds) -> Iterator[Glob]:
     regard to case, and by where its links lead.
     """
     for one in _all(pattern):
-        for top in _tops(one, grounds, grounds.roots):
-            if not grounds.roots and one.base == "root" and one.names[:1] != _TOP:
+        ground = {"root": bool(grounds.roots), "home": grounds.home is not None}
+        for top in _tops(one, grounds, grounds.roots) or [[]]:
+            if not ground.get(one.base, True) and one.names[:1] != _TOP:
                 # Nobody said what it is relative to, so it may be anything.
                 yield compile_glob((), (*_TOP, *one.names), fold=True)
                 continue

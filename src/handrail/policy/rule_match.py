@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from handrail.core.commands import CommandClass, CommandPart, Judgement
+from handrail.policy.breadth import is_interpreter
 from handrail.policy.command_pattern import CommandPattern, Fit, allows, speaks_of
 from handrail.policy.path_index import Entry
 
@@ -40,10 +41,10 @@ class CommandRules:
         """The deny and ask rules that speak of the command, in no order."""
         if not self._all:
             return
-        if not judged.parts and judged.klass is not CommandClass.SAFE:
-            # It could not be read, so it may be anything.
+        doubtful = not judged.plain and judged.klass >= CommandClass.DANGEROUS
+        if doubtful or (not judged.parts and judged.klass is not CommandClass.SAFE):
+            # Not all of it could be read, so it may be anything as well.
             yield from (CommandHit(entry, Fit.MAYBE, "") for _, entry in self._all)
-            return
         started = {_name(program) for program in judged.effects.programs}
         started |= {_name(one.word) for one in judged.segments if one.word}
         for part in judged.parts:
@@ -101,10 +102,14 @@ def _by_program(rules: Iterable[tuple[CommandPattern, Entry]]) -> dict[str, _Rul
 
 
 def _readings(part: CommandPart, started: set[str]) -> Iterator[Sequence[str | None]]:
-    """The words as they stand, and from each further program that they start (`uv run rm x`)."""
+    """The words as they stand, and from each further program that they start (`uv run rm x`)
+    or script that they run (`bash x.sh`).
+    """
     yield part.words
+    first = part.words[0] if part.words else None
+    runs = first is not None and (is_interpreter(_name(first)) or first in ("source", "."))
     for at, word in enumerate(part.words):
-        if at and word is not None and _name(word) in started:
+        if at and word is not None and (_name(word) in started or runs):
             yield part.words[at:]
 
 

@@ -26,8 +26,10 @@ from handrail.policy.rule_verdict import (
 )
 from handrail.policy.rules import ANY_TOOL, LISTERS, MCP, READERS, WRITERS, Rule, Source
 from handrail.policy.subject import Subject
-from handrail.policy.touched import Target, all_known, read, written
+from handrail.policy.touched import Target, all_known, named, read, written
 
+# They read what lies where they start although no word names it.
+_SEARCHERS: Final = frozenset(("git", "rg", "ag", "ack", "grep", "fd", "find", "tree"))
 _STRICTNESS: Final = {Effect.DENY: 0, Effect.ASK: 1, Effect.ALLOW: 2}
 
 
@@ -149,8 +151,8 @@ class RuleSet:
             yield from self._of_paths(own, targets, subject, "touch")
         if subject.command is not None:
             yield from map(of_command, self._commands.find(subject.command))
-            if self._first_denied is not None and self._unknown(subject, subject.command):
-                yield of_unknown(self._first_denied)
+            if self._first_denied is not None and not self._held(subject, subject.command):
+                yield from self._of_unknown(subject.command, self._first_denied)
 
     def _of_paths(
         self, index: WideIndex, targets: Sequence[Target], subject: Subject, verb: str
@@ -170,10 +172,21 @@ class RuleSet:
             return False
         return not self.withheld.searches
 
-    def _unknown(self, subject: Subject, judged: Judgement) -> bool:
-        """Whether the command may do what a deny forbids without anybody seeing it."""
-        known = judged.klass < CommandClass.DANGEROUS and not judged.effects.open_ended
-        return not known and not self._held(subject, judged)
+    def _of_unknown(self, judged: Judgement, denied: Entry) -> Iterator[Finding]:
+        """What denies about paths say of a command that may touch more than anybody sees."""
+        dangerous = judged.klass >= CommandClass.DANGEROUS
+        if dangerous or _hides_effects(judged):
+            yield of_unknown(denied)
+        # A word may name what the known effects do not list.
+        meeting = Meeting.SURE if dangerous else Meeting.MAYBE
+        indexes = (
+            [self._reads] if judged.klass is CommandClass.SAFE else [self._reads, self._writes]
+        )
+        for target in named(judged, self.grounds.roots, self.grounds.home):
+            for index in indexes:
+                for hit in index.find(target):
+                    if hit.entry.rule.effect is Effect.DENY:
+                        yield of_path(hit._replace(meeting=meeting), "touch")
 
     def _held(self, subject: Subject, judged: Judgement) -> bool:
         return self.withheld.commands and subject.confined and not judged.unconfined
@@ -210,6 +223,13 @@ class RuleSet:
             if entry.rule.pattern is not None and entry.rule.tool == tool:
                 for glob in narrow_globs(entry.rule.pattern, self.grounds):
                     yield glob, entry
+
+
+def _hides_effects(judged: Judgement) -> bool:
+    effects = judged.effects
+    computes = any(one.substitutes for one in judged.segments)
+    silent = not effects.reads and not _SEARCHERS.isdisjoint(effects.programs)
+    return effects.open_ended or computes or silent or not judged.plain
 
 
 def _denies_paths(rule: Rule) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from handrail.core.commands import Judgement
 from handrail.core.footprint import Access
 from handrail.policy.rules import QUOTERS
 from handrail.policy.subject import Subject
 
 _GLOB: Final = re.compile(r"[*?\[]")
+_MARKS: Final = re.compile(r"[=:@]")
 
 
 class Extent(IntEnum):
@@ -55,7 +58,13 @@ def read(subject: Subject) -> list[Target]:
     """What it would look at, or quote from."""
     judged = subject.command
     if judged is not None:
-        return [_effect(path, Extent.ITSELF) for path in judged.effects.reads]
+        effects = judged.effects
+        # What is moved can be read where it is then.
+        moved = [_effect(path, Extent.ITSELF) for path in effects.writes]
+        return [
+            *(_effect(path, Extent.ITSELF) for path in effects.reads),
+            *(one._replace(extent=Extent.PERHAPS_MORE) for one in moved),
+        ]
     found = list(_touched(subject, Access.READ))
     if subject.tool in QUOTERS:
         found += _touched(subject, Access.WRITE)
@@ -64,6 +73,32 @@ def read(subject: Subject) -> list[Target]:
         if place.via and place.absolute in extents:
             found += [Target(way, extents[place.absolute]) for way in place.via]
     return found
+
+
+def named(judged: Judgement, roots: Sequence[str], home: str | None) -> list[Target]:
+    """Every path that a command's words could name beside its known effects: of a word also
+    what follows `=`, `:` and `@` (`--file=x`, `HEAD:x`, `@x`), from its directory and the roots.
+    """
+    effects = judged.effects
+    known = {path.rstrip("/") for path in (*effects.reads, *effects.writes)}
+    bases = dict.fromkeys((judged.cwd, *roots) if judged.cwd else roots)
+    found: dict[str, None] = {}
+    for piece in _pieces(judged):
+        text = home + piece[1:] if piece.startswith("~/") and home is not None else piece
+        for base in bases:
+            found["/" + posixpath.normpath(posixpath.join(base, text)).lstrip("/")] = None
+    return [Target(path) for path in found if path not in known]
+
+
+def _pieces(judged: Judgement) -> Iterator[str]:
+    for part in judged.parts:
+        for word in part.words[1:]:
+            if word and not word.startswith("-"):
+                yield word
+            for mark in _MARKS.finditer(word or ""):
+                rest = (word or "")[mark.end() :]
+                if rest:
+                    yield rest
 
 
 def all_known(subject: Subject) -> list[Target]:
@@ -92,4 +127,4 @@ def _touched(subject: Subject, access: Access) -> Iterator[Target]:
 def _effect(path: str, extent: Extent) -> Target:
     if path.endswith("/"):
         extent = Extent.TREE
-    return Target(path.rstrip("/") or "/", extent, _GLOB.search(path) is not None)
+    return Target(f"/{path.strip('/')}", extent, _GLOB.search(path) is not None)
