@@ -214,6 +214,14 @@ def test_a_link_out_of_the_workspace_is_followed():
     assert klass("rm link", judge=judge) is DEV
 
 
+def test_a_root_that_is_a_link_is_a_root():
+    judge = judge_of(resolve=lambda path: path.replace(ROOT, "/mnt/disk/app"))
+
+    assert klass("cat a", judge=judge) is SAFE
+    assert klass("cat /mnt/disk/app/a", judge=judge) is SAFE
+    assert klass("cat /mnt/disk/b", judge=judge) is DANGEROUS
+
+
 def test_the_disk_is_asked_anew_each_time():
     roads = {}
     judge = judge_of(resolve=lambda path: roads.get(path, path))

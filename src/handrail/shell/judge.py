@@ -68,7 +68,7 @@ class Judge:
 
     def judge(self, command: str, *, cwd: str, env: Mapping[str, str]) -> Judgement:
         """The class, reasons and effects of a command run there, with these variables."""
-        where = self._surroundings(cwd)
+        where = _with_real_roots(self._surroundings(cwd))
         tally = Tally()
         _weigh_environment(env, tally)
         if not command.isprintable():
@@ -122,6 +122,13 @@ class Judge:
                 if len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
         return fresh
+
+
+def _with_real_roots(where: Surroundings) -> Surroundings:
+    """A root may be named by a link; what lies in it is then known by both names."""
+    return where._replace(
+        roots=tuple(dict.fromkeys((*where.roots, *(where.resolve(root) for root in where.roots))))
+    )
 
 
 def _weigh_environment(env: Mapping[str, Any], tally: Tally) -> None:
