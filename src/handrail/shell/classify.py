@@ -234,7 +234,7 @@ class Classifier:
                 roles.into(meant.argument, sources, site)
             else:
                 roles.weigh(meant.role, meant.argument, site)
-        if not parsed.operands and program.default and not one.extra:
+        if _uses_here(program, parsed) and not one.extra:
             roles.weigh(_default(program, parsed), _HERE, site)
         grammar = program.grammar
         needs = grammar.slots[:1] == (_SCRIPT,) and not parsed.given & grammar.drops
@@ -285,6 +285,14 @@ def _default(program: Program, parsed: Parsed) -> str:
     slot = program.grammar.slots[0].role if program.grammar.slots else ""
     turned = [program.grammar.turns.get(option, {}).get(slot) for option in sorted(parsed.given)]
     return next((role for role in turned if role in _WRITING), program.default)
+
+
+def _uses_here(program: Program, parsed: Parsed) -> bool:
+    """Whether the current directory is meant because no path is named."""
+    if any(meant.role in roles.PATHS for meant in parsed.operands):
+        return False
+    needed = program.default_with
+    return bool(program.default) and (not needed or bool(needed & parsed.given))
 
 
 def _moved(cwd: str | None, argument: Argument) -> str | None:

@@ -68,7 +68,8 @@ class Program:
     """A program, or a subcommand of one.
 
     `answers`: words that make it print and stop (`--version`). `default`: the role with which
-    the current directory is used when no operand is given. `traits`: "builtin", "any" (no
+    the current directory is used when no path is given, `default_with` the options that it
+    takes for that. `traits`: "builtin", "any" (no
     argument can make it harmful), "lister" (prints paths that it found), "filter" (prints
     what it is fed), "open" (touches more than it names), "git" (writes in `.git`),
     "endless", "bare" (harmful without arguments), "alone" (does its work without a
@@ -83,6 +84,7 @@ class Program:
     grammar: Grammar
     answers: frozenset[str] = frozenset()
     default: str = ""
+    default_with: frozenset[str] = frozenset()
     traits: frozenset[str] = frozenset()
     deny: str = ""
     subcommands: Mapping[str, Program] = field(default_factory=dict)
@@ -159,7 +161,8 @@ def _program(name: str, raw: Mapping[str, Any]) -> Program:
         why=raw.get("why", ""),
         grammar=_grammar(raw, ANY if klass is not CommandClass.SAFE else ""),
         answers=frozenset(answers.split()),
-        default=raw.get("default", ""),
+        default=raw.get("default", "").partition(" ")[0],
+        default_with=frozenset(raw.get("default", "").split()[1:]),
         traits=frozenset(raw.get("traits", "").split()),
         deny=raw.get("deny", ""),
         subcommands={

@@ -21,6 +21,8 @@ from handrail.shell.sensitive import is_sensitive
 _SECRET: Final = re.compile(r"(?i)key|token|secret|passw|cred|auth|session|cookie")
 _PATHLIKE: Final = re.compile(r"(?:/|\.\.(?:/|$)|.*/\.\.(?:/|$))")
 _MOST_SECONDS: Final = 120.0
+# The roles of operands that name what a program looks at.
+PATHS: Final = frozenset({"read", "tree", "list", "rev", "start", "swept"})
 
 # Texts of which only some are harmless: all of it must match.
 _ALLOWED: Final[Mapping[str, str]] = {
