@@ -18,8 +18,8 @@ _DEADLINE_S: Final = 2.0
 # The tree of 64 kB of commands is some 20 MB; more is an attack.
 _MAX_BYTES: Final = 64 << 20
 _CACHED: Final = 512
-# Large trees are rare and would fill the memory.
-_MAX_CACHED_TEXT: Final = 4096
+# Letters of text, all together; the tree of one takes about a thousand bytes.
+_CACHED_TEXT: Final = 32_768
 
 
 class Shfmt:
@@ -28,6 +28,7 @@ class Shfmt:
     def __init__(self, binary: str | None) -> None:
         self._binary = binary
         self._cache: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
+        self._letters = 0
         self._lock = threading.Lock()
 
     def parse(self, command: str) -> Mapping[str, Any]:
@@ -38,15 +39,17 @@ class Shfmt:
                 self._cache.move_to_end(command)
                 return known
         tree = self._ask(command)
-        if len(command) <= _MAX_CACHED_TEXT:
-            self._keep(command, tree)
+        self._keep(command, tree)
         return tree
 
     def _keep(self, command: str, tree: Mapping[str, Any]) -> None:
         with self._lock:
-            self._cache[command] = tree
-            if len(self._cache) > _CACHED:
-                self._cache.popitem(last=False)
+            if command not in self._cache:
+                self._cache[command] = tree
+                self._letters += len(command)
+            while len(self._cache) > _CACHED or self._letters > _CACHED_TEXT:
+                oldest, _ = self._cache.popitem(last=False)
+                self._letters -= len(oldest)
 
     def _ask(self, command: str) -> Mapping[str, Any]:
         if self._binary is None:
@@ -59,8 +62,7 @@ class Shfmt:
                 deadline_s=_DEADLINE_S,
                 max_bytes=_MAX_BYTES,
             )
-        except (OSError, RuntimeError, UnicodeEncodeError) as error:
-            # RuntimeError: no thread could be started.
+        except (OSError, UnicodeEncodeError) as error:
             raise Unreadable(f"shfmt could not read it: {error}") from error
         if done.timed_out or done.cut:
             raise Unreadable("it is too large or too deep for shfmt")

@@ -11,6 +11,7 @@ from typing import Final
 from handrail.shell.syntax import Braces, Opaque, Part, Text, Variable, Word
 
 MAX_WORDS: Final = 256
+_MAX_BRACES: Final = 50
 
 # A letter of unquoted text, or a part that no brace can cut.
 _Piece = str | Part
@@ -18,8 +19,11 @@ _Piece = str | Part
 
 def find(source: str, parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """The parts with their braces found; the same parts where there is nothing to expand."""
-    if not any(isinstance(p, Text) and not p.quoted and "{" in p.text for p in parts):
+    braces = sum(p.text.count("{") for p in parts if isinstance(p, Text) and not p.quoted)
+    if not braces:
         return parts
+    if braces > _MAX_BRACES:
+        return (Opaque(source, (Word(source, parts),)),)
     pieces: list[_Piece] = []
     for part in parts:
         if isinstance(part, Text) and not part.quoted:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from handrail.core.commands import Unreadable
 from handrail.shell import expand, quoting
-from handrail.shell.reader_nodes import Node, Source, check, items, kind_of, text
+from handrail.shell.reader_nodes import Node, Source, check, items, kind_of, offset, text
 from handrail.shell.syntax import Opaque, Part, Script, Substitution, Text, Variable, Word
 
 # Extended globs are kept as one text by the parser: nothing may hide in it.
@@ -49,14 +49,16 @@ class Words:
 
     def document(self, node: object, *, literal: bool, tabs: bool) -> Word:
         """A here-document's content; `tabs`: the leading ones of each line are dropped."""
-        known = check(node, "Word")
-        source = self._source.of(known)
+        inside = items(check(node, "Word"), "Parts")
+        start, end = offset(inside[0], "Pos"), offset(inside[-1], "End")
+        # The parser counts the end mark in.
+        source = self._source.between(start, end).rpartition("\n")[0] + "\n"
         if literal:
-            letters = "".join(self.literal(part) for part in items(known, "Parts"))
+            letters = "".join(self.literal(part) for part in inside)
             return Word(source, (Text(_untabbed(letters, tabs=tabs), quoted=True),))
         parts: list[Part] = []
         with self._source:
-            for part in items(known, "Parts"):
+            for part in inside:
                 if kind_of(part) == "Lit":
                     letters = quoting.document(self.literal(part))
                     parts.append(Text(_untabbed(letters, tabs=tabs, first=not parts), quoted=True))

@@ -1,0 +1,36 @@
+"""Commands read with the real parser, for tests about what they would run."""
+
+from functools import cache
+
+from handrail.host.binaries import find
+from handrail.host.shfmt import Shfmt
+from handrail.shell.invocation import Flat
+from handrail.shell.reader import read
+from handrail.shell.syntax import Script
+from handrail.shell.walk import flatten
+
+
+@cache
+def parser() -> Shfmt:
+    """The real shfmt, one for all tests."""
+    return Shfmt(find("shfmt", []))
+
+
+def tree(command: str) -> Script:
+    """The tree of a command."""
+    return read(command, parser())
+
+
+def flat(command: str) -> Flat:
+    """Everything that a command would run."""
+    return flatten(tree(command), tree)
+
+
+def ran(command: str) -> list[list[str | None]]:
+    """The words of every program that a command would start."""
+    return [[word.value for word in one.words] for one in flat(command).invocations if one.words]
+
+
+def programs(command: str) -> list[str | None]:
+    """Every program that a command would start, wrappers left out."""
+    return [one.program for one in flat(command).invocations if one.words and not one.wraps]
