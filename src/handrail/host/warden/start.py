@@ -49,7 +49,7 @@ class Warden:
                     stdout=subprocess.DEVNULL,
                     stderr=self._last_words,
                     cwd="/",
-                    env={"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"},
+                    env={"LC_ALL": "C.UTF-8"},
                     pass_fds=(theirs.fileno(),),
                     start_new_session=True,
                 )
