@@ -74,9 +74,13 @@ class _Guarded:
         """The names that exist and must not be changed."""
         return read_only_paths(snapshot)
 
-    def repair(self, snapshot: Snapshot) -> Sequence[Repaired]:
-        """Put back what is not as it was."""
-        return [Repaired(*one) for one in self._state.repair(snapshot)]
+    def repair(self, snapshot: Snapshot, *, held: Sequence[str] = ()) -> Sequence[Repaired]:
+        """Put back what is not as it was, outside of what was held."""
+        return [Repaired(*one) for one in self._state.repair(snapshot, held=held)]
+
+    def leave(self, snapshot: Snapshot, path: str) -> None:
+        """Somebody was allowed to change this path since."""
+        snapshot.leave(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,7 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         sandbox=sandbox,
         guarded=_guarded(places, ends),
         lifted=settings.allow_protected,
+        worktree=_beside_git(),
         own=places.own,
         hidden=places.hidden,
         network=settings.network,
@@ -191,6 +196,14 @@ def _guarded(places: Places, ends: AsyncExitStack) -> _Guarded:
     roots = places.files.roots
     tops = [Top(root, places.files.handle(number)) for number, root in enumerate(roots)]
     return _Guarded(state, tops)
+
+
+def _beside_git() -> tuple[str, ...]:
+    """Protected names that a repository may carry, so that a checkout may bring them."""
+    names = [name for name in DIRECTORIES if name != ".git"]
+    pairs = [f"{first}/{second}" for first, second in PAIRS]
+    trees = [f"**/{name}/**" for name in (*names, *pairs)]
+    return (*trees, *(f"**/{name}" for name in (*names, *FILES)))
 
 
 def _check_required(required: Sequence[str]) -> None:

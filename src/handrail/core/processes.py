@@ -182,8 +182,13 @@ class Guarded(Protocol):
     def read_only(self, snapshot: Any) -> tuple[str, ...]:
         """The names that exist and that the program must not be able to change."""
 
-    def repair(self, snapshot: Any) -> Sequence[Repaired]:
-        """Put back what is not as it was; the program's version is kept aside. Blocks."""
+    def repair(self, snapshot: Any, *, held: Sequence[str] = ()) -> Sequence[Repaired]:
+        """Put back what is not as it was; the program's version is kept aside. What changed
+        in `held` was somebody else, and stays. Blocks.
+        """
+
+    def leave(self, snapshot: Any, path: str) -> None:
+        """Somebody was allowed to change this path since the snapshot."""
 
 
 class Sandbox(Protocol):
@@ -196,6 +201,9 @@ class Sandbox(Protocol):
     @property
     def measured(self) -> Mapping[str, Strength]:
         """Property → strength, measured once per process on this machine."""
+
+    def held(self, confinement: Confinement) -> tuple[str, ...]:
+        """Which of its read-only paths no program so confined can change."""
 
     def why_failed(self, ended: Ended, confinement: Confinement) -> str | None:
         """A sentence if the confinement probably made the program fail: what was in the way

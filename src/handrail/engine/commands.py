@@ -12,6 +12,7 @@ from typing import Any
 from handrail.core.commands import CommandClass, Judgement
 from handrail.core.context import ToolContext
 from handrail.core.footprint import Access
+from handrail.core.plan import Plan
 from handrail.core.problems import Problem
 from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox
 from handrail.core.results import Status
@@ -25,14 +26,16 @@ _log = logging.getLogger("handrail")
 class CommandRunner:
     """Runs the programs of one session.
 
-    `lifted` are globs of protected names that the person allows; `own` and `hidden` are
-    Handrail's places: never written, and never seen.
+    `lifted` are globs of protected names that the person allows, `worktree` those that a git
+    command may bring once it was approved. `own` and `hidden` are Handrail's places: never
+    written, and never seen.
     """
 
     roots: tuple[str, ...]
     sandbox: Sandbox
     guarded: Guarded
     lifted: tuple[str, ...] = ()
+    worktree: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     network: bool = False
@@ -60,18 +63,20 @@ class CommandRunner:
             context.confinement = self._confinement((), (), network=False)
             return of_output(await prepared.tool.run(prepared.args, context))
         planted = await self.mend_jobs()
-        snapshot = await self._take(git_writable=judged.effects.git)
-        context.confinement = self._for(judged, snapshot, approved=running.approved is not None)
+        approved = running.approved is not None
+        snapshot = await self._take(self._lifted(judged, approved), git_writable=judged.effects.git)
+        context.confinement = self._for(judged, snapshot, approved=approved)
+        held = self.sandbox.held(context.confinement)
         repaired: list[Repaired] = []
         try:
             output = await prepared.tool.run(prepared.args, context)
         finally:
-            await to_the_end(lambda: repaired.extend(self.guarded.repair(snapshot)))
+            await to_the_end(lambda: repaired.extend(self.guarded.repair(snapshot, held=held)))
             _warn(prepared.name, repaired)
             # A job goes on after its call; what it does is mended before the next command.
             self._jobs = self._jobs or _starts_job(running)
             if self._jobs:
-                self._baseline = await self._take(git_writable=True)
+                self._baseline = await self._take(self.lifted, git_writable=True)
         outcome = of_output(output)
         outcome.meta = {**outcome.meta, "sandbox": self.sandbox.backend}
         if planted:
@@ -88,10 +93,28 @@ class CommandRunner:
         _warn("a background job", repaired)
         return repaired
 
-    async def _take(self, *, git_writable: bool) -> Any:
+    def changed(self, plan: Plan) -> None:
+        """A plan was carried out: what it changed was allowed, and no job's doing."""
+        if self._baseline is not None:
+            for change in plan.changes:
+                self.guarded.leave(self._baseline, change.place.absolute)
+
+    def _lifted(self, judged: Judgement, approved: bool) -> tuple[str, ...]:
+        """What a person allowed: by a setting, or by saying yes to a command that names it."""
+        if not approved:
+            return self.lifted
+        named = tuple(
+            path.removeprefix(f"{root}/").rstrip("/")
+            for path in judged.effects.writes
+            for root in self.roots
+            if path.startswith(f"{root}/")
+        )
+        return (*self.lifted, *named, *(self.worktree if judged.effects.git else ()))
+
+    async def _take(self, lifted: Sequence[str], *, git_writable: bool) -> Any:
         taken: list[Any] = []
         await to_the_end(
-            lambda: taken.append(self.guarded.take(lifted=self.lifted, git_writable=git_writable))
+            lambda: taken.append(self.guarded.take(lifted=lifted, git_writable=git_writable))
         )
         return taken[0]
 
@@ -126,9 +149,15 @@ def _tampered(outcome: Outcome, repaired: Sequence[Repaired]) -> Outcome:
 
 
 def _changed(repaired: Sequence[Repaired]) -> str:
-    listed = ", ".join(f"{one.path} ({one.what})" for one in repaired[:10])
+    listed = ", ".join(_told(one) for one in repaired[:10])
     more = f" and {len(repaired) - 10} more" if len(repaired) > 10 else ""
     return f"changed protected names, which were put back: {listed}{more}"
+
+
+def _told(one: Repaired) -> str:
+    partly = "" if one.restored else ", NOT restored in full"
+    kept = f", its version kept as {one.kept}" if one.kept else ""
+    return f"{one.path} ({one.what}{partly}{kept})"
 
 
 def _warn(who: str, repaired: Sequence[Repaired]) -> None:

@@ -159,6 +159,8 @@ class Pipeline:
             await self._write(running, plan)
             if not running.prepared.call.by_person:
                 self.freshness.renew(plan)
+            if self.commands is not None:
+                self.commands.changed(plan)
             await self._remark(running, plan, outcome)
         return outcome
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
-from handrail.core.processes import Launch
+from handrail.core.processes import Confinement, Launch
 from handrail.host.sandbox.calls import command_filter
 from handrail.host.sandbox.places import inside, inside_any
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
@@ -111,7 +111,7 @@ class Bubblewrap:
         mounts |= {root: _shown(root) for root in scene.roots}
         writable = [path for path in map(os.path.realpath, wanted.writable) if _there(path)]
         mounts |= {path: _Mount(_How.WRITABLE, path) for path in writable}
-        read_only = sorted(_within(wanted.read_only, writable), key=_depth)[:_MOST_HELD]
+        read_only = _read_only(wanted, writable)
         mounts |= {path: _Mount(_How.WRITABLE, path) for path in _pins(read_only, writable)}
         mounts |= {path: _Mount(_How.SHOWN, path) for path in read_only}
         hidden = list(_visible((*wanted.hidden, *scene.hidden), mounts))
@@ -119,6 +119,11 @@ class Bubblewrap:
             mounts |= _held(path, mounts)
         mounts |= {path: _mask(path) for path in hidden}
         return mounts | _sealed(mounts)
+
+    def held(self, confinement: Confinement) -> tuple[str, ...]:
+        """Which of its read-only paths are mounted so, by their real names."""
+        writable = [path for path in map(os.path.realpath, confinement.writable) if _there(path)]
+        return tuple(_read_only(confinement, writable))
 
 
 def _arguments(mounts: _Mounts) -> Iterator[str]:
@@ -151,6 +156,10 @@ def _mask(path: str) -> _Mount:
 def _can_be_empty(home: str, mounts: _Mounts) -> bool:
     """Whether a private home can stand there; not inside what is shown, if it has no place."""
     return bool(home) and home not in mounts and (_there(home) or not inside_any(home, mounts))
+
+
+def _read_only(wanted: Confinement, writable: Sequence[str]) -> list[str]:
+    return sorted(_within(wanted.read_only, writable), key=_depth)[:_MOST_HELD]
 
 
 def _within(paths: Iterable[str], writable: Iterable[str]) -> Iterator[str]:

@@ -127,6 +127,11 @@ class LocalSandbox:
         """What was probably in a failed program's way, and which setting lifts it."""
         return explain(ended, confinement, self.backend)
 
+    def held(self, confinement: Confinement) -> tuple[str, ...]:
+        """Which of its read-only paths no program so confined can change."""
+        chosen = None if confinement.off else self._choice().backend
+        return chosen.held(confinement) if isinstance(chosen, Bubblewrap) else ()
+
     def describe(self) -> Mapping[str, Any]:
         """For `doctor` and the audit: the backend, what it is made of, and what it holds."""
         choice = self._choice()
