@@ -20,6 +20,7 @@ from handrail.core.processes import Repaired
 from handrail.engine.commands import CommandRunner
 from handrail.host.binaries import find
 from handrail.host.files.local import LocalFiles
+from handrail.host.git_configs import git_configs
 from handrail.host.home import Home
 from handrail.host.programs import find_program, resolve
 from handrail.host.sandbox.choose import LocalSandbox, open_sandbox
@@ -30,7 +31,7 @@ from handrail.policy.commands import CommandPolicy
 from handrail.policy.confinement import PROPERTIES, SandboxRequired, holds
 from handrail.policy.protected import DIRECTORIES, FILES, PAIRS, Guard, folded, protected_reason
 from handrail.shell.environment import child_environment
-from handrail.shell.git import git_environment
+from handrail.shell.git import git_environment, git_is_tame
 from handrail.shell.judge import Judge
 from handrail.shell.programs import load
 from handrail.tools._lib.services import Shell
@@ -151,6 +152,7 @@ def command_judge(roots: Sequence[str], settings: Settings) -> CommandJudge:
         load(settings.programs),
         blocked=settings.blocked_commands,
         protected=protected_reason,
+        tame=_tame,
     )
 
 
@@ -184,6 +186,12 @@ def _surroundings(cwd: str, roots: tuple[str, ...], environment: Mapping[str, st
         lambda name: find_program(name, environment["PATH"]),
         resolve,
     )
+
+
+def _tame(cwd: str) -> bool:
+    """Whether no configuration of the repository there names a program."""
+    texts = git_configs(cwd)
+    return texts is not None and git_is_tame(*texts)
 
 
 def _guarded(places: Places, ends: AsyncExitStack) -> _Guarded:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -564,3 +565,45 @@ async def test_nothing_lives_on_when_the_process_is_killed(workspace, tmp_path):
 
     assert not _sleeping(306)
     assert job.state in ("killed", "lost")
+
+
+async def test_what_somebody_else_changes_meanwhile_is_left_alone(open_runtime, workspace):
+    workspace.write(".vscode/settings.json", "{}")
+    async with open_runtime(approver=yes) as rt:
+        call = asyncio.create_task(
+            rt.call("run_command", {"command": "touch started; while [ ! -e go ]; do :; done"})
+        )
+        await _until((workspace.root / "started").exists)
+        workspace.write(".vscode/settings.json", '{"mine": 1}')
+        workspace.write("go", "")
+        result = await call
+
+    assert result.ok, result.text
+    assert workspace.read(".vscode/settings.json") == b'{"mine": 1}'
+
+
+async def test_what_a_job_plants_is_put_back_before_the_next_command(open_runtime, workspace):
+    async with open_runtime(mode="sandboxed") as rt:
+        plant = "python3 -c \"open('.envrc','w').write('evil'); open('done','w')\"; sleep 307"
+        await rt.call("run_command", {"command": plant, "background": True})
+        await _until((workspace.root / "done").exists)
+        await rt.call("edit_file", {"path": "a.txt", "old_string": "", "new_string": "x\n"})
+        result = await rt.call("run_command", {"command": "touch b.txt"})
+
+    assert "a background job changed protected names" in result.text
+    assert ".envrc" in result.text
+    assert sorted(workspace.tree()) == ["a.txt", "b.txt", "done"]
+
+
+async def test_an_approved_checkout_may_bring_what_the_repository_carries(open_runtime, workspace):
+    settings = workspace.write(".vscode/settings.json", "{}")
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e@x", "-C", str(workspace.root)]
+    for step in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"], ["rm", "-q", "-r", "."]):
+        subprocess.run([*git, *step], check=True)
+    assert not settings.exists()
+
+    async with open_runtime(approver=yes) as rt:
+        result = await rt.call("run_command", {"command": "git reset --hard HEAD"})
+
+    assert result.ok, result.text
+    assert settings.read_text() == "{}"
