@@ -36,6 +36,12 @@ def test_a_denied_folder_is_denied_by_every_spelling(path):
     assert effect(rules(SECRETS), call("write_file", path)) == DENY
 
 
+def test_the_case_of_the_rule_does_not_count_either():
+    assert effect(rules("deny write_file(Secrets/*.KEY)"), call("write_file", "secrets/a.key")) == (
+        DENY
+    )
+
+
 @pytest.mark.parametrize("path", ["secret/key", "secretsx/key", "src/secrets/key", "my/secrets"])
 def test_a_denied_folder_is_not_its_neighbour(path):
     assert effect(rules(SECRETS), call("write_file", path)) is None

@@ -40,6 +40,14 @@ def test_the_stricter_rule_wins_whoever_wrote_it(strict):
             assert effect(both, call("edit_file", "src/a")) == ALLOW
 
 
+def test_the_stricter_of_two_rules_about_a_whole_tool_wins():
+    both = RuleSet(
+        [rule("ask write_file", Source.SESSION), rule("deny write_file", Source.USER)], GROUNDS
+    )
+
+    assert effect(both, call("write_file", "a")) == DENY
+
+
 def test_among_equal_rules_the_nearest_is_reported():
     both = RuleSet(
         [rule("deny edit_file(a)", Source.USER), rule("deny edit_file(*)", Source.SESSION)], GROUNDS
