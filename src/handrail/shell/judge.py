@@ -65,10 +65,12 @@ class Judge:
         self._tame = tame
         self._kept: OrderedDict[str, _Read] = OrderedDict()
         self._lock = threading.Lock()
+        # A workspace is held open by its handle: where its name led then is where it works.
+        self._roots: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def judge(self, command: str, *, cwd: str, env: Mapping[str, str]) -> Judgement:
         """The class, reasons and effects of a command run there, with these variables."""
-        where = _with_real_roots(self._surroundings(cwd))
+        where = self._with_real_roots(self._surroundings(cwd))
         tally = Tally()
         _weigh_environment(env, tally)
         if not command.isprintable():
@@ -108,6 +110,14 @@ class Judge:
             tally.note(CommandClass.BLOCKED, reason.text, reason.part)
         return tally.judgement()._replace(cwd=where.cwd)
 
+    def _with_real_roots(self, where: Surroundings) -> Surroundings:
+        """A root may be named by a link; what lies in it is then known by both names."""
+        known = self._roots.get(where.roots)
+        if known is None:
+            real = (where.resolve(root) for root in where.roots)
+            known = self._roots[where.roots] = tuple(dict.fromkeys((*where.roots, *real)))
+        return where._replace(roots=known)
+
     def _read(self, command: str) -> _Read:
         with self._lock:
             known = self._kept.get(command)
@@ -122,13 +132,6 @@ class Judge:
                 if len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
         return fresh
-
-
-def _with_real_roots(where: Surroundings) -> Surroundings:
-    """A root may be named by a link; what lies in it is then known by both names."""
-    return where._replace(
-        roots=tuple(dict.fromkeys((*where.roots, *(where.resolve(root) for root in where.roots))))
-    )
 
 
 def _weigh_environment(env: Mapping[str, Any], tally: Tally) -> None:

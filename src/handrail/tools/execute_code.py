@@ -15,6 +15,7 @@ from handrail.core.tool import Group, Params
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.commands.running import (
+    Judged,
     Seconds,
     check_size,
     footprint_of,
@@ -44,6 +45,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
 
     def __init__(self, shell: Shell | None) -> None:
         self._shell = shell
+        self._judged = Judged(self._judge)
 
     def enabled(self, session: Session) -> bool:
         """Whether programs can be run here at all."""
@@ -52,11 +54,11 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
 
     def footprint(self, args: ExecuteCodeParams) -> Footprint:
         """Bash by what it says; of other languages nobody can know."""
-        return footprint_of(self._judge(args), self._tools, job=False)
+        return footprint_of(self._judged.anew(args), self._tools, job=False)
 
     def risk(self, args: ExecuteCodeParams) -> Risk:
         """By the class of what it runs."""
-        return risk_of(self._judge(args))
+        return risk_of(self._judged.of(args))
 
     def render_call(self, args: ExecuteCodeParams) -> str:
         """The code as it stands."""
@@ -76,7 +78,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
             ctx,
             self._argv(args),
             cwd=shell.whereabouts.directory,
-            env=shell.tame if self._judge(args).klass is CommandClass.SAFE else {},
+            env=shell.tame if self._judged.of(args).klass is CommandClass.SAFE else {},
             timeout_s=args.timeout_s,
         )
         return await run_to_end(shell, ctx, launch)

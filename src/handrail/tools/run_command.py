@@ -20,6 +20,7 @@ from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.commands.running import (
     DEFAULT_S,
+    Judged,
     Seconds,
     check_size,
     footprint_of,
@@ -56,6 +57,7 @@ class RunCommand(Builtin[RunCommandParams]):
     def __init__(self, files: Files, shell: Shell | None) -> None:
         self._files = files
         self._shell = shell
+        self._judged = Judged(self._judge)
 
     def enabled(self, session: Session) -> bool:
         """Whether commands can be run here at all."""
@@ -64,11 +66,11 @@ class RunCommand(Builtin[RunCommandParams]):
 
     def footprint(self, args: RunCommandParams) -> Footprint:
         """What the command would touch, as far as its text shows."""
-        return footprint_of(self._judge(args), self._tools, job=args.background)
+        return footprint_of(self._judged.anew(args), self._tools, job=args.background)
 
     def risk(self, args: RunCommandParams) -> Risk:
         """By the command's class; outside the sandbox nothing is harmless."""
-        risk = risk_of(self._judge(args))
+        risk = risk_of(self._judged.of(args))
         return max(risk, Risk.DANGEROUS) if args.unconfined else risk
 
     def render_call(self, args: RunCommandParams) -> str:
@@ -90,7 +92,7 @@ class RunCommand(Builtin[RunCommandParams]):
     async def run(self, args: RunCommandParams, ctx: ToolContext) -> Output:
         """What it printed and how it ended; `timeout`, `command_failed`."""
         shell = self._tools
-        judged = self._judge(args)
+        judged = self._judged.of(args)
         launch = self._launch(args, ctx, judged)
         if args.background:
             return await run_as_job(shell, ctx, launch, args.command, args.description)

@@ -10,7 +10,7 @@ import errno
 
 from handrail.host import landlock, seccomp
 from handrail.host.sandbox import capabilities
-from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
+from handrail.host.sandbox.recipe import Recipe
 
 
 def restrict_thread(recipe: Recipe) -> None:
@@ -28,5 +28,6 @@ def restrict_thread(recipe: Recipe) -> None:
         if not landlock.no_new_privileges():
             raise OSError(errno.EPERM, "the kernel refused no_new_privs")
     # Bubblewrap applies its own, once it needs no forbidden call any more.
-    if recipe.filter and FILTER_HANDLE not in recipe.argv and not seccomp.apply(recipe.filter):
+    by_thread = recipe.filter and not recipe.hands_filter_over
+    if by_thread and not seccomp.apply(recipe.filter):
         raise OSError(errno.EINVAL, "the kernel refused the system-call filter")

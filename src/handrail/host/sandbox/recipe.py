@@ -33,3 +33,10 @@ class Recipe(NamedTuple):
     filter: bytes = b""
     drop_capabilities: bool = False
     own_pids: bool = False
+
+    @property
+    def hands_filter_over(self) -> bool:
+        """Whether the program itself takes the filter. Told by what kind of recipe it is: a
+        command's own words could hold `FILTER_HANDLE` too.
+        """
+        return self.own_pids and bool(self.filter)

@@ -71,7 +71,7 @@ def _needs_thread(recipe: Recipe) -> bool:
     return (
         recipe.landlock is not None
         or recipe.drop_capabilities
-        or (bool(recipe.filter) and FILTER_HANDLE not in recipe.argv)
+        or (bool(recipe.filter) and not recipe.hands_filter_over)
     )
 
 
@@ -108,7 +108,7 @@ def _popen(
     argv = list(recipe.argv)
     memory = -1
     try:
-        if FILTER_HANDLE in argv:
+        if recipe.hands_filter_over:
             memory = _memory_file(recipe.filter)
             argv[argv.index(FILTER_HANDLE)] = str(memory)
             handed.append(memory)

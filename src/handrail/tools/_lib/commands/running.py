@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final, Generic, TypeVar
 
 from pydantic import AfterValidator, Field
 
@@ -20,8 +21,10 @@ from handrail.tools._lib.builtin import INTEGER, STRING, object_schema
 from handrail.tools._lib.commands.output import shown, told
 from handrail.tools._lib.services import Shell
 
+_MOST_JUDGED: Final = 64
 LONGEST_S: Final = 600
 DEFAULT_S: Final = 120
+A = TypeVar("A")
 # The kernel takes no single argument longer than this.
 MAX_BYTES: Final = 128 * 1024 - 1024
 _GLOB: Final = re.compile(r"[*?\[{]")
@@ -49,6 +52,31 @@ Seconds = Annotated[
 OUTPUT_SCHEMA: Final = object_schema(
     stdout=STRING, stderr=STRING, exit_code=INTEGER, duration_s={"type": "number"}
 )
+
+
+class Judged(Generic[A]):
+    """The judgement on each call while it is under way, so that all its steps see the same.
+
+    `anew` judges, as often as the call is looked at again; `of` is what it said.
+    """
+
+    def __init__(self, judge: Callable[[A], Judgement]) -> None:
+        self._judge = judge
+        # With the arguments themselves, so that no other object can have their identity.
+        self._known: OrderedDict[int, tuple[A, Judgement]] = OrderedDict()
+
+    def anew(self, args: A) -> Judgement:
+        """Judge, and remember it for the steps that follow."""
+        judged = self._judge(args)
+        self._known[id(args)] = args, judged
+        if len(self._known) > _MOST_JUDGED:
+            self._known.popitem(last=False)
+        return judged
+
+    def of(self, args: A) -> Judgement:
+        """What was said of these very arguments."""
+        known = self._known.get(id(args))
+        return self.anew(args) if known is None or known[0] is not args else known[1]
 
 
 def risk_of(judged: Judgement) -> Risk:
