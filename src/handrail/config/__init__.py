@@ -1,1 +1,1 @@
-"""Settings: keyword arguments over one file of the person."""
+"""Settings in layers: what may be said where, by whom, and where each value comes from."""

@@ -91,7 +91,8 @@ def load(
     for layer, text in found.items():
         merge.add(from_document(layer, parse(text), workspace), trusted=trust)
     merge.add(from_mapping(Layer.KEYWORD, overrides), trusted=True)
-    merge.add(from_mapping(Layer.SESSION, session or {}), trusted=True)
+    if session:
+        merge.add(from_mapping(Layer.SESSION, session), trusted=True)
     return Loaded(
         settings=merge.settings(),
         sources=merge.sources,
