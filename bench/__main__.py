@@ -21,6 +21,7 @@ from bench import (
     h_start,
     i_schemas,
     j_audit,
+    k_policy,
     tokens,
 )
 from bench.figure import Figure, Scale, table
@@ -36,6 +37,7 @@ MEASURES = {
     "h": h_start,
     "i": i_schemas,
     "j": j_audit,
+    "k": k_policy,
 }
 SCALES = {
     "quick": Scale(files=5_000, rounds=5, calls=1_000, deep_mb=20, big_edit_mb=10),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import uuid
 from collections.abc import Generator, Mapping, Sequence
@@ -11,8 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn
 
+from handrail.app_config import config_file, load_from, refuse_idle
+from handrail.app_policy import canonical_names, grants_from
 from handrail.app_shell import Commands, Places, open_commands
-from handrail.config.settings import Settings, load_settings
+from handrail.config.layers import Loaded
+from handrail.config.settings import Settings
+from handrail.core.commands import CommandJudge
 from handrail.core.context import ReadState, Session, Whereabouts, go_to
 from handrail.core.events import CallHeartbeat
 from handrail.core.ports import Approver
@@ -50,10 +55,13 @@ from handrail.host.statedir import config_home, ensure_outside, private_director
 from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.policy.approvers import Callback, as_approver
 from handrail.policy.clearance import Clearance
+from handrail.policy.grants import Grants
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected import LINKED, Guard, ProtectedNames
 from handrail.store.sqlite import SqliteStore, open_store
 from handrail.tools.builtin import Services, builtin_tools
+
+_log = logging.getLogger("handrail")
 
 
 def open(
@@ -89,27 +97,12 @@ def open(
         "durability": durability,
         "sandbox": sandbox,
     }
-    settings = settings_from(config, overrides)
+    loaded = load_from(root, config, overrides)
+    refuse_idle(loaded)
+    for notice in loaded.notices:
+        _log.warning("%s", notice)
     file = None if isinstance(config, Mapping) else config_file(config)
-    return Opening(Path(root), settings, file, store, session, as_approver(approver))
-
-
-def settings_from(
-    config: str | Path | Mapping[str, Any] | None, overrides: Mapping[str, Any]
-) -> Settings:
-    """The settings in force: the caller's over the file's over the defaults."""
-    if isinstance(config, Mapping):
-        return load_settings(None, {**config, **_given(overrides)})
-    if config is not None and not Path(config).is_file():
-        raise ProblemRaised(
-            "not_found", f"there is no configuration file {str(config)!r}", field="config"
-        )
-    return load_settings(config_file(config), overrides)
-
-
-def config_file(config: str | Path | None) -> Path:
-    """The configuration in force: the one that was named, or the person's own."""
-    return Path(config) if config is not None else config_home() / "config.toml"
+    return Opening(Path(root), loaded, file, store, session, as_approver(approver))
 
 
 @dataclass(slots=True)
@@ -117,12 +110,17 @@ class Opening:
     """What `open` returns: await it, or use it with `async with`."""
 
     root: Path
-    settings: Settings
+    loaded: Loaded
     file: Path | None
     store: str | Path | None
     session: str | None
     approver: Approver | None
     runtime: Runtime | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.loaded.settings
 
     def __await__(self) -> Generator[Any, None, Runtime]:
         return _assemble(self).__await__()
@@ -158,6 +156,11 @@ class Machine:
     own: tuple[str, ...]
     commands: Commands | None
     ends: AsyncExitStack
+
+    @property
+    def judge(self) -> CommandJudge | None:
+        """What understands commands, None where none can be run."""
+        return None if self.commands is None else self.commands.judge
 
 
 async def _assemble(opening: Opening) -> Runtime:
@@ -203,12 +206,14 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     catalog = Catalog(registry, vocabulary, session)
     await catalog.refresh()
     preparer = Preparer(registry, vocabulary, files, session)
+    names = canonical_names(vocabulary, registry)
+    grants = grants_from(opening.loaded, names, files.roots, machine.judge, clock)
     pipeline = Pipeline(
         session=session,
         files=files,
         blobs=blobs,
         preparer=preparer,
-        gate=_gate(opening, mode, machine, preparer),
+        gate=_gate(opening, mode, machine, preparer, grants),
         locks=Locks(_process_locks(home)),
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
         recorder=Recorder(session, store, bus, clock, _recording(settings)),
@@ -286,7 +291,9 @@ async def _session(
     return session, resumed
 
 
-def _gate(opening: Opening, mode: Mode, machine: Machine, preparer: Preparer) -> Gate:
+def _gate(
+    opening: Opening, mode: Mode, machine: Machine, preparer: Preparer, grants: Grants
+) -> Gate:
     commands = machine.commands
     protected = ProtectedNames(
         machine.files.roots,
@@ -297,7 +304,8 @@ def _gate(opening: Opening, mode: Mode, machine: Machine, preparer: Preparer) ->
     )
     guards: list[Guard] = [protected, *(commands.guards if commands is not None else ())]
     held = commands.hold if commands is not None else _nothing_holds
-    return Gate(Clearance(mode, guards, held), Approval(opening.approver), preparer)
+    clearance = Clearance(mode, guards, held, grants)
+    return Gate(clearance, Approval(opening.approver), preparer, grants)
 
 
 def _nothing_holds() -> bool:
@@ -323,10 +331,6 @@ def _recording(settings: Settings) -> Recording:
 def _many(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
     """One, or several: a lone string is not a sequence of letters."""
     return [given] if isinstance(given, str | Path) else list(given)
-
-
-def _given(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in overrides.items() if value is not None}
 
 
 def _directory(path: Path) -> Path:

@@ -36,6 +36,19 @@ def load_from(
     return load(place, own, overrides, trusted or partial(trust_book().trusts, place))
 
 
+def refuse_idle(loaded: Loaded) -> None:
+    """A section on which nothing acts must not look as if it protected somebody."""
+    for name in ("guardrails", "hooks", "agents"):
+        if getattr(loaded.settings, name):
+            raise ProblemRaised(
+                "invalid_arguments",
+                f"nothing acts on the section {name!r} in this version "
+                f"({loaded.sources.get(name, 'given')})",
+                hint="remove it; rules are written under permissions",
+                field=name,
+            )
+
+
 def config_file(config: str | Path | None) -> Path:
     """The configuration in force: the one that was named, or the person's own."""
     return Path(config) if config is not None else config_home() / "config.toml"

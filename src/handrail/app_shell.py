@@ -43,6 +43,7 @@ _BASH: Final = "/usr/bin:/bin:/usr/local/bin"
 class Commands:
     """What the rest of a runtime needs of them."""
 
+    judge: CommandJudge
     shell_in: Callable[[Whereabouts], Shell]
     processes: WardenProcesses
     runner: CommandRunner
@@ -120,9 +121,10 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         hidden=places.hidden,
         network=settings.network,
     )
+    judge = command_judge(roots, settings)
     shell_in = partial(
         Shell,
-        command_judge(roots, settings),
+        judge,
         processes,
         sandbox,
         environment=environment,
@@ -138,7 +140,9 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         ),
         SandboxRequired(settings.sandbox_require, lambda: sandbox.measured),
     )
-    commands = Commands(shell_in, processes, runner, sandbox, guards, settings.accept_no_sandbox)
+    commands = Commands(
+        judge, shell_in, processes, runner, sandbox, guards, settings.accept_no_sandbox
+    )
     ends.push_async_callback(commands.aclose)
     return commands
 

@@ -81,9 +81,9 @@ def refuse_session(options: Namespace, why: str) -> None:
 
 def settings_of(options: Namespace) -> Settings:
     """The settings in force; raises `invalid_arguments` if they cannot be read."""
-    from handrail.app import settings_from
+    from handrail.app_config import load_from
 
-    return settings_from(config_of(options), _overrides(options))
+    return load_from(directory_of(options), config_of(options), _overrides(options)).settings
 
 
 def opened(options: Namespace, **more: Any) -> Opening:

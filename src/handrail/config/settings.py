@@ -1,19 +1,14 @@
-"""The settings and their defaults: keyword arguments over one file of the person's.
-
-Only the person's own file is read. Nothing inside a workspace can change a setting.
+"""The settings and their defaults. A new one needs a row in `standing.py`, which says what a
+workspace's own file may do to it; without one it cannot be set there.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from handrail.config.sections import Permissions, Table
-from handrail.core.problems import ProblemRaised
 
 
 class Settings(BaseModel):
@@ -98,37 +93,3 @@ class Settings(BaseModel):
     guardrails: Table = Field({}, description="limits that hold in every mode")
     hooks: Table = Field({}, description="programs that are run around calls")
     agents: Table = Field({}, description="which tools each agent may use")
-
-
-def load_settings(file: Path | None, overrides: Mapping[str, Any]) -> Settings:
-    """Defaults, then the person's file if it exists, then what the caller gave."""
-    values: dict[str, Any] = {}
-    if file is not None and file.is_file():
-        values = _read(file)
-    values.update({key: value for key, value in overrides.items() if value is not None})
-    try:
-        return Settings.model_validate(values)
-    except ValidationError as error:
-        raise _wrong(error, file) from error
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        # Never a silent fall-back to defaults: the person meant something by this file.
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"the configuration {str(file)!r} cannot be read: {error}",
-            hint="mend the file, or move it away",
-        ) from error
-
-
-def _wrong(error: ValidationError, file: Path | None) -> ProblemRaised:
-    rows = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
-    where = f" (also looked in {str(file)!r})" if file is not None and file.is_file() else ""
-    return ProblemRaised(
-        "invalid_arguments",
-        f"these settings do not fit: {'; '.join(rows)}{where}",
-        hint=f"known settings: {', '.join(Settings.model_fields)}",
-    )

@@ -16,6 +16,7 @@ from handrail.engine.prepare import Prepared, Preparer
 from handrail.engine.recorder import Recorder
 from handrail.engine.running import Outcome, Running
 from handrail.policy.clearance import Clearance
+from handrail.policy.grants import Grants
 from handrail.policy.subject import Subject
 
 _log = logging.getLogger("handrail")
@@ -30,8 +31,11 @@ _PERSON: Final = Verdict(Effect.ALLOW, "the person asked for it", "person")
 class Gate:
     """What a call passes before anything happens, and the hooks behind it."""
 
-    def __init__(self, clearance: Clearance, approval: Approval, preparer: Preparer) -> None:
+    def __init__(
+        self, clearance: Clearance, approval: Approval, preparer: Preparer, grants: Grants
+    ) -> None:
         self._clearance = clearance
+        self.grants = grants
         self._approval = approval
         self._preparer = preparer
         self.hooks: list[Hook] = []
@@ -74,6 +78,8 @@ class Gate:
         if verdict.effect is Effect.ASK and ask:
             await self._approval.ask(running, verdict, plan)
             return Effect.ALLOW
+        if ask and not prepared.call.by_person:
+            self.grants.spend(subject_of(prepared, plan))
         return verdict.effect
 
     def still_clear(self, running: Running, plan: Plan) -> bool:

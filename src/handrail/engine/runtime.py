@@ -18,7 +18,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from handrail.core.call import ToolCall
 from handrail.core.context import Session
@@ -37,8 +37,9 @@ from handrail.engine.messages import Provider, read_calls, response_id, tool_mes
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare import Prepared
 from handrail.engine.registry import Registry
-from handrail.engine.scheduler import Ordering, Scheduler, lend_slot, order
+from handrail.engine.scheduler import Ordering, Scheduler, into, lend_slot, order
 from handrail.history.recovery import Recovered
+from handrail.policy.grants import Grants
 
 Call = Mapping[str, Any]
 _PATIENCE_S: Final = 30.0
@@ -106,6 +107,11 @@ class Runtime:
     def jobs(self) -> Jobs:
         """The background jobs of the workspace."""
         return self._parts.jobs
+
+    @property
+    def grants(self) -> Grants:
+        """What the person allows for this session, beyond the rules in the settings."""
+        return self._pipeline.gate.grants
 
     @property
     def hooks(self) -> list[Hook]:
@@ -187,7 +193,7 @@ class Runtime:
     @contextmanager
     def same_turn(self) -> Iterator[int]:
         """The same for code that is not async; follows the calling thread or task."""
-        number = next(self._turns)
+        number = self._new_turn()
         token = self._turn.set(number)
         try:
             yield number
@@ -312,7 +318,7 @@ class Runtime:
             return await self._pipeline.finish(prepared, listener)
         if claim.earlier is not None:
             found: list[ToolResult | None] = []
-            await lend_slot(_into(found, claim.earlier()))
+            await lend_slot(into(found, claim.earlier()))
             earlier = found[0]
             if earlier is None:
                 # Whoever had it gave up; one of those who waited may take it.
@@ -364,7 +370,11 @@ class Runtime:
 
     def _next_turn(self) -> int:
         current = self._turn.get()
-        return current if current is not None else next(self._turns)
+        return current if current is not None else self._new_turn()
+
+    def _new_turn(self) -> int:
+        self.grants.end_turn()
+        return next(self._turns)
 
     def _apply(self, results: Iterable[ToolResult], listener: Listener | None) -> None:
         """Hand on what tools ask of the conversation, in call order."""
@@ -384,10 +394,3 @@ class Runtime:
     def _check_open(self) -> None:
         if self._closed:
             raise ProblemRaised("unavailable", "this runtime is closed", hint="open a new one")
-
-
-T = TypeVar("T")
-
-
-async def _into(found: list[T], waiting: Awaitable[T]) -> None:
-    found.append(await waiting)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -21,6 +21,8 @@ from handrail.core.footprint import Footprint
 from handrail.core.results import ToolResult
 from handrail.engine.locks import Turnstile
 from handrail.engine.prepare import Prepared
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +146,8 @@ class Scheduler:
         if None in self._results:
             raise LookupError("not every call has ended")
         return [result for result in self._results if result is not None]
+
+
+async def into(found: list[T], waiting: Awaitable[T]) -> None:
+    """Wait for something and put it into a list, for code that is lent out."""
+    found.append(await waiting)

@@ -128,7 +128,7 @@ class Grants:
 
     def end_turn(self) -> None:
         """Let go of what was granted for the turn."""
-        self._keep([one for one in self._grants if one.scope is Scope.SESSION])
+        self._keep([one for one in self._grants if one.scope is not Scope.TURN])
 
     def spend(self, subject: Subject) -> None:
         """The call happens: what was granted once and was needed for it is used up."""

@@ -188,5 +188,8 @@ def spelled(word: Word) -> tuple[str, bool]:
             letters.append(part.text)
             continue
         exact = False
-        letters.append(f"${{{part.name}}}" if isinstance(part, Variable) else "${_}")
+        if isinstance(part, Variable):
+            letters.append(f"${{{part.name}}}")
+        elif not isinstance(part, Opaque) or part.source:
+            letters.append("${_}")
     return "".join(letters), exact

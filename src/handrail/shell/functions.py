@@ -7,8 +7,11 @@ there is a doubt.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from handrail.core.commands import Reason
+
+_PRINTING: Final = frozenset({"echo", "printf", "cat"})
 
 
 class Functions:
@@ -50,5 +53,7 @@ class Functions:
             yield Reason("a function is defined where it may not hold", name)
         for name in sorted(self.names & self._outside):
             yield Reason("a function's name is run by another program", name)
+        for name in sorted(self.names & _PRINTING):
+            yield Reason("a function takes the place of what prints known text", name)
         if self._dropped and self.names:
             yield Reason("functions are defined, and something is unset", "unset")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from handrail.core.commands import Reason
-from handrail.shell.syntax import Assignment, Opaque, Word
+from handrail.shell.syntax import Assignment, Opaque
 
 # The shell expands, looks up or runs what stands in them.
 _RUN: Final = frozenset(
@@ -15,7 +15,7 @@ _RUN: Final = frozenset(
      "BASH_COMPAT", "SHELLOPTS", "BASHOPTS", "TEXTDOMAIN", "TEXTDOMAINDIR"}
 )  # fmt: skip
 _NUMBER: Final = re.compile(r"-?[0-9]+")
-_SETTERS: Final = frozenset({"read", "mapfile", "readarray", "printf", "getopts", "wait"})
+_RANGE: Final = re.compile(r"\{-?[0-9]+\.\.-?[0-9]+\}|\$\(\(.*\)\)", re.DOTALL)
 
 
 class Names:
@@ -36,15 +36,6 @@ class Names:
             if one.name == "CDPATH":
                 self.search_directories = True
 
-    def used(self, program: str, words: Sequence[Word]) -> None:
-        """A builtin that sets the variables which its arguments name."""
-        if program in _SETTERS:
-            for word in words[1:]:
-                name = (word.value or "").partition("[")[0]
-                self._set[name] = False
-                if name in _RUN:
-                    self._run.add(name)
-
     def doubts(self) -> Iterator[Reason]:
         """What could run something although no command shows it."""
         for name in sorted(self._run):
@@ -55,10 +46,8 @@ class Names:
 
 
 def _is_number(one: Assignment) -> bool:
-    if one.inner:
-        return False
-    if one.value is None:
-        return True
+    if one.value is None or not one.value.parts:
+        return not one.inner
     if len(one.value.parts) == 1 and isinstance(one.value.parts[0], Opaque):
-        return one.value.source.startswith("$((")
-    return bool(_NUMBER.fullmatch(one.value.value or "0"))
+        return bool(_RANGE.fullmatch(one.value.source))
+    return not one.inner and bool(_NUMBER.fullmatch(one.value.value or "no"))

@@ -17,6 +17,7 @@ from handrail.shell.syntax import Opaque, Part, Script, Substitution, Text, Vari
 
 # Extended globs are kept as one text by the parser: nothing may hide in it.
 _PLAIN_PATTERN: Final = re.compile(r"[\w.*?/|+@%:,^~=-]*", re.ASCII)
+_PROCESS: Final = re.compile(r"[<>]\(")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER: Final = re.compile(r"(?:0[xX][0-9A-Fa-f]+|[0-9]+(?:#[0-9A-Za-z@_]+)?)")
 _ASSIGNING: Final = frozenset({"=", ":="})
@@ -131,8 +132,15 @@ class Words:
         if kind == "DblQuoted":
             return self._double(known)
         if kind == "Lit" and not quoted:
-            return quoting.bare(text(known, "Value"))
+            return self._bare(text(known, "Value"))
         return (self._one_part(kind, known, quoted=quoted),)
+
+    def _bare(self, letters: str) -> tuple[Part, ...]:
+        parts = quoting.bare(letters)
+        if any(not part.quoted and _PROCESS.search(part.text) for part in parts):
+            # Inside `${x:-…}` the parser takes it for letters, bash runs it.
+            raise Unreadable("it has a process substitution where it could be overlooked")
+        return parts
 
     def _one_part(self, kind: str, node: Node, *, quoted: bool) -> Part:
         part: Part

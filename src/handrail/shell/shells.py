@@ -78,6 +78,8 @@ def _shell(name: str, words: Sequence[Word]) -> Unwrapped:
             index += _long(name, "--" + start.lstrip("-"), doubts)
             continue
         letters = start[1:]
+        if "i" in letters:
+            doubts.append(f"{name} is interactive: it runs files of its own and knows aliases")
         command = command or ("c" in letters and start[0] == "-")
         stdin = stdin or "s" in letters
         index += letters.count("o") + letters.count("O")

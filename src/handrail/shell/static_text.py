@@ -37,6 +37,13 @@ def fed(redirects: Sequence[Redirect], otherwise: Word | None) -> Word | None:
     return otherwise
 
 
+def shared(text: Word | None) -> Word | None:
+    """The same text where somebody else may have read a part of it."""
+    if text is None or text is UNKNOWN:
+        return text
+    return Word(text.source, (*text.parts, *UNSURE))
+
+
 def output(statement: Statement) -> Word:
     """What a statement prints, if it is an `echo`, a `printf` or a `cat` of known text."""
     command = statement.command

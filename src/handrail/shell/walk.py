@@ -75,10 +75,12 @@ class _Walk:
     def _statement(self, statement: Statement, context: Context, at: Places) -> Flow:
         if statement.background:
             context = replace(context.apart(), background=True)
-        inside = replace(context, stdin=static_text.fed(statement.redirects, context.stdin))
+        stdin = static_text.fed(statement.redirects, context.stdin)
         if isinstance(statement.command, Simple):
+            inside = replace(context, stdin=stdin)
             end = self._simple(statement.command, statement, inside, at)
         else:
+            inside = replace(context, stdin=static_text.shared(stdin))
             if statement.redirects:
                 bare = Invocation((), statement.source, redirects=statement.redirects)
                 self._found.emit(bare, context, at)
@@ -250,7 +252,8 @@ class _Walk:
                         pass
 
     def _substitution(self, script: Script, context: Context, at: Places) -> None:
-        inside = replace(context.apart(), feeds=(), substituted=True, extra=False)
+        stdin = static_text.shared(context.stdin)
+        inside = replace(context.apart(), feeds=(), stdin=stdin, substituted=True, extra=False)
         self._script(script, inside, at)
 
 

@@ -39,6 +39,11 @@ class Programs:
             self._found.doubt("the program's name is computed", one.words[0].source)
             return self._anywhere(context)
         self._note(program, one, context, unwrapped)
+        known = {assignment.name for assignment in one.assignments}
+        sets = tuple(each for each in builtins.sets(one.words) if each.name not in known)
+        if sets:
+            self._found.names.assigned(sets)
+            self._found.emit(Invocation((), one.source, sets), context, at)
         end = self._moved(program, one, context, at)
         for run in unwrapped.runs:
             end = self._inner(run, one, context, at)
@@ -49,7 +54,6 @@ class Programs:
             self._found.doubt(text, one.source)
         if context.extra and unwrapped.open:
             self._found.doubt(f"what {program} runs may come from elsewhere", one.source)
-        self._found.names.used(program, one.words)
         self._found.functions.called(program, outside=context.outside)
 
     def _moved(self, program: str, one: Invocation, context: Context, at: Places) -> Flow:
@@ -72,10 +76,12 @@ class Programs:
     def _inner(self, run: Run, one: Invocation, context: Context, at: Places) -> Flow:
         name = (one.program or "").rpartition("/")[2]
         as_words = run.kind == "words"
+        self._found.names.assigned(run.assignments)
         inside = replace(
             context,
             wrapped_by=(*context.wrapped_by, name),
             assignments=context.assignments + one.assignments + run.assignments,
+            stdin=static_text.shared(context.stdin) if run.kind == "text" else context.stdin,
             remote=context.remote or run.remote,
             extra=run.extra or (context.extra and as_words),
             here=context.here and run.inside,
@@ -98,6 +104,9 @@ class Programs:
                 if fed is None or fed is static_text.UNKNOWN:
                     self._found.doubt(f"{one.program} runs what it reads", one.source)
                     return flow.stays(at)
+                if "\n" in spelled(fed)[0].strip():
+                    # `read -N1` on one line eats the `#` of the next.
+                    self._found.doubt(f"{one.program} and what it runs read the same", one.source)
                 unknown = replace(context, stdin=static_text.UNKNOWN)
                 return self._text(run, (fed,), unknown, at)
             case _:
