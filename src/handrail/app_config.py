@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from handrail.config.layers import Loaded, load
+from handrail.config.sources import FOREIGN
 from handrail.config.trust import FOLDER, TrustBook
 from handrail.core.problems import ProblemRaised
 from handrail.host.statedir import config_home, state_home
+
+_log = logging.getLogger("handrail")
 
 
 def load_from(
@@ -37,16 +41,22 @@ def load_from(
 
 
 def refuse_idle(loaded: Loaded) -> None:
-    """A section on which nothing acts must not look as if it protected somebody."""
+    """A section on which nothing acts must not look as if it protected somebody. What a
+    workspace brings along must not keep it from being opened: that is only said.
+    """
     for name in ("guardrails", "hooks", "agents"):
-        if getattr(loaded.settings, name):
-            raise ProblemRaised(
-                "invalid_arguments",
-                f"nothing acts on the section {name!r} in this version "
-                f"({loaded.sources.get(name, 'given')})",
-                hint="remove it; rules are written under permissions",
-                field=name,
-            )
+        if not getattr(loaded.settings, name):
+            continue
+        source = loaded.sources.get(name)
+        if source is not None and source.layer in FOREIGN:
+            _log.warning("nothing acts on the section %r of %s in this version", name, source)
+            continue
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"nothing acts on the section {name!r} in this version",
+            hint="remove it; rules are written under permissions",
+            field=name,
+        )
 
 
 def config_file(config: str | Path | None) -> Path:

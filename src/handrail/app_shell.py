@@ -132,6 +132,7 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         program=program,
         find=lambda name: find_program(name, environment["PATH"]),
         max_output_lines=settings.max_output_lines,
+        timeout_s=settings.command_timeout_s,
         keep_jobs=settings.keep_jobs,
     )
     guards = (

@@ -22,6 +22,7 @@ from handrail.tools._lib.commands.running import (
     launch_of,
     risk_of,
     run_to_end,
+    time_for,
 )
 from handrail.tools._lib.services import Shell
 
@@ -79,7 +80,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
             self._argv(args),
             cwd=shell.whereabouts.directory,
             env=shell.tame if self._judged.of(args).klass is CommandClass.SAFE else {},
-            timeout_s=args.timeout_s,
+            timeout_s=time_for(args, args.timeout_s, shell),
         )
         return await run_to_end(shell, ctx, launch)
 

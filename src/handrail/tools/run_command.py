@@ -28,6 +28,7 @@ from handrail.tools._lib.commands.running import (
     risk_of,
     run_as_job,
     run_to_end,
+    time_for,
 )
 from handrail.tools._lib.services import Shell
 
@@ -114,7 +115,7 @@ class RunCommand(Builtin[RunCommandParams]):
             (shell.program, "--norc", "--noprofile", "-c", text),
             cwd=self._cwd(args),
             env={**(args.env or {}), **tame},
-            timeout_s=None if args.background else args.timeout_s,
+            timeout_s=None if args.background else time_for(args, args.timeout_s, shell),
             reports_directory=moves,
         )
 

@@ -28,6 +28,8 @@ class Shell:
     program: str
     find: Callable[[str], str | None]
     max_output_lines: int = 200
+    # For a command that names none; None: as its tool says.
+    timeout_s: float | None = None
     keep_jobs: bool = False
 
 

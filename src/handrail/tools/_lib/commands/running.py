@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Generic, TypeVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from handrail.core.commands import CommandClass, Judgement
 from handrail.core.context import ToolContext, go_to
@@ -117,6 +117,13 @@ def check_size(text: str, field: str) -> None:
             hint="write it to a file first and run the file",
             field=field,
         )
+
+
+def time_for(args: BaseModel, asked_s: float, shell: Shell) -> float:
+    """The time of a command: what the call says, else the person's setting, else the tool's."""
+    if "timeout_s" in args.model_fields_set or shell.timeout_s is None:
+        return asked_s
+    return shell.timeout_s
 
 
 def launch_of(
