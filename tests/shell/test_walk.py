@@ -40,13 +40,11 @@ def doubts(command):
         "echo ${y/`rm x`/b}",
         'echo "${y#$(rm x)}"',
         "echo ${y:$(rm x):2}",
-        "echo ${y[$(rm x)]}",
         "echo $(( $(rm x) + 1 ))",
         "echo $(echo $(echo `rm x`))",
         "y=$(rm x)",
         "y=$(rm x) ls",
         "y+=($(rm x))",
-        "y[$(rm x)]=1",
         "export y=$(rm x)",
         "declare -a y=($(rm x))",
         "cat <(rm x)",
@@ -189,6 +187,18 @@ def test_a_program_is_found_wherever_it_hides(command):
         ("printf -v 'a[$(rm x)]' b", "subscript"),
         ("read 'a[$(rm x)]'", "subscript"),
         ("unset 'a[`rm x`]'", "subscript"),
+        ("y=$z; echo $((y))", "worked out as arithmetic"),
+        ("env BASH_ENV=x bash -c ls", "in this variable"),
+        ('read "$x"', "name is computed"),
+        ('export "$x"', "name is computed"),
+        ("unset $x", "name is computed"),
+        ('printf -v "$x" y', "name is computed"),
+        ("bash -ic ls", "interactive"),
+        ("echo '#rm y' | { read -N1; sh; }", "put together"),
+        ("echo '#rm y' | bash -c 'read -N1; sh'", "put together"),
+        ("echo ls | { exec < y; sh; }", "put together"),
+        ("printf 'read -N1 x\\n#rm y\\n' | sh", "read the same"),
+        ("echo() { cat y; }; echo ls | sh", "takes the place"),
         ("ls | time ls", "called time"),
         ("echo $(coproc ls)", "coproc"),
         ("env -S 'rm $x'", "rules of its own"),
@@ -231,6 +241,10 @@ def test_what_cannot_be_followed_is_a_doubt(command, doubt):
         'test -n "$x" || exit 1',
         "trap 'ls' EXIT",
         "echo ${x:-y} ${#x} {a,b}",
+        'export A="$x" B=$(pwd)',
+        "read -r line < x; echo $line",
+        "for i in {1..3}; do echo $((i * 2)); done",
+        "printf '[%s]' $x",
     ],
 )
 def test_an_honest_command_raises_no_doubt(command):
@@ -265,6 +279,34 @@ def test_names_that_a_construct_sets_are_assignments():
 
     names = {one.name for invocation in found.invocations for one in invocation.assignments}
     assert names == {"PATH", "LD_PRELOAD", "n", "fd"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "PATH=. ls",
+        "PATH=.",
+        "export PATH=.",
+        'export "PATH=."',
+        "command export PATH=.",
+        "declare -x PATH=$x",
+        "read -r -p 'a b' PATH",
+        "read -a PATH",
+        "mapfile -t PATH",
+        "printf -v PATH .",
+        "printf -vPATH .",
+        "unset PATH",
+        "getopts a PATH",
+        "eval PATH=.",
+        "for PATH in .; do ls; done",
+        "ls ${PATH:=.}",
+        "((PATH = 1))",
+    ],
+)
+def test_a_variable_that_is_set_in_any_way_is_an_assignment(command):
+    names = {one.name for found in flat(command).invocations for one in found.assignments}
+
+    assert "PATH" in names
 
 
 def test_variables_of_a_wrapper_count_for_what_it_runs():
@@ -334,7 +376,7 @@ def test_any_text_is_followed_or_refused_and_never_crashes(command):
 
 WRAPS = (
     "{}", "( {})", "{{ {}; }}", "if {}; then :; fi", "while {}; do :; done", "echo $({})",
-    "! {}", "x=$({})", "cat <({})", "for i in a; do {}; done", "case a in a) {};; esac",
+    "! ( {})", "x=$({})", "cat <({})", "for i in a; do {}; done", "case a in a) {};; esac",
     "f() {{ {}; }}", "echo \"$({})\"", "{} > /dev/null", "{} & :", ": && {}", ": | {}", "eval {q}",
     "bash -c {q}", "trap {q} EXIT", "sh -c {q}", "echo {q} | sh", "{{ cat <<E\n$({})\nE\n}}", "su -c {q}",
 )  # fmt: skip

@@ -104,5 +104,11 @@ def one_word(chance: Random, depth: int) -> str:
             f"$(( $({inner}) ))",
             f'"`{program} \\"a\\"`"',
             f"a$({inner})'b'",
+            f"${{x:-<({inner})}}",
+            f'"${{x:-`{program}`}}"',
+            f"${{x/$({inner})/`{program}`}}",
+            f"${{x:$({inner}):1}}",
+            f"${{z[$({inner})]}}",
+            f"${{x:=$({inner})}}",
         )
     )
