@@ -7,7 +7,7 @@ import sys
 import uuid
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn
@@ -121,6 +121,11 @@ class Opening:
     def settings(self) -> Settings:
         """The settings in force."""
         return self.loaded.settings
+
+    def keep_jobs(self) -> None:
+        """Let background jobs outlive this runtime, whatever the settings say."""
+        settings = self.settings.model_copy(update={"keep_jobs": True})
+        self.loaded = replace(self.loaded, settings=settings)
 
     def __await__(self) -> Generator[Any, None, Runtime]:
         return _assemble(self).__await__()

@@ -21,7 +21,7 @@ from handrail.engine.commands import CommandRunner
 from handrail.host.binaries import find
 from handrail.host.files.local import LocalFiles
 from handrail.host.git_configs import git_configs
-from handrail.host.home import Home
+from handrail.host.home import Home, home_of
 from handrail.host.programs import find_program, resolve
 from handrail.host.sandbox.choose import LocalSandbox, open_sandbox
 from handrail.host.sandbox.protected import ProtectedState, Snapshot, Table, Top, read_only_paths
@@ -172,6 +172,17 @@ def sandbox_for(
         memory_limited=settings.memory_mb is not None,
         cache=home.directory,
     )
+
+
+def commands_hold(roots: Sequence[str], settings: Settings) -> bool:
+    """Whether a command in these roots may run unasked in the modes that allow that."""
+    if settings.accept_no_sandbox:
+        return True
+    sandbox = sandbox_for(roots, (), settings, home_of(Path(roots[0]), None))
+    try:
+        return holds(sandbox.measured)
+    finally:
+        sandbox.close()
 
 
 def jobs_of(home: Home) -> WardenProcesses:

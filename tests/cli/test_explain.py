@@ -40,10 +40,15 @@ def test_a_command_that_only_looks_would_run(handrail):
     assert "in mode default: it would run unasked" in handrail("explain", "cat a.txt").out
 
 
-def test_the_answer_says_where_it_hangs_on_the_sandbox(handrail):
-    out = handrail("--mode", "sandboxed", "explain", "make").out
+def test_the_answer_hangs_on_what_the_sandbox_holds_here(handrail, tmp_path):
+    config = tmp_path / "config.toml"
+    config.write_text('sandbox = "none"\n')
 
-    assert "it would run unasked where the sandbox holds it, else you would be asked" in out
+    held = handrail("--mode", "sandboxed", "explain", "make").out
+    loose = handrail("--mode", "sandboxed", "--config", str(config), "explain", "make").out
+
+    assert "in mode sandboxed: it would run unasked" in held
+    assert "in mode sandboxed: you would be asked (the sandbox does not hold" in loose
 
 
 def test_protected_names_are_part_of_what_would_happen(handrail):

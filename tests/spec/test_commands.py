@@ -610,9 +610,9 @@ async def test_an_approved_checkout_may_bring_what_the_repository_carries(open_r
 
 
 async def test_the_time_of_a_command_can_be_set_by_the_person(open_runtime):
-    async with open_runtime(config={"command_timeout_s": 0.5}, approver=yes) as rt:
+    async with open_runtime(config={"command_timeout_s": 1}, approver=yes) as rt:
         ended = await rt.call("run_command", {"command": "sleep 308"})
-        named = await rt.call("run_command", {"command": "sleep 0.7", "timeout_s": 20})
+        named = await rt.call("run_command", {"command": "sleep 1.5", "timeout_s": 20})
 
     assert ended.problem.code == "timeout"
     assert named.ok

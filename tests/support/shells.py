@@ -68,7 +68,12 @@ def shell(processes, *, klass=CommandClass.SAFE, effects=None, moves=False, **mo
 def context(session="s", *, confined=True, places=None):
     return SimpleNamespace(
         call_id="c",
-        session=SimpleNamespace(id=session, values={}),
+        session=SimpleNamespace(
+            id=session,
+            values={},
+            roots=("/w",),
+            artifacts=SimpleNamespace(save=lambda name, data: "kept"),
+        ),
         places=places or {},
         confinement=Confinement(("/w",)) if confined else None,
         on_output=None,

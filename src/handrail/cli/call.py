@@ -79,13 +79,14 @@ def read_arguments(words: Sequence[str]) -> str | dict[str, str]:
 
 def tell(result: ToolResult) -> None:
     """A result for a person: its text, or on standard error what went wrong."""
-    if result.problem is not None:
-        output.tell_problem(result.problem)
-        return
     from handrail.cli.screen import diff_lines
 
-    for line in diff_lines(_for_a_person(result).removesuffix("\n")):
-        output.say(line)
+    # A command that failed has something to show for it; most problems are all there is.
+    if result.problem is None or result.text != str(result.problem):
+        for line in diff_lines(_for_a_person(result).removesuffix("\n")):
+            output.say(line)
+    if result.problem is not None:
+        output.tell_problem(result.problem)
 
 
 def _for_a_person(result: ToolResult) -> str:

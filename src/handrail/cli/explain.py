@@ -144,15 +144,11 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
 
 def _fate(judged: Judgement, roots: Sequence[str], settings: Settings) -> str:
     """What the mode in force would make of the command, in a sentence."""
+    from handrail.app_shell import commands_hold
     from handrail.policy.modes import parse_mode
 
-    mode = parse_mode(settings.mode)
-    held = _verdict(judged, roots, settings, confined=True)
-    loose = _verdict(judged, roots, settings, confined=False)
-    start = f"in mode {mode.value}: "
-    if held.effect is loose.effect:
-        return f"{start}{_sentence(held)}"
-    return f"{start}{_sentence(held)} where the sandbox holds it, else {_sentence(loose)}"
+    verdict = _verdict(judged, roots, settings, confined=commands_hold(roots, settings))
+    return f"in mode {parse_mode(settings.mode).value}: {_sentence(verdict)}"
 
 
 def _verdict(

@@ -128,7 +128,8 @@ def _outcome(done: Mapping[str, Any]) -> Iterator[str]:
         yield from _block(f"{problem['code']}:", str(problem["message"]))
         if problem.get("hint"):
             yield from _block("hint:", str(problem["hint"]))
-    elif done.get("text"):
+    # A command that failed has said something; of other failures the text is the problem.
+    if done.get("text") and (not problem or done.get("data") is not None):
         yield ""
         yield from diff_lines(str(done["text"]).removesuffix("\n"))
 

@@ -93,9 +93,12 @@ def opened(options: Namespace, **more: Any) -> Opening:
     output.take_over_log()
     settings = {"store": options.store, "session": options.session or SESSION, **more}
     settings.setdefault("approver", person())
-    return open_runtime(
+    opening = open_runtime(
         directory_of(options), config=config_of(options), **_overrides(options), **settings
     )
+    # Every call is a process of its own: a job that ended with it could never be looked at.
+    opening.keep_jobs()
+    return opening
 
 
 @contextmanager

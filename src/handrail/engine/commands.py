@@ -61,7 +61,9 @@ class CommandRunner:
         if judged.klass is CommandClass.SAFE and not judged.unconfined:
             # It only looks, and here nothing else is possible.
             context.confinement = self._confinement((), (), network=False)
-            return of_output(await prepared.tool.run(prepared.args, context))
+            outcome = of_output(await prepared.tool.run(prepared.args, context))
+            outcome.meta = {**outcome.meta, "sandbox": self.sandbox.backend}
+            return outcome
         planted = await self.mend_jobs()
         approved = running.approved is not None
         snapshot = await self._take(self._lifted(judged, approved), git_writable=judged.effects.git)

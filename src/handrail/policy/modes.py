@@ -55,11 +55,14 @@ def by_mode(mode: Mode, subject: Subject) -> Verdict:
         return Verdict(Effect.ASK, reason, f"mode:{mode}", hint=_least(subject))
     if _unasked(mode, subject):
         return _ALLOWED[mode]
-    hint = _least(subject)
     if mode is Mode.PLAN:
         return Verdict(
-            Effect.DENY, "plan mode only looks; nothing may be changed", f"mode:{mode}", hint=hint
+            Effect.DENY,
+            "plan mode only looks; nothing may be changed",
+            f"mode:{mode}",
+            hint="say what you would do; a person may go on in another mode",
         )
+    hint = _least(subject)
     if mode is Mode.DONT_ASK:
         reason = f"{_why(mode, subject)}, and this mode never asks"
         return Verdict(Effect.DENY, reason, f"mode:{mode}", hint=hint)

@@ -82,7 +82,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
             env=shell.tame if self._judged.of(args).klass is CommandClass.SAFE else {},
             timeout_s=time_for(args, args.timeout_s, shell),
         )
-        return await run_to_end(shell, ctx, launch)
+        return await run_to_end(shell, ctx, launch, self._judged.of(args))
 
     def _argv(self, args: ExecuteCodeParams) -> tuple[str, ...]:
         shell = self._tools

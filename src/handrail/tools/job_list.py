@@ -24,6 +24,11 @@ class JobList(JobTool[JobListParams]):
     group = Group.EXEC
     idempotent = True
 
+    @property
+    def only_reads(self) -> bool:
+        """It looks, whatever its arguments."""
+        return True
+
     def footprint(self, args: JobListParams) -> Footprint:
         """It looks at all jobs."""
         del args

@@ -42,6 +42,11 @@ class JobOutput(JobTool[JobOutputParams]):
         ),
     )
 
+    @property
+    def only_reads(self) -> bool:
+        """It looks, whatever its arguments."""
+        return True
+
     def footprint(self, args: JobOutputParams) -> Footprint:
         """It looks at one job."""
         return reading(f"job:{args.job}")

@@ -97,7 +97,7 @@ class RunCommand(Builtin[RunCommandParams]):
         launch = self._launch(args, ctx, judged)
         if args.background:
             return await run_as_job(shell, ctx, launch, args.command, args.description)
-        return await run_to_end(shell, ctx, launch, self._files)
+        return await run_to_end(shell, ctx, launch, judged, self._files)
 
     def _launch(self, args: RunCommandParams, ctx: ToolContext, judged: Judgement) -> Launch:
         shell = self._tools

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field
@@ -14,7 +14,7 @@ from handrail.core.context import ToolContext, go_to
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.processes import Confinement, Ended, JobRequest, Launch
+from handrail.core.processes import Captured, Confinement, Ended, JobRequest, Launch
 from handrail.core.results import Output
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import INTEGER, STRING, object_schema
@@ -145,13 +145,34 @@ def launch_of(
 
 
 async def run_to_end(
-    shell: Shell, ctx: ToolContext, launch: Launch, files: Files | None = None
+    shell: Shell,
+    ctx: ToolContext,
+    launch: Launch,
+    judged: Judgement,
+    files: Files | None = None,
 ) -> Output:
     """Run a program to its end and tell what came of it."""
     ended = await shell.processes.run(launch, ctx.on_output)
     if ended.directory is not None and files is not None:
         go_to(shell.whereabouts, ended.directory, files)
-    return _output(shell, ended, launch)
+    notes = _notes(shell, ended, launch.confinement)
+    if not launch.confinement.off:
+        notes += _lost(judged, ctx.session.roots)
+    return _output(shell, ctx, ended, launch, notes)
+
+
+def _lost(judged: Judgement, roots: Sequence[str]) -> list[str]:
+    """What a confined command wrote, or thinks it wrote, outside of the workspace."""
+    outside = [
+        path
+        for path in judged.effects.writes
+        if not path.startswith("/dev/")
+        and not any(f"{path}/".startswith(f"{root.rstrip('/')}/") for root in roots)
+    ]
+    if not outside:
+        return []
+    listed = ", ".join(outside[:5])
+    return [f"{listed}: outside of the workspace, so nothing of it is left after the command"]
 
 
 async def run_as_job(
@@ -165,32 +186,42 @@ async def run_as_job(
     return Output(f"Background task started: {job.id}", data={"job": job.id, "pid": job.pid})
 
 
-def _output(shell: Shell, ended: Ended, launch: Launch) -> Output:
+def _output(
+    shell: Shell, ctx: ToolContext, ended: Ended, launch: Launch, notes: list[str]
+) -> Output:
     limit = shell.max_output_lines
-    data: dict[str, Any] = {
-        "stdout": shown(ended.stdout, limit).text,
-        "stderr": shown(ended.stderr, max(limit // 4, 10)).text,
-        "exit_code": ended.exit_code,
-        "duration_s": round(ended.duration_s, 3),
-    }
+    limits = {"stdout": limit, "stderr": max(limit // 4, 10)}
+    data: dict[str, Any] = {"exit_code": ended.exit_code, "duration_s": round(ended.duration_s, 3)}
     meta: dict[str, Any] = {"exit_code": ended.exit_code}
     for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
-        if captured.saved is not None:
-            meta[f"{name}_saved"] = captured.saved
-            meta[f"{name}_bytes"] = captured.total
-    notes = _notes(shell, ended, launch.confinement)
+        part = shown(captured, limits[name])
+        data[name] = part.text
+        saved = captured.saved
+        if saved is None and part.omitted:
+            saved = _kept(ctx, name, captured)
+        if saved is not None:
+            meta |= {f"{name}_saved": saved, f"{name}_bytes": captured.total}
+            notes.append(f"{name} had {captured.total:,} bytes; the full text is kept as {saved}")
+    problem = _problem(ended, launch)
+    if ended.timed_out and problem is not None:
+        notes.append(problem.message)
     text = "\n".join([told(ended, limit), *[f"[handrail: {note}]" for note in notes]])
-    return Output(text, data=data, meta=meta, problem=_problem(ended, launch))
+    return Output(text, data=data, meta=meta, problem=problem)
+
+
+def _kept(ctx: ToolContext, name: str, captured: Captured) -> str | None:
+    # A full disk must not turn a result that exists into a failure.
+    try:
+        return ctx.session.artifacts.save(
+            f"{ctx.call_id}-{name}.txt", captured.head + captured.tail
+        )
+    except ProblemRaised:
+        return None
 
 
 def _notes(shell: Shell, ended: Ended, confinement: Confinement) -> list[str]:
     notes = []
-    for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
-        if captured.saved is not None:
-            notes.append(
-                f"{name} had {captured.total:,} bytes; the full text is kept as {captured.saved}"
-            )
-    if ended.ended_children:
+    if ended.ended_children and not ended.timed_out:
         notes.append(
             "what the command left running was ended with it; run it as a background job instead"
         )
