@@ -171,6 +171,8 @@ def sandbox_for(
         backend=settings.sandbox,
         memory_limited=settings.memory_mb is not None,
         cache=home.directory,
+        # A job that outlives the runtime needs its /tmp.
+        temporary=home.directory / "tmp" if settings.keep_jobs and home.directory else None,
     )
 
 

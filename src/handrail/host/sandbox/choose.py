@@ -39,12 +39,15 @@ def open_sandbox(
     memory_limited: bool = False,
     cache: Path | None = None,
     environ: Mapping[str, str] = os.environ,
+    temporary: Path | None = None,
 ) -> LocalSandbox:
     """A sandbox for the commands of a workspace; nothing is tried until it is needed.
 
     `backend` forces one of `BACKENDS`; None or "auto" is the best that works. `readable` are
     further trees that commands may read. `memory_limited`: the warden limits each process.
-    Measurements are kept in `cache`, a private directory. Raises `invalid_arguments` for a backend that does not exist.
+    Measurements are kept in `cache`, a private directory. `temporary` is what commands see as
+    /tmp, and stays; None: a new directory, removed on closing. Raises `invalid_arguments` for
+    a backend that does not exist.
     """
     backends = BACKENDS if backend is None or backend == "auto" else (backend,)
     if not set(backends) <= set(BACKENDS):
@@ -56,7 +59,9 @@ def open_sandbox(
         )
     real = tuple(os.path.realpath(root) for root in roots)
     return LocalSandbox(
-        _Wanted(backends, real, tuple(hidden), tuple(readable), memory_limited, cache, environ)
+        _Wanted(
+            backends, real, tuple(hidden), tuple(readable), memory_limited, cache, environ, temporary
+        )
     )
 
 
@@ -70,6 +75,7 @@ class _Wanted(NamedTuple):
     memory_limited: bool
     cache: Path | None
     environ: Mapping[str, str]
+    temporary: Path | None
 
 
 class _Choice(NamedTuple):
@@ -86,7 +92,7 @@ class LocalSandbox:
 
     def __init__(self, wanted: _Wanted) -> None:
         self._wanted = wanted
-        self._temporary = Temporary()
+        self._temporary = Temporary(wanted.temporary)
         self._lock = threading.Lock()
         self._chosen: _Choice | None = None
         self._places: Places | None = None

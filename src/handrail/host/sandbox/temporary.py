@@ -20,15 +20,22 @@ _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Temporary:
-    """One such directory, made when it is first asked for."""
+    """One such directory, made when it is first asked for.
 
-    def __init__(self) -> None:
+    `lasting` is used instead where programs may outlive the runtime: it stays.
+    """
+
+    def __init__(self, lasting: Path | None = None) -> None:
+        self._lasting = lasting
         self._path: str | None = None
         self._lock = -1
 
     @property
     def path(self) -> str:
         """The directory; raises OSError if it cannot be made."""
+        if self._lasting is not None:
+            self._lasting.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return os.path.realpath(self._lasting)
         if self._path is None:
             _sweep(Path(tempfile.gettempdir()))
             path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))
