@@ -221,6 +221,8 @@ def test_names_that_are_evaluated_or_set_in_passing_are_listed():
         ("coproc a b | c", "coproc"),
         ("echo ${ rm x; }", "not understood"),
         ("ls #\\\nrm -r src", "backslash"),
+        ("ls x\\", "backslash"),
+        ("ls x\\\\\\", "backslash"),
         (" && ".join(["a"] * 300), "chain"),
         ("(" * 60 + "a" + ")" * 60, "deep"),
     ],

@@ -79,14 +79,12 @@ class Judge:
             known = self._read(command)
         except Unreadable as error:
             return self._unreadable(command, str(error), where, tally)
-        for reason in blocklist.find(known.flat, where, self._blocked, known.script, env):
-            tally.note(CommandClass.BLOCKED, reason.text, reason.part)
         values = bindings(known.script, known.flat, env)
-        return self._judgement(known.flat, values, where, tally, env)
+        return self._judgement(known, values, where, tally, env)
 
     def _judgement(
         self,
-        flat: Flat,
+        known: _Read,
         values: Values,
         where: Surroundings,
         tally: Tally,
@@ -94,8 +92,13 @@ class Judge:
     ) -> Judgement:
         if self._programs is None:
             self._programs = load()
+        flat = known.flat
         classifier = Classifier(self._programs, where, protected=self._protected, tame=self._tame)
         classes = classifier.weigh(flat, values, tally)
+        # What only looks can be no catastrophe, unless the person says what else is one.
+        if tally.klass > CommandClass.SAFE or self._blocked:
+            for reason in blocklist.find(flat, where, self._blocked, known.script, env):
+                tally.note(CommandClass.BLOCKED, reason.text, reason.part)
         return tally.judgement()._replace(
             parts=parts_of(flat, classes),
             plain=is_plain(flat, env),

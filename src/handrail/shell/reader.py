@@ -18,9 +18,11 @@ from handrail.shell.syntax import Script
 MAX_BYTES: Final = 65_536
 
 # Tab and newline are blanks to both; the parser drops NUL and CR, bash marks text with others.
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 # The parser goes on reading a comment, bash a new line.
 _CONTINUED_COMMENT: Final = re.compile(r"#[^\n]*\\\n")
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+# `eval` drops a last backslash that `bash -c` keeps.
+_OPEN_END: Final = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 
 
 def read(command: str, parser: ShellParser) -> Script:
@@ -56,3 +58,7 @@ def _refuse_odd_text(command: str) -> None:
         )
     if _CONTINUED_COMMENT.search(command):
         raise Unreadable("a line with # ends in a backslash: bash and others disagree on that")
+    if _OPEN_END.search(command):
+        raise Unreadable(
+            "it ends in a backslash: bash drops it in some places and keeps it in others"
+        )
