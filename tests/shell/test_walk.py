@@ -1,7 +1,7 @@
 """Everything that a command would run is found, wherever it hides."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.support.random_commands import random_command
 from tests.support.shell import flat, programs, ran, tree
@@ -40,6 +40,9 @@ def doubts(command):
         "echo ${y/`rm x`/b}",
         'echo "${y#$(rm x)}"',
         "echo ${y:$(rm x):2}",
+        "echo ${y[$(rm x)]}",
+        "y[$(rm x)]=1",
+        "((y[`rm x`]))",
         "echo $(( $(rm x) + 1 ))",
         "echo $(echo $(echo `rm x`))",
         "y=$(rm x)",
@@ -401,6 +404,11 @@ def test_every_program_of_a_compound_command_is_found(parts, joint):
             text = wrap.replace("{q}", quoted(text)) if "{q}" in wrap else wrap.format(text)
         texts.append(text)
 
-    found = programs(joint.join(texts))
+    try:
+        found = programs(joint.join(texts))
+    except Unreadable as error:
+        # Not every form may stand in every other.
+        assume("no valid command" not in str(error))
+        raise
 
     assert {f"prog{number}" for number in range(len(parts))} <= set(found)

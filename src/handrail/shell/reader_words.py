@@ -210,13 +210,10 @@ class Words:
             return self.arithmetic(node)
         word = self.word(node)
         for part in word.parts:
-            if isinstance(part, Variable) and not part.inner:
+            if isinstance(part, Variable):
                 self.evaluates.add(part.name)
             elif isinstance(part, Text):
                 self._key(part.text)
-            else:
-                # Bash finds the end of a subscript by other rules than the parser.
-                raise Unreadable(f"the subscript {word.source!r} is too involved")
         return (word,)
 
     def _key(self, letters: str) -> None:
