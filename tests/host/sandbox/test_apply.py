@@ -5,9 +5,10 @@ import sys
 import threading
 
 import pytest
+from tests.support.scenes import scenery
 
 from handrail.host import landlock, seccomp
-from handrail.host.sandbox import capabilities
+from handrail.host.sandbox import capabilities, trial
 from handrail.host.sandbox.apply import restrict_thread
 from handrail.host.sandbox.calls import command_filter
 from handrail.host.sandbox.recipe import FILTER_HANDLE, LandlockRules, Recipe
@@ -88,13 +89,25 @@ def test_the_filter_stands_when_the_recipe_brings_one():
 
 
 def test_bubblewrap_gets_its_filter_by_hand_and_an_untouched_thread():
-    recipe = Recipe(("/usr/bin/bwrap", "--seccomp", FILTER_HANDLE), {}, "/", filter=b"whatever")
+    recipe = Recipe(
+        ("/usr/bin/bwrap", "--seccomp", FILTER_HANDLE), {}, "/", filter=b"whatever", own_pids=True
+    )
 
     def restricted():
         restrict_thread(recipe)
         return status("NoNewPrivs", "Seccomp")
 
     assert on_a_thread(restricted) == ["0", "0"]
+
+
+def test_a_command_cannot_say_by_its_words_that_it_takes_the_filter_itself(tmp_path):
+    with scenery("landlock", [tmp_path]) as scene:
+        plain = scene.launch("")
+        words = ("/bin/sh", "-c", 'echo "$1"; grep Seccomp: /proc/self/status', "sh", FILTER_HANDLE)
+        recipe = scene.sandbox.recipe(plain._replace(argv=words))
+        done = trial.run(recipe, deadline_s=30)
+
+    assert done.stdout.decode().split() == [FILTER_HANDLE, "Seccomp:", "2"]
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,20 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("backend", [Bubblewrap("/usr/bin/bwrap"), Landlocked(), Open()])
+def test_a_temporary_directory_with_a_long_name_changes_nothing(tmp_path, monkeypatch, backend):
+    """The address of a Unix socket has room for no more than 107 bytes."""
+    import tempfile
+
+    usual = probe.measure(backend, HERE)
+    far = tmp_path / ("y" * 120)
+    far.mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(far))
+
+    assert probe.measure(backend, HERE) == usual
+    assert list(far.iterdir()) == []
+
+
 def test_a_trial_that_takes_too_long_is_ended():
     done = trial.run(Recipe(("/bin/sleep", "30"), {}, "/"), deadline_s=0.1)
 

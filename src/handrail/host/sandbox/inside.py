@@ -55,6 +55,7 @@ def _controls(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "ok_temporary": lambda: _write(f"{os.environ['TMPDIR']}/new"),
         "ok_shown": lambda: _read(f"{given['shown']}/file"),
         "ok_null": lambda: _write(os.devnull),
+        "ok_sockets": lambda: [Path(name).lstat() for name in ("stream", "datagram")],
     }
 
 
@@ -101,10 +102,10 @@ def _network(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
 
 
 def _sockets(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
-    stream, datagram = given["stream_socket"], given["datagram_socket"]
+    # Relative to the workspace, in which this runs: the address of a socket must be short.
     return {
-        "unix_path": lambda: _connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, stream),
-        "unix_path_pair": lambda: _send_from_pair(datagram),
+        "unix_path": lambda: _connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, "stream"),
+        "unix_path_pair": lambda: _send_from_pair("datagram"),
         "unix_abstract": lambda: _connect(
             socket.AF_UNIX, socket.SOCK_STREAM, 0, "\0" + given["abstract_socket"]
         ),

@@ -54,8 +54,6 @@ class Stage(NamedTuple):
             "outside": str(self.top / "outside"),
             "tcp": self.sockets["tcp"].getsockname()[1],
             "udp": self.sockets["udp"].getsockname()[1],
-            "stream_socket": f"{self.workspace}/stream",
-            "datagram_socket": f"{self.workspace}/datagram",
             "abstract_socket": self.mark,
             "victim": self.victim.process.pid,
             "victim_argument": _sleep_of(self.mark),
@@ -113,7 +111,7 @@ def set_up(sleep: str) -> Iterator[Stage]:
         if shared.parent.is_dir():
             shared.write_text(_CONTENT, "ascii")
             ends.callback(shared.unlink, missing_ok=True)
-        sockets = {name: ends.enter_context(made) for name, made in _sockets(top, mark)}
+        sockets = _sockets(ends, top / "workspace", mark)
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         ends.callback(os.close, null)
         recipe = Recipe((sleep, _sleep_of(mark)), {"HANDRAIL_PROBE": mark}, "/")
@@ -121,20 +119,25 @@ def set_up(sleep: str) -> Iterator[Stage]:
         yield Stage(top, mark, victim, sockets)
 
 
-def _sockets(top: Path, mark: str) -> Iterator[tuple[str, socket.socket]]:
+def _sockets(ends: ExitStack, workspace: Path, mark: str) -> dict[str, socket.socket]:
+    # By its handle: the address of a socket must be short, the way to a directory need not be.
+    handle = os.open(workspace, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    ends.callback(os.close, handle)
+    sockets: dict[str, socket.socket] = {}
     for name, family, kind, address in (
         ("tcp", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
         ("udp", socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
-        ("stream", socket.AF_UNIX, socket.SOCK_STREAM, f"{top}/workspace/stream"),
-        ("datagram", socket.AF_UNIX, socket.SOCK_DGRAM, f"{top}/workspace/datagram"),
+        ("stream", socket.AF_UNIX, socket.SOCK_STREAM, f"/proc/self/fd/{handle}/stream"),
+        ("datagram", socket.AF_UNIX, socket.SOCK_DGRAM, f"/proc/self/fd/{handle}/datagram"),
         ("abstract", socket.AF_UNIX, socket.SOCK_STREAM, f"\0{mark}"),
     ):
-        made = socket.socket(family, kind)
+        made = ends.enter_context(socket.socket(family, kind))
         made.setblocking(False)
         made.bind(address)
         if kind is socket.SOCK_STREAM:
             made.listen()
-        yield name, made
+        sockets[name] = made
+    return sockets
 
 
 def _shared_memory(mark: str) -> str:
