@@ -21,7 +21,7 @@ from handrail.policy.rule_set import RuleSet
 from handrail.policy.rule_text import parse_rule
 from handrail.policy.subject import Subject
 
-ROOT = "/home/person/project"
+ROOT = "/srv/person/project"
 WRITERS = ("write_file", "edit_file")
 READERS = ("read_file", "grep")
 ORDER = {"deny": 0, "ask": 1, "allow": 2}

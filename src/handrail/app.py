@@ -231,8 +231,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
 
     async def close() -> None:
         if opening.session is not None:
-            store.save_state(session.id, "reads", save_reads(session.reads))
-            store.save_state(session.id, "directory", session.whereabouts.directory)
+            _save(session, store)
         await machine.ends.aclose()
 
     return Runtime(
@@ -258,6 +257,12 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
             close=close,
         )
     )
+
+
+def _save(session: Session, store: SqliteStore) -> None:
+    """What a named session goes on with."""
+    store.save_state(session.id, "reads", save_reads(session.reads))
+    store.save_state(session.id, "directory", session.whereabouts.directory)
 
 
 def _register(
@@ -308,13 +313,9 @@ def _gate(
         links=TopLinks(machine.files, LINKED),
     )
     guards: list[Guard] = [protected, *(commands.guards if commands is not None else ())]
-    held = commands.hold if commands is not None else _nothing_holds
+    held = commands.hold if commands is not None else bool
     clearance = Clearance(mode, guards, held, grants)
     return Gate(clearance, Approval(opening.approver), preparer, grants)
-
-
-def _nothing_holds() -> bool:
-    return False
 
 
 def _freshness(settings: Settings) -> Literal["off", "warn", "strict"]:

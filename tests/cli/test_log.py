@@ -97,7 +97,8 @@ def test_the_name_of_a_workspace_cannot_reach_the_terminal_as_commands(handrail,
     assert "\x1b" not in out
 
 
-def test_an_undo_and_a_redo_name_the_call_they_are_about(handrail):
+def test_an_undo_and_a_redo_name_the_call_they_are_about(handrail, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     write = ("call", "write_file", "path=b.txt", "content=x", "--json")
     made = handrail("--mode", "accept-edits", *write).json["call_id"]
     handrail("undo")

@@ -272,6 +272,23 @@ async def test_the_person_sees_what_a_command_would_touch(open_runtime, workspac
     assert seen[0].model_says == "harmless, trust me"
 
 
+async def test_the_person_sees_variables_directory_and_background(open_runtime, workspace):
+    workspace.write("src/a.txt", "one\n")
+    seen = []
+    async with open_runtime(
+        mode="default", approver=lambda request: seen.append(request.preview) or False
+    ) as rt:
+        call = {"command": "ls", "env": {"LD_PRELOAD": "/x/evil.so"}, "cwd": "src"}
+        await rt.call("run_command", {**call, "background": True})
+        odd = await rt.call("run_command", {"command": "ls", "env": {"A=B": "x"}})
+
+    assert "variable: LD_PRELOAD=/x/evil.so" in seen[0]
+    assert f"directory: {workspace.root}/src" in seen[0]
+    assert "in the background" in seen[0]
+    assert odd.problem.code == "invalid_arguments"
+    assert "'A=B'" in odd.problem.message
+
+
 async def test_a_protected_name_is_asked_about_in_a_command_too(open_runtime, workspace):
     async with open_runtime(mode="bypass") as rt:
         result = await rt.call("run_command", {"command": "echo x > .envrc"})

@@ -6,8 +6,9 @@ import pytest
 
 from handrail.core.paths import PathUse, path_fields
 from handrail.core.schema import schema_of
-from handrail.tools.builtin import builtin_tools, filesystem_tools, search_tools
+from handrail.tools.builtin import builtin_tools, command_tools, filesystem_tools, search_tools
 
+ACTING = {"run_command", "execute_code", "job_kill"}
 WRITING = {"write_file", "edit_file", "apply_patch", "notebook_edit", "delete_file", "undo"}
 
 
@@ -17,15 +18,18 @@ def test_tools_come_in_groups_that_make_up_the_whole(workspace):
 
     filesystem = [tool.name for tool in filesystem_tools(services)]
     search = [tool.name for tool in search_tools(services)]
+    commands = [tool.name for tool in command_tools(services)]
 
     assert search == ["find_files", "grep"]
-    assert [tool.name for tool in builtin_tools(services)] == filesystem + search
+    assert commands == ["run_command", "job_output", "job_kill", "job_list", "execute_code"]
+    assert [tool.name for tool in builtin_tools(services)] == filesystem + search + commands
 
 
 def test_only_tools_that_plan_changes_write(workspace):
     for name, tool in workspace.tools.items():
         writes = PathUse.WRITE in path_fields(tool.params).values()
-        assert (tool.plans, tool.idempotent) == (name in WRITING, name not in WRITING)
+        assert tool.plans == (name in WRITING)
+        assert tool.idempotent == (name not in WRITING and name not in ACTING)
         # What an undo changes is named by the record, not by an argument.
         assert writes == (name in WRITING and name != "undo")
 

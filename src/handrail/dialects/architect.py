@@ -92,6 +92,6 @@ ARCHITECT: Final = Dialect(
             example={"command": "pytest -q", "cwd": "backend", "timeout": 60},
         ),
     ),
-    # Fourteen would be too many to choose from.
-    quiet=QUIET | {"notebook_edit"},
+    # Its commands cannot be sent to the background.
+    quiet=QUIET | {"notebook_edit", "job_output", "job_kill"},
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from handrail.dialects.base import Arg, Dialect, View
+from handrail.dialects.base import QUIET, Arg, Dialect, View
 
 CANONICAL: Final = Dialect(
     "canonical",
@@ -77,4 +77,6 @@ CANONICAL: Final = Dialect(
             example={"language": "python", "code": "print(6 * 7)"},
         ),
     ),
+    # Few workspaces have notebooks.
+    quiet=QUIET | {"notebook_edit"},
 )

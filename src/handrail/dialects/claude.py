@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from handrail.dialects.base import Arg, Dialect, View, same
+from handrail.dialects.base import QUIET, Arg, Dialect, View, same
 from handrail.dialects.convert import from_ms, to_ms, zero_for_all
 
 _FILE: Final = Arg("file_path", "path")
@@ -99,5 +99,7 @@ CLAUDE: Final = Dialect(
         ),
         View("job_kill", "KillShell", (Arg("shell_id", "job"),), example={"shell_id": "1"}),
     ),
+    # These models change files by replacing text.
+    quiet=QUIET | {"apply_patch"},
     keeps_directory=True,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from handrail.dialects.base import Arg, Dialect, View, same
+from handrail.dialects.base import QUIET, Arg, Dialect, View, same
 from handrail.dialects.convert import deeper_than_one, from_ms, from_words, to_ms, to_words
 
 CODEX: Final = Dialect(
@@ -72,4 +72,6 @@ CODEX: Final = Dialect(
             example={"command": ["bash", "-lc", "pytest -q"], "workdir": "backend"},
         ),
     ),
+    # Its commands cannot be sent to the background.
+    quiet=QUIET | {"job_output", "job_kill"},
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from handrail.core.commands import Judgement
 from handrail.core.plan import Plan
 from handrail.engine.prepare import Prepared
@@ -12,7 +14,20 @@ def preview_of(prepared: Prepared, plan: Plan | None) -> str:
     if plan is not None:
         return plan.preview
     judged = prepared.footprint.command
-    return "" if judged is None else "\n".join(_lines(judged))
+    if judged is None:
+        return ""
+    return "\n".join([*_surroundings(prepared, judged), *_lines(judged)])
+
+
+def _surroundings(prepared: Prepared, judged: Judgement) -> list[str]:
+    """What decides about a command as much as its text does."""
+    lines = [f"directory: {judged.cwd}"] if judged.cwd else []
+    variables = prepared.arguments.get("env")
+    if isinstance(variables, Mapping):
+        lines += [f"variable: {name}={value}" for name, value in variables.items()]
+    if prepared.arguments.get("background") is True:
+        lines.append("in the background: it goes on after this call")
+    return lines
 
 
 def _lines(judged: Judgement) -> list[str]:

@@ -15,6 +15,7 @@ from handrail.core.tool import Group, Params
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.commands.running import (
+    OUTPUT_SCHEMA,
     Judged,
     Seconds,
     check_size,
@@ -43,6 +44,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
     group = Group.EXEC
     timeout_s = None
     keep = "both"
+    output_schema = OUTPUT_SCHEMA
 
     def __init__(self, shell: Shell | None) -> None:
         self._shell = shell

@@ -22,6 +22,7 @@ from handrail.tools._lib.commands.running import (
     DEFAULT_S,
     Judged,
     Seconds,
+    Variables,
     check_size,
     footprint_of,
     launch_of,
@@ -40,7 +41,7 @@ class RunCommandParams(Params):
     command: str = Field(min_length=1, description="Run by bash.")
     cwd: Annotated[str | None, PathUse.TREE] = Field(None, description="Directory to start in.")
     timeout_s: Seconds = Field(DEFAULT_S, description="Seconds until it is ended.")
-    env: dict[str, str] | None = Field(None, description="Variables to add.")
+    env: Variables | None = Field(None, description="Variables to add.")
     description: str | None = Field(None, description="What it does, in a few words.")
     background: bool = Field(False, description="Return at once and let it go on.")
     unconfined: bool = Field(False, description="Outside the sandbox; a person is always asked.")

@@ -27,6 +27,7 @@ DEFAULT_S: Final = 120
 A = TypeVar("A")
 # The kernel takes no single argument longer than this.
 MAX_BYTES: Final = 128 * 1024 - 1024
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:%%)?")
 _GLOB: Final = re.compile(r"[*?\[{]")
 _RISKS: Final = {
     CommandClass.SAFE: Risk.SAFE,
@@ -48,6 +49,16 @@ def _in_range(seconds: float) -> float:
 Seconds = Annotated[
     float, AfterValidator(_in_range), Field(json_schema_extra={"maximum": LONGEST_S})
 ]
+
+
+def _variables(env: dict[str, str]) -> dict[str, str]:
+    for name, value in env.items():
+        if not _VARIABLE.fullmatch(name) or "\0" in value:
+            raise ValueError(f"{name!r} is no variable that a program can get")
+    return env
+
+
+Variables = Annotated[dict[str, str], AfterValidator(_variables)]
 
 OUTPUT_SCHEMA: Final = object_schema(
     stdout=STRING, stderr=STRING, exit_code=INTEGER, duration_s={"type": "number"}
