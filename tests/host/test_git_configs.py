@@ -1,5 +1,7 @@
 """Which configuration files of a repository are read, wherever its directory is."""
 
+import pytest
+
 from handrail.host.git_configs import git_configs
 
 
@@ -55,3 +57,52 @@ def test_what_cannot_be_read_is_unknown(tmp_path):
     (tmp_path / ".git").write_text("gitdir: x\n")
     repository(tmp_path / "x").joinpath("config").write_bytes(b"\xff\xfe")
     assert git_configs(str(tmp_path)) is None
+
+
+def broken(folder, kind):
+    """Something that git passes by on its way up, or takes for a repository only at first."""
+    if kind == "empty .git":
+        (folder / ".git").mkdir()
+    elif kind == "garbage":
+        (folder / "objects").mkdir()
+        (folder / "HEAD").write_text("garbage\n")
+    elif kind == "git with garbage":
+        repository(folder / ".git").joinpath("HEAD").write_text("garbage\n")
+    else:
+        (folder / "HEAD").symlink_to("nowhere")
+        (folder / "objects").write_text("no folder\n")
+
+
+@pytest.mark.parametrize("kind", ["empty .git", "garbage", "git with garbage", "link"])
+def test_a_broken_repository_does_not_hide_the_one_above(tmp_path, kind):
+    """git skips what is no repository and climbs on; the configuration above is what it reads."""
+    repository(tmp_path / ".git", "[filter]\n")
+    below = tmp_path / "mask" / "deep"
+    below.mkdir(parents=True)
+    broken(tmp_path / "mask", kind)
+
+    assert "[filter]\n" in git_configs(str(below))
+
+
+def test_a_directory_that_shares_the_objects_of_another_counts_as_a_repository(tmp_path):
+    repository(tmp_path / "there", "[there]\n")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "HEAD").write_text("ref: refs/heads/main\n")
+    (tmp_path / "own" / "commondir").write_text("../there\n")
+
+    assert git_configs(str(tmp_path / "own")) == ("[there]\n",)
+
+
+def test_the_repository_is_that_of_the_real_directory(tmp_path):
+    repository(tmp_path / "a" / ".git", "[a]\n")
+    (tmp_path / "a" / "src").mkdir()
+    (tmp_path / "link").symlink_to("a/src")
+
+    assert git_configs(str(tmp_path / "link")) == ("[a]\n",)
+
+
+def test_an_odd_candidate_above_makes_the_answer_unknown(tmp_path):
+    (tmp_path / ".git").write_text("something else\n")
+    repository(tmp_path / "inner" / ".git")
+
+    assert git_configs(str(tmp_path / "inner")) is None

@@ -16,16 +16,13 @@ _MODULES_DEEP: Final = 6
 
 
 def git_configs(directory: str) -> tuple[str, ...] | None:
-    """The text of every configuration file of the repository; empty if there is none.
+    """The text of every configuration file that git may read there; empty if there is none.
 
-    Those of its submodules are among them, since looking at a repository looks at these too.
+    Those of submodules are among them, since looking at a repository looks at these too; so are
+    those of the repositories above, because git goes on to them where it takes one for broken.
     """
-    found = _find(Path(directory))
-    if found is None:
-        return ()
     try:
-        common = _common(_directory(found))
-        files = [common / "config", *_per_worktree(common, found), *_modules(common / "modules", 0)]
+        files = [file for found in _candidates(Path(directory).resolve()) for file in _files(found)]
         if len(files) > _MOST_FILES:
             return None
         return tuple(_text(file) for file in files if os.path.lexists(file))
@@ -33,14 +30,25 @@ def git_configs(directory: str) -> tuple[str, ...] | None:
         return None
 
 
-def _find(directory: Path) -> Path | None:
+def _candidates(directory: Path) -> Iterator[Path]:
+    """Everything that git could take for the repository, from there up."""
     for folder in (directory, *directory.parents):
         if os.path.lexists(folder / ".git"):
-            return folder / ".git"
+            yield folder / ".git"
         # A directory that is a repository by itself: git would take its configuration.
-        if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
-            return folder
-    return None
+        beside = (folder / "objects", folder / "commondir")
+        if os.path.lexists(folder / "HEAD") and any(map(os.path.lexists, beside)):
+            yield folder
+
+
+def _files(found: Path) -> Iterator[Path]:
+    directory = _directory(found)
+    common = _common(directory)
+    yield common / "config"
+    yield common / "config.worktree"
+    if directory != common:
+        yield directory / "config.worktree"
+    yield from _modules(common / "modules", 0)
 
 
 def _directory(found: Path) -> Path:
@@ -56,14 +64,7 @@ def _directory(found: Path) -> Path:
 def _common(directory: Path) -> Path:
     """Where the configuration is that all working trees of a repository share."""
     pointer = directory / "commondir"
-    return directory / _text(pointer).strip() if pointer.exists() else directory
-
-
-def _per_worktree(common: Path, found: Path) -> Iterator[Path]:
-    yield common / "config.worktree"
-    directory = _directory(found)
-    if directory != common:
-        yield directory / "config.worktree"
+    return directory / _text(pointer).strip() if os.path.lexists(pointer) else directory
 
 
 def _modules(folder: Path, depth: int) -> Iterator[Path]:
