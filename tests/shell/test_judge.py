@@ -294,3 +294,10 @@ def test_segments_name_every_program():
     found = judged("cd src && cat a | sort")
 
     assert [segment.word for segment in found.segments] == ["cd", "cat", "sort"]
+
+
+@pytest.mark.feature("H04")
+@pytest.mark.parametrize("command", ["(( CI ))", "[[ $CI -eq 1 ]]", "ls; a[CI]=1"])
+def test_a_variable_given_to_the_command_is_not_worked_out_as_arithmetic(command):
+    assert klass(command, env={"CI": "a[$(touch m)]"}) is DANGEROUS
+    assert klass(command, env={"CI": "1"}) < DANGEROUS

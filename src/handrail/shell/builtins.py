@@ -43,7 +43,7 @@ def doubts(words: Sequence[Word]) -> Iterator[str]:
         yield "a variable stands for another one, or is worked out as arithmetic"
     if any(_subscript(program, word) for word in words[1:]):
         yield "a subscript is evaluated, which can run commands"
-    if any(not start_of(word) for word in _named(program, words)):
+    if any(_is_computed(word) for word in _named(program, words)):
         yield "a variable is set whose name is computed"
 
 
@@ -55,6 +55,11 @@ def sets(words: Sequence[Word]) -> tuple[Assignment, ...]:
         return tuple(Assignment(m[1], after(word, m.end())) for m, word in found if m)
     names = [_NAME.match(start_of(word)) for word in _names(program, words)]
     return tuple(Assignment(match[0], _ANYTHING) for match in names if match)
+
+
+def _is_computed(word: Word) -> bool:
+    start = start_of(word)
+    return not start or (word.value is None and not _ASSIGNMENT.match(start))
 
 
 def _named(program: str, words: Sequence[Word]) -> Iterator[Word]:

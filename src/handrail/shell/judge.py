@@ -18,7 +18,7 @@ from handrail.core.commands import (
     Surroundings,
     Unreadable,
 )
-from handrail.shell import allowlist, blocklist, environment
+from handrail.shell import allowlist, blocklist, environment, names
 from handrail.shell.classify import Classifier, Values
 from handrail.shell.effects import Tally
 from handrail.shell.invocation import Flat
@@ -93,6 +93,8 @@ class Judge:
         if self._programs is None:
             self._programs = load()
         flat = known.flat
+        for doubt in names.given(flat.evaluates, env):
+            tally.note(CommandClass.DANGEROUS, doubt.text, doubt.part)
         classifier = Classifier(self._programs, where, protected=self._protected, tame=self._tame)
         classes = classifier.weigh(flat, values, tally)
         # What only looks can be no catastrophe, unless the person says what else is one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from handrail.core.commands import Reason
@@ -14,7 +14,15 @@ _RUN: Final = frozenset(
     {"PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "BASH_ENV", "ENV", "BASH_ALIASES", "BASH_CMDS",
      "BASH_COMPAT", "SHELLOPTS", "BASHOPTS", "TEXTDOMAIN", "TEXTDOMAINDIR"}
 )  # fmt: skip
+# The shell itself puts text into them that others have written: arguments, names, matches.
+_TEXTS: Final = frozenset(
+    {"_", "PWD", "OLDPWD", "DIRSTACK", "REPLY", "MAPFILE", "COPROC", "OPTARG", "FUNCNAME",
+     "BASH_REMATCH", "BASH_COMMAND", "BASH_ARGV", "BASH_ARGV0", "BASH_SOURCE",
+     "BASH_EXECUTION_STRING", "READLINE_LINE"}
+)  # fmt: skip
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER: Final = re.compile(r"-?[0-9]+")
+_EVALUATED: Final = "its value is worked out as arithmetic, which can run commands"
 _RANGE: Final = re.compile(r"\{-?[0-9]+\.\.-?[0-9]+\}|\$\(\(.*\)\)", re.DOTALL)
 
 
@@ -23,6 +31,7 @@ class Names:
 
     def __init__(self) -> None:
         self.evaluated: set[str] = set()
+        self.texts: set[str] = set(_TEXTS)
         self.search_directories = False
         self._set: dict[str, bool] = {}
         self._run: set[str] = set()
@@ -41,8 +50,16 @@ class Names:
         for name in sorted(self._run):
             yield Reason("the shell runs or expands what stands in this variable", name)
         for name in sorted(self.evaluated):
-            if not self._set.get(name, True):
-                yield Reason("its value is worked out as arithmetic, which can run commands", name)
+            computed = name in self.texts or not _NAME.fullmatch(name)
+            if computed or not self._set.get(name, True):
+                yield Reason(_EVALUATED, name)
+
+
+def given(evaluated: Collection[str], env: Mapping[str, str]) -> Iterator[Reason]:
+    """The same for variables that the command is given with a value."""
+    for name in sorted(env):
+        if name in evaluated and not _NUMBER.fullmatch(env[name]):
+            yield Reason(_EVALUATED, name)
 
 
 def _is_number(one: Assignment) -> bool:

@@ -41,6 +41,7 @@ def read(command: str, parser: ShellParser) -> Script:
         script.statements,
         evaluates=frozenset(commands.words.evaluates),
         assigns=frozenset(commands.words.assigns),
+        texts=frozenset(commands.words.texts),
     )
 
 

@@ -232,7 +232,7 @@ class Commands:
         if kind == "Word":
             word = self.words.word(node)
             if evaluated:
-                self._evaluated(word)
+                self.words.operand(word)
             return (word,)
         if kind not in ("BinaryTest", "UnaryTest", "ParenTest"):
             raise Unreadable(f"it uses {kind} in a test, which is not understood")
@@ -244,14 +244,6 @@ class Commands:
                 if field in known:
                     words += self._test_words(known[field], evaluated=evaluated)
         return words
-
-    def _evaluated(self, word: Word) -> None:
-        if word.value is not None:
-            self.words.evaluate(word.value.removeprefix("-"))
-        for part in word.parts:
-            name = getattr(part, "name", None)
-            if name is not None:
-                self.words.evaluates.add(name)
 
     def _arithmetic(self, node: Node) -> Command:
         words = self.words.arithmetic(node.get("X"))

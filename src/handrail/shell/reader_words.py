@@ -21,14 +21,19 @@ _PROCESS: Final = re.compile(r"[<>]\(")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER: Final = re.compile(r"(?:0[xX][0-9A-Fa-f]+|[0-9]+(?:#[0-9A-Za-z@_]+)?)")
 _ASSIGNING: Final = frozenset({"=", ":="})
+# The value, an element or the length of a variable: what is evaluated is only what stands in it.
+_VALUE: Final = re.compile(r'"?(?:\$\w+|\w+\[[\w@*$]*\]|\$\{\w+(?:\[[\w@*$]*\])?\})"?')
+_LENGTH: Final = re.compile(r'"?\$\{#\w+(?:\[[\w@*$]*\])?\}"?')
+_COUNTS: Final = frozenset("#?$!")
 
 
 class Words:
-    """Reads words; what they do in passing is noted in `evaluates` and `assigns`."""
+    """Reads words; what they do in passing is noted in `evaluates`, `assigns` and `texts`."""
 
     def __init__(self, source: Source, script: Callable[[list[Any]], Script]) -> None:
         self.evaluates: set[str] = set()
         self.assigns: set[str] = set()
+        self.texts: set[str] = set()
         self._source = source
         self._script = script
 
@@ -106,15 +111,39 @@ class Words:
 
     def _operand(self, node: Node) -> Word:
         word = self.word(node)
-        for part in word.parts:
-            if isinstance(part, Text):
-                self.evaluate(part.text)
-            elif isinstance(part, Variable):
-                self.evaluates.add(part.name)
+        self.operand(word)
         return word
+
+    def operand(self, word: Word) -> None:
+        """Note what a word makes the shell work out; what it cannot know is noted as it stands."""
+        if word.value is not None:
+            self.evaluate(word.value)
+        elif not self._is_number(word):
+            self._evaluate_computed(word)
+
+    def _evaluate_computed(self, word: Word) -> None:
+        only = word.parts[0] if len(word.parts) == 1 else None
+        if isinstance(only, Variable) and _VALUE.fullmatch(word.source):
+            self.evaluates.add(only.name)
+        else:
+            self.evaluates.add(word.source)
+
+    @staticmethod
+    def _is_number(word: Word) -> bool:
+        """Whether the shell itself makes the number: a length, a count, a sum."""
+        if len(word.parts) != 1:
+            return False
+        match word.parts[0]:
+            case Variable(name=name):
+                counts = name in _COUNTS and word.source.strip('"') in (f"${name}", f"${{{name}}}")
+                return counts or bool(_LENGTH.fullmatch(word.source))
+            case Opaque(source=source):
+                return source.startswith(("$((", "$["))
+        return False
 
     def evaluate(self, letters: str) -> None:
         """Note the names in a text that the shell works out; nothing else may stand in it."""
+        letters = letters.removeprefix("-")
         if _NAME.fullmatch(letters):
             self.evaluates.add(letters)
         elif not _NUMBER.fullmatch(letters):
@@ -209,11 +238,10 @@ class Words:
         if node is None or kind_of(node) != "Word":
             return self.arithmetic(node)
         word = self.word(node)
-        for part in word.parts:
-            if isinstance(part, Variable):
-                self.evaluates.add(part.name)
-            elif isinstance(part, Text):
-                self._key(part.text)
+        if word.value is not None:
+            self._key(word.value)
+        elif not self._is_number(word):
+            self._evaluate_computed(word)
         return (word,)
 
     def _key(self, letters: str) -> None:
@@ -243,6 +271,7 @@ class Words:
             raise Unreadable(f"${{{name}@…}} runs what stands in the variable")
         if operator in _ASSIGNING:
             self.assigns.add(name)
+            self.texts.add(name)
         return inner
 
 

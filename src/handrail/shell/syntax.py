@@ -191,9 +191,11 @@ class Script:
     """Statements one after the other.
 
     Only the outermost script lists names: `evaluates` those whose value the shell works out
-    as arithmetic (which can run commands), `assigns` those set in passing, `${x:=…}`.
+    as arithmetic (which can run commands), or the source of a word whose text it works out;
+    `assigns` those set in passing, `${x:=…}`, and `texts` those of them that hold no number.
     """
 
     statements: tuple[Statement, ...] = ()
     evaluates: frozenset[str] = frozenset()
     assigns: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()

@@ -62,6 +62,7 @@ class _Walk:
         if script.assigns:
             set_here = tuple(Assignment(name, None) for name in sorted(script.assigns))
             self._found.names.assigned(set_here)
+            self._found.names.texts |= script.texts
             bare = Invocation((), ", ".join(sorted(script.assigns)), set_here)
             self._found.emit(bare, context, at)
         return self._script(script, context, at)
