@@ -134,6 +134,7 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         max_output_lines=settings.max_output_lines,
         timeout_s=settings.command_timeout_s,
         keep_jobs=settings.keep_jobs,
+        small=find("dash", roots, search_path=_BASH),
     )
     guards = (
         CommandPolicy(

@@ -17,6 +17,7 @@ from handrail.core.processes import Launch
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.verdicts import Risk
+from handrail.shell.anyshell import same_in_any_shell
 from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.commands.running import (
     DEFAULT_S,
@@ -110,10 +111,13 @@ class RunCommand(Builtin[RunCommandParams]):
         )
         tame = shell.tame if judged.klass is CommandClass.SAFE else {}
         text = _REPORT + args.command if moves else args.command
+        argv: tuple[str, ...] = (shell.program, "--norc", "--noprofile", "-c", text)
+        if shell.small is not None and same_in_any_shell(text):
+            argv = (shell.small, "-c", text)
         return launch_of(
             shell,
             ctx,
-            (shell.program, "--norc", "--noprofile", "-c", text),
+            argv,
             cwd=self._cwd(args),
             env={**(args.env or {}), **tame},
             timeout_s=None if args.background else time_for(args, args.timeout_s, shell),

@@ -15,7 +15,7 @@ from handrail.core.processes import Processes, Sandbox
 class Shell:
     """What running commands takes; `environment` is all that a command inherits.
 
-    `program` is the shell itself; `find` answers the path of another program, None if there
+    `program` is the shell itself, `small` a quicker one for what means the same to both; `find` answers the path of another program, None if there
     is none. `tame` is added to the environment of commands that only look.
     """
 
@@ -31,6 +31,7 @@ class Shell:
     # For a command that names none; None: as its tool says.
     timeout_s: float | None = None
     keep_jobs: bool = False
+    small: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
