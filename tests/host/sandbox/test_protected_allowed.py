@@ -49,10 +49,62 @@ def test_hooks_and_config_stay_even_where_git_may_write(work, state, top):
     }
 
 
-def test_a_rebase_may_leave_its_work_where_git_may_write(work, state, top):
-    command = "mkdir .git/rebase-merge; echo 'pick 1' > .git/rebase-merge/git-rebase-todo"
+REBASE = "mkdir .git/rebase-merge; echo 'exec evil' > .git/rebase-merge/git-rebase-todo"
 
-    assert repaired(state, top, command, git_writable=True) == {}
+
+def test_a_rebase_may_leave_its_work_where_git_may_write(work, state, top):
+    assert repaired(state, top, REBASE, git_writable=True, sequences=True) == {}
+
+
+PLANTS = [
+    (REBASE, ".git/rebase-merge"),
+    ("mkdir -p .git/rebase-apply; echo x > .git/rebase-apply/patch", ".git/rebase-apply"),
+    ("mkdir .git/sequencer; echo 'exec evil' > .git/sequencer/todo", ".git/sequencer"),
+    ("echo '$(evil)' > .git/BISECT_NAMES", ".git/BISECT_NAMES"),
+    ("echo '[core]' > .git/config.lock", ".git/config.lock"),
+]
+
+
+@pytest.mark.parametrize(("command", "path"), PLANTS)
+def test_no_other_command_leaves_steps_for_git_to_continue_with(work, state, top, command, path):
+    """What lies there is run by the next `git rebase --continue`, whoever says that."""
+    done = repaired(state, top, command, git_writable=True)
+
+    assert whats(done) == {path: "created"}
+    assert not (work / path).exists()
+
+
+def test_a_line_added_to_a_rebase_that_waits_is_taken_out_again(work, state, top):
+    run(work, REBASE.replace("exec evil", "pick 1"))
+    todo = work / ".git" / "rebase-merge" / "git-rebase-todo"
+
+    done = repaired(state, top, f"echo 'exec evil' >> {todo}", git_writable=True)
+
+    assert whats(done) == {".git/rebase-merge/git-rebase-todo": "changed"}
+    assert todo.read_text() == "pick 1\n"
+
+
+def test_a_commit_may_end_what_a_cherry_pick_began(work, state, top):
+    run(
+        work,
+        "mkdir real; cd real; git init -q -b main .; git config user.name n; git config user.email e"
+        "; echo 1 > a; git add a; git commit -qm 1; git checkout -qb side"
+        "; echo 2 > a; git commit -qam 2; git checkout -q main; echo 3 > a; git commit -qam 3"
+        "; git cherry-pick main side >/dev/null 2>&1 || git cherry-pick --skip >/dev/null 2>&1 || true",
+    )
+    begun = work / "real" / ".git" / "sequencer"
+    assert begun.is_dir()
+
+    done = repaired(state, top, "cd real; echo 4 > a; git commit -qam 4", git_writable=True)
+
+    assert done == {}
+    assert not begun.exists()
+
+
+def test_a_lock_that_somebody_held_for_a_moment_is_not_put_back(work, state, top):
+    run(work, "touch .git/config.lock")
+
+    assert repaired(state, top, "rm .git/config.lock") == {}
 
 
 LIFTED = [
@@ -96,6 +148,7 @@ def test_what_exists_is_bound_and_links_and_missing_names_are_not(work, state, t
 
 
 def test_of_a_writable_git_the_parts_that_run_programs_are_bound(work, state, top):
+    run(work, REBASE)
     (work / ".git" / "info" / "attributes").touch()
 
     assert bound(state, top, git_writable=True) == {

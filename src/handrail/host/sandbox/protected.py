@@ -31,14 +31,21 @@ class ProtectedState:
         self._look = Look(table, directory, [*hidden, str(directory.resolve())])
 
     def take(
-        self, tops: Sequence[Top], *, lifted: Sequence[str] = (), git_writable: bool = False
+        self,
+        tops: Sequence[Top],
+        *,
+        lifted: Sequence[str] = (),
+        git_writable: bool = False,
+        sequences: bool = False,
     ) -> Snapshot:
         """What stands at protected names now; `repair` or its `close` lets go of it.
 
         `lifted` are paths and globs beneath a root that a person allowed for this command.
         `git_writable`: it may write in `.git`, except where git finds programs or its way.
+        `sequences`: it is a rebase, a cherry-pick or another command that may leave steps for
+        git to continue with; such steps can be programs, so that no other command may.
         """
-        return self._look.before(tops, Allowed(Lifted(lifted), git_writable))
+        return self._look.before(tops, Allowed(Lifted(lifted), git_writable, sequences))
 
     def repair(self, snapshot: Snapshot, *, held: Collection[str] = ()) -> Sequence[Repaired]:
         """Put back what is not as it was, and say what that was; lets go of the snapshot.
@@ -70,6 +77,8 @@ def _bound(view: View, allowed: Allowed) -> Iterator[str]:
             if allowed.lifted.reaches(rel) or (allowed.git_writable and rel in view.git):
                 continue
         elif not stat.S_ISREG(mode):
+            continue
+        if view.pending.intersection(chain(rel)):
             continue
         if not bound.intersection(chain(rel)):
             bound.add(rel)

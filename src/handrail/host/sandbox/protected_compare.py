@@ -58,6 +58,8 @@ class Compare:
             # A look that ended early says nothing about what it did not come to.
             now = scan.entries.get(rel) or lstat_beneath(self._opener, self._view.top, rel)
             what = self._difference(rel, seen, now)
+            if what == "removed" and _is_inside(rel, self._view.pending):
+                continue
             if what is not None and not self._is_kept(rel, seen.info, what):
                 yield Difference(rel, what)
 

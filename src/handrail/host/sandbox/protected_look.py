@@ -62,6 +62,7 @@ class Look:
             top=top,
             entries=entries,
             git=frozenset(scan.git),
+            pending=frozenset(scan.pending),
             ways=ways,
             held=self._hold(top, [*folders, *ways]),
             aliases=aliases,

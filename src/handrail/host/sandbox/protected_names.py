@@ -107,8 +107,10 @@ class Lifted:
 
 class Allowed(NamedTuple):
     """What a person allowed for one command; `git_writable`: it may write in `.git`, except
-    where git finds programs or its way.
+    where git finds programs or its way. `sequences`: it may leave a rebase or the like there
+    that is to be continued.
     """
 
     lifted: Lifted
     git_writable: bool
+    sequences: bool = False

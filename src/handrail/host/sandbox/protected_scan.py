@@ -21,8 +21,11 @@ _DEEPEST_GROUP: Final = 8
 # commit changes those.
 _GIT_FILES: Final = ("config", "config.worktree", "commondir", "gitdir")
 _GIT_TREES: Final = ("hooks", "remotes", "branches")
-# These hold lines that `git rebase --continue` runs; whoever may write in .git makes them.
-_GIT_PENDING: Final = ("rebase-merge", "rebase-apply", "sequencer")
+# These hold lines that `git rebase --continue` and the like run. A commit may end what was
+# begun there, but only commands that are meant to may begin it.
+_GIT_SEQUENCES: Final = ("rebase-merge", "rebase-apply", "sequencer", "BISECT_NAMES")
+# They come and go; one that stays keeps git from writing.
+_GIT_LOCKS: Final = ("config.lock", "config.worktree.lock")
 _GIT_INSIDE: Final = {
     "info": ("attributes",),
     "objects": (),
@@ -35,7 +38,7 @@ class Scan:
     """One look at a root: `entries` by path, `tops` the names that the table knows.
 
     `ways` are directories of git that only lead to entries, `git` git's own directories,
-    `cut` the tops that hold more than is looked at.
+    `pending` what may go from them, `cut` the tops that hold more than is looked at.
     """
 
     def __init__(self, top: Top, names: Names, opener: Opener, allowed: Allowed) -> None:
@@ -43,12 +46,14 @@ class Scan:
         self.tops: list[str] = []
         self.ways: dict[str, os.stat_result] = {}
         self.git: set[str] = set()
+        self.pending: set[str] = set()
         self.cut: set[str] = set()
         self._top = top
         self._names = names
         self._opener = opener
         self._lifted = allowed.lifted
-        self._trees = _GIT_TREES if allowed.git_writable else _GIT_TREES + _GIT_PENDING
+        self._git_writable = allowed.git_writable
+        self._sequences = () if allowed.git_writable and allowed.sequences else _GIT_SEQUENCES
 
     def run(self, hits: Iterable[Hit]) -> Scan:
         """Look at these names and at what lies below them; returns itself."""
@@ -93,9 +98,11 @@ class Scan:
         self.git.add(rel)
         for name in _GIT_FILES:
             self._note(f"{rel}/{name}")
-        for name in self._trees:
+        for name in (*_GIT_TREES, *self._sequences, *_GIT_LOCKS):
             if self._note(f"{rel}/{name}"):
                 self._tree(f"{rel}/{name}")
+        passing = self._sequences if self._git_writable else ()
+        self.pending.update(f"{rel}/{name}" for name in (*passing, *_GIT_LOCKS))
         for way, names in _GIT_INSIDE.items():
             if self._passes(f"{rel}/{way}"):
                 for name in names:

@@ -39,7 +39,8 @@ class Seen(NamedTuple):
 class View:
     """One root as it was.
 
-    `git` are git's own directories, `ways` the ordinary directories that lead to entries. `held` are open handles of
+    `git` are git's own directories, `pending` what git has begun in them and a command may end.
+    `ways` are the ordinary directories that lead to entries. `held` are open handles of
     directories: they tell where a directory went, and keep its number from being used again.
     `cut` are tops that hold more than was looked at, `left` directories not looked into.
     """
@@ -47,6 +48,7 @@ class View:
     top: Top
     entries: Mapping[str, Seen]
     git: frozenset[str]
+    pending: frozenset[str]
     ways: Mapping[str, os.stat_result]
     held: Mapping[str, int]
     aliases: Sequence[Hit]
