@@ -36,7 +36,7 @@ git submodule status
 git rev-parse HEAD
 git check-ignore -v a.txt
 git shortlog -sn HEAD
-git config --list
+git config user.email
 git for-each-ref
 git worktree list
 git cat-file -p HEAD

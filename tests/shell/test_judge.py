@@ -301,3 +301,54 @@ def test_segments_name_every_program():
 def test_a_variable_given_to_the_command_is_not_worked_out_as_arithmetic(command):
     assert klass(command, env={"CI": "a[$(touch m)]"}) is DANGEROUS
     assert klass(command, env={"CI": "1"}) < DANGEROUS
+
+
+@pytest.mark.feature("H04")
+@pytest.mark.parametrize(
+    "path", ["/srv/u/.cargo/bin/rustup", "/srv/u/.asdf/shims/node", "/srv/u/.volta/bin/volta-shim"]
+)
+def test_a_program_whose_version_the_workspace_chooses_is_never_safe(path):
+    shims = judge_of(find_program=lambda name: path if name == "node" else f"/usr/bin/{name}")
+
+    assert (klass("node --version", judge=shims), klass("node --version")) == (DEV, SAFE)
+
+
+@pytest.mark.feature("H01")
+@pytest.mark.parametrize(
+    "command",
+    ["echo x > /dev/stderr", "ls > /dev/stdout", "ls | tee /dev/stderr", "ls 2>/dev/stdout",
+     "ls > /dev/fd/2", "ls > /dev/fd/3", "touch /dev/fd/3"],
+)  # fmt: skip
+def test_where_our_own_streams_lead_does_not_matter(command):
+    def resolve(path):
+        ours = path.startswith(("/dev/std", "/dev/fd/"))
+        return "/proc/4711/fd/pipe:[123]" if ours else path
+
+    assert klass(command, judge=judge_of(resolve=resolve)) < BLOCKED
+
+
+@pytest.mark.feature("H01")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "touch /etc/x",
+        "mkdir -p /usr/share/x",
+        "sort -o /etc/hosts a",
+        "gzip /etc/hosts",
+        "uniq a /etc/hosts",
+        "xxd -r a /etc/hosts",
+        "find . -fprint /etc/x",
+        "split a /etc/x",
+        "csplit -f /etc/x a 1",
+        "mktemp /etc/x.XXX",
+        "cd /etc && touch x",
+    ],
+)
+def test_whatever_writes_a_file_of_the_system_is_blocked(command):
+    assert klass(command) is BLOCKED
+
+
+@pytest.mark.feature("H04")
+@pytest.mark.parametrize("command", ["split a ../out", "csplit -f ../x a 1", "mktemp ../x.XXX"])
+def test_files_that_are_made_outside_are_dangerous(command):
+    assert klass(command) is DANGEROUS

@@ -15,7 +15,7 @@ from handrail.shell.programs import ANY, Program, load
 TABLES = Path(handrail.shell.__file__).parent / "tables"
 KEYS = {
     *("class", "why", "options", "operands", "style", "drops", "turns", "spreads", "changes"),
-    *("stops", "default", "answers", "traits", "deny", "dev", "danger", "sub"),
+    *("stops", "default", "answers", "traits", "deny", "clears", "dev", "danger", "sub"),
 }
 TRAITS = {
     *("builtin", "any", "lister", "filter", "open", "git", "endless", "bare", "alone", "net"),

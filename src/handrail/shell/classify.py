@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,12 +19,14 @@ from handrail.shell.invocation import Flat, Invocation
 from handrail.shell.options import Parsed, parse, split
 from handrail.shell.programs import Program, Programs, Slot
 from handrail.shell.roles import Site
+from handrail.shell.sensitive import is_sensitive
 from handrail.shell.syntax import Word
 
 Values = Mapping[str, tuple[Word, ...]]
 _SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "fish"})
 _DEEPEST: Final = 8
 _WRITING: Final = frozenset({"write", "wtree", "etree", "swept", "new-archive"})
+_SEARCHES: Final = frozenset({"find", "gfind", "fd", "fdfind", "ls", "rg", "git", "grep"})
 _HERE: Final = Argument(".", ".")
 _SCRIPT: Final = Slot("script")
 
@@ -44,6 +46,7 @@ class Classifier:
         self._where = where
         self._protected = protected
         self._tame = tame
+        self._seeks = False
 
     def weigh(self, flat: Flat, values: Values, tally: Tally) -> list[CommandClass]:
         """Adds everything to the tally; answers the class of each invocation."""
@@ -53,6 +56,7 @@ class Classifier:
             tally.note(CommandClass.DEV, "it holds a loop that may never end", "")
         tally.take_part()
         tally.changes_directory = flat.changes_directory
+        self._seeks = _seeks_secrets(flat)
         classes = []
         for one in flat.invocations:
             self._invocation(one, flat, values, tally)
@@ -104,7 +108,7 @@ class Classifier:
         if found is None:
             hosts.gather(given, site.tally, strict=True)
             return
-        site = replace(site, program=found.name, found=self._found(one, given))
+        site = replace(site, program=found.name, found=self._found(one, given), seeks=self._seeks)
         if one.wraps and found.name != "find":
             self._traits(found, given, one, site)
             self._wrapper(found, given, site)
@@ -131,6 +135,9 @@ class Classifier:
             site.danger(f"{program.name} runs a program in its own way")
         elif program.deny and any(re.search(program.deny, text) for text in texts):
             site.danger(f"{program.name} has an option that is not known to be harmless")
+        if program.clears and any(re.search(program.clears, text) for text in _own(texts)):
+            # Some of the variables are there to keep the workspace from choosing programs.
+            site.note(CommandClass.DEV, f"{program.name} takes variables away")
         site.note(program.klass, program.why or f"{program.name} runs a program")
 
     def _run(
@@ -208,6 +215,8 @@ class Classifier:
             hosts.gather(given, site.tally)
         if "host" in traits:
             hosts.first(given, site.tally)
+        if one.extra and site.found and site.seeks and _reads(program):
+            site.danger("the files that are searched for may hold secrets")
         only_text = all(slot.role == "text" for slot in program.grammar.slots)
         by_search = site.found and one.wrapped_by[-1:] == ("find",)
         harmless = "any" in traits and (site.found or only_text)
@@ -278,6 +287,34 @@ class Classifier:
             self._run(inner, rest, one, replace(site, program=inner.name), depth + 1)
         elif "modules" not in program.traits:
             site.danger(f"{name!r} is not a program that is known")
+
+
+def _seeks_secrets(flat: Flat) -> bool:
+    """Whether a search asks for files that may hold secrets by their names."""
+    names = (
+        word.value
+        for one in flat.invocations
+        if one.program in _SEARCHES
+        for word in one.words[1:]
+        if word.value and not word.value.startswith("-")
+    )
+    return any(is_sensitive(name, glob=True) for name in names)
+
+
+def _reads(program: Program) -> bool:
+    return any(slot.role in ("read", "tree") for slot in program.grammar.slots)
+
+
+def _own(texts: Sequence[str]) -> Iterator[str]:
+    """The options of a wrapper, up to the program that it runs."""
+    left = iter(texts)
+    for text in left:
+        if text in ("-a", "--argv0"):
+            next(left, None)
+        elif text.startswith("-") and text != "--":
+            yield text
+        elif "=" not in text:
+            return
 
 
 def _default(program: Program, parsed: Parsed) -> str:

@@ -31,6 +31,15 @@ _LANGUAGES: Final = frozenset(
         "clang++",
     }
 )
+# They start the version of a program that the workspace asks for.
+_SHIMS: Final = frozenset(
+    (
+        *("rustup", "rustup-init", "asdf", "mise", "rtx", "volta", "volta-shim", "proto", "fnm"),
+        *("proto-shim", "rbenv", "nodenv", "pyenv", "jenv", "goenv", "phpenv", "plenv", "tfenv"),
+        *("tenv", "corepack", "corepack.js", "aqua", "aqua-proxy", "hermit", "pkgx", "dotslash"),
+        *("bazelisk", "swiftly", "ghcup", "elan", "juliaup", "julialauncher"),
+    )
+)
 _VERSIONED: Final = re.compile(r"([a-z][a-z+]*?)-?[\d.]*\d")
 
 
@@ -52,7 +61,15 @@ def identify(name: str, word: Word, site: Site, programs: Programs) -> Program |
         if path is not None and places.inside(path, site.where.roots):
             site.note(CommandClass.DEV, f"{name!r} is a program of the workspace")
             site.tally.open_ended = True
+        elif path is not None and _is_shim(path):
+            site.note(CommandClass.DEV, f"the workspace chooses which {name!r} is run")
+            site.tally.open_ended = True
     return program
+
+
+def _is_shim(path: str) -> bool:
+    folder, name = posixpath.split(path)
+    return name in _SHIMS or posixpath.basename(folder) == "shims"
 
 
 def lookup(name: str, programs: Programs) -> Program | None:
@@ -91,6 +108,8 @@ def _by_path(argument: Argument, site: Site, programs: Programs) -> Program | No
     same = real and (
         real == site.where.find_program(name) or _SYSTEM.fullmatch(posixpath.dirname(real))
     )
+    if program is not None and _is_shim(real):
+        site.note(CommandClass.DEV, f"the workspace chooses which {name!r} is run")
     if program is None or not same or argument.tilde:
         site.danger(f"{argument.source!r} is not a program that is known")
         site.tally.open_ended = True

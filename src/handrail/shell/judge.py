@@ -19,6 +19,7 @@ from handrail.core.commands import (
     Unreadable,
 )
 from handrail.shell import allowlist, blocklist, environment, names
+from handrail.shell.blocked.writes import derived
 from handrail.shell.classify import Classifier, Values
 from handrail.shell.effects import Tally
 from handrail.shell.invocation import Flat
@@ -100,6 +101,8 @@ class Judge:
         # What only looks can be no catastrophe, unless the person says what else is one.
         if tally.klass > CommandClass.SAFE or self._blocked:
             for reason in blocklist.find(flat, where, self._blocked, known.script, env):
+                tally.note(CommandClass.BLOCKED, reason.text, reason.part)
+            for reason in derived(tally.effects().writes, where):
                 tally.note(CommandClass.BLOCKED, reason.text, reason.part)
         return tally.judgement()._replace(
             parts=parts_of(flat, classes),

@@ -17,6 +17,8 @@ from handrail.shell.arguments import Argument
 _GLOB: Final = re.compile(r"[*?\[]")
 # Streams that lead nowhere, or where the command's own output goes anyway.
 _HARMLESS: Final = re.compile(r"/dev/(?:null|stdout|stderr|stdin|tty|fd/(?:[012]|63))")
+# Where these lead in our own process says nothing of the command's.
+_OWN_STREAMS: Final = re.compile(r"/dev/(?:std(?:in|out|err)|fd/\d+)|/proc/self/fd/\d+")
 _SOURCES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0", "/dev/fd/63"})
 
 
@@ -90,6 +92,8 @@ def _divided(path: str, *, glob: bool) -> tuple[str, list[str]]:
 
 
 def _real(path: str, where: Surroundings, *, follow: bool) -> str:
+    if _OWN_STREAMS.fullmatch(path):
+        return path
     if follow or posixpath.basename(path) in ("", ".", ".."):
         return where.resolve(path)
     folder, name = posixpath.split(path.rstrip("/"))

@@ -75,7 +75,7 @@ class Program:
     "endless", "bare" (harmful without arguments), "alone" (does its work without a
     subcommand too), "net" and "host" (its arguments name machines), "dashless" (its first
     word is options), "wrapper" and "modules" (it runs what follows). `deny`: arguments that
-    make it dangerous.
+    make it dangerous. `clears`: options of a wrapper that take variables away.
     """
 
     name: str
@@ -87,6 +87,7 @@ class Program:
     default_with: frozenset[str] = frozenset()
     traits: frozenset[str] = frozenset()
     deny: str = ""
+    clears: str = ""
     subcommands: Mapping[str, Program] = field(default_factory=dict)
 
 
@@ -165,6 +166,7 @@ def _program(name: str, raw: Mapping[str, Any]) -> Program:
         default_with=frozenset(raw.get("default", "").split()[1:]),
         traits=frozenset(raw.get("traits", "").split()),
         deny=raw.get("deny", ""),
+        clears=raw.get("clears", ""),
         subcommands={
             word: _program(f"{name} {word}", entry)
             for words, entry in _subcommands(raw).items()

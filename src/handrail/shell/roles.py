@@ -59,7 +59,8 @@ _DENIED: Final[Mapping[str, str]] = {
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where an argument stands. `part`: the text of its command. `found`: computed
-    arguments are paths that a search inside the workspace has found.
+    arguments are paths that a search inside the workspace has found. `seeks`: by names of
+    files that may hold secrets.
     """
 
     where: Surroundings
@@ -68,6 +69,7 @@ class Site:
     part: str
     program: str = ""
     found: bool = False
+    seeks: bool = False
     protected: Callable[[str], str | None] | None = None
 
     def note(self, klass: CommandClass, text: str) -> None:
@@ -102,6 +104,8 @@ def text(argument: Argument, site: Site) -> None:
 
 def read(argument: Argument, site: Site, *, tree: bool = False) -> None:
     """A file that is read."""
+    if _is_found(argument, site) and site.seeks:
+        site.danger("the files that are searched for may hold secrets")
     if argument.text == "-" or _is_found(argument, site):
         return
     place = places.locate(argument, site.cwd, site.where)

@@ -123,6 +123,8 @@ class Places:
             return
         parts = _normal(path)
         yield parts
+        if is_stream(parts):
+            return
         really = self._resolved(path, follow=follow or path.endswith("/"))
         if really != parts:
             yield really
@@ -171,6 +173,15 @@ class Places:
             return True
         below = any(tuple(parts[: len(one)]) == one for one in _SYSTEM_BELOW)
         return below or any(_fits(top, parts[0]) for top in _SYSTEM)
+
+
+def is_stream(parts: Sequence[str]) -> bool:
+    """Whether it is a stream of the process itself: where ours leads says nothing of it."""
+    if tuple(parts[:3]) == ("proc", "self", "fd"):
+        return len(parts) == 4
+    if tuple(parts[:2]) == ("dev", "fd"):
+        return len(parts) == 3
+    return tuple(parts) in (("dev", "stdin"), ("dev", "stdout"), ("dev", "stderr"))
 
 
 def wide(name: str) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from handrail.core.commands import Reason
+from handrail.core.commands import Reason, Surroundings
 from handrail.shell.blocked.acts import Act, Scene
+from handrail.shell.blocked.places import Places
 from handrail.shell.blocked.tables import DISK, DISK_TOOLS, DISK_VERBS, LOOKING
 from handrail.shell.blocked.words import plain
 from handrail.shell.invocation import Invocation
@@ -51,6 +52,16 @@ def redirected(invocation: Invocation, scene: Scene) -> Iterator[Reason]:
                     if what is not None:
                         yield Reason(f"it overwrites {what}; {_INSTEAD}", invocation.source)
                         return
+
+
+def derived(paths: Iterable[str], where: Surroundings) -> Iterator[Reason]:
+    """What the files that a command is known to write would overwrite that is refused."""
+    places = Places(where)
+    for path in paths:
+        what = places.system(path, None)
+        if what is not None:
+            yield Reason(f"it changes {what}; {_INSTEAD}", path)
+            return
 
 
 def disks(act: Act, scene: Scene) -> Iterator[Reason]:
