@@ -137,6 +137,33 @@ def test_the_variables_are_those_of_the_launch_and_no_others(ws, monkeypatch):
     assert names - {"PWD", "SHLVL", "_"} == {"PATH", "HOME", "LC_ALL", "TMPDIR"}
 
 
+def test_the_command_line_of_bubblewrap_tells_nothing_about_the_outside(ws, tmp_path):
+    hidden = tmp_path / "elsewhere"
+    hidden.mkdir()
+
+    with scenery("bubblewrap", [ws], hidden=[hidden]) as scene:
+        place = scene.sandbox.recipe(scene.launch("true")).argv
+        kept = place[place.index("/tmp") - 1]
+        # Handles of what it read must not be there either: 3 is that of the listing itself.
+        _, out, _ = scene.run(
+            "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; echo; ls /proc/self/fd", env={"OWN": "secret"}
+        )
+
+    seen, *handles = out.splitlines()
+    assert "--args" in seen
+    assert not [one for one in (kept, "secret", "--bind", "--setenv", "elsewhere") if one in seen]
+    assert handles == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("name", ["OWN", "PATH"])
+def test_a_zero_byte_in_a_variable_starts_nothing(ws, name):
+    """It would end the word, and what follows would be an option of bubblewrap."""
+    with scenery("bubblewrap", [ws]) as scene:
+        recipe = scene.sandbox.recipe(scene.launch("true", env={name: "x\0--bind\0/\0/mnt"}))
+        with pytest.raises(ValueError, match="null byte"):
+            trial.run(recipe, deadline_s=30)
+
+
 def test_the_temporary_directory_is_private_and_kept_between_commands(ws):
     theirs = Path("/tmp/handrail-theirs")
     with scenery("bubblewrap", [ws]) as scene, tempfile.NamedTemporaryFile(dir="/tmp") as outside:
@@ -248,7 +275,8 @@ def test_remounting_is_what_root_could_do_and_is_stopped(ws):
             at = argv.index(option)
             del argv[at : at + 2]
         assert not (ws / ".git/config").exists()
-        control = trial.run(recipe._replace(argv=tuple(argv), filter=b""), deadline_s=30)
+        bare = recipe._replace(argv=tuple(argv), filter=b"", aside=recipe.aside - 4)
+        control = trial.run(bare, deadline_s=30)
 
     assert stopped.exit_code != 0
     if os.geteuid() == 0:

@@ -128,7 +128,8 @@ def test_where_no_fresh_proc_can_be_mounted_the_old_one_is_shown(tmp_path, monke
     elsewhere.mkdir()
     fake = elsewhere / "bwrap"
     fake.write_text(
-        '#!/bin/sh\ncase " $* " in *" --proc "*) echo "Can\'t mount proc" >&2; exit 1;; esac\n'
+        "#!/bin/sh\noptions=$(tr '\\0' ' ' < /proc/self/fd/$2)\n"
+        'case " $options " in *" --proc "*) echo "Can\'t mount proc" >&2; exit 1;; esac\n'
         'exec /usr/bin/bwrap "$@"\n'
     )
     fake.chmod(0o755)

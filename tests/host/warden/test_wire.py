@@ -35,6 +35,7 @@ def test_a_recipe_travels_unchanged():
         filter=b"\0\xff",
         drop_capabilities=True,
         own_pids=True,
+        aside=1,
     )
 
     [frame] = Unpacker().feed(pack(Kind.RUN, recipe_header(recipe), recipe.filter))

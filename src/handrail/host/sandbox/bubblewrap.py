@@ -75,26 +75,25 @@ class Bubblewrap:
         wanted = launch.confinement
         code = command_filter(inet=True, ipc=True)
         mounts = self._mounts(launch, scene)
+        options = (
+            *_APART,
+            *(() if wanted.network else ("--unshare-net",)),
+            *_arguments(mounts),
+            *(("--seccomp", FILTER_HANDLE) if code else ()),
+            *_hidden_variables(launch.env),
+            "--setenv",
+            "TMPDIR",
+            "/tmp",  # noqa: S108 - a private one
+            "--chdir",
+            os.path.realpath(launch.cwd),
+        )
         return Recipe(
-            argv=(
-                self.program,
-                *_APART,
-                *(() if wanted.network else ("--unshare-net",)),
-                *_arguments(mounts),
-                *(("--seccomp", FILTER_HANDLE) if code else ()),
-                *_hidden_variables(launch.env),
-                "--setenv",
-                "TMPDIR",
-                "/tmp",  # noqa: S108 - a private one
-                "--chdir",
-                os.path.realpath(launch.cwd),
-                "--",
-                *launch.argv,
-            ),
+            argv=(self.program, *options, "--", *launch.argv),
             env={name: value for name, value in launch.env.items() if _is_inert(name)},
             cwd="/",
             filter=code,
             own_pids=True,
+            aside=len(options),
         )
 
     def _mounts(self, launch: Launch, scene: Scene) -> _Mounts:

@@ -23,7 +23,9 @@ class Recipe(NamedTuple):
     `filter` is a seccomp program: applied to the thread, or, where `argv` holds
     `FILTER_HANDLE`, handed over through a memory file. `own_pids`: ending the first process
     ends all it started, because the kernel gave them a process table of their own. Such a
-    program also ends with the THREAD that started it, which must therefore stay.
+    program also ends with the THREAD that started it, which must therefore stay. `aside` is how
+    many words of `argv` after the first bubblewrap reads from a memory file, because its own
+    command line is seen by the programs in it.
     """
 
     argv: tuple[str, ...]
@@ -33,6 +35,7 @@ class Recipe(NamedTuple):
     filter: bytes = b""
     drop_capabilities: bool = False
     own_pids: bool = False
+    aside: int = 0
 
     @property
     def hands_filter_over(self) -> bool:

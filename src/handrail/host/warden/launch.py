@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -104,16 +104,16 @@ class _Thread(threading.Thread):
 def _popen(
     recipe: Recipe, outputs: Outputs, stdin: int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
-    handed: list[int] = []
     argv = list(recipe.argv)
-    memory = -1
+    memory: list[int] = []
     try:
         if recipe.hands_filter_over:
-            memory = _memory_file(recipe.filter)
-            argv[argv.index(FILTER_HANDLE)] = str(memory)
-            handed.append(memory)
-        if outputs.report is not None:
-            handed.append(REPORT_HANDLE)
+            memory.append(_memory_file(recipe.filter))
+            argv[argv.index(FILTER_HANDLE)] = str(memory[0])
+        if recipe.aside:
+            memory.append(_memory_file(_words(argv[1 : recipe.aside + 1])))
+            argv[1 : recipe.aside + 1] = ("--args", str(memory[-1]))
+        handed = [*memory, *([] if outputs.report is None else [REPORT_HANDLE])]
         return subprocess.Popen(
             argv,
             stdin=stdin,
@@ -125,12 +125,21 @@ def _popen(
             start_new_session=True,
         )
     finally:
-        if memory >= 0:
-            os.close(memory)
+        for handle in memory:
+            os.close(handle)
+
+
+def _words(words: Sequence[str]) -> bytes:
+    # Each ends with a zero byte: one inside a word would make two of it, the second an option.
+    if any("\0" in word for word in words):
+        raise ValueError("embedded null byte")
+    return b"".join(os.fsencode(word) + b"\0" for word in words)
 
 
 def _memory_file(data: bytes) -> int:
-    handle = os.memfd_create("handrail-filter", os.MFD_CLOEXEC)
-    os.write(handle, data)
+    handle = os.memfd_create("handrail-options", os.MFD_CLOEXEC)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
     os.lseek(handle, 0, os.SEEK_SET)
     return handle
