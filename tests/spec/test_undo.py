@@ -430,3 +430,14 @@ async def test_a_mode_change_does_not_survive_a_rollback(workspace, tmp_path):
 
     assert stat.S_IMODE(target.stat().st_mode) == 0o644
     assert workspace.read("b.txt") == b"old\n"
+
+
+async def test_what_is_passed_over_is_named(open_runtime, workspace):
+    async with open_runtime() as rt:
+        await rt.call("write_file", {"path": "a.txt", "content": "one"}, id="first")
+        await rt.call("write_file", {"path": "z.txt", "content": "two"}, id="second")
+        (workspace.root / "z.txt").unlink()
+        undone = await rt.undo()
+
+    assert "undid write_file (first); write_file (second) was as before already" in undone.text
+    assert workspace.tree() == {}

@@ -39,15 +39,17 @@ class Undo:
             chosen = _named(records, call)
             return self._reverse(chosen, f"undid {_tool(chosen)} ({chosen.call_id})")
         undone = _undone(records)
+        passed = ""
         for one in records:
             if one.call_id in undone or _undid(one) is not None:
                 continue
             try:
-                return self._reverse(one, f"undid {_tool(one)} ({one.call_id})")
+                return self._reverse(one, f"undid {_tool(one)} ({one.call_id}){passed}")
             except ProblemRaised as raised:
                 # Put back by somebody else already: the change before it is the last one.
                 if raised.problem.code != "already_applied":
                     raise
+                passed += f"; {_tool(one)} ({one.call_id}) was as before already"
         raise ProblemRaised("not_found", "nothing has been changed that could be undone")
 
     async def redo_plan(self, call: str | None, *, session: str | None) -> Plan:
