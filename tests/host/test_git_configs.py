@@ -1,5 +1,7 @@
 """Which configuration files of a repository are read, wherever its directory is."""
 
+import subprocess
+
 import pytest
 
 from handrail.host.git_configs import git_configs
@@ -106,3 +108,67 @@ def test_an_odd_candidate_above_makes_the_answer_unknown(tmp_path):
     repository(tmp_path / "inner" / ".git")
 
     assert git_configs(str(tmp_path / "inner")) is None
+
+
+def git(folder, *words):
+    who = ("-c", "user.name=n", "-c", "user.email=e@x")
+    subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
+
+
+def nested(top, *inner):
+    """A repository with others inside, each of them known to the one around it."""
+    top.mkdir()
+    git(top, "init", "-q")
+    (top / "a file with a rather long name").write_text("x")
+    if inner:
+        nested(top / inner[0], *inner[1:])
+    git(top, "add", ".")
+    git(top, "commit", "-qm", "m")
+    (top / ".git" / "config").write_text(f"[{top.name}]\n")
+    return top
+
+
+@pytest.mark.parametrize("extended", [False, True])
+def test_repositories_inside_are_read_too(tmp_path, extended):
+    """`git status` looks into them, and does there what their configuration says."""
+    top = nested(tmp_path / "top", "one", "two")
+    if extended:
+        (top / "new").write_text("x")
+        git(top, "add", "-N", "new")
+
+    assert git_configs(str(top)) == ("[top]\n", "[one]\n", "[two]\n")
+
+
+def test_a_submodule_that_is_found_twice_is_read_once(tmp_path):
+    top = nested(tmp_path / "top", "one")
+    (top / ".git" / "modules").mkdir()
+    (top / "one" / ".git").rename(top / ".git" / "modules" / "one")
+    (top / "one" / ".git").write_text("gitdir: ../.git/modules/one\n")
+
+    assert git_configs(str(top)) == ("[top]\n", "[one]\n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data[:7] + b"\4" + data[8:],
+        lambda data: data[:11] + b"\x09" + data[12:],
+        lambda data: b"ODD" + data[3:],
+        lambda data: data[:100],
+        lambda data: data[:12] + b"x" * 12 + data[12:],
+    ],
+    ids=["other version", "more entries", "other kind", "cut", "longer hashes"],
+)
+def test_an_index_with_repositories_that_cannot_be_understood_is_unknown(tmp_path, change):
+    top = nested(tmp_path / "top", "one")
+    index = top / ".git" / "index"
+    index.write_bytes(change(index.read_bytes()) + b"\0\0\xe0\0")
+
+    assert git_configs(str(top)) is None
+
+
+def test_a_shared_index_with_repositories_is_unknown(tmp_path):
+    top = nested(tmp_path / "top", "one")
+    git(top, "update-index", "--split-index")
+
+    assert git_configs(str(top)) is None

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from handrail.host.git_index import embedded
+
 _MAX_BYTES: Final = 1 << 20
 _MOST_FILES: Final = 200
 _MODULES_DEEP: Final = 6
@@ -18,11 +20,13 @@ _MODULES_DEEP: Final = 6
 def git_configs(directory: str) -> tuple[str, ...] | None:
     """The text of every configuration file that git may read there; empty if there is none.
 
-    Those of submodules are among them, since looking at a repository looks at these too; so are
-    those of the repositories above, because git goes on to them where it takes one for broken.
+    Those of repositories inside it are among them, since looking at one looks at these too; so
+    are those of the ones above, because git goes on to them where it takes one for broken.
     """
     try:
-        files = [file for found in _candidates(Path(directory).resolve()) for file in _files(found)]
+        found = _candidates(Path(directory).resolve())
+        # The same submodule is found in two ways.
+        files = {file.resolve(): file for one in found for file in _files(one, 0)}.values()
         if len(files) > _MOST_FILES:
             return None
         return tuple(_text(file) for file in files if os.path.lexists(file))
@@ -41,7 +45,9 @@ def _candidates(directory: Path) -> Iterator[Path]:
             yield folder
 
 
-def _files(found: Path) -> Iterator[Path]:
+def _files(found: Path, depth: int) -> Iterator[Path]:
+    if depth > _MODULES_DEEP:
+        raise ValueError(f"{found} is too deep")
     directory = _directory(found)
     common = _common(directory)
     yield common / "config"
@@ -49,6 +55,10 @@ def _files(found: Path) -> Iterator[Path]:
     if directory != common:
         yield directory / "config.worktree"
     yield from _modules(common / "modules", 0)
+    tree = found.parent if found.name == ".git" else found
+    for inner in embedded(directory):
+        if os.path.lexists(tree / inner / ".git"):
+            yield from _files(tree / inner / ".git", depth + 1)
 
 
 def _directory(found: Path) -> Path:
