@@ -68,9 +68,11 @@ class _Guarded:
         self._state = state
         self._tops = tuple(tops)
 
-    def take(self, *, lifted: Sequence[str], git_writable: bool) -> Snapshot:
+    def take(self, *, lifted: Sequence[str], git_writable: bool, sequences: bool) -> Snapshot:
         """How the protected names are now."""
-        return self._state.take(self._tops, lifted=lifted, git_writable=git_writable)
+        return self._state.take(
+            self._tops, lifted=lifted, git_writable=git_writable, sequences=sequences
+        )
 
     def read_only(self, snapshot: Snapshot) -> tuple[str, ...]:
         """The names that exist and must not be changed."""

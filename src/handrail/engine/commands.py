@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from handrail.core.commands import CommandClass, Judgement
 from handrail.core.context import ToolContext
@@ -20,6 +20,10 @@ from handrail.engine.running import Outcome, Running, of_output
 from handrail.engine.threads import to_the_end
 
 _log = logging.getLogger("handrail")
+# git commands that leave the steps still to be done in the repository.
+_STEPWISE: Final = frozenset(
+    {"rebase", "am", "cherry-pick", "revert", "bisect", "pull", "merge", "submodule"}
+)
 
 
 @dataclass(slots=True)
@@ -66,7 +70,11 @@ class CommandRunner:
             return outcome
         planted = await self.mend_jobs()
         approved = running.approved is not None
-        snapshot = await self._take(self._lifted(judged, approved), git_writable=judged.effects.git)
+        snapshot = await self._take(
+            self._lifted(judged, approved),
+            git_writable=judged.effects.git,
+            sequences=judged.effects.git and _leaves_steps(judged),
+        )
         context.confinement = self._for(judged, snapshot, approved=approved)
         held = self.sandbox.held(context.confinement)
         repaired: list[Repaired] = []
@@ -78,7 +86,7 @@ class CommandRunner:
             # A job goes on after its call; what it does is mended before the next command.
             self._jobs = self._jobs or _starts_job(running)
             if self._jobs:
-                self._baseline = await self._take(self.lifted, git_writable=True)
+                self._baseline = await self._take(self.lifted, git_writable=True, sequences=True)
         outcome = of_output(output)
         outcome.meta = {**outcome.meta, "sandbox": self.sandbox.backend}
         if planted:
@@ -113,11 +121,15 @@ class CommandRunner:
         )
         return (*self.lifted, *named, *(self.worktree if judged.effects.git else ()))
 
-    async def _take(self, lifted: Sequence[str], *, git_writable: bool) -> Any:
+    async def _take(self, lifted: Sequence[str], *, git_writable: bool, sequences: bool) -> Any:
         taken: list[Any] = []
-        await to_the_end(
-            lambda: taken.append(self.guarded.take(lifted=lifted, git_writable=git_writable))
-        )
+
+        def take() -> None:
+            taken.append(
+                self.guarded.take(lifted=lifted, git_writable=git_writable, sequences=sequences)
+            )
+
+        await to_the_end(take)
         return taken[0]
 
     def _for(self, judged: Judgement, snapshot: Any, *, approved: bool) -> Confinement:
@@ -131,6 +143,13 @@ class CommandRunner:
         self, writable: tuple[str, ...], read_only: tuple[str, ...], *, network: bool
     ) -> Confinement:
         return Confinement(writable, (*read_only, *self.own), self.hidden, network)
+
+
+def _leaves_steps(judged: Judgement) -> bool:
+    """Whether a part of it is a git command that may stop half-way and be continued."""
+    return any(
+        part.words[:1] == ("git",) and not _STEPWISE.isdisjoint(part.words) for part in judged.parts
+    )
 
 
 def _starts_job(running: Running) -> bool:

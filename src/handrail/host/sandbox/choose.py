@@ -60,7 +60,14 @@ def open_sandbox(
     real = tuple(os.path.realpath(root) for root in roots)
     return LocalSandbox(
         _Wanted(
-            backends, real, tuple(hidden), tuple(readable), memory_limited, cache, environ, temporary
+            backends,
+            real,
+            tuple(hidden),
+            tuple(readable),
+            memory_limited,
+            cache,
+            environ,
+            temporary,
         )
     )
 
