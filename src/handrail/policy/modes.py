@@ -60,7 +60,7 @@ def by_mode(mode: Mode, subject: Subject) -> Verdict:
             Effect.DENY,
             "plan mode only looks; nothing may be changed",
             f"mode:{mode}",
-            hint="say what you would do; a person may go on in another mode",
+            hint=_least(subject, asks=False),
         )
     hint = _least(subject)
     if mode is Mode.DONT_ASK:
@@ -106,11 +106,14 @@ def _why(mode: Mode, subject: Subject) -> str:
     return f"the command is {judged.klass.word}{why}"
 
 
-def _least(subject: Subject) -> str | None:
-    """The narrowest mode that lets the call happen unasked; bypass is never suggested."""
+def _least(subject: Subject, *, asks: bool = True) -> str | None:
+    """The narrowest mode that lets the call happen unasked; bypass is never suggested, nor an
+    approver where the mode asks nobody.
+    """
     for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.SANDBOXED, Mode.AUTO_SAFE):
         if _unasked(mode, subject):
-            return f"allow it with --mode {mode} (mode={mode.value!r}), or give an approver"
+            otherwise = ", or give an approver" if asks else ""
+            return f"allow it with --mode {mode} (mode={mode.value!r}){otherwise}"
     return None
 
 
