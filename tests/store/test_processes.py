@@ -5,9 +5,11 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
+from handrail.store.migrate import check_identity, steps, upgrade
 from handrail.store.sqlite import open_store
 from handrail.store.verify import verify
 
@@ -128,3 +130,27 @@ async def test_what_was_committed_survives_a_kill(path):
 @pytest.mark.torture
 async def test_what_was_committed_survives_many_kills(path):
     await _kill_and_look(path, kills=100, commits=25)
+
+
+def test_a_store_that_another_process_makes_just_now_is_not_a_strangers(path):
+    plan = steps()
+    other = sqlite3.connect(path, isolation_level=None, timeout=0)
+
+    class Slow(sqlite3.Connection):
+        """Between its questions somebody else makes the store."""
+
+        def execute(self, sql, *rest):
+            answer = super().execute(sql, *rest)
+            if sql == "PRAGMA application_id":
+                with suppress(sqlite3.OperationalError):
+                    upgrade(other, str(path), plan)
+            return answer
+
+    db = sqlite3.connect(path, factory=Slow, isolation_level=None, timeout=0)
+    try:
+        assert check_identity(db, str(path), plan[-1].version) in (0, plan[-1].version)
+        upgrade(other, str(path), plan)
+        assert check_identity(db, str(path), plan[-1].version) == plan[-1].version
+    finally:
+        db.close()
+        other.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import resources
 from typing import Final, NamedTuple
 
@@ -32,10 +33,11 @@ def steps() -> list[Step]:
 
 def check_identity(db: sqlite3.Connection, path: str, known: int) -> int:
     """The file's schema version, 0 for a new one; raises if it is not ours or too new."""
-    application = db.execute("PRAGMA application_id").fetchone()[0]
-    version: int = db.execute("PRAGMA user_version").fetchone()[0]
-    # Reads the schema in any case, so that damage there is met now and not in a call.
-    tables = db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    with _one_moment(db):
+        application = db.execute("PRAGMA application_id").fetchone()[0]
+        version: int = db.execute("PRAGMA user_version").fetchone()[0]
+        # Reads the schema in any case, so that damage there is met now and not in a call.
+        tables = db.execute("SELECT 1 FROM sqlite_master").fetchone()
     if application != APPLICATION_ID:
         if application or version or tables:
             problem = unavailable(
@@ -55,6 +57,21 @@ def check_identity(db: sqlite3.Connection, path: str, known: int) -> int:
         )
         raise raised(problem)
     return version
+
+
+@contextmanager
+def _one_moment(db: sqlite3.Connection) -> Iterator[None]:
+    """Let several questions see one state: another process may be making the store just now."""
+    if db.in_transaction:
+        yield
+        return
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        # An error may have ended it already.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
 
 
 def upgrade(db: sqlite3.Connection, path: str, plan: Sequence[Step]) -> None:
