@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
 from typing import Final, NamedTuple
 
@@ -70,7 +70,7 @@ def _one_moment(db: sqlite3.Connection) -> Iterator[None]:
         yield
     finally:
         # An error may have ended it already.
-        if db.in_transaction:
+        with suppress(sqlite3.OperationalError):
             db.execute("ROLLBACK")
 
 
