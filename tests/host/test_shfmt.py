@@ -90,7 +90,8 @@ def test_many_threads_may_ask_at_once(shfmt):
 
 
 def test_input_that_takes_too_long_is_refused_in_bounded_time(shfmt):
-    with pytest.raises(Unreadable, match="too deep"):
+    # By our deadline, or by shfmt's own limit where the machine is quick enough to reach it.
+    with pytest.raises(Unreadable, match=r"too deep|max depth"):
         shfmt.parse("[[ " + "! " * 20_000 + "a ]]")
 
 
