@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import deque
 from collections.abc import (
     AsyncIterator,
@@ -16,8 +15,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from handrail.core.call import ToolCall
@@ -34,10 +32,12 @@ from handrail.engine.events import EventBus, tell
 from handrail.engine.hooks import Hook
 from handrail.engine.jobs import Jobs
 from handrail.engine.messages import Provider, read_calls, response_id, tool_messages
+from handrail.engine.numbers import Numbers
+from handrail.engine.once import Once
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare import Prepared
 from handrail.engine.registry import Registry
-from handrail.engine.scheduler import Ordering, Scheduler, into, lend_slot, order
+from handrail.engine.scheduler import Ordering, Scheduler, order
 from handrail.history.recovery import Recovered
 from handrail.policy.grants import Grants
 
@@ -75,11 +75,8 @@ class Runtime:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._pipeline = parts.pipeline
-        # Ids of our own must be new even where a named session goes on in another process.
-        self._prefix = parts.answered.prefix
-        self._numbers = itertools.count(1)
-        self._turns = itertools.count(parts.first_turn)
-        self._turn: ContextVar[int | None] = ContextVar("handrail_turn", default=None)
+        self._numbers = Numbers(parts.answered.prefix, parts.first_turn, self.grants.end_turn)
+        self._once = Once(parts.pipeline, parts.answered, self._numbers)
         self._closed = False
         self.queue: deque[str] = deque(maxlen=1000)
 
@@ -129,12 +126,12 @@ class Runtime:
     ) -> ToolResult:
         """Run one tool. Its own turn, unless inside `turn()`."""
         self._check_open()
-        call = self._tool_call(id, name, arguments, self._next_turn(), agent)
+        call = self._tool_call(id, name, arguments, self._numbers.turn(), agent)
         prepared = self._pipeline.preparer.prepare(call)
         if id is None:
             result = await self._pipeline.finish(prepared, on_event)
         else:
-            result = await self._once(prepared, on_event)
+            result = await self._once.run(prepared, on_event)
         if result.modifiers:
             self._apply([result], on_event)
         return result
@@ -152,7 +149,7 @@ class Runtime:
         self, calls: Iterable[Call], on_event: Listener | None, agent: str, response: str | None
     ) -> list[ToolResult]:
         self._check_open()
-        turn = self._next_turn()
+        turn = self._numbers.turn()
         prepared = self._prepare_all(calls, turn, agent)
         for one in prepared:
             one.response = response
@@ -166,7 +163,7 @@ class Runtime:
             if waited:
                 self._pipeline.preparer.resolve_again(one)
             if one.given_id:
-                return await self._once(one, on_event)
+                return await self._once.run(one, on_event)
             return await self._pipeline.finish(one, on_event)
 
         async with Scheduler(run, most_at_once=self._parts.most_at_once) as scheduler:
@@ -193,12 +190,8 @@ class Runtime:
     @contextmanager
     def same_turn(self) -> Iterator[int]:
         """The same for code that is not async; follows the calling thread or task."""
-        number = self._new_turn()
-        token = self._turn.set(number)
-        try:
+        with self._numbers.same_turn() as number:
             yield number
-        finally:
-            self._turn.reset(token)
 
     def declare(
         self,
@@ -245,7 +238,12 @@ class Runtime:
     async def _as_person(self, arguments: Mapping[str, Any]) -> ToolResult:
         self._check_open()
         call = ToolCall(
-            self._fresh_id(), "undo", arguments, self._next_turn(), "person", by_person=True
+            self._numbers.fresh_id(),
+            "undo",
+            arguments,
+            self._numbers.turn(),
+            "person",
+            by_person=True,
         )
         return await self._pipeline.finish(self._pipeline.preparer.prepare(call))
 
@@ -294,45 +292,6 @@ class Runtime:
             await asyncio.sleep(_LOOK_S)
             waited += _LOOK_S
 
-    async def _once(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
-        """Run a call unless its id was used before."""
-        given = prepared.call.id
-        try:
-            name = await self._parts.answered.name_for(given, prepared.response)
-            prepared.call = prepared.call._replace(id=name)
-            result = await self._claimed(prepared, listener)
-        except ProblemRaised as raised:
-            # Whether the id was used cannot be told: refused, not run at a venture.
-            # Recorded under a name of its own: the id may belong to an earlier call.
-            prepared.problem = raised.problem
-            prepared.call = prepared.call._replace(id=self._repeated_id(prepared))
-            result = await self._pipeline.finish(prepared, listener)
-        return result if result.call_id == given else replace(result, call_id=given)
-
-    async def _claimed(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
-        claim = await self._parts.answered.claim(prepared)
-        if claim.clash is not None:
-            prepared.problem = claim.clash
-            # Recorded under a name of its own: the id belongs to the earlier call.
-            prepared.call = prepared.call._replace(id=self._repeated_id(prepared))
-            return await self._pipeline.finish(prepared, listener)
-        if claim.earlier is not None:
-            found: list[ToolResult | None] = []
-            await lend_slot(into(found, claim.earlier()))
-            earlier = found[0]
-            if earlier is None:
-                # Whoever had it gave up; one of those who waited may take it.
-                return await self._claimed(prepared, listener)
-            own_id = self._repeated_id(prepared)
-            self._pipeline.recorder.replayed(prepared, own_id, earlier)
-            return earlier
-        result: ToolResult | None = None
-        try:
-            result = await self._pipeline.finish(prepared, listener)
-        finally:
-            self._parts.answered.settle(prepared.call.id, result)
-        return result
-
     def _prepare_all(self, calls: Iterable[Call], turn: int, agent: str) -> list[Prepared]:
         prepare = self._pipeline.preparer.prepare
         calls = list(calls)
@@ -358,23 +317,9 @@ class Runtime:
         turn: int,
         agent: str,
     ) -> ToolCall:
-        call_id = str(id) if id is not None else self._fresh_id()
+        call_id = str(id) if id is not None else self._numbers.fresh_id()
         given = {} if arguments is None else arguments
         return ToolCall(call_id, "" if name is None else str(name), given, turn, agent)
-
-    def _repeated_id(self, prepared: Prepared) -> str:
-        return f"{prepared.call.id}#{self._fresh_id()}"
-
-    def _fresh_id(self) -> str:
-        return f"{self._prefix}.{next(self._numbers)}"
-
-    def _next_turn(self) -> int:
-        current = self._turn.get()
-        return current if current is not None else self._new_turn()
-
-    def _new_turn(self) -> int:
-        self.grants.end_turn()
-        return next(self._turns)
 
     def _apply(self, results: Iterable[ToolResult], listener: Listener | None) -> None:
         """Hand on what tools ask of the conversation, in call order."""
