@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import logging
-import sys
 import uuid
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn
 
 from handrail.app_config import config_file, load_from, refuse_idle
+from handrail.app_machine import Machine, open_blobs, open_locks, open_machine
 from handrail.app_policy import canonical_names, grants_from
-from handrail.app_shell import Commands, Places, open_commands
 from handrail.config.layers import Loaded
 from handrail.config.settings import Settings
-from handrail.core.commands import CommandJudge
 from handrail.core.context import ReadState, Session, Whereabouts, go_to
 from handrail.core.events import CallHeartbeat
 from handrail.core.ports import Approver
-from handrail.core.problems import ProblemRaised
 from handrail.dialects.known import vocabulary_of
 from handrail.engine.answered import Answered
 from handrail.engine.approval import Approval
@@ -41,24 +37,18 @@ from handrail.engine.ticker import Ticker, Watch
 from handrail.history.recovery import Recovery
 from handrail.history.undo import Undo
 from handrail.host.artifacts import DirectoryArtifacts
-from handrail.host.blobs import DirectoryBlobs, MemoryBlobs
 from handrail.host.clock import SystemClock
-from handrail.host.filelocks import FileLocks
 from handrail.host.files.links import TopLinks
 from handrail.host.files.local import LocalFiles
-from handrail.host.home import Home, home_of
+from handrail.host.home import Home
 from handrail.host.owner import may_still_run, this_process
-from handrail.host.search.choose import open_search
-from handrail.host.search.python import PythonSearch
-from handrail.host.search.ripgrep import RipgrepSearch
-from handrail.host.statedir import config_home, ensure_outside, private_directory, state_home
 from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.policy.approvers import Callback, as_approver
 from handrail.policy.clearance import Clearance
 from handrail.policy.grants import Grants
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected import LINKED, Guard, ProtectedNames
-from handrail.store.sqlite import SqliteStore, open_store
+from handrail.store.sqlite import SqliteStore
 from handrail.tools.builtin import Services, builtin_tools
 
 _log = logging.getLogger("handrail")
@@ -150,50 +140,15 @@ class Opening:
             await self.runtime.aclose()
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What a runtime holds open, and `ends`, which lets go of it in reverse order."""
-
-    home: Home
-    files: LocalFiles
-    search: RipgrepSearch | PythonSearch
-    store: SqliteStore
-    own: tuple[str, ...]
-    commands: Commands | None
-    ends: AsyncExitStack
-
-    @property
-    def judge(self) -> CommandJudge | None:
-        """What understands commands, None where none can be run."""
-        return None if self.commands is None else self.commands.judge
-
-
 async def _assemble(opening: Opening) -> Runtime:
     settings = opening.settings
     mode = parse_mode(settings.mode)
-    roots = [_directory(opening.root), *(_directory(Path(one)) for one in settings.directories)]
-    home = home_of(roots[0], opening.store)
-    hidden = _outside(home, roots)
-    ends = AsyncExitStack()
+    roots = [opening.root, *map(Path, settings.directories)]
+    machine = await open_machine(roots, settings, opening.file, opening.store)
     try:
-        files = LocalFiles(
-            [str(root) for root in roots],
-            hidden=hidden,
-            break_hard_links=settings.break_hard_links,
-        )
-        ends.callback(files.close)
-        handles = [files.handle(index) for index in range(len(files.roots))]
-        search = open_search(files.roots, hidden, handles)
-        ends.callback(search.close)
-        store = open_store(home.store, busy_timeout_s=settings.store_timeout_s)
-        ends.push_async_callback(store.aclose)
-        own = tuple(_own_places(opening.file, search))
-        commands = open_commands(Places(home, files, own, hidden), settings, ends)
-        return await _connect(
-            opening, mode, Machine(home, files, search, store, own, commands, ends)
-        )
+        return await _connect(opening, mode, machine)
     except BaseException:
-        await ends.aclose()
+        await machine.ends.aclose()
         raise
 
 
@@ -203,7 +158,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     session, resumed = await _session(opening, mode, home, files, store)
     newest = await store.calls(session=session.id, limit=1) if resumed else []
     registry = Registry(bus)
-    blobs = _blobs(home) if settings.journal else None
+    blobs = open_blobs(home) if settings.journal else None
     recovered = await Recovery(store, files, blobs, clock, may_still_run).run()
     past = Undo(store, files, blobs)
     vocabulary, commands = vocabulary_of(settings.dialect), machine.commands
@@ -219,7 +174,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
         blobs=blobs,
         preparer=preparer,
         gate=_gate(opening, mode, machine, preparer, grants),
-        locks=Locks(_process_locks(home)),
+        locks=Locks(open_locks(home)),
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
         recorder=Recorder(session, store, bus, clock, _recording(settings)),
         freshness=Freshness(_freshness(settings), session.reads, files),
@@ -337,57 +292,6 @@ def _recording(settings: Settings) -> Recording:
 def _many(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
     """One, or several: a lone string is not a sequence of letters."""
     return [given] if isinstance(given, str | Path) else list(given)
-
-
-def _directory(path: Path) -> Path:
-    try:
-        resolved = path.expanduser().resolve(strict=True)
-    except OSError:
-        raise ProblemRaised(
-            "not_found", f"there is no directory {str(path)!r}", hint="make it, or name another"
-        ) from None
-    if not resolved.is_dir():
-        raise ProblemRaised("not_found", f"{str(path)!r} is not a directory")
-    return resolved
-
-
-def _outside(home: Home, roots: Sequence[Path]) -> tuple[str, ...]:
-    """Make the home; returns what must be hidden because a root contains it: what other
-    workspaces have recorded too, wherever this one records.
-    """
-    inside = [str(root) for root in roots]
-    hidden = set(ensure_outside(state_home(), inside))
-    if home.directory is not None:
-        hidden.update(ensure_outside(Path(home.store), inside))
-        private_directory(home.directory)
-    return tuple(sorted(hidden))
-
-
-def _own_places(config: Path | None, search: RipgrepSearch | PythonSearch) -> list[str]:
-    """What the model must never change, wherever it lies: the code that watches it, what
-    runs that code, and what tells it what to allow.
-    """
-    places = {Path(__file__).parent, state_home(), config_home()}
-    places |= {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable)}
-    if config is not None:
-        places.add(config)
-    if isinstance(search, RipgrepSearch):
-        places.add(Path(search.binary))
-    return sorted({str(place.resolve()) for place in places})
-
-
-def _blobs(home: Home) -> DirectoryBlobs | MemoryBlobs:
-    return DirectoryBlobs(home.blobs) if home.blobs is not None else MemoryBlobs()
-
-
-def _process_locks(home: Home) -> FileLocks | None:
-    if home.directory is None:
-        return None
-    try:
-        # One place for all stores: two runtimes on a workspace must meet, wherever they record.
-        return FileLocks(private_directory(state_home() / "locks"))
-    except ProblemRaised:
-        return FileLocks(private_directory(home.directory / "locks"))
 
 
 def _beat(bus: EventBus, watch: Watch, elapsed_s: float) -> None:

@@ -1,0 +1,125 @@
+"""What a runtime holds open of the machine: files, search, store, and what runs commands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from handrail.app_shell import Commands, Places, open_commands
+from handrail.config.settings import Settings
+from handrail.core.commands import CommandJudge
+from handrail.core.problems import ProblemRaised
+from handrail.host.blobs import DirectoryBlobs, MemoryBlobs
+from handrail.host.filelocks import FileLocks
+from handrail.host.files.local import LocalFiles
+from handrail.host.home import Home, home_of
+from handrail.host.search.choose import open_search
+from handrail.host.search.python import PythonSearch
+from handrail.host.search.ripgrep import RipgrepSearch
+from handrail.host.statedir import config_home, ensure_outside, private_directory, state_home
+from handrail.store.sqlite import SqliteStore, open_store
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a runtime holds open, and `ends`, which lets go of it in reverse order."""
+
+    home: Home
+    files: LocalFiles
+    search: RipgrepSearch | PythonSearch
+    store: SqliteStore
+    own: tuple[str, ...]
+    commands: Commands | None
+    ends: AsyncExitStack
+
+    @property
+    def judge(self) -> CommandJudge | None:
+        """What understands commands, None where none can be run."""
+        return None if self.commands is None else self.commands.judge
+
+
+async def open_machine(
+    given: Sequence[Path], settings: Settings, config: Path | None, where: str | Path | None
+) -> Machine:
+    """Open everything on these roots, the workspace first; nothing stays open if it fails.
+
+    `config` is the person's configuration file, `where` the store that was named.
+    """
+    roots = [_directory(one) for one in given]
+    home = home_of(roots[0], where)
+    hidden = _outside(home, roots)
+    ends = AsyncExitStack()
+    try:
+        files = LocalFiles(
+            [str(root) for root in roots],
+            hidden=hidden,
+            break_hard_links=settings.break_hard_links,
+        )
+        ends.callback(files.close)
+        handles = [files.handle(index) for index in range(len(files.roots))]
+        search = open_search(files.roots, hidden, handles)
+        ends.callback(search.close)
+        store = open_store(home.store, busy_timeout_s=settings.store_timeout_s)
+        ends.push_async_callback(store.aclose)
+        own = tuple(_own_places(config, search))
+        commands = open_commands(Places(home, files, own, hidden), settings, ends)
+    except BaseException:
+        await ends.aclose()
+        raise
+    return Machine(home, files, search, store, own, commands, ends)
+
+
+def open_blobs(home: Home) -> DirectoryBlobs | MemoryBlobs:
+    """Where old contents are kept."""
+    return DirectoryBlobs(home.blobs) if home.blobs is not None else MemoryBlobs()
+
+
+def open_locks(home: Home) -> FileLocks | None:
+    """What keeps processes apart; None for a runtime that leaves nothing behind."""
+    if home.directory is None:
+        return None
+    try:
+        # One place for all stores: two runtimes on a workspace must meet, wherever they record.
+        return FileLocks(private_directory(state_home() / "locks"))
+    except ProblemRaised:
+        return FileLocks(private_directory(home.directory / "locks"))
+
+
+def _directory(path: Path) -> Path:
+    try:
+        resolved = path.expanduser().resolve(strict=True)
+    except OSError:
+        raise ProblemRaised(
+            "not_found", f"there is no directory {str(path)!r}", hint="make it, or name another"
+        ) from None
+    if not resolved.is_dir():
+        raise ProblemRaised("not_found", f"{str(path)!r} is not a directory")
+    return resolved
+
+
+def _outside(home: Home, roots: Sequence[Path]) -> tuple[str, ...]:
+    """Make the home; returns what must be hidden because a root contains it: what other
+    workspaces have recorded too, wherever this one records.
+    """
+    inside = [str(root) for root in roots]
+    hidden = set(ensure_outside(state_home(), inside))
+    if home.directory is not None:
+        hidden.update(ensure_outside(Path(home.store), inside))
+        private_directory(home.directory)
+    return tuple(sorted(hidden))
+
+
+def _own_places(config: Path | None, search: RipgrepSearch | PythonSearch) -> list[str]:
+    """What the model must never change, wherever it lies: the code that watches it, what
+    runs that code, and what tells it what to allow.
+    """
+    places = {Path(__file__).parent, state_home(), config_home()}
+    places |= {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable)}
+    if config is not None:
+        places.add(config)
+    if isinstance(search, RipgrepSearch):
+        places.add(Path(search.binary))
+    return sorted({str(place.resolve()) for place in places})
