@@ -46,6 +46,7 @@ from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.policy.approvers import Callback, as_approver
 from handrail.policy.clearance import Clearance
 from handrail.policy.grants import Grants
+from handrail.policy.loop_guard import LoopGuard
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected import LINKED, Guard, ProtectedNames
 from handrail.store.sqlite import SqliteStore
@@ -181,6 +182,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
         syntax=LocalSyntaxCheck(),
         dry_run=settings.dry_run,
         durable=settings.durability == "power",
+        loops=LoopGuard(settings.loop_guard, clock.monotonic),
         commands=None if commands is None else commands.runner,
     )
 

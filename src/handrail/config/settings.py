@@ -38,6 +38,11 @@ class Settings(BaseModel):
     )
     most_at_once: int = Field(10, ge=1, le=100, description="calls of a batch in flight together")
     heartbeat_s: float = Field(4.0, ge=0, description="seconds between heartbeats; 0: none")
+    loop_guard: Literal["off", "warn", "stop"] = Field(
+        "stop",
+        description="a call repeated with the same outcome: said from the 4th time on, "
+        "refused for a minute from the 8th",
+    )
     max_chars: int | None = Field(
         None, ge=200, description="cap on the text of every result; unset: as each tool says"
     )

@@ -131,6 +131,7 @@ STANDINGS: Final[Mapping[str, Row]] = {
     ),
     "most_at_once": Row(Standing.TRUST, _less),
     "heartbeat_s": Row(Standing.TRUST, _slower),
+    "loop_guard": Row(Standing.TRUST, _among({"off": "warn stop", "warn": "stop"})),
     "max_chars": Row(Standing.TRUST, _less),
     "commands": Row(Standing.TRUST, _only(False)),
     "command_policy": Row(

@@ -60,6 +60,8 @@ class Tool(ABC, Generic[P]):
     params: type[P]
     group: Group = Group.META
     idempotent: bool = False
+    # Whether calling it again and again with the same arguments is how it is used.
+    polls: bool = False
     timeout_s: float | None = 120.0
     max_chars: int = 30_000
     keep: Keep = "end"

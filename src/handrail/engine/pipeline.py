@@ -40,6 +40,7 @@ from handrail.engine.threads import Awaited, ended, over, to_the_end
 from handrail.engine.ticker import Ticker, Watch
 from handrail.history.commit import Keeping, commit
 from handrail.history.images import INLINE_BYTES, describe_changes
+from handrail.policy.loop_guard import LoopGuard
 
 _log = logging.getLogger("handrail")
 
@@ -60,6 +61,7 @@ class Pipeline:
     syntax: SyntaxCheck
     dry_run: bool
     durable: bool
+    loops: LoopGuard
     commands: CommandRunner | None = None
 
     async def run(self, call: ToolCall, listener: Listener | None = None) -> ToolResult:
@@ -74,6 +76,7 @@ class Pipeline:
         outcome: Outcome | None = None
         try:
             outcome = await self._outcome(running)
+            self._heed_loops(running, outcome)
             if self.gate.hooks:
                 await self.gate.after_hooks(running, outcome, self.recorder)
             if watch.ended:
@@ -86,6 +89,24 @@ class Pipeline:
         finally:
             current_session.reset(inside)
             self.ticker.forget(watch)
+
+    def _refuse_circling(self, prepared: Prepared) -> None:
+        call = prepared.call
+        why = self.loops.stopped(call.agent, prepared.name, prepared.arguments)
+        if why is not None and not call.by_person:
+            hint = "look at what it said, and try something else"
+            raise ProblemRaised("blocked", why, hint=hint)
+
+    def _heed_loops(self, running: Running, outcome: Outcome) -> None:
+        """Tell a model that goes in circles; looking at what still runs is none."""
+        prepared = running.prepared
+        if prepared.call.by_person or (prepared.entry is not None and prepared.tool.polls):
+            return
+        agent, changed = prepared.call.agent, bool(running.changes)
+        said = (agent, prepared.name, prepared.arguments, outcome.text)
+        words = self.loops.note(*said, changed=changed)
+        if words is not None:
+            outcome.text = f"{outcome.text}\n[handrail: {words}]"
 
     async def _outcome(self, running: Running) -> Outcome:
         """What came of it; raises only what the caller itself asked for: to be cancelled."""
@@ -110,6 +131,7 @@ class Pipeline:
     async def _carry_out(self, running: Running) -> Outcome:
         if running.prepared.problem is not None:
             raise ProblemRaised.of(running.prepared.problem)
+        self._refuse_circling(running.prepared)
         if not running.prepared.reads_only or running.prepared.footprint.command is not None:
             self.gate.refuse(running)
         if self.gate.hooks:

@@ -20,6 +20,7 @@ class JobListParams(Params):
 class JobList(JobTool[JobListParams]):
     name = "job_list"
     summary = "List the background jobs."
+    polls = True
     params = JobListParams
     group = Group.EXEC
     idempotent = True

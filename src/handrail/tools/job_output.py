@@ -30,6 +30,7 @@ class JobOutputParams(Params):
 class JobOutput(JobTool[JobOutputParams]):
     name = "job_output"
     summary = "Show what a background job has printed."
+    polls = True
     params = JobOutputParams
     group = Group.EXEC
     idempotent = True
