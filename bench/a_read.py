@@ -7,6 +7,7 @@ hundred times as long would leave the processor's caches to nobody.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 import handrail
@@ -17,27 +18,31 @@ from bench.figure import Candidate, Figure, Scale, Times, figure, interleave
 async def measure(folder: Path, scale: Scale) -> list[Figure]:
     workspace = folder / "workspace"
     workspace.mkdir()
-    path = workspace / "small.txt"
-    path.write_text("".join(f"line {number:03} of a small file\n" for number in range(36))[:1000])
-    name = str(path)
+    text = "".join(f"line {number:03} of a small file\n" for number in range(36))[:1000]
+    # Several, in turn: the same read again and again is a loop, and is told so.
+    names = [f"small{number}.txt" for number in range(32)]
+    for name in names:
+        (workspace / name).write_text(text)
+    paths = cycle([str(workspace / name) for name in names])
+    turn = cycle(names)
 
     def limit() -> str:
-        with open(name) as file:
+        with open(next(paths)) as file:
             return file.read()
 
     async with handrail.open(workspace, store=folder / "audit.sqlite") as rt:
 
         async def ours() -> object:
-            return await rt.call("read_file", {"path": "small.txt"})
+            return await rt.call("read_file", {"path": next(turn)})
 
-        (await rt.call("read_file", {"path": "small.txt"})).unwrap()
+        (await rt.call("read_file", {"path": names[0]})).unwrap()
         candidates: dict[str, Candidate] = {"ours": ours}
         if read := peers.deepagents_tools(workspace).get("read_file"):
-            candidates[peers.DEEPAGENTS] = lambda: read({"file_path": "/small.txt"})
+            candidates[peers.DEEPAGENTS] = lambda: read({"file_path": f"/{next(turn)}"})
         if call := await peers.pydantic_ai_read():
 
             async def other() -> object:
-                return await call(name)
+                return await call(next(paths))
 
             candidates[peers.PYDANTIC_AI] = other
         pairs = {

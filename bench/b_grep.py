@@ -8,7 +8,7 @@ from pathlib import Path
 
 import handrail
 from bench import peers
-from bench.figure import Candidate, Figure, Scale, figure, interleave
+from bench.figure import REPEATING, Candidate, Figure, Scale, figure, interleave
 from bench.tree import HITS, NEEDLE, grow
 
 RG = str(Path(sys.executable).with_name("rg"))
@@ -20,7 +20,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
     grow(workspace, scale.files)
     other = peers.deepagents_tools(workspace).get("grep")
     figures = []
-    async with handrail.open(workspace, store=folder / "audit.sqlite") as rt:
+    async with handrail.open(workspace, store=folder / "audit.sqlite", config=REPEATING) as rt:
         for what, pattern, literal in (("literal", NEEDLE, True), ("regex", REGEX, False)):
             command = [RG, "-n", "--no-heading", *(["-F"] if literal else []), "-e", pattern, "."]
             arguments = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import handrail
 from bench import peers
-from bench.figure import Candidate, Figure, Scale, figure, interleave
+from bench.figure import REPEATING, Candidate, Figure, Scale, figure, interleave
 from bench.tree import grow
 
 
@@ -19,7 +19,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
     def limit() -> list[str]:
         return newest(str(workspace))
 
-    async with handrail.open(workspace, store=folder / "audit.sqlite") as rt:
+    async with handrail.open(workspace, store=folder / "audit.sqlite", config=REPEATING) as rt:
 
         async def ours() -> object:
             arguments = {"pattern": "*.py", "sort": "mtime", "limit": scale.files}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import handrail
 from bench import peers
-from bench.figure import Figure, Scale, Times, figure, interleave
+from bench.figure import REPEATING, Figure, Scale, Times, figure, interleave
 
 COUNT = 100
 LINE_BYTES = 100
@@ -36,7 +36,9 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
     tool = peers.deepagents_tools(workspace).get("read_file")
     for number in range(scale.rounds + 1):
         firsts["limit"].append(_seconds(lambda: scan(path, first)))
-        async with handrail.open(workspace, store=folder / f"audit{number}.sqlite") as rt:
+        async with handrail.open(
+            workspace, store=folder / f"audit{number}.sqlite", config=REPEATING
+        ) as rt:
             (await rt.call("read_file", {"path": "large.txt", "max_bytes": 100})).unwrap()
             start = time.perf_counter()
             result = await rt.call("read_file", arguments)
@@ -50,7 +52,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
     firsts = {name: taken[1:] for name, taken in firsts.items()}
 
     index = sparse_index(path)
-    async with handrail.open(workspace, store=folder / "again.sqlite") as rt:
+    async with handrail.open(workspace, store=folder / "again.sqlite", config=REPEATING) as rt:
 
         async def ours() -> object:
             return await rt.call("read_file", arguments)
@@ -135,7 +137,7 @@ def status(key):
         return next(int(line.split()[1]) for line in file if line.startswith(key)) / 1024
 
 async def main():
-    async with handrail.open(sys.argv[1], store=":memory:") as rt:
+    async with handrail.open(sys.argv[1], store=":memory:", config=REPEATING) as rt:
         small = {"path": "large.txt", "offset": 1, "limit": 100}
         (await rt.call("read_file", small)).unwrap()
         with open("/proc/self/clear_refs", "w") as file:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import handrail
-from bench.figure import Candidate, Figure, Scale, figure, interleave
+from bench.figure import REPEATING, Candidate, Figure, Scale, figure, interleave
 from handrail.core.processes import Confinement, Launch
 from handrail.host.sandbox.choose import BACKENDS, open_sandbox
 from handrail.host.warden.client import WardenProcesses
@@ -23,7 +23,7 @@ CHUNK = 1 << 16
 async def measure(folder: Path, scale: Scale) -> list[Figure]:
     workspace = folder / "workspace"
     workspace.mkdir()
-    settings = {"mode": "yolo", "sandbox": "none", "accept_no_sandbox": True}
+    settings = {**REPEATING, "mode": "yolo", "sandbox": "none", "accept_no_sandbox": True}
     async with handrail.open(workspace, store=folder / "audit.sqlite", config=settings) as rt:
         figures = [
             await _trivial(rt, scale),

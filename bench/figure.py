@@ -13,6 +13,9 @@ from operator import truediv
 Candidate = Callable[[], object] | Callable[[], Awaitable[object]]
 Times = dict[str, list[float]]
 
+# A measure repeats itself, which is no model's loop.
+REPEATING = {"loop_guard": "off"}
+
 
 @dataclass(frozen=True)
 class Scale:

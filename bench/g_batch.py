@@ -10,7 +10,7 @@ from pathlib import Path
 import handrail
 from bench import peers
 from bench.b_grep import RG
-from bench.figure import Candidate, Figure, Scale, figure, interleave
+from bench.figure import REPEATING, Candidate, Figure, Scale, figure, interleave
 from bench.tree import grow
 
 EACH = 16
@@ -36,7 +36,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
         *({"name": "read_file", "arguments": {"path": str(path)}} for path in texts),
         *({"name": "grep", "arguments": {"pattern": word, "literal": True}} for word in words),
     ]
-    async with handrail.open(workspace, store=folder / "audit.sqlite") as rt:
+    async with handrail.open(workspace, store=folder / "audit.sqlite", config=REPEATING) as rt:
 
         async def ours() -> object:
             results = await rt.batch(calls)

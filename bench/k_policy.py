@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import handrail
-from bench.figure import Figure, Scale, figure, interleave
+from bench.figure import REPEATING, Figure, Scale, figure, interleave
 from handrail.core.commands import CommandClass, CommandPart, Effects, Judgement
 from handrail.core.footprint import Footprint, reading, writing
 from handrail.core.verdicts import Effect, Risk
@@ -87,7 +87,7 @@ async def beside_a_call(
     workspace = folder / "workspace"
     workspace.mkdir()
     (workspace / "small.txt").write_text("a line of text\n" * 60)
-    async with handrail.open(workspace, store=folder / "audit.sqlite") as rt:
+    async with handrail.open(workspace, store=folder / "audit.sqlite", config=REPEATING) as rt:
 
         async def limit() -> object:
             return await rt.call("read_file", {"path": "small.txt"})
