@@ -103,7 +103,9 @@ async def test_two_hundred_concurrent_calls_lose_no_row(workspace, tmp_path):
         workspace.write(f"{number}.txt", f"{number}\n")
     store = tmp_path / "store.db"
 
-    async with handrail.open(workspace.root, store=store, mode="accept-edits") as rt:
+    async with handrail.open(
+        workspace.root, store=store, mode="accept-edits", config={"loop_guard": "off"}
+    ) as rt:
         results = await asyncio.gather(
             *(
                 rt.call("read_file", {"path": f"{number % 20}.txt"}, id=f"r{number}")
