@@ -26,7 +26,8 @@ class Confinement(NamedTuple):
 
     `writable`: absolute paths (trees or files). `read_only`: paths inside them that stay as
     they are, as long as they exist. `hidden`: paths that are not even seen. `network`: all
-    of it, or none. `off`: not confined at all, because a person said so.
+    of it, or none. `off`: not confined at all, because a person said so. `readable`: further
+    paths that it may read.
     """
 
     writable: tuple[str, ...]
@@ -34,12 +35,14 @@ class Confinement(NamedTuple):
     hidden: tuple[str, ...] = ()
     network: bool = False
     off: bool = False
+    readable: tuple[str, ...] = ()
 
 
 class Launch(NamedTuple):
     """A program to start. `argv[0]` is an absolute path; `cwd` is absolute; `env` is the
     whole environment. `timeout_s` None: as long as it takes. `reports_directory`: the
-    program writes its last directory to file descriptor 9.
+    program writes its last directory to file descriptor 9. `stdin` is all that it can read
+    there. `spills`: what is too long to be shown is kept in a file.
     """
 
     argv: tuple[str, ...]
@@ -48,6 +51,8 @@ class Launch(NamedTuple):
     confinement: Confinement
     timeout_s: float | None
     reports_directory: bool = False
+    stdin: bytes = b""
+    spills: bool = True
 
 
 class Captured(NamedTuple):

@@ -42,7 +42,7 @@ def run(command):
     )
     header = {
         "recipe": recipe_header(recipe), "timeout_s": 0.7, "live": False, "reports": False,
-        "spill": None,
+        "spill": None, "stdin": 0,
     }
     ours.sendall(pack(Kind.RUN, header))
     frame = answer()

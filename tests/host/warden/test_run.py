@@ -258,3 +258,31 @@ async def test_long_output_is_kept_in_a_private_file(programs, processes):
     info = os.stat(ended.stdout.saved)
     assert stat.S_IMODE(info.st_mode) == 0o600
     assert os.path.dirname(ended.stdout.saved) == str(programs.folder / "spill")
+
+
+@pytest.mark.parametrize("size", [0, 1, 70_000, 3_000_000])
+async def test_a_program_reads_exactly_what_it_was_given(programs, processes, size):
+    given = os.urandom(size)
+
+    ended = await processes.run(programs.launch("wc -c; sha256sum", stdin=given))
+    again = await processes.run(programs.launch("cat /dev/stdin | tail -c 9", stdin=given))
+
+    assert ended.stdout.head.split()[0] == str(size).encode()
+    assert again.stdout.head == given[-9:]
+
+
+async def test_a_program_that_reads_nothing_is_not_held_up_by_what_it_could_read(
+    programs, processes
+):
+    ended = await processes.run(programs.launch("echo done", stdin=b"x" * 1_000_000))
+
+    assert ended.stdout == said(b"done\n")
+
+
+async def test_output_that_is_not_to_be_kept_leaves_no_file(programs, processes):
+    loud = "head -c 3000000 /dev/zero"
+
+    ended = await processes.run(programs.launch(loud, spills=False))
+
+    assert (ended.stdout.total, ended.stdout.saved) == (3_000_000, None)
+    assert list(programs.folder.glob("spill/*")) == []

@@ -107,6 +107,7 @@ class Bubblewrap:
         mounts["/tmp"] = _Mount(_How.WRITABLE, scene.temporary)  # noqa: S108 - private
         if _can_be_empty(scene.places.home, mounts):
             mounts[scene.places.home] = _Mount(_How.EMPTY)
+        mounts |= {path: _shown(path) for path in wanted.readable if _there(path)}
         mounts |= {root: _shown(root) for root in scene.roots}
         writable = [path for path in map(os.path.realpath, wanted.writable) if _there(path)]
         mounts |= {path: _Mount(_How.WRITABLE, path) for path in writable}

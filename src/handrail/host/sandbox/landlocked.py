@@ -38,7 +38,7 @@ class Landlocked:
             env={**launch.env, **_elsewhere(launch, scene.temporary)},
             cwd=launch.cwd,
             landlock=LandlockRules(
-                read=_granted(("/proc", *scene.places.read, *roots), hidden),
+                read=_granted(("/proc", *scene.places.read, *wanted.readable, *roots), hidden),
                 write=_granted((*_DEVICES, _SHARED_MEMORY, scene.temporary, *writable), hidden),
                 network=wanted.network,
             ),

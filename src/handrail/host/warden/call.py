@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from handrail.host.warden.capture import Capture, Live, SpillRoom
 from handrail.host.warden.keeper import Keeper
-from handrail.host.warden.launch import Outputs
+from handrail.host.warden.launch import Outputs, memory_file
 from handrail.host.warden.program import Ears, Fate, Why
 from handrail.host.warden.wire import Frame, Kind, recipe_of
 
@@ -26,7 +26,10 @@ def run_call(keeper: Keeper, request: Frame) -> bool:
     ears = keeper.ears()
     try:
         outputs = hearing.outputs(ears, reports=wanted["reports"])
-        program = keeper.start(recipe_of(wanted["recipe"], request.body), outputs)
+        split = len(request.body) - wanted["stdin"]
+        if wanted["stdin"]:
+            outputs = outputs._replace(stdin=memory_file(request.body[split:]))
+        program = keeper.start(recipe_of(wanted["recipe"], request.body[:split]), outputs)
         if program is None:
             return True
         fate = keeper.watch(wanted["timeout_s"], hearing.each_turn)

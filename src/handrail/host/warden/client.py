@@ -60,9 +60,11 @@ class WardenProcesses:
             "timeout_s": launch.timeout_s,
             "live": on_output is not None,
             "reports": launch.reports_directory,
-            "spill": (self._spill_directory(), self._spill_bytes),
+            "spill": (self._spill_directory(), self._spill_bytes) if launch.spills else None,
+            "stdin": len(launch.stdin),
         }
-        link = await self._keepers.ask(Kind.RUN, header, recipe.filter, on_output)
+        body = recipe.filter + launch.stdin
+        link = await self._keepers.ask(Kind.RUN, header, body, on_output)
         try:
             await self._wait(link, launch.timeout_s)
         finally:

@@ -29,11 +29,14 @@ class Started(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Handles that the program writes to: the streams, and its last directory if asked."""
+    """Handles that the program writes to: the streams, and its last directory if asked.
+    `stdin` is the one that it reads; None: there is nothing to read.
+    """
 
     stdout: int
     stderr: int
     report: int | None = None
+    stdin: int | None = None
 
 
 def reserve_handles() -> None:
@@ -108,15 +111,15 @@ def _popen(
     memory: list[int] = []
     try:
         if recipe.hands_filter_over:
-            memory.append(_memory_file(recipe.filter))
+            memory.append(memory_file(recipe.filter))
             argv[argv.index(FILTER_HANDLE)] = str(memory[0])
         if recipe.aside:
-            memory.append(_memory_file(_words(argv[1 : recipe.aside + 1])))
+            memory.append(memory_file(_words(argv[1 : recipe.aside + 1])))
             argv[1 : recipe.aside + 1] = ("--args", str(memory[-1]))
         handed = [*memory, *([] if outputs.report is None else [REPORT_HANDLE])]
         return subprocess.Popen(
             argv,
-            stdin=stdin,
+            stdin=stdin if outputs.stdin is None else outputs.stdin,
             stdout=outputs.stdout,
             stderr=outputs.stderr,
             cwd=recipe.cwd,
@@ -136,7 +139,8 @@ def _words(words: Sequence[str]) -> bytes:
     return b"".join(os.fsencode(word) + b"\0" for word in words)
 
 
-def _memory_file(data: bytes) -> int:
+def memory_file(data: bytes) -> int:
+    """The handle of a file in memory that holds this, to be read from its beginning."""
     handle = os.memfd_create("handrail-options", os.MFD_CLOEXEC)
     view = memoryview(data)
     while view:
