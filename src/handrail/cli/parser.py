@@ -31,6 +31,7 @@ COMMANDS: Final = (
     "gc",
     "config",
     "trust",
+    "serve",
     "doctor",
     "completion",
 )

@@ -92,6 +92,9 @@ class Settings(BaseModel):
     )
     store_timeout_s: float = Field(5.0, gt=0, description="how long to wait for a locked store")
     keep_days: int = Field(30, ge=1, description="age at which `handrail gc` drops payloads")
+    client_roots: bool = Field(
+        False, description="let the roots that an MCP client names be further roots"
+    )
     permissions: Permissions = Field(
         Permissions(), description="rules that allow, ask about or deny calls"
     )

@@ -1,0 +1,110 @@
+"""Approvals through the client, on both eras of the protocol, and what happens without.
+
+A client that cannot ask, or that declines faster than a person can read, is not asked again;
+the question goes to whoever else can answer, and to nobody it is a refusal with the rule.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
+from handrail.core.ports import Approver
+from handrail.core.problems import ProblemRaised
+from handrail.mcp.form import answer_of, message_of
+
+# Nobody reads a question and declines it in less.
+INSTANT_S: Final = 0.25
+MOST_INSTANT: Final = 2
+
+CANNOT: Final = (
+    "[this client cannot ask you for approval; answer with `handrail approvals` in another "
+    "terminal, or add a rule to your configuration]"
+)
+
+
+class Said(NamedTuple):
+    """What came back from a form."""
+
+    action: str
+    content: dict[str, object] | None
+
+
+class Channel(Protocol):
+    """The way from one call to the person behind its client."""
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the client says that it can put a form to a person."""
+
+    async def elicit(self, message: str) -> Said | None:
+        """Put the form; None if the client turned out not to be able to."""
+
+
+class ClientApprover:
+    """Asks through the client that made the call, or `fallback`.
+
+    `told` holds calls whose result should say, once, that the client cannot ask.
+    """
+
+    def __init__(self, fallback: Approver | None, clock: Callable[[], float] | None = None) -> None:
+        self._fallback = fallback
+        self._clock = clock
+        self._channels: dict[str, Channel] = {}
+        self._instant = 0
+        self._broken = False
+        self._said = False
+        self.told: set[str] = set()
+
+    def connect(self, call_id: str, channel: Channel) -> None:
+        """From now on, questions about this call go this way."""
+        self._channels[call_id] = channel
+
+    def disconnect(self, call_id: str) -> None:
+        """The call is over."""
+        self._channels.pop(call_id, None)
+
+    async def ask(self, request: ApprovalRequest) -> bool | Answer | Reply:
+        """The person's answer; raises `needs_approval` if nobody can be asked."""
+        said = await self._through_client(request)
+        if said is not None:
+            return Reply(answer_of(said.action, said.content), "elicitation")
+        if not self._said:
+            self._said = True
+            self.told.add(request.call_id)
+        if self._fallback is not None:
+            return await self._fallback.ask(request)
+        raise nobody(request)
+
+    async def _through_client(self, request: ApprovalRequest) -> Said | None:
+        """What the client brought back; None if no person can have seen the question."""
+        channel = self._channels.get(request.call_id)
+        if channel is None or self._broken or not channel.can_ask:
+            return None
+        clock = self._clock or asyncio.get_running_loop().time
+        asked = clock()
+        said = await channel.elicit(message_of(request))
+        if said is None:
+            self._broken = True
+            return None
+        if said.action != "accept" and clock() - asked < INSTANT_S:
+            self._instant += 1
+            self._broken = self._instant >= MOST_INSTANT
+            return None
+        self._instant = 0
+        return said
+
+
+def nobody(request: ApprovalRequest) -> ProblemRaised:
+    """A refusal that names what would allow the call."""
+    if request.always is not None:
+        hint = f"the person can allow it with this line in their configuration: {config_line(request.always)}"
+    else:
+        hint = "no rule can allow this; the person can answer with `handrail approvals`"
+    return ProblemRaised(
+        "needs_approval",
+        f"{request.tool} needs a person's approval ({request.reason}) and nobody can be asked",
+        hint=hint,
+    )

@@ -1,0 +1,69 @@
+"""What a server offers: one workspace, how runtimes on it are opened, and which tools of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from handrail.app import Opening
+from handrail.core.ports import Approver
+from handrail.core.problems import ProblemRaised
+from handrail.engine.runtime import Runtime
+
+
+class Opens(Protocol):
+    """Opens a runtime; `directories` are further roots, `session` a name to go on with."""
+
+    def __call__(
+        self, *, approver: Approver, directories: Sequence[str], session: str | None
+    ) -> Opening: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What every client of a server gets.
+
+    `fallback` is asked where a client cannot ask the person itself, None: nobody is. `tools`
+    are the canonical names to show and allow, None: the usual ones are shown, all allowed.
+    `ready` is told of every runtime that opens.
+    """
+
+    open: Opens
+    tools: Collection[str] | None = None
+    read_only: bool = False
+    client_roots: bool = False
+    dry_run: bool = False
+    session: str | None = None
+    fallback: Approver | None = None
+    ready: Callable[[Runtime], None] = lambda runtime: None
+
+
+def shown_tools(runtime: Runtime, offer: Offer) -> list[dict[str, Any]]:
+    """The tools as MCP declares them."""
+    declared = runtime.declare("mcp", allowed=offer.tools)
+    if offer.read_only:
+        declared = [tool for tool in declared if tool["annotations"]["readOnlyHint"]]
+    if offer.dry_run:
+        # A plan is no result, so nothing structured can be promised.
+        declared = [{key: tool[key] for key in tool if key != "outputSchema"} for tool in declared]
+    return declared
+
+
+def limit(runtime: Runtime, offer: Offer) -> None:
+    """Let the runtime call only what the offer holds, whatever a client knows by name; raises
+    `invalid_arguments` for a name that no tool has.
+    """
+    if offer.tools is None and not offer.read_only:
+        return
+    tools = runtime.registry.list_all()
+    chosen = [tool for tool in tools if offer.tools is None or tool.name in offer.tools]
+    for name in runtime.registry.missing(offer.tools or ()):
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"there is no tool {name!r} to serve",
+            hint=f"tools: {', '.join(tool.name for tool in tools)}",
+            field="tools",
+        )
+    names = [tool.name for tool in chosen if tool.only_reads or not offer.read_only]
+    runtime.limit_agent("main", names)

@@ -1,0 +1,95 @@
+"""What a client is told while a call runs: progress, and log lines if it asked for them.
+
+Events come from the engine at once and are sent one after the other; where a client does not
+read them, only the newest few are kept, because a call must not wait for its listener.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from types import TracebackType
+from typing import Any, Final, Self, get_args
+
+from mcp.server.context import ServerRequestContext
+from mcp_types import LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParams
+
+from handrail.core.events import CallHeartbeat, CallOutput, CallProgress, Event
+from handrail.core.safe_text import safe_text
+
+LEVELS: Final[tuple[LoggingLevel, ...]] = get_args(LoggingLevel)
+_KEPT: Final = 64
+_SHOWN_CHARS: Final = 400
+
+
+class Reports:
+    """Reports on one call to the request `ctx`; `level` is what the client wants to hear."""
+
+    def __init__(
+        self, ctx: ServerRequestContext[Any, Any], *, progress: bool, level: LoggingLevel | None
+    ) -> None:
+        self._ctx = ctx
+        self._progress = progress
+        self._verbose = level is not None and LEVELS.index(level) <= LEVELS.index("info")
+        self._waiting: deque[Event] = deque(maxlen=_KEPT)
+        self._news = asyncio.Event()
+        self._steps = 0
+        self._pump: asyncio.Task[None] | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the client wants to hear anything."""
+        return self._progress or self._verbose
+
+    def __call__(self, event: Event) -> None:
+        """Take note of an event; called from within the engine, never waits."""
+        if isinstance(event, CallHeartbeat | CallProgress | CallOutput):
+            self._waiting.append(event)
+            self._news.set()
+
+    async def __aenter__(self) -> Self:
+        if self.wanted:
+            self._pump = asyncio.create_task(self._send_all())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._pump is not None:
+            self._pump.cancel()
+            await asyncio.wait({self._pump})
+
+    async def _send_all(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            while self._waiting:
+                await self._send(self._waiting.popleft())
+
+    async def _send(self, event: Event) -> None:
+        text = _told(event)
+        if self._progress:
+            self._steps += 1
+            await self._ctx.session.report_progress(float(self._steps), None, text)
+        if self._verbose and isinstance(event, CallOutput):
+            await log(self._ctx, "info", text, event.tool)
+
+
+async def log(
+    ctx: ServerRequestContext[Any, Any], level: LoggingLevel, text: str, logger: str
+) -> None:
+    """A log line for the client of this request; the caller has checked that it wants it."""
+    params = LoggingMessageNotificationParams(level=level, data=text, logger=logger)
+    await ctx.session.send_notification(
+        LoggingMessageNotification(params=params), related_request_id=ctx.request_id
+    )
+
+
+def _told(event: Event) -> str:
+    if isinstance(event, CallHeartbeat):
+        return f"{event.tool} is still running ({event.elapsed_s:.0f} s)"
+    text = event.text if isinstance(event, CallProgress | CallOutput) else ""
+    return safe_text(text[-_SHOWN_CHARS:]).strip()

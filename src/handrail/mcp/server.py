@@ -1,0 +1,216 @@
+"""The SDK's low-level server with our tools behind it: list, call, and what surrounds a call.
+
+The one boundary of this package: whatever a client sends, it gets an answer and harms nobody
+else. No handler catches more than it can name; the SDK answers for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from mcp import MCPError
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    LOG_LEVEL_META_KEY,
+    CallToolRequestParams,
+    ElicitResult,
+    EmptyResult,
+    LoggingLevel,
+    PaginatedRequestParams,
+    SetLevelRequestParams,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from handrail import __version__
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import ToolResult
+from handrail.engine.runtime import Runtime
+from handrail.mcp.asking import CANNOT, Said
+from handrail.mcp.channels import HandshakeChannel, may_elicit
+from handrail.mcp.form import SCHEMA
+from handrail.mcp.offer import shown_tools
+from handrail.mcp.pending import Pending
+from handrail.mcp.reports import LEVELS, Reports
+from handrail.mcp.results import wire_result
+from handrail.mcp.roots import client_roots
+from handrail.mcp.session import Session
+
+Context = ServerRequestContext[Any, Any]
+KEY: Final = "handrail/call-id"
+_QUESTION: Final = "approval"
+_MAX_KEY: Final = 200
+_INSTRUCTIONS: Final = (
+    "File, search and command tools of one workspace. Changes are recorded and can be taken "
+    "back with `undo`; commands run in a sandbox; some calls ask the person first. A refusal "
+    "says what to do instead."
+)
+
+
+class ToolServer:
+    """What one offer looks like to the SDK; `find` tells which session a request belongs to,
+    `approves` whether its sender may also answer questions.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[Context], Session],
+        approves: Callable[[Context], bool] = lambda ctx: True,
+    ) -> None:
+        self._find = find
+        self._approves = approves
+        self._bus = InMemorySubscriptionBus()
+        self.sdk: Server[Any] = Server(
+            "handrail",
+            version=__version__,
+            title="Handrail",
+            instructions=_INSTRUCTIONS,
+            on_subscriptions_listen=ListenHandler(self._bus, max_subscriptions=64),
+        )
+        # Its span per message costs more than a small call; ours is the record.
+        self.sdk.middleware.clear()
+        self.sdk.add_request_handler("tools/list", PaginatedRequestParams, self._list)
+        self.sdk.add_request_handler("tools/call", CallToolRequestParams, self._call)
+        self.sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
+        # Without it the SDK lists all tools before each call over HTTP.
+        self.sdk.get_tool_input_schema = lambda name: None
+
+    def options(self) -> InitializationOptions:
+        """What the handshake tells a client."""
+        return self.sdk.create_initialization_options(NotificationOptions(tools_changed=True))
+
+    async def _list(self, ctx: Context, params: PaginatedRequestParams) -> dict[str, Any]:
+        del params
+        session = self._session(ctx)
+        runtime = await self._runtime(ctx, session)
+        tools = shown_tools(runtime, session.offer)
+        # The newer protocol wants these; the SDK leaves them out on the older one.
+        return {"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+    async def _set_level(self, ctx: Context, params: SetLevelRequestParams) -> EmptyResult:
+        self._session(ctx).level = params.level
+        return EmptyResult()
+
+    async def _call(self, ctx: Context, params: CallToolRequestParams) -> dict[str, Any]:
+        session = self._session(ctx)
+        runtime = await self._runtime(ctx, session)
+        reports = Reports(ctx, progress=_wants_progress(ctx), level=_level(ctx, session))
+        pending = self._resumed(ctx, session, params)
+        if pending is None:
+            pending = self._started(ctx, session, runtime, params, reports)
+        pending.reports = reports
+        async with reports:
+            outcome = await pending.outcome()
+        if isinstance(outcome, ToolResult):
+            note = CANNOT if outcome.call_id in session.approver.told else None
+            session.approver.told.discard(outcome.call_id)
+            return wire_result(outcome, note)
+        return _input_required(outcome, session.park(pending))
+
+    def _started(
+        self,
+        ctx: Context,
+        session: Session,
+        runtime: Runtime,
+        params: CallToolRequestParams,
+        reports: Reports,
+    ) -> Pending:
+        if session.crowded:
+            raise MCPError(INTERNAL_ERROR, "too many calls are in flight; wait for some of them")
+        call_id = session.call_id(ctx.request_id, _key(ctx))
+        arguments = params.arguments or {}
+        asks = may_elicit(ctx) and self._approves(ctx)
+        pending = Pending(params.name, arguments, can_ask=asks)
+        channel = pending if _modern(ctx) else HandshakeChannel(ctx, can_ask=asks)
+        approver = session.approver
+        listener = (lambda event: _tell(pending, event)) if reports.wanted or asks else None
+
+        async def call() -> ToolResult:
+            approver.connect(call_id, channel)
+            try:
+                return await runtime.call(params.name, arguments, id=call_id, on_event=listener)
+            finally:
+                approver.disconnect(call_id)
+
+        session.start(pending, call())
+        return pending
+
+    def _resumed(
+        self, ctx: Context, session: Session, params: CallToolRequestParams
+    ) -> Pending | None:
+        """The call that this request brings an answer to, if it is known here."""
+        state = params.request_state
+        pending = session.parked(state) if state is not None else None
+        if pending is None:
+            return None
+        if not pending.is_same(params.name, params.arguments or {}):
+            raise MCPError(INVALID_PARAMS, "this is not the call that the question was about")
+        said = (params.input_responses or {}).get(_QUESTION)
+        if isinstance(said, ElicitResult) and self._approves(ctx):
+            pending.reply(Said(said.action, cast("dict[str, object] | None", said.content)))
+        else:
+            pending.reply(None)
+        return pending
+
+    async def _runtime(self, ctx: Context, session: Session) -> Runtime:
+        async def roots() -> list[str]:
+            return await client_roots(ctx) if session.offer.client_roots else []
+
+        try:
+            return await session.runtime(roots)
+        except ProblemRaised as raised:
+            raise MCPError(INTERNAL_ERROR, str(raised.problem)) from raised
+
+    def _session(self, ctx: Context) -> Session:
+        session = self._find(ctx)
+        session.client = ctx.session
+        session.on_tools_changed = self._tools_changed
+        return session
+
+    async def _tools_changed(self) -> None:
+        await self._bus.publish(ToolsListChanged())
+
+
+def _tell(pending: Pending, event: Any) -> None:
+    if pending.reports is not None:
+        pending.reports(event)
+
+
+def _modern(ctx: Context) -> bool:
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def _wants_progress(ctx: Context) -> bool:
+    return ctx.meta is not None and "progress_token" in ctx.meta
+
+
+def _level(ctx: Context, session: Session) -> LoggingLevel | None:
+    if not _modern(ctx):
+        return session.level
+    asked = (ctx.meta or {}).get(LOG_LEVEL_META_KEY)
+    return asked if asked in LEVELS else None
+
+
+def _key(ctx: Context) -> str | None:
+    key = (ctx.meta or {}).get(KEY)
+    if key is None:
+        return None
+    if not isinstance(key, str) or not 0 < len(key) <= _MAX_KEY or not key.isprintable():
+        raise MCPError(
+            INVALID_PARAMS, f"_meta {KEY!r} must be 1 to {_MAX_KEY} printable characters"
+        )
+    return key
+
+
+def _input_required(message: str, state: str) -> dict[str, Any]:
+    form = {"mode": "form", "message": message, "requestedSchema": SCHEMA}
+    return {
+        "resultType": "input_required",
+        "inputRequests": {_QUESTION: {"method": "elicitation/create", "params": form}},
+        "requestState": state,
+    }

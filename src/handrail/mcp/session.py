@@ -1,0 +1,136 @@
+"""One client on one workspace: a runtime of its own, opened when it is first needed, and the
+calls in flight. When the client goes, all of it goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Final
+
+import anyio
+from mcp.server.session import ServerSession
+from mcp_types import LoggingLevel
+
+from handrail.core.events import Event, ToolRegistered, ToolUnregistered
+from handrail.core.results import ToolResult
+from handrail.engine.runtime import Runtime
+from handrail.mcp.asking import ClientApprover
+from handrail.mcp.offer import Offer, limit
+from handrail.mcp.pending import Pending
+
+# Beyond this a client does not wait for its calls, it floods.
+MOST_CALLS: Final = 1000
+_MOST_STATES: Final = 256
+_CLOSING_S: Final = 60.0
+
+
+class Session:
+    """What belongs to one client. `own_ids`: the ids of its requests are its own, so that a
+    repeated one is the same call; without a connection of its own they mean nothing.
+    """
+
+    def __init__(self, offer: Offer, *, own_ids: bool) -> None:
+        self.offer = offer
+        self.approver = ClientApprover(offer.fallback)
+        # Until the client says otherwise; the newer protocol asks with every request instead.
+        self.level: LoggingLevel = "warning"
+        self.client: ServerSession | None = None
+        self.on_tools_changed: Callable[[], Awaitable[None]] | None = None
+        self._nonce = os.urandom(4).hex()
+        self._own_ids = own_ids
+        self._runtime: Runtime | None = None
+        self._opening = asyncio.Lock()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._parked: OrderedDict[str, Pending] = OrderedDict()
+        self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything of this client is under way."""
+        return bool(self._tasks)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether no further call is taken."""
+        return len(self._tasks) >= MOST_CALLS
+
+    async def runtime(self, roots: Callable[[], Awaitable[Sequence[str]]]) -> Runtime:
+        """The runtime; opened at the first need, with the roots that the client then names.
+
+        Raises `ProblemRaised` if it cannot be opened; the next need tries again.
+        """
+        if self._runtime is not None:
+            return self._runtime
+        async with self._opening:
+            if self._runtime is None:
+                self._runtime = await self._open(await roots())
+        return self._runtime
+
+    async def _open(self, roots: Sequence[str]) -> Runtime:
+        offer = self.offer
+        opening = offer.open(approver=self.approver, directories=roots, session=offer.session)
+        runtime = await opening
+        try:
+            limit(runtime, offer)
+            offer.ready(runtime)
+            runtime.subscribe(self._heard)
+        except BaseException:
+            await runtime.aclose()
+            raise
+        if self._closed:
+            await runtime.aclose()
+        return runtime
+
+    def call_id(self, request_id: object, key: str | None) -> str:
+        """What the call is known by: the client's own key, else its request, else a new id."""
+        if key is not None:
+            return f"key-{key}"
+        if self._own_ids:
+            return f"{self._nonce}-{request_id}"
+        return f"{self._nonce}-{os.urandom(8).hex()}"
+
+    def start(self, pending: Pending, call: Coroutine[Any, Any, ToolResult]) -> None:
+        """Run a call in a task that this session owns."""
+        self._own(pending.start(call))
+
+    def park(self, pending: Pending) -> str:
+        """Keep a call that waits for an answer; returns the secret that brings it back."""
+        state = os.urandom(16).hex()
+        self._parked[state] = pending
+        if len(self._parked) > _MOST_STATES:
+            _, oldest = self._parked.popitem(last=False)
+            oldest.reply(None)
+        return state
+
+    def parked(self, state: str) -> Pending | None:
+        """The call of that secret. It stays known: an answer that is sent twice is one."""
+        return self._parked.get(state)
+
+    async def aclose(self) -> None:
+        """End every call, then the runtime and its jobs; safe to repeat."""
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+        with anyio.move_on_after(_CLOSING_S, shield=True):
+            if self._tasks:
+                await asyncio.wait(set(self._tasks))
+            async with self._opening:
+                if self._runtime is not None:
+                    await self._runtime.aclose()
+
+    def _heard(self, event: Event) -> None:
+        if isinstance(event, ToolRegistered | ToolUnregistered) and not self._closed:
+            self._own(asyncio.get_running_loop().create_task(self._tell_of_tools()))
+
+    async def _tell_of_tools(self) -> None:
+        if self.client is not None:
+            await self.client.send_tool_list_changed()
+        if self.on_tools_changed is not None:
+            await self.on_tools_changed()
+
+    def _own(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
