@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from handrail.app import open
+    from handrail.core.approval import Answer, ApprovalRequest, Reply
     from handrail.core.call import ToolCall
     from handrail.core.context import ToolContext
     from handrail.core.events import Event
     from handrail.core.footprint import Access, Footprint, Touch
     from handrail.core.paths import ReadPath, TreePath, WritePath
     from handrail.core.plan import Change, Plan
-    from handrail.core.ports import Answer, ApprovalRequest, Approver
+    from handrail.core.ports import Approver
     from handrail.core.problems import Problem, ProblemRaised
     from handrail.core.results import (
         FileRead,
@@ -37,6 +38,9 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "open": "handrail.app",
+    "Answer": "handrail.core.approval",
+    "ApprovalRequest": "handrail.core.approval",
+    "Reply": "handrail.core.approval",
     "ToolCall": "handrail.core.call",
     "ToolContext": "handrail.core.context",
     "Event": "handrail.core.events",
@@ -48,8 +52,6 @@ _PUBLIC = {
     "WritePath": "handrail.core.paths",
     "Change": "handrail.core.plan",
     "Plan": "handrail.core.plan",
-    "Answer": "handrail.core.ports",
-    "ApprovalRequest": "handrail.core.ports",
     "Approver": "handrail.core.ports",
     "Problem": "handrail.core.problems",
     "ProblemRaised": "handrail.core.problems",
@@ -98,6 +100,7 @@ __all__ = [
     "QueueCommand",
     "ReadPath",
     "Registry",
+    "Reply",
     "Rewrite",
     "Risk",
     "Runtime",

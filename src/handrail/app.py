@@ -272,7 +272,7 @@ def _gate(
     guards: list[Guard] = [protected, *(commands.guards if commands is not None else ())]
     held = commands.hold if commands is not None else bool
     clearance = Clearance(mode, guards, held, grants)
-    return Gate(clearance, Approval(opening.approver), preparer, grants)
+    return Gate(clearance, Approval(opening.approver, grants), preparer, grants)
 
 
 def _freshness(settings: Settings) -> Literal["off", "warn", "strict"]:

@@ -13,7 +13,8 @@ from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
-    from handrail.core.ports import Answer, ApprovalRequest, Approver
+    from handrail.core.approval import ApprovalRequest, Reply
+    from handrail.core.ports import Approver
     from handrail.core.results import ToolResult
 
 _EPILOG: Final = """\
@@ -105,10 +106,12 @@ class _Asked:
         self._person = person
         self.said_no = False
 
-    async def ask(self, request: ApprovalRequest) -> Answer:
-        answer = await self._person.ask(request)
-        self.said_no = answer != "yes"
-        return answer
+    async def ask(self, request: ApprovalRequest) -> Reply:
+        from handrail.policy.approvers import reply_of
+
+        reply = reply_of(await self._person.ask(request), self._person)
+        self.said_no = reply.answer == "no"
+        return reply
 
 
 async def _call(

@@ -99,8 +99,17 @@ def _cleared(asked: Mapping[str, Any], done: Mapping[str, Any]) -> str:
     if not cleared:
         return ""
     effect, rule = cleared
-    person = "; a person said yes" if done.get("asked") else ""
-    return f"{effect} by {rule} (risk {asked.get('risk', 'unknown')}){person}"
+    return f"{effect} by {rule} (risk {asked.get('risk', 'unknown')}){_said(done)}"
+
+
+def _said(done: Mapping[str, Any]) -> str:
+    """What the person said who was asked."""
+    answered = done.get("answered_by")
+    if not isinstance(answered, dict):
+        return "; a person said yes" if done.get("asked") else ""
+    who = answered.get("who") or "a person"
+    rule = f", which allows {answered['rule']}" if "rule" in answered else ""
+    return f"; {who} said {answered.get('answer')} ({answered.get('via')}){rule}"
 
 
 def _arguments(asked: Mapping[str, Any]) -> Iterator[str]:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol
 
+from handrail.core.approval import Answer, ApprovalRequest, Reply
 from handrail.core.content import Content
 from handrail.core.places import Entry, Place, Stat
 from handrail.core.plan import Change, Plan
-from handrail.core.verdicts import Risk
 
 # --- files -----------------------------------------------------------------------------
 
@@ -264,36 +264,10 @@ class ProcessLocks(Protocol):
 # --- people and time -------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRequest:
-    """A question to the person: may this one call happen?
-
-    `action` says what would be done in a line; `preview` shows it (a diff). `model_says`
-    is text the model wrote about its own call, to be labelled as such. `binding` ties the
-    answer to exactly this call, these arguments and this plan.
-    """
-
-    call_id: str
-    tool: str
-    action: str
-    reason: str
-    risk: Risk
-    preview: str
-    binding: str
-    model_says: str | None = None
-
-
-class Answer(StrEnum):
-    """What the person said."""
-
-    YES = "yes"
-    NO = "no"
-
-
 class Approver(Protocol):
     """Somebody who can be asked."""
 
-    async def ask(self, request: ApprovalRequest) -> Answer:
+    async def ask(self, request: ApprovalRequest) -> bool | Answer | Reply:
         """Wait for the person, however long it takes."""
 
 

@@ -1,55 +1,121 @@
-"""Asking the person. One question at a time; nobody to ask means no."""
+"""Asking the person. One question at a time; nobody to ask means no, and only a clear yes to
+exactly what was shown is one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import json
+from typing import Any, Final
 
+from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
 from handrail.core.commands import Judgement
 from handrail.core.plan import Plan
-from handrail.core.ports import Answer, ApprovalRequest, Approver
+from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Verdict
-from handrail.engine.preview import preview_of
+from handrail.engine.prepare import Prepared
+from handrail.engine.preview import whole_preview
 from handrail.engine.record import one_line
 from handrail.engine.running import Running
 from handrail.engine.scheduler import lend_slot
+from handrail.policy.approvers import reply_of
+from handrail.policy.grants import Grants
+from handrail.policy.subject import Subject
+
+_BY_MODE: Final = "mode:"
+
+
+class Aborted(ProblemRaised):
+    """The person ended everything, in answer to the question about this call."""
 
 
 class Approval:
-    """The way to the person; `approver` None means that nobody can be asked."""
+    """The way to the person; `approver` None means that nobody can be asked. `aborted`: they
+    have ended everything, and no call happens any more but their own.
+    """
 
-    def __init__(self, approver: Approver | None) -> None:
+    def __init__(self, approver: Approver | None, grants: Grants) -> None:
         self._approver = approver
+        self._grants = grants
         self._one_at_a_time = asyncio.Lock()
+        self.aborted = False
 
-    async def ask(self, running: Running, verdict: Verdict, plan: Plan | None) -> None:
-        """Return if the person says yes to exactly this; raise `denied` otherwise."""
+    def check(self, prepared: Prepared) -> None:
+        """Refuse a call after the person has aborted; undoing it all is still theirs to do."""
+        if self.aborted and not prepared.call.by_person:
+            raise ProblemRaised(
+                "cancelled",
+                f"the user aborted the run; {prepared.name} was not carried out",
+                hint="stop here: nothing more will be done until a person starts again",
+            )
+
+    async def ask(
+        self, running: Running, verdict: Verdict, plan: Plan | None, subject: Subject
+    ) -> None:
+        """Return if the person says yes to exactly this; raise `denied` or `cancelled`
+        otherwise, `needs_approval` if nobody can be asked.
+        """
         if self._approver is None:
-            raise _nobody(running, verdict)
-        request = _request(running, verdict, plan)
-        answers: list[Answer] = []
+            raise _nobody(running, verdict, self._written(verdict, subject))
+        request = _request(running, verdict, plan, self._always(verdict, subject))
+        replies: list[Reply] = []
 
         async def wait(approver: Approver) -> None:
             async with self._one_at_a_time:
-                answers.append(await _answer(approver, request))
+                # Whoever waited for their turn may have waited for an abort.
+                self.check(running.prepared)
+                replies.append(await _reply(approver, request))
 
         running.watch.deadline = None  # waiting for a person has no deadline
         await lend_slot(wait(self._approver))
-        if answers != [Answer.YES]:
-            raise ProblemRaised(
-                "denied",
-                "User denied permission",
-                hint="the person said no to this call; ask what they want instead",
-            )
         running.asked = True
-        running.approved = binding(running, plan)
+        running.answered_by = _answered(replies[0], request)
+        self._obey(replies[0].answer, running, request)
+        running.approved = request.binding
+
+    def _obey(self, answer: Answer, running: Running, request: ApprovalRequest) -> None:
+        match answer:
+            case Answer.YES:
+                return
+            case Answer.ALWAYS if request.always is not None:
+                self._grants.grant_rule(request.always, call_id=request.call_id)
+            case Answer.ALWAYS:
+                raise ProblemRaised(
+                    "denied",
+                    "User denied permission: no rule was proposed that could hold always",
+                    hint="this call can only be allowed once; the approver must answer yes or no",
+                )
+            case Answer.ABORT:
+                self.aborted = True
+                raise Aborted(
+                    "cancelled",
+                    f"the user aborted the run at this question; {request.tool} was not carried "
+                    "out",
+                    hint="stop here: nothing more will be done until a person starts again",
+                )
+            case Answer.NO:
+                raise ProblemRaised(
+                    "denied",
+                    "User denied permission",
+                    hint="the person said no to this call; ask what they want instead",
+                )
+
+    def _always(self, verdict: Verdict, subject: Subject) -> str | None:
+        """The rule that would have spared this question: guards, rules and hooks that ask are
+        not silenced by one.
+        """
+        return self._grants.narrowest(subject) if verdict.rule.startswith(_BY_MODE) else None
+
+    def _written(self, verdict: Verdict, subject: Subject) -> str | None:
+        """The same for a rule in the person's own file, which holds without a sandbox too."""
+        return self._always(verdict, subject._replace(confined=True))
 
 
-async def _answer(approver: Approver, request: ApprovalRequest) -> Answer:
+async def _reply(approver: Approver, request: ApprovalRequest) -> Reply:
     try:
-        return await approver.ask(request)
+        given: Any = await approver.ask(request)
     except Exception as error:
         # Foreign code. Whatever it meant, it did not say yes.
         raise ProblemRaised(
@@ -57,6 +123,17 @@ async def _answer(approver: Approver, request: ApprovalRequest) -> Answer:
             f"the approver failed, which counts as no: {type(error).__name__}: {error}",
             hint="this is a defect in the program around the tools, not in the call",
         ) from error
+    return reply_of(given, approver)
+
+
+def _answered(reply: Reply, request: ApprovalRequest) -> dict[str, Any]:
+    """For the record: what was answered, by whom, which way, and what it granted."""
+    answered: dict[str, Any] = {"answer": reply.answer.value, "via": reply.via}
+    if reply.who is not None:
+        answered["who"] = reply.who
+    if reply.answer is Answer.ALWAYS and request.always is not None:
+        answered["rule"] = request.always
+    return answered
 
 
 def binding(running: Running, plan: Plan | None) -> str:
@@ -77,31 +154,48 @@ def _held(judged: Judgement | None) -> object:
     return None if judged is None else [judged.cwd, judged.unconfined, judged.to_dict()]
 
 
-def _request(running: Running, verdict: Verdict, plan: Plan | None) -> ApprovalRequest:
+def _request(
+    running: Running, verdict: Verdict, plan: Plan | None, always: str | None
+) -> ApprovalRequest:
     prepared = running.prepared
-    action = prepared.tool.render_call(prepared.args) or one_line(prepared)
+    judged = prepared.footprint.command
     return ApprovalRequest(
         call_id=prepared.call.id,
         tool=prepared.name,
-        action=action,
+        action=prepared.tool.render_call(prepared.args) or one_line(prepared),
         reason=verdict.reason,
         risk=prepared.risk,
-        preview=preview_of(prepared, plan),
+        preview=whole_preview(prepared, plan),
         binding=binding(running, plan),
         model_says=_text(prepared.arguments.get("description")),
+        agent=prepared.call.agent,
+        effects=None if judged is None else _effects(judged),
+        always=always,
     )
+
+
+def _effects(judged: Judgement) -> dict[str, Any]:
+    return {
+        "class": judged.klass.word,
+        "directory": judged.cwd,
+        "unconfined": judged.unconfined,
+        **judged.effects.to_dict(),
+    }
 
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _nobody(running: Running, verdict: Verdict) -> ProblemRaised:
+def _nobody(running: Running, verdict: Verdict, rule: str | None) -> ProblemRaised:
     if verdict.code == "protected":
         return ProblemRaised("protected", verdict.reason, hint=verdict.hint)
+    ways = [verdict.hint or "run where a person can be asked (give an approver)"]
+    if rule is not None:
+        ways.append(f"or allow exactly this in your own configuration: {config_line(rule)}")
     return ProblemRaised(
         "needs_approval",
         f"{running.prepared.name} needs a person's approval ({verdict.reason}) and nobody can be "
         "asked",
-        hint=verdict.hint or "run where a person can be asked (give an approver)",
+        hint="; ".join(ways),
     )

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from handrail.core.commands import CommandClass, Judgement
 from handrail.core.context import ToolContext
-from handrail.core.footprint import Access
+from handrail.core.footprint import Access, Footprint
 from handrail.core.plan import Plan
 from handrail.core.problems import Problem
 from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox
@@ -84,7 +84,7 @@ class CommandRunner:
             await to_the_end(lambda: repaired.extend(self.guarded.repair(snapshot, held=held)))
             _warn(prepared.name, repaired)
             # A job goes on after its call; what it does is mended before the next command.
-            self._jobs = self._jobs or _starts_job(running)
+            self._jobs = self._jobs or starts_job(prepared.footprint)
             if self._jobs:
                 self._baseline = await self._take(self.lifted, git_writable=True, sequences=True)
         outcome = of_output(output)
@@ -152,9 +152,11 @@ def _leaves_steps(judged: Judgement) -> bool:
     )
 
 
-def _starts_job(running: Running) -> bool:
-    touches = running.prepared.footprint.touches
-    return any(touch.key == "session:jobs" and touch.access is Access.WRITE for touch in touches)
+def starts_job(footprint: Footprint) -> bool:
+    """Whether a call leaves a program running in the background."""
+    return any(
+        touch.key == "session:jobs" and touch.access is Access.WRITE for touch in footprint.touches
+    )
 
 
 def _tampered(outcome: Outcome, repaired: Sequence[Repaired]) -> Outcome:

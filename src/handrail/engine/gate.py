@@ -11,6 +11,7 @@ from handrail.core.plan import Plan
 from handrail.core.problems import Code, ProblemRaised
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.engine.approval import Approval, binding
+from handrail.engine.commands import starts_job
 from handrail.engine.hooks import Hook, HookCall, Rewrite
 from handrail.engine.prepare import Prepared, Preparer
 from handrail.engine.recorder import Recorder
@@ -39,6 +40,16 @@ class Gate:
         self._approval = approval
         self._preparer = preparer
         self.hooks: list[Hook] = []
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the person has ended everything."""
+        return self._approval.aborted
+
+    def check(self, running: Running) -> None:
+        """Refuse every call once the person has aborted."""
+        if self._approval.aborted:
+            self._approval.check(running.prepared)
 
     def refuse(self, running: Running) -> None:
         """Stop, before any hook runs, what the call alone shows to be forbidden."""
@@ -76,11 +87,18 @@ class Gate:
         if verdict.effect is Effect.DENY:
             raise _denied(verdict)
         if verdict.effect is Effect.ASK and ask:
-            await self._approval.ask(running, verdict, plan)
+            subject = self._clearance.measured(subject_of(prepared, plan))
+            await self._approval.ask(running, verdict, plan, subject)
             return Effect.ALLOW
-        if ask and not prepared.call.by_person:
-            self.grants.spend(subject_of(prepared, plan))
+        if ask and self.grants.any and not prepared.call.by_person:
+            self._use_grants(prepared, plan)
         return verdict.effect
+
+    def _use_grants(self, prepared: Prepared, plan: Plan | None) -> None:
+        subject = self._clearance.measured(subject_of(prepared, plan))
+        if starts_job(prepared.footprint):
+            self.grants.note_use(subject, prepared.call.id)
+        self.grants.spend(subject)
 
     def still_clear(self, running: Running, plan: Plan) -> bool:
         """Whether a plan that was made anew needs no new question."""

@@ -20,11 +20,13 @@ from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import Status, ToolResult
 from handrail.core.syntax import SyntaxCheck
 from handrail.core.verdicts import Effect
+from handrail.engine.approval import Aborted
 from handrail.engine.checked import syntax_notes
 from handrail.engine.commands import CommandRunner
 from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.locks import Locks
+from handrail.engine.modifiers import take_up
 from handrail.engine.prepare import Prepared, Preparer
 from handrail.engine.preview import preview_of
 from handrail.engine.record import one_line
@@ -76,6 +78,8 @@ class Pipeline:
         outcome: Outcome | None = None
         try:
             outcome = await self._outcome(running)
+            if outcome.modifiers:
+                take_up(running, outcome, self.gate.grants)
             self._heed_loops(running, outcome)
             if self.gate.hooks:
                 await self.gate.after_hooks(running, outcome, self.recorder)
@@ -113,6 +117,9 @@ class Pipeline:
         try:
             await self.recorder.begin(running)
             return await self._carry_out(running)
+        except Aborted as aborted:
+            self.ticker.end_others(running.watch)
+            return of_problem(aborted.problem)
         except ProblemRaised as raised:
             return of_problem(raised.problem, running.prepared.spelled)
         except asyncio.CancelledError as cancelled:
@@ -129,6 +136,7 @@ class Pipeline:
             return of_problem(_bug(running.prepared, bug))
 
     async def _carry_out(self, running: Running) -> Outcome:
+        self.gate.check(running)
         if running.prepared.problem is not None:
             raise ProblemRaised.of(running.prepared.problem)
         self._refuse_circling(running.prepared)

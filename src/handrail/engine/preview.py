@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from handrail.core.commands import Judgement
 from handrail.core.plan import Plan
 from handrail.engine.prepare import Prepared
+from handrail.engine.record import fits_one_line
+from handrail.engine.whole_diff import whole_diff
 
 
 def preview_of(prepared: Prepared, plan: Plan | None) -> str:
@@ -17,6 +20,21 @@ def preview_of(prepared: Prepared, plan: Plan | None) -> str:
     if judged is None:
         return ""
     return "\n".join([*_surroundings(prepared, judged), *_lines(judged)])
+
+
+def whole_preview(prepared: Prepared, plan: Plan | None) -> str:
+    """The same with nothing left out, as far as a person could read it: no lines of a diff,
+    and the arguments of a call of which nothing else is known.
+    """
+    if plan is None:
+        return preview_of(prepared, plan) or _in_full(prepared)
+    return whole_diff(plan) or plan.preview
+
+
+def _in_full(prepared: Prepared) -> str:
+    if all(fits_one_line(value) for value in prepared.arguments.values()):
+        return ""
+    return json.dumps(prepared.arguments, indent=2, ensure_ascii=False, default=repr)
 
 
 def _surroundings(prepared: Prepared, judged: Judgement) -> list[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from handrail.core.problems import Problem
 from handrail.core.records import CallRecord
 from handrail.core.results import ChangeRecord, Status, ToolResult
 from handrail.engine.prepare import Prepared
 from handrail.engine.running import Running
+
+_WIDEST: Final = 80
 
 
 def requested(prepared: Prepared, dialect: str) -> dict[str, Any]:
@@ -49,6 +51,8 @@ def completed(running: Running, result: ToolResult) -> dict[str, Any]:
         "asked": running.asked,
         "meta": result.meta,
     }
+    if running.answered_by is not None:
+        payload["answered_by"] = running.answered_by
     if running.rewritten:
         payload["rewritten"] = running.prepared.arguments
     return payload
@@ -81,6 +85,11 @@ def one_line(prepared: Prepared) -> str:
     return f"{prepared.name}({shown})"
 
 
+def fits_one_line(value: object) -> bool:
+    """Whether an argument is shown there in full."""
+    return len(repr(value)) <= _WIDEST
+
+
 def _short(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= 80 else f"{text[:60]}… ({len(text)} characters)"
+    return text if fits_one_line(value) else f"{text[:60]}… ({len(text)} characters)"

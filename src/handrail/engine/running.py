@@ -45,6 +45,8 @@ class Running:
     listener: Listener | None
     verdict: Verdict | None = None
     asked: bool = False
+    # What the person answered, by whom and which way, for the record.
+    answered_by: Mapping[str, Any] | None = None
     approved: str | None = None
     changes: tuple[ChangeRecord, ...] = ()
     notes: list[str] = field(default_factory=list)

@@ -111,6 +111,11 @@ class Runtime:
         return self._pipeline.gate.grants
 
     @property
+    def aborted(self) -> bool:
+        """Whether the person has ended everything; every further call is then refused."""
+        return self._pipeline.gate.aborted
+
+    @property
     def hooks(self) -> list[Hook]:
         """In-process hooks, called in order."""
         return self._pipeline.gate.hooks

@@ -114,6 +114,12 @@ class Ticker:
         """All running calls."""
         return list(self._watches.values())
 
+    def end_others(self, watch: Watch) -> None:
+        """End every running call but one."""
+        for other in self.running():
+            if other is not watch:
+                other.end()
+
     def close(self) -> None:
         """Stop the timer."""
         if self._timer is not None:

@@ -1,28 +1,33 @@
-"""A function as an approver."""
+"""Who can be asked: a function as an approver, and what counts as an answer.
+
+Only exact values count: `True`, an `Answer`, a `Reply` with one. Anything else is no yes.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
+from typing import Any
 
-from handrail.core.ports import Answer, ApprovalRequest, Approver
+from handrail.core.approval import Answer, ApprovalRequest, Reply
+from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
 
-Callback = Callable[[ApprovalRequest], "bool | Answer | Awaitable[bool | Answer]"]
+Callback = Callable[[ApprovalRequest], "bool | Answer | Reply | Awaitable[bool | Answer | Reply]"]
 
 
 class CallbackApprover:
-    """Asks a function, sync or async; anything but a clear yes is a no."""
+    """Asks a function, sync or async."""
+
+    via = "callback"
 
     def __init__(self, callback: Callback) -> None:
         self._callback = callback
 
-    async def ask(self, request: ApprovalRequest) -> Answer:
+    async def ask(self, request: ApprovalRequest) -> bool | Answer | Reply:
         """Ask the function."""
         answer = self._callback(request)
-        if inspect.isawaitable(answer):
-            answer = await answer
-        return Answer.YES if answer is True or answer == Answer.YES else Answer.NO
+        return await answer if inspect.isawaitable(answer) else answer
 
 
 def as_approver(given: Approver | Callback | None) -> Approver | None:
@@ -33,7 +38,25 @@ def as_approver(given: Approver | Callback | None) -> Approver | None:
         raise ProblemRaised(
             "invalid_arguments",
             f"the approver is {given!r}, which can be neither asked nor called",
-            hint="give a function that takes the request and returns True or False",
+            hint="give a function that takes the request and returns True or False, "
+            'or "terminal" or "approvals"',
             field="approver",
         )
     return CallbackApprover(given)
+
+
+def reply_of(given: Any, approver: Approver) -> Reply:
+    """The answer that an approver gave; raises `denied` if it is none."""
+    via = str(getattr(approver, "via", "approver"))
+    if type(given) is Reply and type(given.answer) is Answer:
+        return given
+    if type(given) is Answer:
+        return Reply(given, via)
+    if type(given) is bool:
+        return Reply(Answer.YES if given else Answer.NO, via)
+    raise ProblemRaised(
+        "denied",
+        f"the approver returned {given!r:.80}, which counts as no",
+        hint="this is a defect in the program around the tools: an approver returns True, False "
+        "or an Answer",
+    )

@@ -60,8 +60,7 @@ class Clearance:
 
     def judge(self, subject: Subject) -> Verdict:
         """One verdict on the call and, where it has one, its plan."""
-        if subject.command is not None:
-            subject = subject._replace(confined=self._holds())
+        subject = self.measured(subject)
         verdict = self._by_rules_or_mode(subject)
         opinions = [opinion for guard in self._guards if (opinion := guard(subject)) is not None]
         if opinions:
@@ -71,6 +70,12 @@ class Clearance:
         if self.mode is Mode.DONT_ASK:
             return replace(verdict, effect=Effect.DENY)
         return self._with_plan(subject, verdict)
+
+    def measured(self, subject: Subject) -> Subject:
+        """The call with whether the sandbox holds the program that it would run."""
+        if subject.command is None:
+            return subject
+        return subject._replace(confined=self._holds())
 
     def _by_rules_or_mode(self, subject: Subject) -> Verdict:
         ruled = self._rules.judge(subject)

@@ -63,12 +63,19 @@ class Grants:
         self._fits = fits
         self._grants: list[Grant] = []
         self._foreseen: tuple[AllowedPrompt, ...] = ()
+        # Which calls would not have happened without a grant, by its text.
+        self._used: dict[str, set[str]] = {}
         self._current = rules
 
     @property
     def ignores_reads(self) -> bool:
         """Whether no rule can stop a call that only reads; grants cannot change that."""
         return self._base.ignores_reads
+
+    @property
+    def any(self) -> bool:
+        """Whether anything was granted."""
+        return bool(self._grants)
 
     def judge(self, subject: Subject) -> Verdict | None:
         """What the rules and the grants that still hold say."""
@@ -93,6 +100,17 @@ class Grants:
         `invalid_arguments` for what is no rule, `denied` for what is too broad.
         """
         text = tool if pattern is None else f"{tool}({pattern})"
+        return self._grant(text, scope, for_s)
+
+    def grant_rule(self, text: str, *, call_id: str) -> Rule:
+        """Allow for the session what a person said "always" to, in answer to a call's
+        question; raises like `grant`.
+        """
+        rule = self._grant(text, Scope.SESSION, None)
+        self._used.setdefault(rule.spelled, set()).add(call_id)
+        return rule
+
+    def _grant(self, text: str, scope: Scope, for_s: float | None) -> Rule:
         rule = parse_rule(text, self._canonical, Origin(Source.SESSION), effect=Effect.ALLOW)
         broad = too_broad_to_grant(rule.tool, rule.pattern)
         if broad is not None:
@@ -126,17 +144,35 @@ class Grants:
         self._keep(left)
         return gone
 
+    def note_use(self, subject: Subject, call_id: str) -> None:
+        """The call happens and leaves something running: remember which grants it needed."""
+        for grant in self._grants:
+            if self._needed(grant, subject):
+                self._used.setdefault(grant.rule.spelled, set()).add(call_id)
+
+    def calls_under(self, text: str) -> frozenset[str]:
+        """The calls that left something running and needed a grant, by its text."""
+        return frozenset(self._used.get(" ".join(text.split()), ()))
+
     def end_turn(self) -> None:
         """Let go of what was granted for the turn."""
         self._keep([one for one in self._grants if one.scope is not Scope.TURN])
 
     def spend(self, subject: Subject) -> None:
         """The call happens: what was granted once and was needed for it is used up."""
-        for grant in [one for one in self._grants if one.scope is Scope.ONCE]:
-            others = [one for one in self._grants if one is not grant]
-            without = self._base.with_rules(one.rule for one in others).judge(subject)
-            if without is None or without.effect is not Effect.ALLOW:
-                self._keep(others)
+        spent = [
+            one for one in self._grants if one.scope is Scope.ONCE and self._needed(one, subject)
+        ]
+        self._keep([one for one in self._grants if one not in spent])
+
+    def _needed(self, grant: Grant, subject: Subject) -> bool:
+        """Whether a call is allowed with a grant, and would not be without it."""
+        verdict = self._current.judge(subject)
+        if verdict is None or verdict.effect is not Effect.ALLOW:
+            return False
+        others = [one.rule for one in self._grants if one is not grant]
+        without = self._base.with_rules(others).judge(subject)
+        return without is None or without.effect is not Effect.ALLOW
 
     def narrowest(self, subject: Subject) -> str | None:
         """The rule to propose for "always"; None: only the one call can be allowed."""
