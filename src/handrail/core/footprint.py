@@ -34,11 +34,13 @@ class Footprint(NamedTuple):
     """Everything a call touches; `open_ended` means that nobody can know beforehand.
 
     `command` is the judgement on the command that the call would run, if it runs one.
+    `alone`: calls made before it come first and calls made after it wait, whatever they touch.
     """
 
     touches: tuple[Touch, ...] = ()
     open_ended: bool = False
     command: Judgement | None = None
+    alone: bool = False
 
     @property
     def reads_only(self) -> bool:
@@ -53,6 +55,8 @@ class Footprint(NamedTuple):
 
     def conflicts_with(self, other: Footprint) -> bool:
         """Whether the two calls must not run at the same time or change places."""
+        if self.alone or other.alone:
+            return True
         if self.open_ended or other.open_ended:
             return not (self.empty or other.empty)
         return any(

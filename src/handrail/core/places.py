@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+# The root of a place that lies in no root: the session's own plan file. No list of roots is
+# as long, so whoever takes it for one of them fails.
+ASIDE: Final = 1 << 20
 
 
 def shown(path: str) -> str:

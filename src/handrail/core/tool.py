@@ -144,6 +144,11 @@ class Tool(ABC, Generic[P]):
         """Do it and say what came of it."""
         raise TypeError(f"{self.name} has no run")
 
+    def preview(self, args: P) -> str:
+        """What a person is shown before a call that has neither plan nor command."""
+        del args
+        return ""
+
     def render_call(self, args: P) -> str | None:
         """One line for the person about what is being called; None: a general one is made."""
         del args
