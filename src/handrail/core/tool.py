@@ -60,6 +60,8 @@ class Tool(ABC, Generic[P]):
     params: type[P]
     group: Group = Group.META
     idempotent: bool = False
+    # How often a call is tried if it fails in a way that may pass; needs `idempotent`.
+    max_attempts: int = 1
     # Whether calling it again and again with the same arguments is how it is used.
     polls: bool = False
     timeout_s: float | None = 120.0

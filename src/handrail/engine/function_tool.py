@@ -42,6 +42,7 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         name: str | None,
         risk: Risk | None,
         idempotent: bool,
+        max_attempts: int,
         group: Group,
         reads_only: bool,
         timeout_s: float | None,
@@ -54,6 +55,7 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         self._signature = read_signature(self.name, function, about.arguments)
         self.params = self._signature.params
         self.idempotent = idempotent
+        self.max_attempts = max_attempts
         self.group = group
         self.timeout_s = timeout_s
         self._risk = risk
@@ -141,6 +143,7 @@ def tool(
     name: str | None = None,
     risk: Risk | None = None,
     idempotent: bool = False,
+    max_attempts: int = 1,
     group: Group | str = Group.META,
     reads_only: bool = False,
     timeout_s: float | None = 120.0,
@@ -154,6 +157,7 @@ def tool(
     name: str | None = None,
     risk: Risk | None = None,
     idempotent: bool = False,
+    max_attempts: int = 1,
     group: Group | str = Group.META,
     reads_only: bool = False,
     timeout_s: float | None = 120.0,
@@ -162,8 +166,9 @@ def tool(
 
     Parameters of type `ReadPath`, `WritePath` or `TreePath` are resolved and contained, and
     the function gets absolute paths; without any, the call counts as one that may touch
-    anything, unless `reads_only`; so does one with a `risk` above safe. A parameter of type `ToolContext` is filled in and not
-    shown. Raises TypeError for a signature that cannot be offered to a model.
+    anything, unless `reads_only`; so does one with a `risk` above safe. A parameter of type
+    `ToolContext` is filled in and not shown. `max_attempts` above one needs `idempotent`.
+    Raises TypeError for a signature that cannot be offered to a model.
     """
 
     def decorate(decorated: Callable[..., Any]) -> FunctionTool[..., Any]:
@@ -172,6 +177,7 @@ def tool(
             name=name,
             risk=risk,
             idempotent=idempotent,
+            max_attempts=max_attempts,
             group=Group(group),
             reads_only=reads_only,
             timeout_s=timeout_s,

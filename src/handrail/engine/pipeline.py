@@ -17,7 +17,7 @@ from handrail.core.events import Listener
 from handrail.core.plan import Plan
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.results import Status, ToolResult
+from handrail.core.results import Output, Status, ToolResult
 from handrail.core.syntax import SyntaxCheck
 from handrail.core.verdicts import Effect
 from handrail.engine.approval import Aborted
@@ -31,6 +31,7 @@ from handrail.engine.prepare import Prepared, Preparer
 from handrail.engine.preview import preview_of
 from handrail.engine.record import one_line
 from handrail.engine.recorder import Recorder
+from handrail.engine.retry import tried
 from handrail.engine.running import (
     Outcome,
     Running,
@@ -171,7 +172,14 @@ class Pipeline:
         self.ticker.limit(running.watch, prepared.tool.timeout_s)
         if commands is not None and judged is not None:
             return await commands.run(running, context)
-        return of_output(await prepared.tool.run(prepared.args, context))
+        if prepared.attempts == 1:
+            return of_output(await prepared.tool.run(prepared.args, context))
+
+        async def run() -> Output:
+            self.ticker.limit(running.watch, prepared.tool.timeout_s)
+            return await prepared.tool.run(prepared.args, context)
+
+        return of_output(await tried(run, prepared.attempts, context.report))
 
     async def _commit(self, running: Running, context: ToolContext, plan: Plan) -> Outcome | None:
         """Commit the plan; None if it had to be made anew and the person must see that."""

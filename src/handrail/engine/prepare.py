@@ -59,6 +59,11 @@ class Prepared:
             raise LookupError(f"{self.name!r} was never found")
         return self.entry.tool
 
+    @property
+    def attempts(self) -> int:
+        """How often the call may be tried."""
+        return 1 if self.entry is None else self.entry.attempts
+
 
 class Preparer:
     """Prepares calls for one runtime; an agent may be limited to some tools."""

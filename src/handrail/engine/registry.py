@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -41,6 +41,7 @@ class Entry:
     paths: tuple[tuple[str, PathUse], ...]
     validate: Callable[[Any], BaseModel]
     schema: dict[str, Any]
+    attempts: int = 1
 
 
 class Registry:
@@ -66,6 +67,15 @@ class Registry:
         self._entries[tool.name] = _entry(tool, origin)
         self.version += 1
         self._bus.emit(ToolRegistered(tool.name))
+
+    def with_retry(self, name: str, attempts: int) -> None:
+        """Try calls of a tool up to so many times; raises ValueError unless it is idempotent,
+        `ToolNotFoundError` if it does not exist.
+        """
+        entry = self._entries.get(name)
+        if entry is None:
+            raise ToolNotFoundError(name)
+        self._entries[name] = replace(entry, attempts=_attempts(entry.tool, attempts))
 
     def unregister(self, name: str) -> None:
         """Remove a tool; raises `ToolNotFoundError`."""
@@ -151,4 +161,13 @@ def _entry(tool: Tool[Any], origin: Origin) -> Entry:
         paths=tuple(path_fields(params).items()),
         validate=params.__pydantic_validator__.validate_python,
         schema=schema,
+        attempts=_attempts(tool, tool.max_attempts),
     )
+
+
+def _attempts(tool: Tool[Any], attempts: int) -> int:
+    if attempts < 1 or (attempts > 1 and not tool.idempotent):
+        raise ValueError(
+            f"{tool.name!r} cannot be tried {attempts} times: only what is idempotent is tried again"
+        )
+    return attempts
