@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_ASSIGNED_HOME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=(?:[^~]*:)?~")
+_ASSIGNS: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,16 @@ class Word:
 
     @property
     def tilde(self) -> bool:
-        """Whether an unquoted `~` stands for a home directory: at the start, or in `NAME=~`."""
+        """Whether an unquoted `~` may stand for a home directory: at the start, or anywhere
+        in the value of what looks like an assignment (`NAME='a':~/b`).
+        """
         first = self.parts[0] if self.parts else None
         if not isinstance(first, Text) or first.quoted:
             return False
-        return first.text.startswith("~") or bool(_ASSIGNED_HOME.match(first.text))
+        if first.text.startswith("~"):
+            return True
+        bare = [part.text for part in self.parts if isinstance(part, Text) and not part.quoted]
+        return any("~" in text for text in bare) and _ASSIGNS.match(first.text) is not None
 
 
 @dataclass(frozen=True, slots=True)
