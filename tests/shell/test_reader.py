@@ -333,3 +333,23 @@ def test_an_answer_of_the_wrong_shape_is_refused_or_empty(answer):
     except Unreadable:
         return
     assert (answer, script) == ({}, Script(()))
+
+
+@pytest.mark.parametrize(
+    ("word", "home"),
+    [
+        ("~/a", True),
+        ("x=~/a", True),
+        ("x=a:~/b", True),
+        ("x='a':~/b", True),
+        ("x=[:~/''", True),
+        ("'~/a'", False),
+        ("x='a:~/b'", False),
+        ("a~", False),
+        ("a:~/b", False),
+    ],
+)
+def test_a_home_directory_is_seen_wherever_bash_looks_for_one(word, home):
+    (statement,) = tree(f"p {word}").statements
+
+    assert statement.command.words[1].tilde is home
