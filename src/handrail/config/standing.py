@@ -81,9 +81,10 @@ def _sooner(base: int | None, value: int | None) -> bool:
 # strict as what the mode on the left says.
 _ASKING: Final = "default confirm-all dont-ask plan"
 MODES: Final[Mapping[str, str]] = {
-    "bypass": f"bypass auto-safe sandboxed accept-edits {_ASKING}",
+    "bypass": f"bypass auto-safe strict sandboxed accept-edits {_ASKING}",
     "sandboxed": f"sandboxed accept-edits {_ASKING}",
-    "auto-safe": f"auto-safe {_ASKING}",
+    "auto-safe": f"auto-safe strict {_ASKING}",
+    "strict": "strict dont-ask plan",
     "accept-edits": f"accept-edits {_ASKING}",
     "default": _ASKING,
     "dont-ask": "dont-ask plan",

@@ -7,12 +7,20 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from handrail.core.footprint import NOTHING
+from handrail.core.planning import ENTER, LEAVE
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
-from handrail.policy.modes import Mode, by_mode
+from handrail.policy.modes import NEVER_ASK, QUEUED, Mode, by_mode
 from handrail.policy.protected import Guard
 from handrail.policy.rule_set import RuleSet
 from handrail.policy.subject import Subject
 
+_ENTERING: Final = Verdict(Effect.ALLOW, "it only makes things stricter", "plan:enter")
+_LEAVING: Final = Verdict(
+    Effect.ASK,
+    "the person decides whether plan mode is over",
+    "plan:leave",
+    hint="run where a person can be asked; they can also end it themselves (`handrail plan`)",
+)
 _SAFE_READ: Final = Subject("", Risk.SAFE, NOTHING, True, None, False)
 
 
@@ -36,7 +44,8 @@ class Clearance:
 
     A guard's opinion stands above the rules, and a rule above the mode, which decides only
     where no rule speaks. `holds` answers whether the sandbox holds what a command starts; it
-    is asked only for commands, because finding out takes a moment.
+    is asked only for commands, because finding out takes a moment. Plan mode lies on top of
+    another mode, so that going into it can never allow more.
     """
 
     def __init__(
@@ -46,28 +55,50 @@ class Clearance:
         holds: Callable[[], bool] = lambda: False,
         rules: Rules | None = None,
     ) -> None:
-        self.mode = mode
+        # A session that was opened in plan mode asks about changes once that is over.
+        self._base = Mode.DEFAULT if mode is Mode.PLAN else mode
+        self._planning = mode is Mode.PLAN
+        self._plan_file: str | None = None
         self._guards = tuple(guards)
         self._holds = holds
         self._rules = RuleSet() if rules is None else rules
-        # What every safe read is told, worked out once; None if reads must be looked at too.
-        blind = self._rules.ignores_reads and all(
-            getattr(guard, "ignores_reads", False) for guard in self._guards
-        )
-        self.free_read = by_mode(mode, _SAFE_READ) if blind else None
-        if self.free_read is not None and self.free_read.effect is not Effect.ALLOW:
-            self.free_read = None
+        self.free_read = self._free_read()
 
-    def judge(self, subject: Subject) -> Verdict:
-        """One verdict on the call and, where it has one, its plan."""
+    @property
+    def mode(self) -> Mode:
+        """What holds now."""
+        return Mode.PLAN if self._planning else self._base
+
+    def start_planning(self, plan_file: str) -> None:
+        """Only look from now on; the plan file alone, an absolute path, may be written."""
+        self._planning, self._plan_file = True, plan_file
+        self.free_read = self._free_read()
+
+    def stop_planning(self) -> None:
+        """Back to the mode below; the person's to say, never a model's."""
+        self._planning = False
+        self.free_read = self._free_read()
+
+    def judge(self, subject: Subject, *, approved: bool = False) -> Verdict:
+        """One verdict on the call and, where it has one, its plan. `approved`: a person has
+        said yes to it before, so it is judged as if they could be asked now.
+        """
         subject = self.measured(subject)
-        verdict = self._by_rules_or_mode(subject)
-        opinions = [opinion for guard in self._guards if (opinion := guard(subject)) is not None]
+        mode = Mode.DEFAULT if approved else self._base
+        planning = self._planning and not approved
+        verdict = self._by_rules_or_mode(subject, mode, planning=planning)
+        opinions: list[Verdict] = []
+        if not (planning and self._is_plan_file(subject)):
+            opinions = [one for guard in self._guards if (one := guard(subject)) is not None]
         if opinions:
             verdict = strictest([*opinions, verdict])
+        if verdict.code == QUEUED:
+            # A yes to many calls at once is none to a protected name.
+            protected = [one for one in opinions if one.code == "protected"]
+            return replace(protected[0], effect=Effect.DENY) if protected else verdict
         if verdict.effect is not Effect.ASK:
             return verdict
-        if self.mode is Mode.DONT_ASK:
+        if mode in NEVER_ASK:
             return replace(verdict, effect=Effect.DENY)
         return self._with_plan(subject, verdict)
 
@@ -77,14 +108,33 @@ class Clearance:
             return subject
         return subject._replace(confined=self._holds())
 
-    def _by_rules_or_mode(self, subject: Subject) -> Verdict:
+    def _by_rules_or_mode(self, subject: Subject, mode: Mode, *, planning: bool) -> Verdict:
         ruled = self._rules.judge(subject)
-        if ruled is None:
-            return by_mode(self.mode, subject)
-        if self.mode is Mode.PLAN:
-            # Only looking is what the session does now, not what it does for want of a rule.
-            return strictest([ruled, by_mode(self.mode, subject)])
-        return ruled
+        if subject.tool == LEAVE:
+            return strictest([ruled, _LEAVING]) if ruled is not None else _LEAVING
+        if subject.tool == ENTER:
+            return ruled or _ENTERING
+        verdict = by_mode(mode, subject) if ruled is None else ruled
+        if not planning:
+            return verdict
+        if self._is_plan_file(subject):
+            return ruled or by_mode(mode, _SAFE_READ)
+        # Only looking is what the session does now, not what it does for want of a rule.
+        return strictest([verdict, by_mode(Mode.PLAN, subject)])
+
+    def _is_plan_file(self, subject: Subject) -> bool:
+        """Whether the call edits the plan file and can touch nothing else."""
+        if not subject.edits_files or subject.footprint.open_ended:
+            return False
+        return set(subject.written_paths()) == {self._plan_file}
+
+    def _free_read(self) -> Verdict | None:
+        """What every safe read is told, worked out once; None if reads must be looked at too."""
+        blind = self._rules.ignores_reads and all(
+            getattr(guard, "ignores_reads", False) for guard in self._guards
+        )
+        verdict = by_mode(self._base, _SAFE_READ)
+        return verdict if blind and verdict.effect is Effect.ALLOW else None
 
     def _with_plan(self, subject: Subject, verdict: Verdict) -> Verdict:
         foreseen = self._rules.foreseen(subject)

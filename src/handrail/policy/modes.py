@@ -21,11 +21,16 @@ class Mode(StrEnum):
     ACCEPT_EDITS = "accept-edits"
     SANDBOXED = "sandboxed"
     AUTO_SAFE = "auto-safe"
+    STRICT = "strict"
     PLAN = "plan"
     DONT_ASK = "dont-ask"
     BYPASS = "bypass"
 
 
+# These refuse what they would otherwise ask about.
+NEVER_ASK: Final = frozenset({Mode.DONT_ASK, Mode.STRICT})
+# The code of a refusal that is no refusal: the call waits until the person has decided.
+QUEUED: Final = "queued"
 ALIASES: Final = {
     "confirm-sensitive": Mode.DEFAULT,
     "interactive": Mode.DEFAULT,
@@ -60,10 +65,11 @@ def by_mode(mode: Mode, subject: Subject) -> Verdict:
             Effect.DENY,
             "plan mode only looks; nothing may be changed",
             f"mode:{mode}",
+            QUEUED,
             hint=_least(subject, asks=False),
         )
     hint = _least(subject)
-    if mode is Mode.DONT_ASK:
+    if mode in NEVER_ASK:
         reason = f"{_why(mode, subject)}, and this mode never asks"
         return Verdict(Effect.DENY, reason, f"mode:{mode}", hint=hint)
     return Verdict(Effect.ASK, _why(mode, subject), f"mode:{mode}", hint=hint)
@@ -79,7 +85,7 @@ def _unasked(mode: Mode, subject: Subject) -> bool:
             return True
         case Mode.ACCEPT_EDITS | Mode.SANDBOXED:
             return subject.edits_files
-        case Mode.AUTO_SAFE:
+        case Mode.AUTO_SAFE | Mode.STRICT:
             return subject.risk < Risk.DANGEROUS
         case _:
             return False
@@ -90,7 +96,7 @@ def _runs_unasked(mode: Mode, subject: Subject) -> bool:
     match mode:
         case Mode.BYPASS | Mode.SANDBOXED:
             return subject.confined
-        case Mode.AUTO_SAFE:
+        case Mode.AUTO_SAFE | Mode.STRICT:
             return subject.confined and subject.risk < Risk.DANGEROUS
         case _:
             return False

@@ -1,0 +1,190 @@
+"""Which tools an agent may see and call, as the person wrote it down per agent.
+
+An agent that nobody wrote about gets `agents.default`; without that the main agent may use
+everything, and every other one nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.policy.rule_text import Canonical
+
+MAIN: Final = "main"
+DEFAULT: Final = "default"
+ALL: Final = "*"
+_TOOLS: Final = ("tools", "allowed_tools")
+_KEYS: Final = (*_TOOLS, "policy")
+
+# Answers where a setting was written (file and line), by its dotted name.
+Where = Callable[[str], str]
+
+
+class Action(StrEnum):
+    """What an agent's policy may let it do beyond its list of tools."""
+
+    PATCH = "Patch"
+    FINALIZE = "Finalize"
+    DELEGATE = "Delegate"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What one agent may use. `tools` are canonical names and patterns with `*`, None: all.
+    `above` is what the agent that started it may use: never more than that.
+    """
+
+    tools: tuple[str, ...] | None = None
+    actions: frozenset[Action] = frozenset(Action)
+    above: Access | None = None
+
+    def may_call(self, tool: str, *, edits_files: bool) -> bool:
+        """Whether the agent may see and call a tool, by its canonical name."""
+        if edits_files and not self.may(Action.PATCH):
+            return False
+        named = self.tools is None or any(fnmatchcase(tool, one) for one in self.tools)
+        return named and (self.above is None or self.above.may_call(tool, edits_files=edits_files))
+
+    def may(self, action: Action) -> bool:
+        """Whether the agent's policy, and that of every agent above it, has the action."""
+        return action in self.actions and (self.above is None or self.above.may(action))
+
+    @property
+    def lists_tools(self) -> bool:
+        """Whether tools are named one by one, here or above."""
+        return self.tools is not None or (self.above is not None and self.above.lists_tools)
+
+
+NOTHING: Final = Access(())
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """What a program said of an agent while the session runs."""
+
+    tools: tuple[str, ...] | None
+    parent: str | None
+
+
+class Agents:
+    """The access of every agent of a session: what the person wrote, and under it what the
+    program around the tools says, which can only narrow.
+    """
+
+    def __init__(self, written: Mapping[str, Access], canonical: Canonical) -> None:
+        self._canonical = canonical
+        self._written = dict(written)
+        self._default = self._written.pop(DEFAULT, None)
+        # Without a section nobody is limited; with one, strangers have nothing.
+        self._stranger = (self._default or NOTHING) if written else None
+        self._limits: dict[str, _Limit] = {}
+
+    def of(self, agent: str) -> Access | None:
+        """What an agent may use, None: everything."""
+        limit = self._limits.get(agent)
+        if limit is None:
+            return self._own(agent)
+        if limit.parent is None:
+            above = self._own(agent)
+        else:
+            # A child that nobody wrote about is bound by its parent, and is no stranger.
+            above, own = self.of(limit.parent), self._written.get(agent)
+            above = above if own is None else replace(own, above=above)
+        return Access(limit.tools, above=above)
+
+    def limit(
+        self, agent: str, tools: Collection[str] | None, *, parent: str | None = None
+    ) -> None:
+        """Let an agent use only these tools, and no more than its parent may; None for both
+        lifts what was said here. Raises `invalid_arguments` if it would be its own parent.
+        """
+        if tools is None and parent is None:
+            self._limits.pop(agent, None)
+            return
+        if parent is not None and agent in self._line(parent):
+            raise ProblemRaised(
+                "invalid_arguments", f"the agent {agent!r} cannot be above itself", field="parent"
+            )
+        listed: tuple[str, ...] | None = None
+        if tools is not None and ALL not in tools:
+            listed = tuple(self._canonical(name) or name for name in tools)
+        self._limits[agent] = _Limit(listed, parent)
+
+    def _own(self, agent: str) -> Access | None:
+        return self._written.get(agent) or (self._default if agent == MAIN else self._stranger)
+
+    def _line(self, agent: str) -> list[str]:
+        """An agent and those above it."""
+        line = [agent]
+        while (limit := self._limits.get(line[-1])) is not None and limit.parent is not None:
+            line.append(limit.parent)
+        return line
+
+
+def agents_from(section: Mapping[str, Any], canonical: Canonical, where: Where) -> Agents:
+    """The section `agents` of the settings; raises `invalid_arguments` with its place."""
+    written = {
+        name: _access(f"agents.{name}", table, canonical, where) for name, table in section.items()
+    }
+    return Agents(written, canonical)
+
+
+def unknown_tools(section: Mapping[str, Any], canonical: Canonical) -> list[str]:
+    """Names in the section that no tool has yet, for a word to the person."""
+    return [
+        f"agents.{agent}: there is no tool {name!r} yet"
+        for agent, table in section.items()
+        for key in _TOOLS
+        for name in table.get(key, ())
+        if ALL not in name and not name.startswith("mcp__") and canonical(name) is None
+    ]
+
+
+def _access(key: str, table: Any, canonical: Canonical, where: Where) -> Access:
+    if not isinstance(table, Mapping):
+        raise _wrong(key, "is no table", where, 'write `tools = ["read_file"]` below it')
+    for name in table:
+        if name not in _KEYS:
+            raise _wrong(f"{key}.{name}", "is not known", where, f"known: {', '.join(_KEYS)}")
+    given = [name for name in _TOOLS if name in table]
+    if len(given) > 1:
+        hint = "`tools` and `allowed_tools` are two names of one list; write one"
+        raise _wrong(f"{key}.{given[1]}", "says it a second time", where, hint)
+    if not given and "policy" not in table:
+        raise _wrong(key, "says nothing", where, 'write `tools = ["*"]` for no limit')
+    tools: tuple[str, ...] | None = None
+    if given:
+        names = _texts(f"{key}.{given[0]}", table[given[0]], where)
+        tools = None if ALL in names else tuple(canonical(one) or one for one in names)
+    return Access(tools, _actions(f"{key}.policy", table, where))
+
+
+def _actions(key: str, table: Mapping[str, Any], where: Where) -> frozenset[Action]:
+    if "policy" not in table:
+        return frozenset(Action)
+    known = {action.value.casefold(): action for action in Action}
+    found = set()
+    for name in _texts(key, table["policy"], where):
+        action = known.get(name.casefold())
+        if action is None:
+            hint = f"actions: {', '.join(Action)}"
+            raise _wrong(key, f"names {name!r}, which is no action", where, hint)
+        found.add(action)
+    return frozenset(found)
+
+
+def _texts(key: str, value: Any, where: Where) -> list[str]:
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        raise _wrong(key, "is no list of names", where, 'such as ["read_file", "Grep"]')
+    if not all(one.strip() for one in value):
+        raise _wrong(key, "has an empty name in it", where, "an empty list means no tool at all")
+    return [one.strip() for one in value]
+
+
+def _wrong(key: str, what: str, where: Where, hint: str) -> ProblemRaised:
+    return ProblemRaised("invalid_arguments", f"{where(key)}: {key} {what}", hint=hint, field=key)
