@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from handrail.core.call import ToolCall
@@ -12,12 +14,14 @@ from handrail.core.problems import Code, ProblemRaised
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.engine.approval import Approval, binding
 from handrail.engine.commands import starts_job
-from handrail.engine.hooks import Hook, HookCall, Rewrite
+from handrail.engine.hook_call import hook_call, opinion_of
+from handrail.engine.hooks import Hook, Rewrite
 from handrail.engine.prepare import Prepared, Preparer
 from handrail.engine.recorder import Recorder
 from handrail.engine.running import Outcome, Running
 from handrail.policy.clearance import Clearance
 from handrail.policy.grants import Grants
+from handrail.policy.modes import Mode
 from handrail.policy.subject import Subject
 
 _log = logging.getLogger("handrail")
@@ -60,18 +64,41 @@ class Gate:
             raise _denied(verdict)
 
     async def before_hooks(self, running: Running) -> None:
-        """Let every hook speak; a rewrite is prepared and guarded like any call, once."""
-        for hook in self.hooks:
-            opinion = await hook.before(_hook_call(running))
-            if isinstance(opinion, Rewrite):
-                running.prepared = self._rewritten(running.prepared, opinion)
-                running.rewritten = True
-                self.refuse(running)
-            elif opinion is not None and opinion.effect is Effect.DENY:
-                reason = f"Blocked by hook: {opinion.reason}"
-                raise ProblemRaised("blocked", reason, hint=opinion.hint)
-            elif opinion is not None and opinion.effect is Effect.ASK:
-                running.opinions = (*running.opinions, opinion)
+        """Let every hook speak; a rewrite is prepared and guarded like any call. Those that
+        spoke before the last rewrite are asked once more: they saw other arguments.
+        """
+        hooks, again = tuple(self.hooks), 0
+        for number, hook in enumerate(hooks):
+            if await self._heard(running, hook):
+                again = number
+        for hook in hooks[:again]:
+            if await self._heard(running, hook):
+                raise ProblemRaised(
+                    "blocked",
+                    "Blocked by hook: two hooks want different arguments for this call",
+                    hint="the person can change their order, or make one of the two",
+                )
+
+    async def _heard(self, running: Running, hook: Hook) -> bool:
+        """Let one hook speak; whether the call has other arguments now."""
+        opinion = opinion_of(await hook.before(hook_call(running.prepared)))
+        verdict, rewrite = opinion.verdict, opinion.rewrite
+        if opinion.words and opinion.words not in running.words:
+            running.words.append(opinion.words)
+        if verdict is not None and verdict.effect is Effect.DENY:
+            running.verdict = verdict
+            reason = f"Blocked by hook: {verdict.reason}"
+            raise ProblemRaised("blocked", reason, hint=verdict.hint)
+        if verdict is not None and verdict.effect is Effect.ASK:
+            running.opinions = (*running.opinions, verdict)
+        rewritten = rewrite is not None and rewrite.arguments != running.prepared.arguments
+        if rewrite is not None and rewritten:
+            running.prepared = self._rewritten(running.prepared, rewrite)
+            running.rewritten, running.allowed = True, None
+            self.refuse(running)
+        if verdict is not None and verdict.effect is Effect.ALLOW and opinion.may_allow:
+            running.allowed = verdict
+        return rewritten
 
     async def clear(self, running: Running, plan: Plan | None, *, ask: bool) -> Effect:
         """ALLOW if the call may happen; asks the person where the verdict says so, unless
@@ -109,18 +136,38 @@ class Gate:
         if running.prepared.call.by_person:
             return _PERSON
         verdict = self._clearance.judge(subject_of(running.prepared, plan))
-        return strictest([*running.opinions, verdict]) if running.opinions else verdict
+        by_mode = verdict.rule.startswith("mode:")
+        if running.allowed is not None and verdict.effect is Effect.ASK and by_mode:
+            # It answers in the person's place where only the mode asks, and nowhere else.
+            verdict = running.allowed
+        if not running.opinions:
+            return verdict
+        verdict = strictest([*running.opinions, verdict])
+        if verdict.effect is Effect.ASK and self._clearance.mode is Mode.DONT_ASK:
+            return replace(verdict, effect=Effect.DENY)
+        return verdict
 
     async def after_hooks(self, running: Running, outcome: Outcome, recorder: Recorder) -> None:
         """Let every hook add words; none can change what happened."""
+        # The time of the call is over, and what hooks take is not its own.
+        running.watch.deadline = None
+        added = list(running.words)
+        result = recorder.result(running, outcome)
         for hook in self.hooks:
             try:
-                words = await hook.after(_hook_call(running), recorder.result(running, outcome))
+                words = await hook.after(hook_call(running.prepared), result)
+            except asyncio.CancelledError:
+                running.watch.take_back()
+                if running.watch.cancelled_by_caller or not running.watch.ended:
+                    raise
+                added.append("[the hooks after this call were cut short]")
+                break
             except Exception as error:  # noqa: BLE001 - foreign code, and the call is over
                 _log.exception("a hook failed after %s", running.prepared.name)
                 words = f"[a hook failed after this call: {error}]"
             if words:
-                outcome.text = f"{outcome.text}\n{words}"
+                added.append(words)
+        outcome.text = "\n".join([outcome.text, *added])
 
     def _rewritten(self, prepared: Prepared, rewrite: Rewrite) -> Prepared:
         old = prepared.call
@@ -142,12 +189,6 @@ def subject_of(prepared: Prepared, plan: Plan | None) -> Subject:
         prepared.tool.plans,
         tuple(prepared.places.values()),
     )
-
-
-def _hook_call(running: Running) -> HookCall:
-    prepared = running.prepared
-    call = prepared.call
-    return HookCall(call.id, prepared.name, prepared.arguments, call.turn, call.agent)
 
 
 def _denied(verdict: Verdict) -> ProblemRaised:

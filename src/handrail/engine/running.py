@@ -53,6 +53,9 @@ class Running:
     remarks: list[str] = field(default_factory=list)
     opinions: tuple[Verdict, ...] = ()
     rewritten: bool = False
+    # What hooks before the call said for the model, and the yes of one that may say it.
+    words: list[str] = field(default_factory=list)
+    allowed: Verdict | None = None
 
 
 @dataclass(slots=True)

@@ -1,0 +1,46 @@
+"""A running call as hooks see it, and what they said brought into one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from handrail.core.places import Place
+from handrail.core.verdicts import Verdict
+from handrail.engine.hooks import HookCall, Opinion, Rewrite
+from handrail.engine.prepare import Prepared
+
+
+def hook_call(prepared: Prepared) -> HookCall:
+    """The call with every path resolved, so that no spelling of one passes a guard."""
+    call, runs = prepared.call, prepared.footprint.command is not None
+    places = prepared.places
+    files = _touched(prepared) if runs else (*_named(places), *_touched(prepared))
+    return HookCall(
+        call.id,
+        prepared.name,
+        prepared.arguments,
+        call.turn,
+        call.agent,
+        {name: place.absolute for name, place in places.items()},
+        tuple(dict.fromkeys(files)),
+        {place.absolute: place.via for place in places.values() if place.via},
+        runs,
+    )
+
+
+def opinion_of(said: Verdict | Rewrite | Opinion | None) -> Opinion:
+    """All that a hook said."""
+    if isinstance(said, Opinion):
+        return said
+    if isinstance(said, Rewrite):
+        return Opinion(rewrite=said)
+    return Opinion(verdict=said)
+
+
+def _named(places: Mapping[str, Place]) -> tuple[str, ...]:
+    return tuple(place.absolute for place in places.values())
+
+
+def _touched(prepared: Prepared) -> tuple[str, ...]:
+    kinds = (touch.key.partition(":") for touch in prepared.footprint.touches)
+    return tuple(path for kind, _, path in kinds if kind == "file")

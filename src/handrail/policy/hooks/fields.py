@@ -1,0 +1,125 @@
+"""The fields of one hook, taken from what a person wrote; a misfit names its place and key."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Final, NamedTuple
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.safe_text import safe_text
+from handrail.core.verdicts import Effect
+
+_ON_FAILURE: Final = {
+    "deny": Effect.DENY,
+    "block": Effect.DENY,
+    "ask": Effect.ASK,
+    "allow": Effect.ALLOW,
+}
+_LONGEST_NAME: Final = 80
+
+
+class Where(NamedTuple):
+    """A place in the settings: the file and line as people write it (empty: given by a caller),
+    the key, and whether it is the person's own.
+    """
+
+    place: str
+    key: str
+    own: bool
+
+    def below(self, key: str) -> Where:
+        """A key inside of it."""
+        return self._replace(key=f"{self.key}{key}")
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.key}" if self.place else self.key
+
+    def wrong(self, why: str, *, hint: str | None = None) -> ProblemRaised:
+        """What stands here cannot be used."""
+        key = safe_text(self.key, one_line=True)[:200]
+        place = f"{safe_text(self.place, one_line=True)}: " if self.place else ""
+        return ProblemRaised("invalid_arguments", f"{place}{key}: {why}", hint=hint, field=key)
+
+
+class Fields:
+    """A table with typed ways to take what it holds; `known` None: it may hold anything else."""
+
+    def __init__(self, table: Any, where: Where, known: Collection[str] | None) -> None:
+        if not isinstance(table, Mapping):
+            raise where.wrong("a hook is a table with a command in it")
+        self.where = where
+        self._table = table
+        unknown = [] if known is None else [key for key in table if key not in known]
+        if known is not None and unknown:
+            why = f"there is no such field{meant(unknown[0], known)}"
+            raise where.below(f".{unknown[0]}").wrong(why)
+
+    def has(self, key: str) -> bool:
+        """Whether it is given."""
+        return self._table.get(key) is not None
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """Text that is not empty and can be seen; without a default it must be there."""
+        value = self._table.get(key, default)
+        if not isinstance(value, str) or (not value.strip() and default is None):
+            raise self.wrong(key, "it must be text")
+        return value
+
+    def name(self, key: str, default: str) -> str:
+        """A short name on one line; one that is too long is cut."""
+        return safe_text(self.text(key, default), one_line=True).strip()[:_LONGEST_NAME]
+
+    def texts(self, key: str) -> Sequence[str]:
+        """A list of texts, or one of them alone."""
+        value = self._table.get(key, [])
+        listed = [value] if isinstance(value, str) else value
+        if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
+            raise self.wrong(key, "it must be a list of texts")
+        return listed
+
+    def flag(self, key: str, default: bool) -> bool:
+        """True or false."""
+        value = self._table.get(key, default)
+        if not isinstance(value, bool):
+            raise self.wrong(key, "it must be true or false")
+        return value
+
+    def seconds(self, key: str, default: float, least: float, most: float) -> float:
+        """A number within its bounds."""
+        value = self._table.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.wrong(key, "it must be a number of seconds")
+        if not least <= value <= most:
+            raise self.wrong(key, f"it must be {least:g} to {most:g} seconds, not {value:g}")
+        return float(value)
+
+    def effect(self, key: str) -> Effect | None:
+        """deny, ask or allow; None if it is not given."""
+        if not self.has(key):
+            return None
+        value = self._table[key]
+        if not isinstance(value, str) or value not in _ON_FAILURE:
+            raise self.wrong(key, "it must be deny, ask or allow")
+        return _ON_FAILURE[value]
+
+    def persons(self, key: str) -> bool:
+        """A flag that only the person's own settings may raise."""
+        raised = self.flag(key, False)
+        if raised and not self.where.own:
+            raise self.wrong(
+                key,
+                "only your own settings can say this, not the workspace's",
+                hint="write the hook into your own configuration file",
+            )
+        return raised
+
+    def wrong(self, key: str, why: str, *, hint: str | None = None) -> ProblemRaised:
+        """A field cannot be used."""
+        return self.where.below(f".{key}").wrong(why, hint=hint)
+
+
+def meant(given: str, known: Collection[str]) -> str:
+    """What was probably meant, as the end of a sentence."""
+    close = get_close_matches(given[:100], list(known), n=2, cutoff=0.6)
+    return f"; did you mean {' or '.join(repr(one) for one in close)}?" if close else ""

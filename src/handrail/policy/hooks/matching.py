@@ -1,0 +1,134 @@
+"""Which calls a hook is about: by the tool's name in any vocabulary, and by the files.
+
+Everything that a person wrote as a pattern runs on an engine whose time grows with the text
+alone. In doubt a pattern is wide: a guard that is asked too often does less harm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.safe_text import safe_text
+
+ANY: Final = ("", "*")
+_NAMES: Final = re.compile(r"[\w-]+(?:\s*[|,]\s*[\w-]+)*")
+# Letters that mean something in a regular expression and nothing in a glob of names.
+_REGEX: Final = re.compile(r"[.^$+()\[\]{}\\]")
+_LONGEST: Final = 2000
+
+
+class ToolMatcher(NamedTuple):
+    """What a hook's `matcher` stands for. `names` are the names that it lists, if it does."""
+
+    text: str
+    names: tuple[str, ...] = ()
+    fits: Callable[[str], bool] | None = None
+
+    def matches(self, known_as: Collection[str]) -> bool:
+        """Whether one of a tool's names is meant."""
+        if self.names:
+            return any(name in known_as for name in self.names)
+        return self.fits is None or any(map(self.fits, known_as))
+
+
+def tool_matcher(text: str) -> ToolMatcher:
+    """A name, a list `a|b`, a glob, a regular expression for the whole name, or `*`; raises
+    `invalid_arguments`.
+    """
+    text = text.strip()
+    if text in ANY:
+        return ToolMatcher("*")
+    if len(text) > _LONGEST:
+        raise ProblemRaised("invalid_arguments", f"it is longer than {_LONGEST} letters")
+    if _NAMES.fullmatch(text):
+        return ToolMatcher(text, tuple(re.split(r"\s*[|,]\s*", text)))
+    if _REGEX.search(text):
+        return ToolMatcher(text, fits=_fits(text))
+    parts = [_name_glob(part.strip()) for part in text.split("|")]
+    return ToolMatcher(text, fits=_fits("|".join(parts)))
+
+
+class FilePatterns(NamedTuple):
+    """Globs over paths, relative to any of the roots."""
+
+    written: tuple[str, ...]
+    roots: tuple[str, ...]
+    fits: Callable[[str], bool]
+
+    def matches(self, absolute: str) -> bool:
+        """Whether the file at an absolute path is meant."""
+        return any(map(self.fits, self._spellings(absolute)))
+
+    def _spellings(self, absolute: str) -> Iterator[str]:
+        yield absolute
+        for root in self.roots:
+            top = f"{root.rstrip('/')}/"
+            if absolute.startswith(top):
+                yield absolute[len(top) :]
+
+
+def file_patterns(globs: Sequence[str], roots: Sequence[str]) -> FilePatterns:
+    """As in a .gitignore, without regard to case: `*.py` at any depth, `src/**` from a root,
+    `/etc/x` absolute or from a root, `secrets` with all that is in it. Raises
+    `invalid_arguments`.
+    """
+    for glob in globs:
+        if not glob.strip() or len(glob) > _LONGEST:
+            raise ProblemRaised("invalid_arguments", f"{glob!r:.80} is no pattern for files")
+    whole = "|".join(_path_glob(glob.strip()) for glob in globs)
+    return FilePatterns(tuple(globs), tuple(roots), _fits(f"(?is)(?:{whole})"))
+
+
+def _fits(pattern: str) -> Callable[[str], bool]:
+    import re2  # noqa: PLC0415 - 8 ms, and only where there are hooks
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        compiled: Any = re2.compile(pattern, options)
+    except (re2.error, UnicodeEncodeError) as error:
+        why = safe_text(str(error), one_line=True)
+        raise ProblemRaised("invalid_arguments", f"the pattern cannot be read: {why}") from error
+
+    def fits(text: str) -> bool:
+        try:
+            return compiled.fullmatch(text) is not None
+        except UnicodeEncodeError:
+            # No pattern can speak of a name that is no text; then it is meant by all.
+            return True
+
+    return fits
+
+
+def _name_glob(glob: str) -> str:
+    letters = {"*": ".*", "?": "."}
+    return "".join(letters.get(letter, re.escape(letter)) for letter in glob)
+
+
+_PARTS: Final = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^]/]+\]|\{[^{}]*\}|.", re.DOTALL)
+_SPECIAL: Final = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def _path_glob(glob: str) -> str:
+    anywhere = "/" not in glob.rstrip("/")
+    body = "".join(_part(part) for part in _PARTS.findall(glob.strip("/")))
+    front = "(?:.*/)?" if anywhere else "/?"
+    return f"{front}{body}{'/.*' if glob.endswith('/') else '(?:/.*)?'}"
+
+
+def _part(part: str) -> str:
+    if part in _SPECIAL:
+        return _SPECIAL[part]
+    if part[0] == "[" and len(part) > 1:
+        inside = part[1:-1].replace("\\", "\\\\").replace("[", "\\[").replace("^", "\\^")
+        return f"[^{inside[1:]}]" if inside[0] == "!" else f"[{inside}]"
+    if part[0] == "{" and len(part) > 1:
+        choices = (
+            "".join(_part(one) for one in _PARTS.findall(choice))
+            for choice in part[1:-1].split(",")
+        )
+        return f"(?:{'|'.join(choices)})"
+    return re.escape(part)
