@@ -90,7 +90,7 @@ class Judgement(NamedTuple):
     empty if it could not be read. `cwd` is where it would start. `unconfined`: the caller
     wants it outside the sandbox. `plain`: the parts tell all of it, for certain: there is no
     doubt, no variable is set for a program, and no wrapper hands one to another user, machine
-    or list of arguments. Only plain commands can be allowed by a rule.
+    or list of arguments. Only plain commands can be allowed by a rule. `text` is the command.
     """
 
     klass: CommandClass
@@ -101,6 +101,7 @@ class Judgement(NamedTuple):
     cwd: str = ""
     segments: tuple[Segment, ...] = ()
     plain: bool = False
+    text: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape that `handrail explain` prints."""

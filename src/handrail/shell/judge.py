@@ -35,6 +35,7 @@ _MAX_KEPT_TEXT: Final = 4096
 
 
 class _Read(NamedTuple):
+    text: str
     script: Script
     flat: Flat
 
@@ -109,6 +110,7 @@ class Judge:
             plain=is_plain(flat, env),
             cwd=where.cwd,
             segments=allowlist.segments(flat),
+            text=known.text,
         )
 
     def _unreadable(self, command: str, why: str, where: Surroundings, tally: Tally) -> Judgement:
@@ -116,7 +118,7 @@ class Judge:
         tally.open_ended = True
         for reason in blocklist.find_in_text(command, where, self._blocked):
             tally.note(CommandClass.BLOCKED, reason.text, reason.part)
-        return tally.judgement()._replace(cwd=where.cwd)
+        return tally.judgement()._replace(cwd=where.cwd, text=command)
 
     def _with_real_roots(self, where: Surroundings) -> Surroundings:
         """A root may be named by a link; what lies in it is then known by both names."""
@@ -133,7 +135,7 @@ class Judge:
                 self._kept.move_to_end(command)
                 return known
         script = read(command, self._parser)
-        fresh = _Read(script, flatten(script, lambda text: read(text, self._parser)))
+        fresh = _Read(command, script, flatten(script, lambda text: read(text, self._parser)))
         if len(command) <= _MAX_KEPT_TEXT:
             with self._lock:
                 self._kept[command] = fresh

@@ -108,7 +108,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
         program, _ = _INTERPRETERS[args.language]
         reason = Reason(f"runs {args.language} code, which can do anything", args.code[:200])
         effects = Effects(programs=(program,), open_ended=True)
-        return Judgement(CommandClass.DANGEROUS, (reason,), effects)
+        return Judgement(CommandClass.DANGEROUS, (reason,), effects, text=args.code)
 
     @property
     def _tools(self) -> Shell:
