@@ -12,6 +12,7 @@ from handrail.app_shell import Commands, Places, open_commands
 from handrail.config.settings import Settings
 from handrail.core.commands import CommandJudge
 from handrail.core.problems import ProblemRaised
+from handrail.core.sensitive import is_sensitive
 from handrail.host.blobs import DirectoryBlobs, MemoryBlobs
 from handrail.host.filelocks import FileLocks
 from handrail.host.files.local import LocalFiles
@@ -57,6 +58,7 @@ async def open_machine(
             [str(root) for root in roots],
             hidden=hidden,
             break_hard_links=settings.break_hard_links,
+            secret=is_sensitive,
         )
         ends.callback(files.close)
         handles = [files.handle(index) for index in range(len(files.roots))]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from handrail.core.commands import CommandClass, Surroundings
+from handrail.core.sensitive import is_sensitive
 from handrail.shell import environment, hosts, identity, listing, redirects, roles
 from handrail.shell.arguments import Argument, Known, arguments
 from handrail.shell.effects import Tally
@@ -19,7 +20,6 @@ from handrail.shell.invocation import Flat, Invocation
 from handrail.shell.options import Parsed, parse, split
 from handrail.shell.programs import Program, Programs, Slot
 from handrail.shell.roles import Site
-from handrail.shell.sensitive import is_sensitive
 from handrail.shell.syntax import Word
 
 Values = Mapping[str, tuple[Word, ...]]

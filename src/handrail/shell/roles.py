@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from handrail.core.commands import CommandClass, Surroundings
+from handrail.core.sensitive import is_sensitive
 from handrail.shell import hosts, places, sed
 from handrail.shell.arguments import Argument
 from handrail.shell.effects import Tally
 from handrail.shell.places import Place
-from handrail.shell.sensitive import is_sensitive
 
 _SECRET: Final = re.compile(r"(?i)key|token|secret|passw|cred|auth|session|cookie")
 _PATHLIKE: Final = re.compile(r"(?:/|\.\.(?:/|$)|.*/\.\.(?:/|$))")

@@ -12,6 +12,7 @@ from handrail.core.plan import Change
 from handrail.core.ports import FileContent, Staged, Window
 from handrail.core.problems import ProblemRaised
 from handrail.host.files import reading
+from handrail.host.files.cache import WindowCache
 from handrail.host.files.errors import explain, quoted
 from handrail.host.files.locate import Locator
 from handrail.host.files.openat2 import LIST
@@ -34,12 +35,16 @@ class LocalFiles:
         *,
         hidden: Sequence[str] = (),
         break_hard_links: bool = False,
+        secret: Callable[[str], bool] = lambda path: False,
     ) -> None:
-        """Raises `not_found` for a root that is no directory."""
+        """`secret` says by its path what is not kept in memory. Raises `not_found` for a root
+        that is no directory.
+        """
         self._roots = Roots(roots, hidden)
         self._break_hard_links = break_hard_links
         self._locator = Locator(self._roots)
-        self._windows = Windows(self._roots)
+        self.cache = WindowCache(secret)
+        self._windows = Windows(self._roots, self.cache)
 
     @property
     def roots(self) -> tuple[str, ...]:

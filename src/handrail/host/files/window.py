@@ -16,6 +16,7 @@ from handrail.core.places import Place, Stat
 from handrail.core.ports import Window
 from handrail.core.problems import ProblemRaised
 from handrail.core.text import TextForm, detect
+from handrail.host.files.cache import WindowCache
 from handrail.host.files.errors import explain, quoted
 from handrail.host.files.lines import LONGEST_LINE, Hole, LineIndex, Stopped, Taken
 from handrail.host.files.reading import Opened, open_regular, read_all, stat_of
@@ -34,8 +35,9 @@ _Identity = tuple[int, int, int, int, int]
 class Windows:
     """Reads windows, and remembers where the lines of large files are."""
 
-    def __init__(self, roots: Roots) -> None:
+    def __init__(self, roots: Roots, cache: WindowCache) -> None:
         self._roots = roots
+        self._cache = cache
         self._indexes: OrderedDict[_Identity, LineIndex] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
@@ -55,10 +57,16 @@ class Windows:
             raise explain(error, place.path) from error
         finally:
             os.close(opened.descriptor)
+        stat = stat_of(opened.info)
+        known = self._cache.find(place, first, count, data)
+        if known is not None:
+            return known._replace(stat=stat)
         form = detect(data)
         if form is None:
             raise binary(place)
-        return _small(data, form, stat_of(opened.info), max(first, 1), max(count, 0))
+        made = _small(data, form, stat, max(first, 1), max(count, 0))
+        self._cache.keep(place, first, count, data, made)
+        return made
 
     def _large(self, opened: Opened, place: Place, first: int, count: int) -> Window:
         stat = stat_of(opened.info)

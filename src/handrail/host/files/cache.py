@@ -1,0 +1,76 @@
+"""What was made of files that were read: decoded, counted, hashed. Good for as long as the
+bytes are the same ones, which are read and compared each time: time stamps prove less.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from handrail.core.places import Place
+from handrail.core.ports import Window
+
+ROOM: Final = 5 << 20
+KEPT_S: Final = 300.0
+_Key = tuple[int, str, int, int]
+
+
+class _Kept(NamedTuple):
+    data: bytes
+    window: Window
+    since: float
+
+
+class WindowCache:
+    """The windows shown last, for all who read in one runtime; `secret` names are not kept."""
+
+    def __init__(
+        self,
+        secret: Callable[[str], bool],
+        *,
+        room: int = ROOM,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._secret = secret
+        self._all_room = self._room = room
+        self._clock = clock
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._lock = threading.Lock()
+        self.hits = 0
+
+    def find(self, place: Place, first: int, count: int, data: bytes) -> Window | None:
+        """The window as it was made from the same bytes, None if it must be made anew."""
+        key = (place.root, place.rel, first, count)
+        kept = self._kept.get(key)
+        if kept is None or kept.data != data:
+            return None
+        with self._lock:
+            if self._clock() - kept.since > KEPT_S:
+                self._drop(key)
+                return None
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            self.hits += 1
+        return kept.window
+
+    def keep(self, place: Place, first: int, count: int, data: bytes, window: Window) -> None:
+        """Remember what was made; what was not asked for in the longest time goes."""
+        # The text is there twice: as bytes, and as what they mean.
+        size = 2 * len(data)
+        if size > self._all_room // 2 or self._secret(place.rel):
+            return
+        key = (place.root, place.rel, first, count)
+        with self._lock:
+            self._drop(key)
+            self._kept[key] = _Kept(data, window, self._clock())
+            self._room -= size
+            while self._room < 0:
+                self._drop(next(iter(self._kept)))
+
+    def _drop(self, key: _Key) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._room += 2 * len(kept.data)
