@@ -22,11 +22,16 @@ if TYPE_CHECKING:
 def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
     parser = add_command(subparsers, "doctor", "report what is installed, enforced and stored")
+    parser.add_argument("--mcp", action="store_true", help="try the server as a client would")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
     """Print the report; 1 if something in it does not work."""
+    if options.mcp:
+        from handrail.cli import doctor_mcp
+
+        return doctor_mcp.run(options)
     from handrail.cli.workspace import look_around
 
     report = examine(look_around(options), options)

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from handrail.core.ports import Approver
     from handrail.mcp.offer import Offer
 
-_EPILOG: Final = """\
---config with a client's name prints what that client needs and serves nothing:
-  claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, generic"""
+CLIENTS: Final = (
+    "claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "zed", "generic",
+)  # fmt: skip
+_EPILOG: Final = f"""\
+--config with a client's name prints what that client needs, and serves nothing:
+  {", ".join(CLIENTS)}"""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -29,25 +32,53 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     parser = add_command(subparsers, "serve", "serve the tools to an MCP client", epilog=_EPILOG)
     parser.add_argument("--tools", metavar="NAMES", help="only these tools, with commas between")
     parser.add_argument("--read-only", action="store_true", help="only tools that change nothing")
+    group = parser.add_argument_group("over HTTP")
+    group.add_argument("--http", metavar="HOST:PORT", help="listen there, for several clients")
+    group.add_argument(
+        "--add", metavar="NAME=DIR", action="append", default=[],
+        help="serve a further workspace at /mcp/NAME",
+    )  # fmt: skip
+    group.add_argument("--expose", action="store_true", help="allow an address others can reach")
+    group.add_argument(
+        "--allow-host", metavar="HOST:PORT", action="append", default=[],
+        help="a further Host to answer to, as a proxy sends it",
+    )  # fmt: skip
+    group.add_argument(
+        "--allow-origin", metavar="ORIGIN", action="append", default=[],
+        help="a web page's origin to answer to",
+    )  # fmt: skip
+    group.add_argument("--new-token", action="store_true", help="make new tokens first")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Serve until the client goes away."""
+    """Serve until the client goes away, or print what a client needs."""
+    if options.config in CLIENTS:
+        from handrail.cli.clients import told
+
+        output.say(told(options.config, options))
+        return 0
     need_extra()
     import asyncio
 
+    from handrail.cli.workspace import directory_of
+
+    root = directory_of(options)
+    if options.http is not None:
+        return asyncio.run(_over_http(options, root))
+    _refuse_http_options(options)
     from handrail.mcp.serve import serve_stdio
 
     if sys.stdin.isatty():
         output.warn("waiting for an MCP client on standard input (Ctrl-D ends)")
-    asyncio.run(serve_stdio(offer_of(options, Path(options.workspace))))
+        output.warn("`handrail serve --config CLIENT` prints what a client needs to start this")
+    asyncio.run(serve_stdio(offer_of(options, root)))
     return 0
 
 
 def need_extra() -> None:
     """Raise `unavailable` if what serving needs is not installed."""
-    if find_spec("mcp") is None:
+    if find_spec("mcp") is None or find_spec("uvicorn") is None:
         raise ProblemRaised(
             "unavailable",
             "serving MCP needs packages that are not installed",
@@ -55,21 +86,34 @@ def need_extra() -> None:
         )
 
 
-def offer_of(options: Namespace, root: Path, fallback: Approver | None = None) -> Offer:
-    """What the options offer of one workspace."""
-    from handrail.app import open as open_runtime
-    from handrail.cli.workspace import config_of, settings_of
-    from handrail.dialects.known import vocabulary_of
+def offer_of(options: Namespace, root: Path) -> Offer:
+    """What the options offer of one workspace; raises if it could not be opened."""
+    import time
+
+    from handrail.cli.workspace import settings_of
+    from handrail.host.approvals import QueueApprover
     from handrail.mcp.offer import Offer
 
     output.take_over_log()
-    config, settings = config_of(options), settings_of(options)
-    vocabulary = vocabulary_of(settings.dialect)
+    settings = settings_of(Namespace(**{**vars(options), "workspace": str(root)}))
+    return Offer(
+        fallback=QueueApprover(root, time.time_ns),
+        open=_opener(options, root, settings.directories),
+        tools=_tools(options.tools, settings.dialect),
+        read_only=options.read_only,
+        client_roots=settings.client_roots,
+        dry_run=settings.dry_run,
+        session=options.session,
+    )
+
+
+def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
+    from handrail.app import open as open_runtime
+    from handrail.cli.workspace import config_of
+
+    config, further = config_of(options), list(directories)
 
     def opens(*, approver: Approver, directories: Sequence[str], session: str | None) -> Opening:
-        more: dict[str, Any] = {}
-        if directories:
-            more["directories"] = [*settings.directories, *directories]
         return open_runtime(
             root,
             mode=options.mode,
@@ -79,20 +123,81 @@ def offer_of(options: Namespace, root: Path, fallback: Approver | None = None) -
             config=config,
             approver=approver,
             session=session,
-            **more,
+            directories=[*further, *directories] if directories else None,
         )
 
-    tools = None
-    if options.tools is not None:
-        given = [name.strip() for name in options.tools.split(",") if name.strip()]
-        views = [vocabulary.resolve(name) for name in given]
-        tools = [view.tool if view else name for view, name in zip(views, given, strict=True)]
-    return Offer(
-        open=opens,
-        tools=tools,
-        read_only=options.read_only,
-        client_roots=settings.client_roots,
-        dry_run=settings.dry_run,
-        session=options.session,
-        fallback=fallback,
-    )
+    return opens
+
+
+def _tools(given: str | None, dialect: str) -> list[str] | None:
+    """The canonical names of the tools that were named."""
+    if given is None:
+        return None
+    from handrail.dialects.known import vocabulary_of
+
+    vocabulary = vocabulary_of(dialect)
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    views = [vocabulary.resolve(name) for name in names]
+    return [view.tool if view else name for view, name in zip(views, names, strict=True)]
+
+
+async def _over_http(options: Namespace, root: Path) -> int:
+    from handrail.mcp.http import PATH, Door, listen, serve_http, url_of
+    from handrail.mcp.tokens import APPROVALS, CALLS, load_tokens, token_file
+
+    if options.session is not None:
+        raise ProblemRaised(
+            "invalid_arguments",
+            "a server for several clients cannot put them all into one session",
+            hint="leave --session out; over HTTP every client has a session of its own",
+            field="session",
+        )
+    offers = {"": offer_of(options, root)}
+    for name, place in _further(options.add):
+        offers[name] = offer_of(options, place)
+    tokens = load_tokens(renew=options.new_token)
+    with listen(options.http, exposed=options.expose) as listening:
+        for name in offers:
+            output.say(f"serving {url_of(listening, f'{PATH}/{name}'.rstrip('/'))}")
+        output.say(f"token for calls: in {token_file(CALLS)}")
+        output.say(f"token for approvals: in {token_file(APPROVALS)}")
+        sys.stdout.flush()
+        door = Door(tokens, options.allow_host, options.allow_origin)
+        await serve_http(offers, door, listening)
+    return 0
+
+
+def _further(given: Sequence[str]) -> list[tuple[str, Path]]:
+    found: dict[str, Path] = {}
+    for one in given:
+        name, equals, place = one.partition("=")
+        path = Path(place).expanduser()
+        if not equals or not name.isidentifier() or name in found or not path.is_dir():
+            raise ProblemRaised(
+                "invalid_arguments",
+                f"{one!r} is not NAME=DIR with a new name and a directory",
+                hint="write --add docs=../docs",
+                field="add",
+            )
+        found[name] = path.resolve()
+    return list(found.items())
+
+
+def _refuse_http_options(options: Namespace) -> None:
+    given = [
+        flag
+        for flag, value in (
+            ("--add", options.add),
+            ("--expose", options.expose),
+            ("--allow-host", options.allow_host),
+            ("--allow-origin", options.allow_origin),
+            ("--new-token", options.new_token),
+        )
+        if value
+    ]
+    if given:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"{given[0]} means something only over HTTP",
+            hint="add --http 127.0.0.1:7331",
+        )

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
+import anyio
+
 from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
 from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
@@ -19,10 +21,8 @@ from handrail.mcp.form import answer_of, message_of
 INSTANT_S: Final = 0.25
 MOST_INSTANT: Final = 2
 
-CANNOT: Final = (
-    "[this client cannot ask you for approval; answer with `handrail approvals` in another "
-    "terminal, or add a rule to your configuration]"
-)
+# How long another terminal has; clients rarely wait longer for a call.
+QUEUE_S: Final = 120.0
 
 
 class Said(NamedTuple):
@@ -44,19 +44,24 @@ class Channel(Protocol):
 
 
 class ClientApprover:
-    """Asks through the client that made the call, or `fallback`.
-
-    `told` holds calls whose result should say, once, that the client cannot ask.
+    """Asks through the client that made the call, or else `fallback`. The first time that a
+    client cannot ask, the call is refused with what the person can do about it.
     """
 
-    def __init__(self, fallback: Approver | None, clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self,
+        fallback: Approver | None,
+        *,
+        queue_s: float = QUEUE_S,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
         self._fallback = fallback
+        self._queue_s = queue_s
         self._clock = clock
         self._channels: dict[str, Channel] = {}
         self._instant = 0
         self._broken = False
-        self._said = False
-        self.told: set[str] = set()
+        self._told = False
 
     def connect(self, call_id: str, channel: Channel) -> None:
         """From now on, questions about this call go this way."""
@@ -71,12 +76,11 @@ class ClientApprover:
         said = await self._through_client(request)
         if said is not None:
             return Reply(answer_of(said.action, said.content), "elicitation")
-        if not self._said:
-            self._said = True
-            self.told.add(request.call_id)
-        if self._fallback is not None:
-            return await self._fallback.ask(request)
-        raise nobody(request)
+        told, self._told = self._told, True
+        if self._fallback is not None and told:
+            with anyio.move_on_after(self._queue_s):
+                return await self._fallback.ask(request)
+        raise nobody(request, elsewhere=self._fallback is not None)
 
     async def _through_client(self, request: ApprovalRequest) -> Said | None:
         """What the client brought back; None if no person can have seen the question."""
@@ -97,14 +101,19 @@ class ClientApprover:
         return said
 
 
-def nobody(request: ApprovalRequest) -> ProblemRaised:
+def nobody(request: ApprovalRequest, *, elsewhere: bool) -> ProblemRaised:
     """A refusal that names what would allow the call."""
+    ways = []
+    if elsewhere:
+        ways.append(
+            "tell the person to run `handrail approvals` in another terminal, then call again"
+        )
     if request.always is not None:
-        hint = f"the person can allow it with this line in their configuration: {config_line(request.always)}"
-    else:
-        hint = "no rule can allow this; the person can answer with `handrail approvals`"
+        rule = config_line(request.always)
+        ways.append(f"the person can allow exactly this in their configuration: {rule}")
     return ProblemRaised(
         "needs_approval",
-        f"{request.tool} needs a person's approval ({request.reason}) and nobody can be asked",
-        hint=hint,
+        f"{request.tool} needs a person's approval ({request.reason}), and this client cannot "
+        "ask them",
+        hint="; or ".join(ways) or "nothing can allow this call here; find another way",
     )

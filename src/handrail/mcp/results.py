@@ -10,11 +10,9 @@ from handrail.core.results import ToolResult
 META: Final = "handrail/result"
 
 
-def wire_result(result: ToolResult, note: str | None = None) -> dict[str, Any]:
+def wire_result(result: ToolResult) -> dict[str, Any]:
     """The result of `tools/call` in its wire form. A refusal is a result too."""
     content: list[dict[str, Any]] = [{"type": "text", "text": _encodable(result.text)}]
-    if note is not None:
-        content.append({"type": "text", "text": note})
     for image in result.images:
         data = base64.b64encode(image.data).decode("ascii")
         content.append({"type": "image", "data": data, "mimeType": image.media_type})

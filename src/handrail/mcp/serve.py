@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import anyio
@@ -20,20 +20,20 @@ async def serve_stdio(offer: Offer) -> None:
     session = Session(offer, own_ids=True)
     server = ToolServer(lambda ctx: session)
     try:
-        with anyio.CancelScope() as scope, ending(scope):
+        with anyio.CancelScope() as scope, ending(scope.cancel):
             async with stdio() as (incoming, outgoing):
-                await server.sdk.run(incoming, outgoing, server.options())
+                await server.sdk.run(incoming, outgoing, server.sdk.create_initialization_options())
     finally:
         await session.aclose()
 
 
 @contextmanager
-def ending(scope: anyio.CancelScope) -> Iterator[None]:
-    """Signals that ask us to end cancel the scope, so that everything is cleaned up."""
+def ending(stop: Callable[[], None]) -> Iterator[None]:
+    """Signals that ask us to end call `stop`, so that everything is cleaned up."""
     loop = asyncio.get_running_loop()
     signals = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
     for one in signals:
-        loop.add_signal_handler(one, scope.cancel)
+        loop.add_signal_handler(one, stop)
     try:
         yield
     finally:

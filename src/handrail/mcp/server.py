@@ -31,7 +31,7 @@ from handrail import __version__
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.engine.runtime import Runtime
-from handrail.mcp.asking import CANNOT, Said
+from handrail.mcp.asking import Said
 from handrail.mcp.channels import HandshakeChannel, may_elicit
 from handrail.mcp.form import SCHEMA
 from handrail.mcp.offer import shown_tools
@@ -65,7 +65,7 @@ class ToolServer:
         self._find = find
         self._approves = approves
         self._bus = InMemorySubscriptionBus()
-        self.sdk: Server[Any] = Server(
+        self.sdk = _Sdk(
             "handrail",
             version=__version__,
             title="Handrail",
@@ -79,10 +79,6 @@ class ToolServer:
         self.sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
         # Without it the SDK lists all tools before each call over HTTP.
         self.sdk.get_tool_input_schema = lambda name: None
-
-    def options(self) -> InitializationOptions:
-        """What the handshake tells a client."""
-        return self.sdk.create_initialization_options(NotificationOptions(tools_changed=True))
 
     async def _list(self, ctx: Context, params: PaginatedRequestParams) -> dict[str, Any]:
         del params
@@ -107,9 +103,7 @@ class ToolServer:
         async with reports:
             outcome = await pending.outcome()
         if isinstance(outcome, ToolResult):
-            note = CANNOT if outcome.call_id in session.approver.told else None
-            session.approver.told.discard(outcome.call_id)
-            return wire_result(outcome, note)
+            return wire_result(outcome)
         return _input_required(outcome, session.park(pending))
 
     def _started(
@@ -174,6 +168,16 @@ class ToolServer:
 
     async def _tools_changed(self) -> None:
         await self._bus.publish(ToolsListChanged())
+
+
+class _Sdk(Server[Any]):
+    """The SDK's server; over HTTP it makes its own options, so they are set here."""
+
+    def create_initialization_options(
+        self, notification_options: NotificationOptions | None = None, *rest: Any, **more: Any
+    ) -> InitializationOptions:
+        options = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(options, *rest, **more)
 
 
 def _tell(pending: Pending, event: Any) -> None:
