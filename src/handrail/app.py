@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn
 
+from handrail.app_approver import Asked, approver_for
 from handrail.app_config import config_file, load_from, refuse_idle
 from handrail.app_machine import Machine, open_blobs, open_locks, open_machine
 from handrail.app_policy import canonical_names, grants_from
@@ -43,7 +44,6 @@ from handrail.host.files.local import LocalFiles
 from handrail.host.home import Home
 from handrail.host.owner import may_still_run, this_process
 from handrail.host.syntax.check import LocalSyntaxCheck
-from handrail.policy.approvers import Callback, as_approver
 from handrail.policy.clearance import Clearance
 from handrail.policy.grants import Grants
 from handrail.policy.loop_guard import LoopGuard
@@ -63,7 +63,7 @@ def open(
     store: str | Path | None = None,
     session: str | None = None,
     directories: str | Path | Sequence[str | Path] | None = None,
-    approver: Approver | Callback | None = None,
+    approver: Asked = None,
     allow_delete: bool | None = None,
     allow_protected: str | Sequence[str] | None = None,
     dry_run: bool | None = None,
@@ -93,7 +93,7 @@ def open(
     for notice in loaded.notices:
         _log.warning("%s", notice)
     file = None if isinstance(config, Mapping) else config_file(config)
-    return Opening(Path(root), loaded, file, store, session, as_approver(approver))
+    return Opening(Path(root), loaded, file, store, session, approver_for(approver, root))
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """With a person at a terminal: questions, colour, Ctrl-C."""
 
 EDIT = ["call", "edit_file", "path=a.txt", "old_string=two", "new_string=2"]
-QUESTION = "Allow this once? [y/n] "
+QUESTION = "Allow this once? [y/n/a/always/v] "
 
 
 def test_a_change_happens_after_a_yes(terminal, workspace):
@@ -54,7 +54,7 @@ def test_ctrl_c_at_the_question_ends_at_once_and_is_recorded(terminal, handrail,
     running.type("\x03")
 
     assert running.end() == 130
-    assert running.screen.rstrip().endswith(b"\ninterrupted")
+    assert running.screen.rstrip().endswith(b"aborted: you ended the run, and nothing was done")
     assert b"Traceback" not in running.screen
     assert (workspace / "a.txt").read_text() == "one\ntwo\n"
     assert handrail("log", "--json").lines[0]["completed"]["status"] == "interrupted"

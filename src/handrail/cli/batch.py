@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import output
+from handrail.cli.outcome import ABORTED
 from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.workspace import add_ask
 from handrail.core.problems import Problem, ProblemRaised
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
     parser = add_command(subparsers, "batch", "run calls from JSON lines", epilog=_EPILOG)
     parser.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: - (stdin)")
+    add_ask(parser)
     parser.add_argument("--plan", action="store_true", help="print the order only, run nothing")
     parser.set_defaults(run=run)
 
@@ -43,24 +46,27 @@ def run(options: Namespace) -> int:
     if options.plan:
         _tell_order(asyncio.run(_plan(options, _calls(lines))), lines, as_json=options.json)
         return 1 if any(isinstance(line, Problem) for line in lines) else 0
-    results = asyncio.run(_run(options, lines))
+    results, aborted = asyncio.run(_run(options, lines))
     for result in results:
         output.say_json(result.to_dict())
+    if aborted:
+        return ABORTED
     return 0 if all(result.ok for result in results) else 1
 
 
-async def _run(options: Namespace, lines: Sequence[Line]) -> list[ToolResult]:
+async def _run(options: Namespace, lines: Sequence[Line]) -> tuple[list[ToolResult], bool]:
     from handrail.cli.workspace import opened
     from handrail.core.results import Status, ToolResult
 
     async with opened(options) as rt:
         done = iter(await rt.batch(_calls(lines)))
-    return [
+    results = [
         ToolResult(f"line {number}", Status.FAILED, str(line), problem=line)
         if isinstance(line, Problem)
         else next(done)
         for number, line in enumerate(lines, 1)
     ]
+    return results, rt.aborted
 
 
 async def _plan(options: Namespace, calls: Sequence[Mapping[str, Any]]) -> Ordering:

@@ -6,10 +6,12 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from handrail.cli import output
+from handrail.cli.outcome import ABORTED
 from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.workspace import add_ask
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     parser.add_argument(
         "arguments", metavar="ARGUMENT", nargs="*", default=[], help="JSON, or name=value"
     )
+    add_ask(parser)
     parser.add_argument("--id", help="the call's id; repeating one repeats its recorded result")
     parser.set_defaults(run=run)
 
@@ -44,16 +47,21 @@ def run(options: Namespace) -> int:
     from handrail.cli.workspace import person
 
     arguments = read_arguments(options.arguments)
-    somebody = person()
+    somebody = person(options)
     asked = _Asked(somebody) if somebody is not None else None
-    result = asyncio.run(_call(options, arguments, asked))
+    done = asyncio.run(_call(options, arguments, asked))
+    result = done.result
     if options.json:
         output.say_json(result.to_dict())
+    elif done.aborted:
+        output.warn("aborted: you ended the run, and nothing was done")
     elif asked is not None and asked.said_no and not result.ok:
         # What the model is told to do next is nothing to tell the person who said no.
         output.warn("denied: you said no, and nothing was done")
     else:
         tell(result)
+    if done.aborted:
+        return ABORTED
     return 0 if result.ok else 1
 
 
@@ -114,13 +122,19 @@ class _Asked:
         return reply
 
 
-async def _call(
-    options: Namespace, arguments: str | dict[str, str], asked: _Asked | None
-) -> ToolResult:
+class _Done(NamedTuple):
+    """What came of the call, and whether the person ended everything."""
+
+    result: ToolResult
+    aborted: bool
+
+
+async def _call(options: Namespace, arguments: str | dict[str, str], asked: _Asked | None) -> _Done:
     from handrail.cli.workspace import fresh_id, opened
 
     async with opened(options, approver=asked) as rt:
-        return await rt.call(options.tool, arguments, id=options.id or fresh_id())
+        result = await rt.call(options.tool, arguments, id=options.id or fresh_id())
+        return _Done(result, rt.aborted)
 
 
 def _value(name: str, given: str) -> str:

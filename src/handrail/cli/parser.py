@@ -27,6 +27,7 @@ COMMANDS: Final = (
     "redo",
     "recover",
     "verify",
+    "approvals",
     "jobs",
     "gc",
     "config",

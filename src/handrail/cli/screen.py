@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, TextIO
 
+from handrail.core.columns import cells, cells_of
 from handrail.core.safe_text import safe_text
 
 _NOT_A_TERMINAL: Final = 120
@@ -55,20 +55,13 @@ def one_line(text: object) -> str:
     return safe_text(str(text), one_line=True)
 
 
-def cells(text: str) -> int:
-    """How many columns the text takes; wide and combining characters counted as shown."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_cells_of, text))
-
-
 def cut(text: str, room: int) -> str:
     """The text in at most `room` columns, with an ellipsis where something is missing."""
     if cells(text) <= room:
         return text
     kept, used = "", 0
     for char in text:
-        used += _cells_of(char)
+        used += cells_of(char)
         if used > room - 1:
             break
         kept += char
@@ -160,9 +153,3 @@ def _diff_line(line: str) -> str:
     styles = {"+": Style.GOOD, "-": Style.BAD, "@": Style.PLACE}
     style = styles.get(line[:1])
     return paint(line, style) if style else line
-
-
-def _cells_of(char: str) -> int:
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SESSION: Final = "cli"
 MEMORY: Final = ":memory:"
+ASKED: Final = ("terminal", "approvals", "nobody")
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 # Two digits, so that two calls of one millisecond differ.
@@ -92,7 +93,7 @@ def opened(options: Namespace, **more: Any) -> Opening:
 
     output.take_over_log()
     settings = {"store": options.store, "session": options.session or SESSION, **more}
-    settings.setdefault("approver", person())
+    settings.setdefault("approver", person(options))
     opening = open_runtime(
         directory_of(options), config=config_of(options), **_overrides(options), **settings
     )
@@ -152,17 +153,53 @@ def config_of(options: Namespace) -> str | None:
     return None if given is None else str(Path(given).expanduser())
 
 
-def person() -> Any:
-    """Somebody to ask, if a person is looking at a terminal; else None."""
-    if not sys.stderr.isatty():
+def add_ask(parser: ArgumentParser) -> None:
+    """The option that says who is asked."""
+    parser.add_argument(
+        "--ask", choices=ASKED, metavar="WHOM",
+        help="who is asked: terminal (default, if there is one), approvals or nobody",
+    )  # fmt: skip
+
+
+def person(options: Namespace | None = None) -> Any:
+    """Somebody to ask: whom the options name, or a person who looks at a terminal; else None.
+    Raises `unavailable` if the terminal is named and there is none.
+    """
+    asked = getattr(options, "ask", None)
+    if options is not None and asked == "approvals":
+        return _another_terminal(options)
+    if asked == "nobody" or (asked is None and not sys.stderr.isatty()):
         return None
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
     except OSError:
-        return None
+        if asked is None:
+            return None
+        raise ProblemRaised(
+            "unavailable",
+            "there is no terminal to ask at",
+            hint="use --ask approvals and answer with `handrail approvals` in another one",
+        ) from None
+    from handrail.cli.screen import colourful
     from handrail.host.terminal import TerminalApprover
 
-    return TerminalApprover()
+    return TerminalApprover(colour=colourful(sys.stderr))
+
+
+def _another_terminal(options: Namespace) -> Any:
+    import shlex
+    import time
+
+    from handrail.cli.program import from_anywhere
+    from handrail.host.approvals import QueueApprover
+
+    root = directory_of(options)
+
+    def tell(name: str) -> None:
+        command = f"{from_anywhere()} approvals -w {shlex.quote(str(root))}"
+        output.warn(f"{name} waits for an answer: {command}")
+
+    return QueueApprover(root, time.time_ns, tell)
 
 
 def fresh_id() -> str:

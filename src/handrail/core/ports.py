@@ -268,7 +268,9 @@ class Approver(Protocol):
     """Somebody who can be asked."""
 
     async def ask(self, request: ApprovalRequest) -> bool | Answer | Reply:
-        """Wait for the person, however long it takes."""
+        """Wait for the person, however long it takes; raises `needs_approval` if it turns out
+        that nobody can be asked.
+        """
 
 
 class Clock(Protocol):

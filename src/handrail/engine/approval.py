@@ -116,14 +116,22 @@ class Approval:
 async def _reply(approver: Approver, request: ApprovalRequest) -> Reply:
     try:
         given: Any = await approver.ask(request)
+    except ProblemRaised as raised:
+        if raised.problem.code == "needs_approval":
+            raise
+        raise _failed(raised) from raised
     except Exception as error:
         # Foreign code. Whatever it meant, it did not say yes.
-        raise ProblemRaised(
-            "denied",
-            f"the approver failed, which counts as no: {type(error).__name__}: {error}",
-            hint="this is a defect in the program around the tools, not in the call",
-        ) from error
+        raise _failed(error) from error
     return reply_of(given, approver)
+
+
+def _failed(error: Exception) -> ProblemRaised:
+    return ProblemRaised(
+        "denied",
+        f"the approver failed, which counts as no: {type(error).__name__}: {error}",
+        hint="this is a defect in the program around the tools, not in the call",
+    )
 
 
 def _answered(reply: Reply, request: ApprovalRequest) -> dict[str, Any]:

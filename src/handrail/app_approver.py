@@ -1,0 +1,25 @@
+"""Who is asked, by name: the person at this terminal, or whoever answers from another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from handrail.core.ports import Approver
+from handrail.host.approvals import QueueApprover
+from handrail.host.clock import SystemClock
+from handrail.host.terminal import TerminalApprover
+from handrail.policy.approvers import Callback, as_approver
+
+Asked = Approver | Callback | Literal["terminal", "approvals"] | None
+
+
+def approver_for(given: Asked, root: str | Path) -> Approver | None:
+    """The approver that `handrail.open` was given: one, a function, a name, or nobody. Raises
+    `invalid_arguments` for anything else.
+    """
+    if given == "terminal":
+        return TerminalApprover()
+    if given == "approvals":
+        return QueueApprover(root, SystemClock().now_ns)
+    return as_approver(given)

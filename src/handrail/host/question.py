@@ -1,0 +1,93 @@
+"""How a question looks on a terminal.
+
+Every row of text that is not ours stands behind a margin, so that nothing in it can pass for
+a line of ours, and all of it goes through `safe_text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final, NamedTuple
+
+from handrail.core.approval import ApprovalRequest
+from handrail.core.columns import rows
+from handrail.core.safe_text import safe_text
+
+MARGIN: Final = "│ "
+_NAME: Final = 60
+# Rows that our own lines take beside the foreign ones.
+_OWN: Final = 12
+_COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
+
+
+class Screen(NamedTuple):
+    """What there is room for, and whether colour is wanted."""
+
+    width: int = 80
+    height: int = 24
+    colour: bool = False
+
+
+class Part(NamedTuple):
+    """One piece of the question: our label (None: it needs none) and somebody's text."""
+
+    label: str | None
+    text: str
+    share: int
+
+
+class Shown(NamedTuple):
+    """The question as it stands on the screen; `cut`: there is more than that."""
+
+    text: str
+    cut: bool
+
+
+def question(request: ApprovalRequest, screen: Screen) -> Shown:
+    """The question, with every part cut to what fits on one screen."""
+    room = max(screen.height - _OWN, 9)
+    lines, cut = [heading(request)], False
+    for part in _parts(request):
+        lines += [part.label] if part.label else []
+        framed = list(islice(_framed(part.text, screen), room * part.share // 6 + 1))
+        if len(framed) > room * part.share // 6:
+            del framed[-1]
+            left = sum(1 for _ in _framed(part.text, screen._replace(colour=False))) - len(framed)
+            framed.append(f"[{left:,} more {'row' if left == 1 else 'rows'} of this: v shows all]")
+            cut = True
+        lines += framed
+    return Shown("\n".join(["", *lines, ""]), cut)
+
+
+def whole(request: ApprovalRequest, screen: Screen) -> Iterator[str]:
+    """Every row of the question, with nothing cut."""
+    yield heading(request)
+    for part in _parts(request):
+        if part.label:
+            yield part.label
+        yield from _framed(part.text, screen)
+
+
+def heading(request: ApprovalRequest) -> str:
+    """Which tool wants to run, for whom, and how much it could harm."""
+    tool = safe_text(request.tool, one_line=True)[:_NAME]
+    agent = "" if request.agent == "main" else safe_text(request.agent, one_line=True)[:_NAME]
+    return f"── {tool} wants to run ({request.risk.word}{f', agent {agent}' if agent else ''}) ──"
+
+
+def _parts(request: ApprovalRequest) -> Iterator[Part]:
+    yield Part(None, request.action, 2)
+    yield Part("why you are asked:", request.reason, 1)
+    if request.model_says:
+        yield Part("the model says (nobody has checked it):", request.model_says, 1)
+    if request.preview:
+        yield Part("what would happen:", request.preview, 4)
+
+
+def _framed(text: str, screen: Screen) -> Iterator[str]:
+    diff = False
+    for row in rows(safe_text(text), max(screen.width - len(MARGIN), 20)):
+        diff = diff or row.startswith(("--- a/", "--- /dev/null"))
+        colour = _COLOURS.get(row[:1]) if diff and screen.colour else None
+        yield f"{MARGIN}\x1b[{colour}m{row}\x1b[0m" if colour else f"{MARGIN}{row}"
