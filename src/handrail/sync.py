@@ -107,13 +107,13 @@ class SyncRuntime:
         """Results as the messages of a provider."""
         return self._runtime.tool_messages(results, provider)
 
-    def undo(self, call: str | None = None) -> ToolResult:
-        """Take back what a call changed; see `Runtime.undo`."""
-        return self.wait(self._runtime.undo(call))
+    def undo(self, call: str | None = None, **named: Any) -> ToolResult:
+        """Take back what was changed; see `Runtime.undo`."""
+        return self.wait(self._runtime.undo(call, **named))
 
-    def redo(self, call: str | None = None) -> ToolResult:
+    def redo(self, call: str | None = None, **named: Any) -> ToolResult:
         """Bring back what was undone; see `Runtime.redo`."""
-        return self.wait(self._runtime.redo(call))
+        return self.wait(self._runtime.redo(call, **named))
 
     def cancel(self, id: str) -> bool:
         """End a running call; see `Runtime.cancel`."""
@@ -122,6 +122,11 @@ class SyncRuntime:
     def register(self, tool: Tool[Any], *, allow_override: bool = False) -> None:
         """Add a tool of your own."""
         self.wait(_value(lambda: self._runtime.register(tool, allow_override=allow_override)))
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the person has ended everything; see `Runtime.aborted`."""
+        return self._runtime.aborted
 
     @property
     def recovered(self) -> Sequence[Recovered]:

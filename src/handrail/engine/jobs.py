@@ -28,12 +28,16 @@ class Jobs:
         """End a job and all it started; `not_found`, `conflict` if it is over."""
         return await self._processes.kill(job_id)
 
-    async def revoke(self, call_id: str) -> Sequence[Job]:
-        """Take back the permission of a call: what still runs because of it is ended."""
+    async def revoke(self, call_id: str, session: str | None = None) -> Sequence[Job]:
+        """Take back the permission of a call (None: of any session): what still runs because
+        of it is ended.
+        """
         running = [
             job
             for job in await self.list()
-            if job.call_id == call_id and job.state is JobState.RUNNING
+            if job.call_id == call_id
+            and job.state is JobState.RUNNING
+            and session in (None, job.session)
         ]
         return [await self.kill(job.id) for job in running]
 

@@ -23,10 +23,12 @@ from handrail.core.context import Session
 from handrail.core.events import BatchEnded, BatchStarted, ContextModified, Event, Listener
 from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Job
 from handrail.core.records import Store
 from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
 from handrail.engine.answered import Answered
+from handrail.engine.as_person import undo_arguments
 from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus, tell
 from handrail.engine.hooks import Hook
@@ -230,15 +232,35 @@ class Runtime:
         """Results as the messages of a provider, in order."""
         return tool_messages(results, provider)
 
-    async def undo(self, call: str | None = None) -> ToolResult:
-        """Take back what a call changed (None: the last change that still stands), as the
-        person: not asked, but checked for conflicts, recorded, and itself undoable.
+    async def undo(
+        self,
+        call: str | None = None,
+        *,
+        turn: str | int | None = None,
+        path: str | None = None,
+        since: str | None = None,
+        force: bool = False,
+    ) -> ToolResult:
+        """Take back what a call changed (None: the last change that still stands), or a turn
+        ("last", its number, or a call in it), the last change of a file, or all since then
+        ("start", "all", a time, a call). As the person: not asked, but checked for conflicts,
+        recorded, and itself undoable. `force` overwrites what others changed since.
         """
-        return await self._as_person({"target": call or "last"})
+        return await self._as_person(
+            undo_arguments(self.session.id, call, turn=turn, path=path, since=since, force=force)
+        )
 
-    async def redo(self, call: str | None = None) -> ToolResult:
-        """Bring back what was undone (None: the last undone call)."""
-        return await self._as_person({"target": call or "last", "redo": True})
+    async def redo(
+        self,
+        call: str | None = None,
+        *,
+        turn: str | int | None = None,
+        path: str | None = None,
+        force: bool = False,
+    ) -> ToolResult:
+        """Bring back what was undone: by default what the last undo took."""
+        arguments = undo_arguments(self.session.id, call, turn=turn, path=path, force=force)
+        return await self._as_person({**arguments, "redo": True})
 
     async def _as_person(self, arguments: Mapping[str, Any]) -> ToolResult:
         self._check_open()
@@ -259,6 +281,14 @@ class Runtime:
             return False
         watch.end()
         return True
+
+    async def revoke(self, rule: str) -> Sequence[Job]:
+        """Take back a grant by its text, and end the jobs that were started under it; returns
+        them.
+        """
+        calls = self.grants.calls_under(rule)
+        self.grants.revoke(rule)
+        return [job for call in calls for job in await self.jobs.revoke(call, self.session.id)]
 
     def register(self, tool: Tool[Any], *, allow_override: bool = False) -> None:
         """Add a tool of your own."""
