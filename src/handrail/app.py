@@ -12,6 +12,7 @@ from typing import Any, Literal, NoReturn
 
 from handrail.app_approver import Asked, approver_for
 from handrail.app_config import config_file, load_from, refuse_idle
+from handrail.app_hooks import open_hooks
 from handrail.app_machine import Machine, open_blobs, open_locks, open_machine
 from handrail.app_policy import canonical_names, grants_from
 from handrail.config.layers import Loaded
@@ -185,6 +186,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
         loops=LoopGuard(settings.loop_guard, clock.monotonic),
         commands=None if commands is None else commands.runner,
     )
+    await open_hooks(opening.loaded, machine, pipeline, registry, bus, resumed=resumed)
 
     async def close() -> None:
         if opening.session is not None:

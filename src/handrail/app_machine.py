@@ -35,6 +35,7 @@ class Machine:
     own: tuple[str, ...]
     commands: Commands | None
     ends: AsyncExitStack
+    hidden: tuple[str, ...] = ()
 
     @property
     def judge(self) -> CommandJudge | None:
@@ -71,7 +72,7 @@ async def open_machine(
     except BaseException:
         await ends.aclose()
         raise
-    return Machine(home, files, search, store, own, commands, ends)
+    return Machine(home, files, search, store, own, commands, ends, hidden)
 
 
 def open_blobs(home: Home) -> DirectoryBlobs | MemoryBlobs:

@@ -136,4 +136,21 @@ class ContextModified(Event):
     modifier: Modifier
 
 
+@dataclass(frozen=True, slots=True)
+class HookRan(Event):
+    """A configured hook was run. `outcome` is ok, blocked, asked, allowed, changed or failed;
+    `call_id` and `tool` are None for the events of a session.
+    """
+
+    type: ClassVar[str] = "hook_ran"
+    hook: str
+    event: str
+    outcome: str
+    reason: str
+    exit_code: int
+    duration_s: float
+    call_id: str | None = None
+    tool: str | None = None
+
+
 Listener = Callable[[Event], None]

@@ -1,0 +1,220 @@
+"""The hooks of the settings, put together: read, tested as far as that goes without running
+them, and set around the calls of a runtime.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from handrail.app_machine import Machine
+from handrail.app_shell import Commands, Places, open_commands
+from handrail.config.files import read_own
+from handrail.config.layers import Loaded
+from handrail.config.sources import FOREIGN
+from handrail.core.nesting import nested_deeper
+from handrail.core.problems import ProblemRaised
+from handrail.core.safe_text import safe_text
+from handrail.dialects.known import DIALECTS, vocabulary_of
+from handrail.dialects.spellings import SPELLINGS
+from handrail.engine.events import EventBus
+from handrail.engine.hook_background import Background
+from handrail.engine.hook_claude import ClaudeNames
+from handrail.engine.hook_commands import CommandHook
+from handrail.engine.hook_desk import HookDesk
+from handrail.engine.hook_runner import HookRunner
+from handrail.engine.hook_session import FirstWords, SessionHooks
+from handrail.engine.pipeline import Pipeline
+from handrail.engine.registry import Registry
+from handrail.host.binaries import find
+from handrail.host.programs import find_program
+from handrail.host.shfmt import Shfmt
+from handrail.policy.hooks import selftest
+from handrail.policy.hooks.checks import Parsed, Surroundings
+from handrail.policy.hooks.claude import HooksFile, claude_files, parse_claude
+from handrail.policy.hooks.fields import Where
+from handrail.policy.hooks.model import OF_CALLS, HookSpec
+from handrail.policy.hooks.parse import parse_hooks
+from handrail.policy.protected import protected_reason
+from handrail.shell.environment import child_environment
+
+_log = logging.getLogger("handrail")
+_DEEPEST: Final = 64
+
+
+async def open_hooks(
+    loaded: Loaded,
+    machine: Machine,
+    pipeline: Pipeline,
+    registry: Registry,
+    bus: EventBus,
+    *,
+    resumed: bool,
+) -> None:
+    """Set the configured hooks around a runtime's calls, and tell them that the session has
+    begun. Raises `invalid_arguments` with file, line and key for a hook that cannot be used.
+    """
+    if not loaded.settings.hooks:
+        return
+    roots, session = machine.files.roots, pipeline.session
+    aliases = _aliases()
+    known = [aliases(tool.name) for tool in registry.list_all()]
+    parsed = _parse(loaded, roots, frozenset().union(*known))
+    commands = machine.commands or _commands_for_hooks(machine, loaded)
+    around = _machine(roots, commands)
+    _test(parsed, around)
+    environment = child_environment(os.environ, roots)
+    runner = HookRunner(
+        processes=commands.processes,
+        commands=commands.runner,
+        locks=pipeline.locks,
+        program=commands.shell_in(session.whereabouts).program,
+        environment=environment,
+        required=loaded.settings.sandbox_require,
+        readable=lru_cache(maxsize=512)(lambda spec: _readable(spec, around)),
+        writes=not pipeline.dry_run,
+    )
+    claude = ClaudeNames(vocabulary_of("claude"))
+    desk = HookDesk(session, runner, bus, claude, aliases, Background())
+    around_session = SessionHooks(parsed.specs, desk)
+    machine.ends.push_async_callback(around_session.aclose)
+    hooks = pipeline.gate.hooks
+    hooks += [CommandHook(spec, desk) for spec in parsed.specs if spec.event in OF_CALLS]
+    words = await around_session.start(resumed=resumed)
+    if words:
+        hooks.append(FirstWords(words))
+
+
+def _parse(loaded: Loaded, roots: Sequence[str], known: frozenset[str]) -> Parsed:
+    table = loaded.settings.hooks
+
+    def place(key: str) -> Where:
+        return _place(loaded, key)
+
+    around = Surroundings(roots, known, place)
+    files = claude_files(table, place)
+    found = [parse_hooks(table, around), *(_from_file(file, around) for file in files)]
+    specs = tuple(spec for parsed in found for spec in parsed.specs)
+    return Parsed(specs, tuple(notice for parsed in found for notice in parsed.notices))
+
+
+def _place(loaded: Loaded, key: str) -> Where:
+    """Where a key stands; a list as a whole stands where its first item does."""
+    sources = loaded.sources
+    source = sources.get(key)
+    if source is None:
+        below = (name for name in sources if name.startswith((f"{key}[", f"{key}.")))
+        source = sources.get(next(below, "hooks"))
+    if source is None:
+        return Where("", key, own=False)
+    return Where("" if source.file is None else str(source), key, source.layer not in FOREIGN)
+
+
+def _from_file(file: HooksFile, around: Surroundings) -> Parsed:
+    path = Path(file.path).expanduser()
+    if not path.is_absolute():
+        # What it means would depend on the workspace, whose author would then choose the hooks.
+        raise file.where.wrong("the path must be absolute, or begin with ~/")
+    real = os.path.realpath(path)
+    inside = next((root for root in around.roots if f"{real}/".startswith(f"{root}/")), None)
+    if inside is not None and protected_reason(real[len(inside) + 1 :]) is None:
+        raise file.where.wrong(
+            f"the model can write {real!r}, so it would choose its own hooks",
+            hint="move the file out of the workspace, or into .claude",
+        )
+    text = read_own(path)
+    if text is None:
+        raise file.where.wrong(f"there is no file {str(path)!r}")
+    # Whoever wrote the workspace wrote a file in it.
+    own = file._replace(path=str(path), where=file.where._replace(own=inside is None))
+    return parse_claude(_json(text.text, own), own, around)
+
+
+def _json(text: str, file: HooksFile) -> Any:
+    where = Where(file.path, "hooks", own=True)
+    if nested_deeper(text, _DEEPEST, strings=True):
+        raise where.wrong(f"it is nested deeper than {_DEEPEST} levels")
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise where.wrong(f"it is not JSON: {safe_text(str(error), one_line=True)}") from error
+
+
+def _test(parsed: Parsed, around: selftest.Machine) -> None:
+    """A guard that cannot work is an error; anything else is said."""
+    for notice in parsed.notices:
+        _log.warning("%s", safe_text(notice, one_line=True))
+    for spec in parsed.specs:
+        found = selftest.look_at(spec, around)
+        if found.faults and spec.guards:
+            raise ProblemRaised(
+                "invalid_arguments",
+                f"{spec.where}: the hook {spec.name!r} cannot work: {found.faults[0]}",
+                hint="mend its command, or set enabled = false",
+                field="hooks",
+            )
+        for said in (*found.faults, *found.doubts):
+            line = f"{spec.where}: hook {spec.name}: {said}"
+            _log.warning("%s", safe_text(line, one_line=True))
+
+
+def _machine(roots: Sequence[str], commands: Commands) -> selftest.Machine:
+    search_path = child_environment(os.environ, roots)["PATH"]
+    shfmt = find("shfmt", roots)
+
+    def words(text: str) -> list[tuple[str | None, ...]]:
+        judged = commands.judge.judge(text, cwd=roots[0], env={})
+        return [part.words for part in judged.parts]
+
+    return selftest.Machine(
+        roots,
+        os.path.realpath(Path.home()),
+        (lambda text: None) if shfmt is None else Shfmt(shfmt).parse,
+        words,
+        lambda name: find_program(name, search_path),
+        os.path.exists,
+    )
+
+
+def _readable(spec: HookSpec, around: selftest.Machine) -> tuple[str, ...]:
+    """What a hook of the person's own names outside of the roots, with what lies beside it, if
+    that is not the whole home.
+    """
+    shown: list[str] = []
+    for path in selftest.named_outside(spec, around) if spec.own else ():
+        real = os.path.realpath(path)
+        folder = os.path.dirname(real)  # noqa: PTH120 - a string in, a string out
+        kept = (around.home, *around.roots)
+        wide = folder == "/" or any(f"{one}/".startswith(f"{folder}/") for one in kept)
+        shown += (path, real) if wide or os.path.isdir(real) else (path, folder)  # noqa: PTH112
+    return tuple(dict.fromkeys(shown))
+
+
+def _commands_for_hooks(machine: Machine, loaded: Loaded) -> Commands:
+    """Hooks are the person's: they run where the model can run nothing."""
+    settings = loaded.settings.model_copy(update={"commands": True})
+    places = Places(machine.home, machine.files, machine.own, machine.hidden)
+    commands = open_commands(places, settings, machine.ends)
+    if commands is None:
+        raise ProblemRaised(
+            "unavailable", "hooks cannot be run: there is no bash", hint="install bash"
+        )
+    return commands
+
+
+def _aliases() -> Callable[[str], frozenset[str]]:
+    """Answers every name that a tool has in any vocabulary."""
+    by_tool: dict[str, set[str]] = {}
+    for dialect in (*DIALECTS.values(), SPELLINGS):
+        for view in dialect.views:
+            by_tool.setdefault(view.tool, {view.tool}).add(view.name)
+
+    def aliases(tool: str) -> frozenset[str]:
+        return frozenset(by_tool.get(tool, {tool}))
+
+    return aliases
