@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from handrail.core.records import Row
+from handrail.core.redact import redact
 from handrail.store.chain import GENESIS, encode_json, ledger_hash, payload_hash, row_hash, storable
 
 # Rows per INSERT: each statement lets go of the interpreter lock once, so few statements
@@ -80,8 +81,12 @@ def describe(error: Exception) -> str:
 
 
 def seal(packed: Packed) -> Entry:
-    """The row with the hash of its payload."""
+    """The row with the hash of its payload, and without secrets that show by their shape. An
+    intent stays as it is: it holds what recovery and undo put back.
+    """
     session, kind, call_id, turn, at_ns, body = packed
+    if kind != "intent":
+        body = redact(body)
     return Entry(
         storable(session), kind, storable(call_id), turn, at_ns, payload_hash(body), body.decode()
     )

@@ -1,0 +1,50 @@
+"""What is written down of calls holds no secret that shows by its shape."""
+
+import pytest
+
+import handrail
+
+TOKEN = "ghp_" + "Aa1" * 14
+
+
+def at_rest(folder):
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+async def test_tokens_in_arguments_and_output_are_not_on_record(workspace, tmp_path):
+    home = tmp_path / "state"
+    home.mkdir()
+    workspace.write("notes.txt", f"the token is {TOKEN}\n")
+    async with handrail.open(workspace.root, store=home / "store.db", mode="accept-edits") as rt:
+        read = await rt.call("read_file", {"path": "notes.txt"})
+        await rt.call("grep", {"pattern": TOKEN, "literal": True})
+        records = await rt.store.calls()
+
+    assert TOKEN in read.text
+    said = repr([(one.requested, one.completed) for one in records])
+    assert TOKEN not in said
+    assert "ghp_[redacted]" in said
+    assert TOKEN.encode() not in at_rest(home)
+
+
+@pytest.mark.parametrize("durability", ["power", "process"])
+async def test_the_chain_holds_over_what_was_taken_out(workspace, tmp_path, durability):
+    from handrail.store.verify import verify
+
+    store = tmp_path / "store.db"
+    async with handrail.open(workspace.root, store=store, durability=durability) as rt:
+        await rt.call("read_file", {"path": f"{TOKEN}.txt"})
+
+    assert verify(store).broken is None
+
+
+async def test_an_edit_of_a_file_with_a_token_is_undone_byte_exactly(workspace, tmp_path):
+    before = f"a = {TOKEN}\n"
+    workspace.write("conf.py", before)
+    store = tmp_path / "store.db"
+    async with handrail.open(workspace.root, store=store, mode="accept-edits") as rt:
+        edit = {"path": "conf.py", "old_string": "a = ", "new_string": "b = "}
+        (await rt.call("edit_file", edit)).unwrap()
+        (await rt.undo()).unwrap()
+
+    assert workspace.read("conf.py") == before.encode()
