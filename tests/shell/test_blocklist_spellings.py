@@ -68,6 +68,9 @@ def spelled(seed):
         wrapper, context = "{}", "ls; {}"
     if "\n" in wrapper or (nested and wrapper.endswith("&")):
         context = "{}"
+    if wrapper.startswith("!") and context == "ls | {}":
+        # No shell takes this: only a whole pipeline can be negated.
+        context = "ls; {}"
     return context.format(wrapper.format(command))
 
 

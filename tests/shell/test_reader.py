@@ -353,3 +353,18 @@ def test_a_home_directory_is_seen_wherever_bash_looks_for_one(word, home):
     (statement,) = tree(f"p {word}").statements
 
     assert statement.command.words[1].tilde is home
+
+
+@pytest.mark.parametrize(
+    "target", ["'$(id)'", '"\\$(id)"', "'`id`'", "\\$x", '"$x"', "$x", "'a*'", "'~'", "a\\ b"]
+)
+def test_a_target_that_bash_works_out_twice_is_not_read(target):
+    with pytest.raises(Unreadable, match="twice"):
+        tree(f"echo x >&{target}")
+
+
+@pytest.mark.parametrize("target", ["1", "2", "-", "log.txt", "'log.txt'", "/dev/null", "3-"])
+def test_a_plain_target_is_read(target):
+    (statement,) = tree(f"echo x >&{target}").statements
+
+    assert statement.redirects[0].target.value == target.strip("'")

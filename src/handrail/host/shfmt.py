@@ -53,7 +53,9 @@ class Shfmt:
 
     def _ask(self, command: str) -> Mapping[str, Any]:
         if self._binary is None:
-            raise Unreadable("there is no shfmt to read it with: install shfmt-py")
+            raise Unreadable(
+                "there is no shfmt outside the workspace to read it with: install shfmt-py there"
+            )
         try:
             done = spawn.run_now(
                 [self._binary, "--to-json", "-ln", "bash"],

@@ -26,6 +26,10 @@ from handrail.shell.syntax import (
 )
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# bash expands what stands behind these once more after its quotes are gone, so that the
+# substitution in `>&'$(id)'` runs.
+_TWICE: Final = frozenset({">&", "<&"})
+_PLAIN_TARGET: Final = re.compile(r"[A-Za-z0-9_./+@%:,-]+")
 _REDIRECTS: Final = frozenset(
     {">", ">>", "<", "<>", "<&", ">&", ">|", "<<", "<<-", "<<<", "&>", "&>>"}
 )
@@ -99,6 +103,8 @@ class Commands:
         if descriptor.startswith("{"):
             self.words.assigns.add(descriptor.strip("{}"))
         target = self.words.word(known.get("Word"), expands_braces=True)
+        if operator in _TWICE and not _PLAIN_TARGET.fullmatch(target.value or ""):
+            raise Unreadable(f"the target of {operator!r} is worked out twice, quotes or not")
         body = None
         if operator in ("<<", "<<-"):
             body = Word("", (Text("", quoted=True),))
