@@ -1,0 +1,65 @@
+"""The person's guardrails, put together from the settings."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from handrail.config.layers import Loaded
+from handrail.config.sources import FOREIGN
+from handrail.core.context import Session
+from handrail.core.records import Store
+from handrail.policy.guardrails.guard import Guardrails, RuleSets
+from handrail.policy.guardrails.section import parse_guardrails
+from handrail.policy.path_pattern import Grounds
+from handrail.policy.rule_set import RuleSet
+
+_log = logging.getLogger("handrail")
+_SECTION: Final = "guardrails"
+_LAST: Final = re.compile(r"(?:\[\d+\]|\.?[^.\[\]]+)$")
+
+
+async def guardrails_from(
+    loaded: Loaded, session: Session, store: Store, rule_set: RuleSets = RuleSet
+) -> Guardrails:
+    """The guardrails of a session, with the counts of an earlier run of it; raises
+    `invalid_arguments`, naming the key and its place.
+    """
+    grounds = Grounds(tuple(session.roots), os.path.realpath(Path.home()), os.path.realpath)
+    settings = parse_guardrails(_table(loaded), lambda key: _place(loaded, key))
+    guardrails = Guardrails(settings, grounds, rule_set)
+    if guardrails.counts:
+        saved = (await store.load_state(session.id)).get(_SECTION)
+        if saved is not None:
+            guardrails.ledger.restore(saved)
+    return guardrails
+
+
+def save_counts(guardrails: Guardrails, session: Session, store: Store) -> None:
+    """What a named session goes on with."""
+    if guardrails.counts:
+        store.save_state(session.id, _SECTION, guardrails.ledger.save())
+
+
+def _table(loaded: Loaded) -> dict[str, Any]:
+    """The section. Nothing that comes with a workspace can switch guardrails off, trusted or
+    not: the person would no longer have what they wrote down.
+    """
+    table = dict(loaded.settings.guardrails)
+    source = loaded.sources.get(f"{_SECTION}.enabled")
+    if table.get("enabled") is False and source is not None and source.layer in FOREIGN:
+        _log.warning("%s: guardrails.enabled: ignored, only your own settings can say it", source)
+        del table["enabled"]
+    return table
+
+
+def _place(loaded: Loaded, key: str) -> str:
+    """Where a key is written, or the nearest table or list around it."""
+    name = f"{_SECTION}.{key}"
+    while name not in loaded.sources and name:
+        name = _LAST.sub("", name) if _LAST.search(name) else ""
+    source = loaded.sources.get(name)
+    return _SECTION if source is None or source.file is None else str(source)

@@ -1,0 +1,74 @@
+"""What commands must not say: a person's expressions, and the git safety protocol.
+
+Expressions are tried on the text as it stands and on every program's words with quotes and
+wrappers taken off, so that a spelling does not get past them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from handrail.core.commands import CommandClass, CommandPart, Judgement
+from handrail.policy.guardrails.settings import Expression
+
+_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+class Hit(NamedTuple):
+    """An expression that a command meets; `sure` False: it may, nobody can tell."""
+
+    expression: Expression
+    part: str
+    sure: bool
+
+
+class BlockedCommands:
+    """The expressions, tried on commands."""
+
+    def __init__(self, expressions: Iterable[Expression]) -> None:
+        self._all = [
+            (one, {word.lower() for word in _WORD.findall(one.text)}) for one in expressions
+        ]
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def find(self, judged: Judgement) -> Hit | None:
+        """The first expression that fits for certain, else one that may."""
+        texts = dict.fromkeys(_texts(judged))
+        for expression, _ in self._all:
+            for text in texts:
+                if expression.regex.search(text.encode("utf-8", "replace")):
+                    return Hit(expression, text, sure=True)
+        return next(self._doubts(judged), None)
+
+    def _doubts(self, judged: Judgement) -> Iterator[Hit]:
+        unread = not judged.parts and judged.klass is not CommandClass.SAFE
+        if unread or (not judged.plain and judged.klass >= CommandClass.DANGEROUS):
+            yield from (Hit(one, "", sure=False) for one, _ in self._all)
+        for part in judged.parts:
+            if None in part.words:
+                known = _before_computed(part)
+                # The expression speaks of this program, and what is computed may be its rest.
+                for expression, words in self._all:
+                    if known <= words:
+                        yield Hit(expression, part.source, sure=False)
+
+
+def _texts(judged: Judgement) -> Iterator[str]:
+    yield judged.text
+    yield " ".join(judged.text.split())
+    for part in judged.parts:
+        yield part.source
+        words = [word for word in part.words if word is not None]
+        if words and part.words[0] is not None:
+            yield " ".join(words)
+            yield " ".join([words[0].rpartition("/")[2], *words[1:]])
+
+
+def _before_computed(part: CommandPart) -> set[str]:
+    """The plain words in front of the first computed one, without options."""
+    words = part.words[: part.words.index(None)]
+    return {word.rpartition("/")[2].lower() for word in words if word and not word.startswith("-")}

@@ -1,0 +1,103 @@
+"""Quality gates: commands that must succeed before the work counts as done.
+
+A gate reports; it never changes what happened. One that cannot be run has not been passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.safe_text import safe_text
+from handrail.policy.guardrails.settings import Gate
+
+_STDOUT_CHARS: Final = 500
+_STDERR_CHARS: Final = 300
+_MAX_LISTED: Final = 5
+
+
+class GateRun(NamedTuple):
+    """How a gate's command ended; `exit_code` None: it was ended, because its time was up."""
+
+    exit_code: int | None
+    stdout: str = ""
+    stderr: str = ""
+
+
+class GateResult(NamedTuple):
+    """Whether a gate was passed, and what the model is told if not."""
+
+    name: str
+    passed: bool
+    required: bool
+    feedback: str
+
+
+# Runs a command within so many seconds; raises `ProblemRaised` if it may not or cannot run.
+Runner = Callable[[str, float], Awaitable[GateRun]]
+
+
+async def run_quality_gates(
+    gates: Iterable[Gate],
+    runner: Runner,
+    *,
+    untested: Callable[[], Iterable[str]] | None = None,
+) -> list[GateResult]:
+    """Run every gate, in order. `untested` answers, when they have run, which changes no tests
+    have seen; some are a failed gate of their own.
+    """
+    results = [await _run(gate, runner) for gate in gates]
+    if untested is not None:
+        results.append(_tested(sorted(untested())))
+    return results
+
+
+def feedback_of(results: Sequence[GateResult]) -> str | None:
+    """What the model is told before it goes on; None if every required gate was passed."""
+    failed = [one for one in results if one.required and not one.passed]
+    if not failed:
+        return None
+    told = "\n\n".join(one.feedback for one in failed)
+    return f"The work is not done: {len(failed)} required quality gates failed.\n\n{told}"
+
+
+async def _run(gate: Gate, runner: Runner) -> GateResult:
+    try:
+        run = await runner(gate.command, gate.timeout_s)
+    except ProblemRaised as raised:
+        return _failed(gate, f"could not be run: {raised.problem.message}", "")
+    if run.exit_code == 0:
+        return GateResult(gate.name, passed=True, required=gate.required, feedback="")
+    if run.exit_code is None:
+        why = f"did not finish within {gate.timeout_s:g} s"
+    else:
+        why = f"ended with exit code {run.exit_code}"
+    return _failed(gate, why, _output(run))
+
+
+def _failed(gate: Gate, why: str, output: str) -> GateResult:
+    kind = "" if gate.required else " (not required)"
+    text = f"Quality gate {gate.name!r}{kind}: {gate.command!r} {why}{output}"
+    return GateResult(gate.name, passed=False, required=gate.required, feedback=text)
+
+
+def _output(run: GateRun) -> str:
+    parts = []
+    for name, text, most in (
+        ("stdout", run.stdout, _STDOUT_CHARS),
+        ("stderr", run.stderr, _STDERR_CHARS),
+    ):
+        said = safe_text(text.rstrip()[-most:])[-most:]
+        if said:
+            parts.append(f"\n{name}:\n{said}")
+    return "".join(parts)
+
+
+def _tested(paths: Sequence[str]) -> GateResult:
+    if not paths:
+        return GateResult("tests", passed=True, required=True, feedback="")
+    listed = ", ".join(paths[:_MAX_LISTED])
+    more = f" and {len(paths) - _MAX_LISTED} more" if len(paths) > _MAX_LISTED else ""
+    text = f"Quality gate 'tests': no tests have passed since these were changed: {listed}{more}"
+    return GateResult("tests", passed=False, required=True, feedback=text)

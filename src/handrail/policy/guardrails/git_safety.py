@@ -1,0 +1,110 @@
+"""The git safety protocol as rules: what is lost or hidden with these, only a person decides."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handrail.core.commands import CommandPart, Judgement
+from handrail.core.verdicts import Effect
+from handrail.policy.command_pattern import Fit, parse_command_pattern
+from handrail.policy.path_index import Entry
+from handrail.policy.rule_match import CommandRules
+from handrail.policy.rules import Origin, Rule, Source
+
+# Pattern of the words → what it would do. `**` as a word is one word, whatever it is.
+_RULES: Final = {
+    "git push --force:*": "overwrites what others see",
+    "git push --force-with-lease:*": "overwrites what others see",
+    "git push -f:*": "overwrites what others see",
+    "git push * +*:*": "overwrites what others see",
+    "git push --mirror:*": "overwrites what others see",
+    "git push --delete:*": "deletes what others see",
+    "git push -d:*": "deletes what others see",
+    "git push * :*:*": "deletes what others see",
+    "git reset --hard:*": "throws away changes that are not committed",
+    "git checkout * .:*": "throws away changes that are not committed",
+    "git checkout * ./:*": "throws away changes that are not committed",
+    "git checkout * :/:*": "throws away changes that are not committed",
+    "git checkout --force:*": "throws away changes that are not committed",
+    "git checkout -f:*": "throws away changes that are not committed",
+    "git switch --discard-changes:*": "throws away changes that are not committed",
+    "git switch --force:*": "throws away changes that are not committed",
+    "git switch -f:*": "throws away changes that are not committed",
+    "git restore * .:*": "throws away changes that are not committed",
+    "git restore * ./:*": "throws away changes that are not committed",
+    "git restore * :/:*": "throws away changes that are not committed",
+    "git clean --force:*": "deletes files that git does not know",
+    "git clean -f:*": "deletes files that git does not know",
+    "git stash drop:*": "throws away changes that were put aside",
+    "git stash clear:*": "throws away changes that were put aside",
+    "git branch -D:*": "deletes a branch with what is only on it",
+    "git branch --delete --force:*": "deletes a branch with what is only on it",
+    "git branch -d --force:*": "deletes a branch with what is only on it",
+    "git branch -df:*": "deletes a branch with what is only on it",
+    "git branch -f --delete:*": "deletes a branch with what is only on it",
+    "git * --no-verify:*": "skips the hooks",
+    "git commit -n:*": "skips the hooks",
+    "git * --no-gpg-sign:*": "skips the signature",
+    "git *hooksPath* *:*": "skips the hooks",
+    "git *hookspath* *:*": "skips the hooks",
+    "git commit --amend:*": "rewrites a commit instead of adding one",
+    "git config *.* **:*": "changes the configuration of git",
+    "git config set:*": "changes the configuration of git",
+    "git config unset:*": "changes the configuration of git",
+    "git config edit:*": "changes the configuration of git",
+    "git config --add:*": "changes the configuration of git",
+    "git config --replace-all:*": "changes the configuration of git",
+    "git config --unset:*": "changes the configuration of git",
+    "git config --unset-all:*": "changes the configuration of git",
+    "git config --edit:*": "changes the configuration of git",
+    "git config -e:*": "changes the configuration of git",
+    "git config --remove-section:*": "changes the configuration of git",
+    "git config --rename-section:*": "changes the configuration of git",
+    "git add --all:*": "adds files that nobody named",
+    "git add -A:*": "adds files that nobody named",
+    "git add .:*": "adds files that nobody named",
+    "git add ./:*": "adds files that nobody named",
+    "git add * :/:*": "adds files that nobody named",
+    "git stage --all:*": "adds files that nobody named",
+    "git stage -A:*": "adds files that nobody named",
+    "git stage .:*": "adds files that nobody named",
+}
+# A computed value of one of these is a message, and no option.
+_MESSAGES: Final = frozenset(("-m", "--message", "-am", "-F", "--file", "-b", "--body", "--title"))
+
+
+class GitSafety:
+    """Finds what the protocol speaks of in commands."""
+
+    def __init__(self) -> None:
+        origin = Origin(Source.USER)
+        rules = [
+            (
+                parse_command_pattern(pattern),
+                Entry(order, Rule(Effect.ASK, "run_command", pattern, pattern, origin)),
+            )
+            for order, pattern in enumerate(_RULES)
+        ]
+        self._rules = CommandRules(rules, ())
+
+    def find(self, judged: Judgement) -> tuple[str, str] | None:
+        """The rule, and in words why the person is to be asked; None if nothing is."""
+        if "git" not in judged.text.lower():
+            return None
+        told = judged._replace(parts=tuple(map(_with_messages, judged.parts)))
+        hits = sorted(self._rules.find(told), key=lambda hit: (-hit.fit, hit.entry.order))
+        if not hits:
+            return None
+        rule = hits[0].entry.rule.spelled
+        part = hits[0].part or "the command"
+        if hits[0].fit is Fit.SURE:
+            return rule, f"{part!r} {_RULES[rule]}"
+        return rule, f"{part!r} is computed in part; it may be `{rule}`, which {_RULES[rule]}"
+
+
+def _with_messages(part: CommandPart) -> CommandPart:
+    words = tuple(
+        "message" if word is None and at and part.words[at - 1] in _MESSAGES else word
+        for at, word in enumerate(part.words)
+    )
+    return part._replace(words=words)

@@ -1,0 +1,200 @@
+"""What a session has changed and run so far, counted when it has happened.
+
+A call that is cleared holds its share until it ends, so that calls side by side cannot pass a
+limit together; what did not happen is given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from posixpath import dirname
+from typing import Any, Final, NamedTuple
+
+from handrail.core.commands import Judgement
+from handrail.core.verdicts import Effect, Verdict
+from handrail.policy.guardrails.line_diff import lines_changed
+from handrail.policy.guardrails.settings import Limits
+from handrail.policy.guardrails.testing import runs_tests
+from handrail.policy.subject import Subject
+
+_GLOB: Final = frozenset("*?[")
+# They change files that their words do not name.
+_EDITORS: Final = frozenset(("patch", "ed", "ex"))
+_APPLIES: Final = frozenset(("apply", "am"))
+
+
+class Ended(Enum):
+    """How a call that was cleared ended: it did nothing, it failed half-way, it succeeded."""
+
+    NOTHING = 0
+    FAILED = 1
+    DONE = 2
+
+
+class Share(NamedTuple):
+    """What one call changes and runs. `tests`: its success is a run of tests."""
+
+    files: frozenset[str] = frozenset()
+    lines: int = 0
+    commands: int = 0
+    edits: frozenset[str] = frozenset()
+    tests: bool = False
+
+
+class Ledger:
+    """The counts of a session, and the limits on them. `roots` is what counts as changed."""
+
+    def __init__(
+        self, limits: Limits, roots: tuple[str, ...], resolve: Callable[[str], str] | None = None
+    ) -> None:
+        self._limits = limits
+        self._tops = tuple(f"{root.rstrip('/')}/" for root in roots)
+        self._resolve = resolve or str
+        self._done = Share()
+        self._held: dict[str, Share] = {}
+
+    @property
+    def untested(self) -> frozenset[str]:
+        """The files changed since tests last ran with success."""
+        return self._done.edits
+
+    def check(self, subject: Subject) -> Verdict | None:
+        """DENY if the call would pass a limit, ASK if nobody can count what it changes."""
+        if not any(one is not None for one in self._limits):
+            return None
+        return self._passes(self._share(subject), self._all()) or self._uncounted(subject)
+
+    def reserve(self, call_id: str, subject: Subject, *, counted: bool = True) -> Verdict | None:
+        """Hold the call's share until it is settled; DENY, holding nothing, if it is too much.
+        With `counted` False nothing is counted, and only tests are noticed.
+        """
+        self._held.pop(call_id, None)
+        share = self._share(subject)
+        if not counted:
+            share = Share(tests=share.tests)
+        verdict = self._passes(share, self._all()) if counted else None
+        if verdict is None and share != Share():
+            self._held[call_id] = share
+        return verdict
+
+    def settle(self, call_id: str, ended: Ended) -> None:
+        """The call is over: count what happened."""
+        share = self._held.pop(call_id, None)
+        if share is None or ended is Ended.NOTHING:
+            return
+        done = self._done
+        tested = share.tests and ended is Ended.DONE
+        self._done = Share(
+            done.files | share.files,
+            done.lines + share.lines,
+            done.commands + share.commands,
+            frozenset() if tested else done.edits | share.edits,
+        )
+
+    def save(self) -> dict[str, Any]:
+        """The counts, to go on with them later."""
+        done = self._done
+        return {
+            "files": sorted(done.files),
+            "lines": done.lines,
+            "commands": done.commands,
+            "edits": sorted(done.edits),
+        }
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Go on with the counts of an earlier run of the session."""
+        self._done = Share(
+            frozenset(saved["files"]), saved["lines"], saved["commands"], frozenset(saved["edits"])
+        )
+
+    # --- counting -----------------------------------------------------------------------
+
+    def _all(self) -> Share:
+        """What is done, and what is under way."""
+        if not self._held:
+            return self._done
+        shares = [self._done, *self._held.values()]
+        return Share(
+            frozenset().union(*(one.files for one in shares)),
+            sum(one.lines for one in shares),
+            sum(one.commands for one in shares),
+        )
+
+    def _passes(self, share: Share, so_far: Share) -> Verdict | None:
+        limits = self._limits
+        files = len(so_far.files | share.files) if share.files else 0
+        if limits.files is not None and files > limits.files:
+            return _over("max_files_modified", limits.files, files, "modified files")
+        lines = so_far.lines + share.lines if share.lines else 0
+        if limits.lines is not None and lines > limits.lines:
+            return _over("max_lines_changed", limits.lines, lines, "changed lines")
+        commands = so_far.commands + share.commands if share.commands else 0
+        if limits.commands is not None and commands > limits.commands:
+            return _over("max_commands_executed", limits.commands, commands, "commands")
+        return None
+
+    def _share(self, subject: Subject) -> Share:
+        judged, plan = subject.command, subject.plan
+        if judged is not None:
+            written = frozenset(self._written(judged))
+            return Share(written, 0, 1, written, tests=runs_tests(judged))
+        if plan is None:
+            # Before there is a plan of it, what a file tool will change is not known.
+            paths = () if subject.edits_files else subject.written_paths()
+            return Share(frozenset(map(self._resolve, paths)))
+        files = frozenset(change.place.absolute for change in plan.changes)
+        counts = self._limits.lines is not None
+        lines = sum(map(lines_changed, plan.changes)) if counts else 0
+        return Share(files, lines, 0, files)
+
+    def _written(self, judged: Judgement) -> Iterator[str]:
+        """The files of the workspace that a command says it writes, each by one name."""
+        named = {self._resolve(path.rstrip("/")) for path in self._below(judged)}
+        # `cp a b` may write `b` or `b/a`: one file, whichever it is.
+        yield from (path for path in named if dirname(path) not in named)
+
+    def _below(self, judged: Judgement) -> Iterator[str]:
+        for path in judged.effects.writes:
+            if path.startswith(self._tops) and "/.git/" not in f"{path}/":
+                yield path
+
+    def _uncounted(self, subject: Subject) -> Verdict | None:
+        judged = subject.command
+        if judged is None:
+            return None
+        limits, paths = self._limits, list(self._below(judged))
+        if limits.lines is not None and (paths or _applies_patches(judged)):
+            return _unknown("max_lines_changed", "lines")
+        many = any(path.endswith("/") or not _GLOB.isdisjoint(path) for path in paths)
+        if limits.files is not None and (many or _applies_patches(judged)):
+            return _unknown("max_files_modified", "files")
+        return None
+
+
+def _applies_patches(judged: Judgement) -> bool:
+    return any(_applies(part.words) for part in judged.parts)
+
+
+def _applies(words: tuple[str | None, ...]) -> bool:
+    program = words[0] if words else None
+    return program in _EDITORS or (program == "git" and not _APPLIES.isdisjoint(words))
+
+
+def _over(key: str, limit: int, count: int, what: str) -> Verdict:
+    return Verdict(
+        Effect.DENY,
+        f"Guardrail: {what} would be {count}, and {key} allows {limit}",
+        f"guardrail:{key}:{limit}",
+        code="blocked",
+        hint="stop here and tell the person what is left to do; only they can raise the limit",
+    )
+
+
+def _unknown(key: str, what: str) -> Verdict:
+    return Verdict(
+        Effect.ASK,
+        f"Guardrail: nobody can count the {what} that the command changes, and {key} holds",
+        f"guardrail:{key}:uncounted",
+        hint="change files with the file tools, which are counted",
+    )

@@ -1,0 +1,91 @@
+"""How many lines a change adds and removes, as a diff would show them, in bounded time."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from handrail.core.plan import Change
+from handrail.policy.guardrails.added import trimmed
+
+# How often every line may be looked at on the way to a short diff.
+_LOOKS: Final = 40
+
+
+def lines_changed(change: Change) -> int:
+    """Lines added and removed, as a diff would show them."""
+    old = b"" if change.before is None else change.before.tobytes()
+    new = b"" if change.after is None else change.after.tobytes()
+    before, after = trimmed(old, new)
+    return _differing(_lines(before), _lines(after))
+
+
+def _lines(blocks: Sequence[bytes]) -> list[bytes]:
+    return [line for block in blocks for line in block.splitlines(keepends=True)]
+
+
+def _differing(old: list[bytes], new: list[bytes]) -> int:
+    """Split at lines that occur once on both sides and keep their order, until nothing is left
+    to split: near the shortest, in time that hardly grows faster than the text.
+    """
+    waiting, count = [(old, new)], 0
+    budget = _LOOKS * (len(old) + len(new))
+    while waiting:
+        one, two = _without_ends(*waiting.pop())
+        budget -= len(one) + len(two)
+        anchors = _anchors(one, two) if one and two and budget > 0 else []
+        if not anchors:
+            count += _plainly(one, two)
+            continue
+        at = to = 0
+        for here, there in [*anchors, (len(one), len(two))]:
+            waiting.append((one[at:here], two[to:there]))
+            at, to = here + 1, there + 1
+    return count
+
+
+def _without_ends(old: list[bytes], new: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    most, head, tail = min(len(old), len(new)), 0, 0
+    while head < most and old[head] == new[head]:
+        head += 1
+    while tail < most - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    return old[head : len(old) - tail], new[head : len(new) - tail]
+
+
+def _plainly(old: list[bytes], new: list[bytes]) -> int:
+    """Without an anchor; what is there twice or more is paired by number, not by place."""
+    kept = sum((Counter(old) & Counter(new)).values())
+    return len(old) + len(new) - 2 * kept
+
+
+def _anchors(old: list[bytes], new: list[bytes]) -> list[tuple[int, int]]:
+    """The longest run of lines, each once on either side, that stand in the same order."""
+    here = _once(old)
+    there = _once(new)
+    pairs = sorted((at, there[line]) for line, at in here.items() if line in there)
+    return _rising(pairs)
+
+
+def _once(lines: list[bytes]) -> dict[bytes, int]:
+    counts = Counter(lines)
+    return {line: at for at, line in enumerate(lines) if counts[line] == 1}
+
+
+def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    ends: list[int] = []
+    tops: list[int] = []
+    before: list[int] = []
+    for number, (_, at) in enumerate(pairs):
+        place = bisect_left(ends, at)
+        before.append(tops[place - 1] if place else -1)
+        ends[place : place + 1] = [at]
+        tops[place : place + 1] = [number]
+    found = []
+    last = tops[-1] if tops else -1
+    while last >= 0:
+        found.append(pairs[last])
+        last = before[last]
+    return found[::-1]
