@@ -27,7 +27,7 @@ class Confinement(NamedTuple):
     `writable`: absolute paths (trees or files). `read_only`: paths inside them that stay as
     they are, as long as they exist. `hidden`: paths that are not even seen. `network`: all
     of it, or none. `off`: not confined at all, because a person said so. `readable`: further
-    paths that it may read.
+    paths that it may read. `notes`: a file for what its processes are seen to write.
     """
 
     writable: tuple[str, ...]
@@ -36,6 +36,7 @@ class Confinement(NamedTuple):
     network: bool = False
     off: bool = False
     readable: tuple[str, ...] = ()
+    notes: str = ""
 
 
 class Launch(NamedTuple):

@@ -134,7 +134,8 @@ class LocalSandbox:
             ) from error
         places = self._survey()
         hidden = (*self._wanted.hidden, *places.hidden)
-        return chosen.recipe(launch, Scene(self._wanted.roots, hidden, temporary, places))
+        recipe = chosen.recipe(launch, Scene(self._wanted.roots, hidden, temporary, places))
+        return recipe._replace(notes=launch.confinement.notes)
 
     def why_failed(self, ended: Ended, confinement: Confinement) -> str | None:
         """What was probably in a failed program's way, and which setting lifts it."""

@@ -25,7 +25,7 @@ class Recipe(NamedTuple):
     ends all it started, because the kernel gave them a process table of their own. Such a
     program also ends with the THREAD that started it, which must therefore stay. `aside` is how
     many words of `argv` after the first bubblewrap reads from a memory file, because its own
-    command line is seen by the programs in it.
+    command line is seen by the programs in it. `notes` is a file for what a witness sees.
     """
 
     argv: tuple[str, ...]
@@ -36,6 +36,7 @@ class Recipe(NamedTuple):
     drop_capabilities: bool = False
     own_pids: bool = False
     aside: int = 0
+    notes: str = ""
 
     @property
     def hands_filter_over(self) -> bool:

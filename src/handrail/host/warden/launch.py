@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from handrail.host.sandbox.apply import restrict_thread
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
+from handrail.host.warden.witness import can_watch, watching
 
 # Where a program writes its last directory.
 REPORT_HANDLE: Final = 9
@@ -51,7 +52,7 @@ def start(recipe: Recipe, outputs: Outputs) -> Started:
     if outputs.report is not None:
         os.dup2(outputs.report, REPORT_HANDLE, inheritable=False)
     try:
-        if not _needs_thread(recipe):
+        if not _needs_thread(recipe) and not can_watch(recipe):
             return Started(_popen(recipe, outputs), lambda: None)
         return _start_restricted(recipe, outputs)
     finally:
@@ -63,11 +64,10 @@ def _start_restricted(recipe: Recipe, outputs: Outputs) -> Started:
     thread = _Thread(recipe, outputs)
     thread.start()
     thread.done.wait()
-    if thread.error is not None:
-        raise thread.error
-    if thread.process is None:
-        raise OSError("the thread that starts a program ended without starting it")
-    return Started(thread.process, thread.over.set)
+    if thread.error is not None or thread.process is None:
+        thread.release()
+        raise thread.error or OSError("the thread that starts a program ended without a word")
+    return Started(thread.process, thread.release)
 
 
 def _needs_thread(recipe: Recipe) -> bool:
@@ -89,11 +89,20 @@ class _Thread(threading.Thread):
         self.over = threading.Event()
         self._recipe = recipe
         self._outputs = outputs
+        self._witness = watching(recipe)
+
+    def release(self) -> None:
+        """The program is over, or never was."""
+        self.over.set()
+        if self._witness is not None:
+            self._witness.finish()
 
     def run(self) -> None:
         try:
             # Opened before, because this thread will not be able to in a moment.
             with Path(os.devnull).open("rb") as nothing:
+                if self._witness is not None:
+                    self._witness.install()
                 restrict_thread(self._recipe)
                 self.process = _popen(self._recipe, self._outputs, nothing.fileno())
         except (OSError, ValueError) as error:

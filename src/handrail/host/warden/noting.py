@@ -1,0 +1,164 @@
+"""What a witness has seen, as a file: one line for each path, told once.
+
+A path is taken as the kernel of the process that named it would: from its directory, through
+links. It is read from another process's memory: anything may stand there, and nothing is done
+with it but to look at the entry that it names and to write it down.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import stat
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from handrail.host.warden.watched import CALLS, Named
+
+_PAGE: Final = 4096
+_MOST: Final = 200_000
+_MOST_KNOWN: Final = 4096
+_FLUSH_EVERY: Final = 256
+_HERE: Final = -100
+_encode: Final = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Notebook:
+    """Paths that were about to be written, in a file made for them. Lines are
+    `[path, [size, changed_ns] or null]`, `[path]` for a tree; the last one is `true` if
+    nothing is missing.
+    """
+
+    def __init__(self, path: str) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._file = os.open(path, flags, 0o600)
+        self._calls = CALLS.get(platform.machine(), {})
+        self._memory = _Memory()
+        self._known: set[str] = set()
+        # Directory as written → where it leads; emptied when a name may lead elsewhere now.
+        self._leads: dict[str, str] = {}
+        self._lines: list[str] = []
+        self._complete = True
+
+    def note(self, pid: int, number: int, arguments: Sequence[int]) -> None:
+        """A process is about to make this call."""
+        call = self._calls.get(number)
+        if call is None or not self._complete:
+            return
+        for named in call.names:
+            path = self._path(pid, named, arguments)
+            if path is None or len(self._known) > _MOST:
+                self._complete = False
+                return
+            self._write(path, moves=call.moves)
+        if call.moves or len(self._leads) > _MOST_KNOWN:
+            self._leads.clear()
+
+    def flush(self) -> None:
+        """Write down what was noted so far."""
+        if self._lines:
+            data = "".join(self._lines).encode("ascii")
+            self._lines.clear()
+            while data:
+                data = data[os.write(self._file, data) :]
+
+    def close(self, *, complete: bool) -> None:
+        """The end; nothing can be noted any more."""
+        if complete and self._complete:
+            self._lines.append("true\n")
+        try:
+            self.flush()
+        finally:
+            os.close(self._file)
+
+    def _write(self, path: str, *, moves: bool) -> None:
+        try:
+            info = os.lstat(path)
+        except (OSError, ValueError):
+            info = None
+        if moves and info is not None and stat.S_ISDIR(info.st_mode):
+            self._lines.append(f"{_encode([path])}\n")
+        if path in self._known:
+            return
+        self._known.add(path)
+        met = None if info is None else [info.st_size, info.st_ctime_ns]
+        self._lines.append(f"{_encode([path, met])}\n")
+        if len(self._lines) >= _FLUSH_EVERY:
+            self.flush()
+
+    def _path(self, pid: int, named: Named, arguments: Sequence[int]) -> str | None:
+        """The path that is named, links on the way followed; None if it cannot be read."""
+        if named.handle:
+            return _link(f"/proc/{pid}/fd/{_signed(arguments[named.path])}")
+        text = self._memory.text(pid, arguments[named.path])
+        if text is None:
+            return None
+        path = os.fsdecode(text)
+        if not path.startswith("/"):
+            above = self._start(pid, named, arguments)
+            if above is None:
+                return None
+            path = f"{above}/{path}" if path else above
+        folder, _, name = path.rstrip("/").rpartition("/")
+        if name in ("", ".", ".."):
+            return os.path.realpath(path)
+        full = f"{self._lead(folder or '/').rstrip('/')}/{name}"
+        return os.path.realpath(full) if named.follows and _is_link(full) else full
+
+    def _start(self, pid: int, named: Named, arguments: Sequence[int]) -> str | None:
+        handle = _HERE if named.directory < 0 else _signed(arguments[named.directory])
+        return _link(f"/proc/{pid}/cwd" if handle == _HERE else f"/proc/{pid}/fd/{handle}")
+
+    def _lead(self, folder: str) -> str:
+        known = self._leads.get(folder)
+        if known is None:
+            known = self._leads[folder] = os.path.realpath(folder)
+        return known
+
+
+class _Memory:
+    """Reads texts from the memory of other processes."""
+
+    def __init__(self) -> None:
+        self._call = ctypes.CDLL(None, use_errno=True).process_vm_readv
+        self._buffer = ctypes.create_string_buffer(_PAGE)
+
+    def text(self, pid: int, address: int) -> bytes | None:
+        """The bytes up to the next zero, at most two pages; None if there is no such text."""
+        text = b""
+        while len(text) <= _PAGE:
+            # Not across the end of a page: the next one may not be there.
+            count = _PAGE - address % _PAGE
+            local = struct.pack("@PN", ctypes.addressof(self._buffer), count)
+            remote = struct.pack("@PN", address, count)
+            got = self._call(pid, local, 1, remote, 1, 0)
+            if got <= 0:
+                return None
+            part, zero, _ = self._buffer.raw[:got].partition(b"\0")
+            text += part
+            if zero:
+                return text
+            address += got
+        return None
+
+
+def _link(path: str) -> str | None:
+    try:
+        return str(Path(path).readlink())
+    except OSError:
+        return None
+
+
+def _is_link(path: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _signed(argument: int) -> int:
+    return struct.unpack("=i", struct.pack("=I", argument & 0xFFFFFFFF))[0]  # type: ignore[no-any-return]
