@@ -7,6 +7,8 @@ from typing import Final, NamedTuple, Protocol
 
 ENTER: Final = "enter_plan_mode"
 LEAVE: Final = "exit_plan_mode"
+# What a session's mode is called while it only plans.
+PLAN_MODE: Final = "plan"
 
 
 class Announced(NamedTuple):
@@ -27,12 +29,10 @@ class Left(NamedTuple):
 class PlanFile(Protocol):
     """The one file of a session in which a model writes its plan; outside every workspace."""
 
-    @property
-    def path(self) -> str:
-        """Its absolute path; the file need not exist."""
-
-    def open(self) -> None:
-        """Let tools reach it. Raises `unavailable` if there is no place for it."""
+    def open(self) -> str:
+        """Let tools reach it; returns its absolute path. Raises `unavailable` if it has no
+        place.
+        """
 
     def read(self) -> str | None:
         """What it says; None if it was not written."""

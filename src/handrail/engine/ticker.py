@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
 from handrail.core.context import CancelSignal
 from handrail.core.events import Listener
 from handrail.core.ports import Clock
+
+_PATIENCE_S: Final = 30.0
+_LOOK_S: Final = 0.005
 
 
 class Watch:
@@ -119,6 +123,14 @@ class Ticker:
         for other in self.running():
             if other is not watch:
                 other.end()
+
+    async def idle(self) -> None:
+        """Until every call that was ended has settled; its record must not come too late."""
+        own = asyncio.current_task()
+        waited = 0.0
+        while waited < _PATIENCE_S and any(watch.task is not own for watch in self.running()):
+            await asyncio.sleep(_LOOK_S)
+            waited += _LOOK_S
 
     def close(self) -> None:
         """Stop the timer."""

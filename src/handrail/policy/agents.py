@@ -34,14 +34,14 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AgentAccess:
     """What one agent may use. `tools` are canonical names and patterns with `*`, None: all.
     `above` is what the agent that started it may use: never more than that.
     """
 
     tools: tuple[str, ...] | None = None
     actions: frozenset[Action] = frozenset(Action)
-    above: Access | None = None
+    above: AgentAccess | None = None
 
     def may_call(self, tool: str, *, edits_files: bool) -> bool:
         """Whether the agent may see and call a tool, by its canonical name."""
@@ -60,7 +60,7 @@ class Access:
         return self.tools is not None or (self.above is not None and self.above.lists_tools)
 
 
-NOTHING: Final = Access(())
+NOTHING: Final = AgentAccess(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Agents:
     program around the tools says, which can only narrow.
     """
 
-    def __init__(self, written: Mapping[str, Access], canonical: Canonical) -> None:
+    def __init__(self, written: Mapping[str, AgentAccess], canonical: Canonical) -> None:
         self._canonical = canonical
         self._written = dict(written)
         self._default = self._written.pop(DEFAULT, None)
@@ -84,7 +84,7 @@ class Agents:
         self._stranger = (self._default or NOTHING) if written else None
         self._limits: dict[str, _Limit] = {}
 
-    def of(self, agent: str) -> Access | None:
+    def of(self, agent: str) -> AgentAccess | None:
         """What an agent may use, None: everything."""
         limit = self._limits.get(agent)
         if limit is None:
@@ -95,7 +95,7 @@ class Agents:
             # A child that nobody wrote about is bound by its parent, and is no stranger.
             above, own = self.of(limit.parent), self._written.get(agent)
             above = above if own is None else replace(own, above=above)
-        return Access(limit.tools, above=above)
+        return AgentAccess(limit.tools, above=above)
 
     def limit(
         self, agent: str, tools: Collection[str] | None, *, parent: str | None = None
@@ -115,7 +115,7 @@ class Agents:
             listed = tuple(self._canonical(name) or name for name in tools)
         self._limits[agent] = _Limit(listed, parent)
 
-    def _own(self, agent: str) -> Access | None:
+    def _own(self, agent: str) -> AgentAccess | None:
         return self._written.get(agent) or (self._default if agent == MAIN else self._stranger)
 
     def _line(self, agent: str) -> list[str]:
@@ -145,7 +145,7 @@ def unknown_tools(section: Mapping[str, Any], canonical: Canonical) -> list[str]
     ]
 
 
-def _access(key: str, table: Any, canonical: Canonical, where: Where) -> Access:
+def _access(key: str, table: Any, canonical: Canonical, where: Where) -> AgentAccess:
     if not isinstance(table, Mapping):
         raise _wrong(key, "is no table", where, 'write `tools = ["read_file"]` below it')
     for name in table:
@@ -161,7 +161,7 @@ def _access(key: str, table: Any, canonical: Canonical, where: Where) -> Access:
     if given:
         names = _texts(f"{key}.{given[0]}", table[given[0]], where)
         tools = None if ALL in names else tuple(canonical(one) or one for one in names)
-    return Access(tools, _actions(f"{key}.policy", table, where))
+    return AgentAccess(tools, _actions(f"{key}.policy", table, where))
 
 
 def _actions(key: str, table: Mapping[str, Any], where: Where) -> frozenset[Action]:

@@ -69,6 +69,11 @@ class Clearance:
         """What holds now."""
         return Mode.PLAN if self._planning else self._base
 
+    @property
+    def never_asks(self) -> bool:
+        """Whether what would be asked about is refused instead."""
+        return self._base in NEVER_ASK
+
     def start_planning(self, plan_file: str) -> None:
         """Only look from now on; the plan file alone, an absolute path, may be written."""
         self._planning, self._plan_file = True, plan_file

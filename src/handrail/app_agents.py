@@ -1,0 +1,31 @@
+"""Which tools each agent may use, put together from the settings."""
+
+from __future__ import annotations
+
+import logging
+
+from handrail.config.layers import Loaded
+from handrail.policy.agents import Agents, agents_from, unknown_tools
+from handrail.policy.rule_text import Canonical
+
+_log = logging.getLogger("handrail")
+
+
+def agents_of(loaded: Loaded, names: Canonical) -> Agents:
+    """The section `agents`; raises `invalid_arguments`, naming the key and its place."""
+    section = loaded.settings.agents
+    agents = agents_from(section, names, lambda key: _place(loaded, key))
+    for notice in unknown_tools(section, names):
+        _log.warning("%s", notice)
+    return agents
+
+
+def _place(loaded: Loaded, key: str) -> str:
+    """Where a setting was written: it, the first item of it, or what it is a part of."""
+    while True:
+        for name in (key, f"{key}[0]"):
+            if name in loaded.sources:
+                return str(loaded.sources[name])
+        key, dot, _ = key.rpartition(".")
+        if not dot:
+            return "settings"

@@ -1,0 +1,54 @@
+"""Plan mode, put together: the plan file beside the record, the queue, and who follows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from handrail.app_machine import Machine
+from handrail.core.context import Session
+from handrail.core.ports import Clock
+from handrail.engine.plan_queue import Keeping, PlanQueue
+from handrail.engine.planning import PlanMode
+from handrail.host.plan_files import SessionPlan, WithPlan
+
+_PLANNING = "planning"
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """Plan mode, the files with the session's plan in them, and those with every session's."""
+
+    mode: PlanMode
+    files: WithPlan
+    every: WithPlan
+
+
+def plans_of(machine: Machine, session: Session, clock: Clock, *, named: bool) -> Plans:
+    """The plan mode of a session; a named one goes on where it was."""
+    directory = machine.home.directory
+    file = SessionPlan(None if directory is None else directory / "plans", session.id, keep=named)
+    machine.ends.callback(file.close)
+    store, keeping = machine.store, None
+    if named:
+        keeping = Keeping(
+            lambda key, value: store.save_state(session.id, key, value),
+            lambda: store.load_state(session.id),
+        )
+
+    def save(on: bool) -> None:
+        if named:
+            store.save_state(session.id, _PLANNING, on)
+
+    return Plans(
+        PlanMode(session, file, PlanQueue(clock, keeping), save),
+        WithPlan(machine.files, file),
+        WithPlan(machine.files, file, every=True),
+    )
+
+
+async def resume(plans: Plans, session: Session, machine: Machine, *, named: bool) -> None:
+    """Go on planning where the session was opened in plan mode, or left in it."""
+    kept = await machine.store.load_state(session.id) if named else {}
+    if plans.mode.active or kept.get(_PLANNING):
+        plans.mode.enter()
+    await plans.mode.queue.refresh()

@@ -1,0 +1,66 @@
+"""A person's yes to a call before it is made: good for exactly what they were shown."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from handrail.core.commands import Judgement
+from handrail.core.plan import Plan
+
+
+class Shape(NamedTuple):
+    """One change as it was shown: the file, its hash before and after, its permissions."""
+
+    path: str
+    before: str | None
+    after: str | None
+    mode: int | None
+
+
+def shapes_of(plan: Plan | None) -> tuple[Shape, ...]:
+    """What a plan changes."""
+    changes = () if plan is None else plan.changes
+    return tuple(Shape(one.path, one.before_hash, one.after_hash, one.mode) for one in changes)
+
+
+def essence(name: str, arguments: Mapping[str, Any], judged: Judgement | None) -> str:
+    """What makes a call this call: tool, arguments, and for a command where and how it runs."""
+    held = None if judged is None else [judged.cwd, judged.unconfined, judged.to_dict()]
+    told = json.dumps([name, arguments, held], sort_keys=True, default=repr)
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Seen(NamedTuple):
+    """A call as it can be shown to a person."""
+
+    essence: str
+    shapes: tuple[Shape, ...]
+    preview: str
+
+
+@dataclass(slots=True)
+class Promise:
+    """What the person saw of a queued call. `built` is what calls approved before it have made
+    of the files: a plan that starts from there is what was approved, in its place in the row.
+    `drifted` is what the call had become, if it no longer was what they saw.
+    """
+
+    essence: str
+    shapes: frozenset[Shape]
+    built: Mapping[str, str | None]
+    drifted: Seen | None = None
+
+    def covers(self, now: Seen) -> bool:
+        """Whether the yes was to this."""
+        kept = all(one in self.shapes or self._follows(one) for one in now.shapes)
+        if kept and now.essence == self.essence:
+            return True
+        self.drifted = now
+        return False
+
+    def _follows(self, shape: Shape) -> bool:
+        return shape.path in self.built and self.built[shape.path] == shape.before

@@ -1,0 +1,55 @@
+"""Go into plan mode: from then on the model looks, and what it wants changed waits."""
+
+from __future__ import annotations
+
+from handrail.core.context import ToolContext
+from handrail.core.footprint import Access, Footprint, Touch
+from handrail.core.planning import ENTER, Planning
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import Output
+from handrail.core.tool import Group, Params
+from handrail.core.verdicts import Risk
+from handrail.tools._lib.builtin import STRING, Builtin, object_schema
+
+MODE_CHANGE = Footprint((Touch("session:mode", Access.WRITE),), alone=True)
+
+
+class EnterPlanModeParams(Params):
+    pass
+
+
+class EnterPlanMode(Builtin[EnterPlanModeParams]):
+    name = ENTER
+    summary = "Only look from now on, and write a plan for the person."
+    params = EnterPlanModeParams
+    group = Group.PLAN
+    output_schema = object_schema(plan_file=STRING)
+
+    def __init__(self, planning: Planning | None) -> None:
+        self._planning = planning
+
+    def footprint(self, args: EnterPlanModeParams) -> Footprint:
+        """Calls before it run under the old mode, calls after it under the new one."""
+        del args
+        return MODE_CHANGE
+
+    def risk(self, args: EnterPlanModeParams) -> Risk:
+        """It can only make things stricter."""
+        del args
+        return Risk.SAFE
+
+    async def run(self, args: EnterPlanModeParams, ctx: ToolContext) -> Output:
+        """Where to write the plan, and what holds now."""
+        del args, ctx
+        if self._planning is None:
+            raise ProblemRaised("unavailable", "there is no plan mode here")
+        was = self._planning.active
+        path = self._planning.enter()
+        text = [
+            "You were in plan mode already." if was else "You are in plan mode.",
+            "Reading, searching and commands that only look work. Every other call is queued for "
+            "the person and not executed.",
+            f"Write your plan to {path} (the one file you can write now), then ask to leave plan "
+            "mode: the person reads the plan and decides.",
+        ]
+        return Output("\n".join(text), data={"plan_file": path})

@@ -1,0 +1,84 @@
+"""Ask the person to agree to the plan and let the model leave plan mode."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from handrail.core.context import ToolContext
+from handrail.core.footprint import Footprint
+from handrail.core.planning import LEAVE, Announced, Planning
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import Output
+from handrail.core.tool import Group, Params
+from handrail.core.verdicts import Risk
+from handrail.tools._lib.builtin import INTEGER, STRING, Builtin, object_schema
+from handrail.tools.enter_plan_mode import MODE_CHANGE
+
+
+class AllowedPrompt(Params):
+    tool: str = Field(max_length=200, description="A tool that the plan needs.")
+    prompt: str = Field(max_length=500, description='What for, such as "run the tests".')
+
+
+class ExitPlanModeParams(Params):
+    allowed_prompts: list[AllowedPrompt] = Field(
+        default=[],
+        max_length=50,
+        description="What carrying out the plan will need; it is shown when the person is asked.",
+    )
+
+
+class ExitPlanMode(Builtin[ExitPlanModeParams]):
+    name = LEAVE
+    summary = "Ask the person to agree to the plan, and leave plan mode if they do."
+    params = ExitPlanModeParams
+    group = Group.PLAN
+    output_schema = object_schema(mode=STRING, plan=STRING, waiting=INTEGER)
+
+    def __init__(self, planning: Planning | None) -> None:
+        self._planning = planning
+
+    def footprint(self, args: ExitPlanModeParams) -> Footprint:
+        """Calls before it run under the old mode, calls after it under the new one."""
+        del args
+        return MODE_CHANGE
+
+    def risk(self, args: ExitPlanModeParams) -> Risk:
+        """More can happen afterwards than before."""
+        del args
+        return Risk.MODERATE
+
+    def render_call(self, args: ExitPlanModeParams) -> str:
+        """What the person decides."""
+        del args
+        return "leave plan mode and carry out the plan"
+
+    def preview(self, args: ExitPlanModeParams) -> str:
+        """The plan, labelled as what the model wrote."""
+        return self._mode.show(_announced(args))
+
+    async def preflight(self, args: ExitPlanModeParams, ctx: ToolContext) -> None:
+        """Ask nobody where there is nothing to leave, or no plan to show."""
+        del args, ctx
+        self._mode.check()
+
+    async def run(self, args: ExitPlanModeParams, ctx: ToolContext) -> Output:
+        """The person has agreed."""
+        del ctx
+        left = self._mode.leave(_announced(args))
+        text = [f"The person agreed to the plan. The mode is {left.mode} now; carry the plan out."]
+        if left.waiting:
+            text.append(
+                f"{left.waiting} queued calls wait for the person's word; do not make them again."
+            )
+        return Output("\n".join(text), data=left._asdict())
+
+    @property
+    def _mode(self) -> Planning:
+        if self._planning is None:
+            raise ProblemRaised("unavailable", "there is no plan mode here")
+        return self._planning
+
+
+def _announced(args: ExitPlanModeParams) -> list[Announced]:
+    return [Announced(one.tool, one.prompt) for one in args.allowed_prompts]
