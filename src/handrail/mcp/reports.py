@@ -74,7 +74,7 @@ class Reports:
         if self._progress:
             self._steps += 1
             await self._ctx.session.report_progress(float(self._steps), None, text)
-        if self._verbose and isinstance(event, CallOutput):
+        if self._verbose and isinstance(event, CallOutput | CallProgress):
             await log(self._ctx, "info", text, event.tool)
 
 

@@ -17,6 +17,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    INVALID_REQUEST,
     LOG_LEVEL_META_KEY,
     CallToolRequestParams,
     ElicitResult,
@@ -77,14 +78,16 @@ class ToolServer:
         self.sdk.add_request_handler("tools/list", PaginatedRequestParams, self._list)
         self.sdk.add_request_handler("tools/call", CallToolRequestParams, self._call)
         self.sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
-        # Without it the SDK lists all tools before each call over HTTP.
-        self.sdk.get_tool_input_schema = lambda name: None
+        # Without it the SDK lists all tools before each call over HTTP, to check headers.
+        self._schemas: dict[str, dict[str, Any]] = {}
+        self.sdk.get_tool_input_schema = self._schemas.get
 
     async def _list(self, ctx: Context, params: PaginatedRequestParams) -> dict[str, Any]:
         del params
         session = self._session(ctx)
         runtime = await self._runtime(ctx, session)
         tools = shown_tools(runtime, session.offer)
+        self._schemas.update((tool["name"], tool["inputSchema"]) for tool in tools)
         # The newer protocol wants these; the SDK leaves them out on the older one.
         return {"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
@@ -137,18 +140,18 @@ class ToolServer:
     def _resumed(
         self, ctx: Context, session: Session, params: CallToolRequestParams
     ) -> Pending | None:
-        """The call that this request brings an answer to, if it is known here."""
-        state = params.request_state
-        pending = session.parked(state) if state is not None else None
-        if pending is None:
+        """The call that this request brings an answer to, None if it brings none."""
+        if params.request_state is None:
             return None
-        if not pending.is_same(params.name, params.arguments or {}):
-            raise MCPError(INVALID_PARAMS, "this is not the call that the question was about")
+        pending = session.parked(params.request_state)
+        if pending is None or not pending.is_same(params.name, params.arguments or {}):
+            raise MCPError(INVALID_PARAMS, "there is no question about this call to be answered")
         said = (params.input_responses or {}).get(_QUESTION)
-        if isinstance(said, ElicitResult) and self._approves(ctx):
+        if isinstance(said, ElicitResult):
+            if not self._approves(ctx):
+                raise MCPError(INVALID_REQUEST, "the sender may call, but not approve")
             pending.reply(Said(said.action, cast("dict[str, object] | None", said.content)))
-        else:
-            pending.reply(None)
+        # Without an answer to it, the question still stands and is put again.
         return pending
 
     async def _runtime(self, ctx: Context, session: Session) -> Runtime:

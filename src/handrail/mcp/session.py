@@ -45,6 +45,7 @@ class Session:
         self._opening = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._parked: OrderedDict[str, Pending] = OrderedDict()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
     @property
@@ -76,6 +77,7 @@ class Session:
         try:
             limit(runtime, offer)
             offer.ready(runtime)
+            self._loop = asyncio.get_running_loop()
             runtime.subscribe(self._heard)
         except BaseException:
             await runtime.aclose()
@@ -122,8 +124,13 @@ class Session:
                     await self._runtime.aclose()
 
     def _heard(self, event: Event) -> None:
-        if isinstance(event, ToolRegistered | ToolUnregistered) and not self._closed:
-            self._own(asyncio.get_running_loop().create_task(self._tell_of_tools()))
+        if isinstance(event, ToolRegistered | ToolUnregistered) and self._loop is not None:
+            # A tool may be registered from any thread.
+            self._loop.call_soon_threadsafe(self._tools_changed)
+
+    def _tools_changed(self) -> None:
+        if not self._closed:
+            self._own(asyncio.create_task(self._tell_of_tools()))
 
     async def _tell_of_tools(self) -> None:
         if self.client is not None:
