@@ -13,6 +13,7 @@ from typing import Any, Literal, NoReturn
 from handrail.app_approver import Asked, approver_for
 from handrail.app_config import config_file, load_from, refuse_idle
 from handrail.app_hooks import open_hooks
+from handrail.app_guardrails import guardrails_from, save_counts
 from handrail.app_machine import Machine, open_blobs, open_locks, open_machine
 from handrail.app_policy import canonical_names, grants_from
 from handrail.config.layers import Loaded
@@ -47,6 +48,7 @@ from handrail.host.owner import may_still_run, this_process
 from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.policy.clearance import Clearance
 from handrail.policy.grants import Grants
+from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.loop_guard import LoopGuard
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected import LINKED, Guard, ProtectedNames
@@ -170,12 +172,13 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     preparer = Preparer(registry, vocabulary, files, session)
     names = canonical_names(vocabulary, registry)
     grants = grants_from(opening.loaded, names, files.roots, machine.judge, clock)
+    guardrails = await guardrails_from(opening.loaded, session, store)
     pipeline = Pipeline(
         session=session,
         files=files,
         blobs=blobs,
         preparer=preparer,
-        gate=_gate(opening, mode, machine, preparer, grants),
+        gate=_gate(opening, mode, machine, preparer, grants, guardrails),
         locks=Locks(open_locks(home)),
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
         recorder=Recorder(session, store, bus, clock, _recording(settings)),
@@ -190,7 +193,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
 
     async def close() -> None:
         if opening.session is not None:
-            _save(session, store)
+            _save(session, store, guardrails)
         await machine.ends.aclose()
 
     return Runtime(
@@ -218,10 +221,11 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     )
 
 
-def _save(session: Session, store: SqliteStore) -> None:
+def _save(session: Session, store: SqliteStore, guardrails: Guardrails) -> None:
     """What a named session goes on with."""
     store.save_state(session.id, "reads", save_reads(session.reads))
     store.save_state(session.id, "directory", session.whereabouts.directory)
+    save_counts(guardrails, session, store)
 
 
 def _register(
@@ -261,7 +265,12 @@ async def _session(
 
 
 def _gate(
-    opening: Opening, mode: Mode, machine: Machine, preparer: Preparer, grants: Grants
+    opening: Opening,
+    mode: Mode,
+    machine: Machine,
+    preparer: Preparer,
+    grants: Grants,
+    guardrails: Guardrails,
 ) -> Gate:
     commands = machine.commands
     protected = ProtectedNames(
@@ -271,10 +280,12 @@ def _gate(
         memories=mode is not Mode.BYPASS,
         links=TopLinks(machine.files, LINKED),
     )
-    guards: list[Guard] = [protected, *(commands.guards if commands is not None else ())]
+    guards: list[Guard] = [protected, guardrails]
+    guards += commands.guards if commands is not None else ()
     held = commands.hold if commands is not None else bool
     clearance = Clearance(mode, guards, held, grants)
-    return Gate(clearance, Approval(opening.approver, grants), preparer, grants)
+    approval = Approval(opening.approver, grants)
+    return Gate(clearance, approval, preparer, grants, guardrails)
 
 
 def _freshness(settings: Settings) -> Literal["off", "warn", "strict"]:

@@ -44,7 +44,7 @@ def refuse_idle(loaded: Loaded) -> None:
     """A section on which nothing acts must not look as if it protected somebody. What a
     workspace brings along must not keep it from being opened: that is only said.
     """
-    for name in ("guardrails", "agents"):
+    for name in ("agents"):
         if not getattr(loaded.settings, name):
             continue
         source = loaded.sources.get(name)

@@ -28,9 +28,8 @@ async def guardrails_from(
     """The guardrails of a session, with the counts of an earlier run of it; raises
     `invalid_arguments`, naming the key and its place.
     """
-    grounds = Grounds(tuple(session.roots), os.path.realpath(Path.home()), os.path.realpath)
     settings = parse_guardrails(_table(loaded), lambda key: _place(loaded, key))
-    guardrails = Guardrails(settings, grounds, rule_set)
+    guardrails = Guardrails(settings, _grounds(session), rule_set)
     if guardrails.counts:
         saved = (await store.load_state(session.id)).get(_SECTION)
         if saved is not None:
@@ -42,6 +41,10 @@ def save_counts(guardrails: Guardrails, session: Session, store: Store) -> None:
     """What a named session goes on with."""
     if guardrails.counts:
         store.save_state(session.id, _SECTION, guardrails.ledger.save())
+
+
+def _grounds(session: Session) -> Grounds:
+    return Grounds(tuple(session.roots), os.path.realpath(Path.home()), os.path.realpath)
 
 
 def _table(loaded: Loaded) -> dict[str, Any]:

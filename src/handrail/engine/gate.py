@@ -14,6 +14,7 @@ from handrail.core.problems import Code, ProblemRaised
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.engine.approval import Approval, binding
 from handrail.engine.commands import starts_job
+from handrail.engine.counted import how_it_ended, key_of
 from handrail.engine.hook_call import hook_call, opinion_of
 from handrail.engine.hooks import Hook, Rewrite
 from handrail.engine.prepare import Prepared, Preparer
@@ -21,6 +22,8 @@ from handrail.engine.recorder import Recorder
 from handrail.engine.running import Outcome, Running
 from handrail.policy.clearance import Clearance
 from handrail.policy.grants import Grants
+from handrail.policy.guardrails.guard import Guardrails
+from handrail.policy.guardrails.limits import Ended
 from handrail.policy.modes import Mode
 from handrail.policy.subject import Subject
 
@@ -37,9 +40,15 @@ class Gate:
     """What a call passes before anything happens, and the hooks behind it."""
 
     def __init__(
-        self, clearance: Clearance, approval: Approval, preparer: Preparer, grants: Grants
+        self,
+        clearance: Clearance,
+        approval: Approval,
+        preparer: Preparer,
+        grants: Grants,
+        guardrails: Guardrails | None = None,
     ) -> None:
         self._clearance = clearance
+        self.guardrails = guardrails
         self.grants = grants
         self._approval = approval
         self._preparer = preparer
@@ -116,10 +125,24 @@ class Gate:
         if verdict.effect is Effect.ASK and ask:
             subject = self._clearance.measured(subject_of(prepared, plan))
             await self._approval.ask(running, verdict, plan, subject)
+            self._reserve(running, plan)
             return Effect.ALLOW
-        if ask and self.grants.any and not prepared.call.by_person:
-            self._use_grants(prepared, plan)
+        if ask:
+            self._reserve(running, plan)
+            if self.grants.any and not prepared.call.by_person:
+                self._use_grants(prepared, plan)
         return verdict.effect
+
+    def _reserve(self, running: Running, plan: Plan | None) -> None:
+        """Hold the call's share of the limits; another one may have taken it meanwhile."""
+        if self.guardrails is None or not self.guardrails.counts:
+            return
+        call, subject = running.prepared.call, subject_of(running.prepared, plan)
+        counted = not call.by_person
+        verdict = self.guardrails.reserve(key_of(running), subject, counted=counted)
+        if verdict is not None:
+            running.verdict = verdict
+            raise _denied(verdict)
 
     def _use_grants(self, prepared: Prepared, plan: Plan | None) -> None:
         subject = self._clearance.measured(subject_of(prepared, plan))
@@ -129,8 +152,24 @@ class Gate:
 
     def still_clear(self, running: Running, plan: Plan) -> bool:
         """Whether a plan that was made anew needs no new question."""
+        if self.guardrails is not None:
+            self.guardrails.settle(key_of(running), Ended.NOTHING)
         verdict = self._judge(running, plan)
-        return verdict.effect is Effect.ALLOW or binding(running, plan) == running.approved
+        if verdict.effect is not Effect.ALLOW and binding(running, plan) != running.approved:
+            return False
+        self._reserve(running, plan)
+        return True
+
+    def settle(self, running: Running, outcome: Outcome | None) -> None:
+        """Count what the call did, however it ended."""
+        if self.guardrails is not None and self.guardrails.counts:
+            self.guardrails.settle(key_of(running), how_it_ended(running, outcome))
+
+    def warnings(self, running: Running, plan: Plan | None) -> list[str]:
+        """What the guardrails have to say about what was done."""
+        if self.guardrails is None or running.prepared.call.by_person:
+            return []
+        return self.guardrails.warnings(subject_of(running.prepared, plan))
 
     def _judge(self, running: Running, plan: Plan | None) -> Verdict:
         if running.prepared.call.by_person:

@@ -92,6 +92,7 @@ class Pipeline:
         else:
             return self.recorder.settle(running, outcome)
         finally:
+            self.gate.settle(running, outcome)
             current_session.reset(inside)
             self.ticker.forget(watch)
 
@@ -141,7 +142,8 @@ class Pipeline:
         if running.prepared.problem is not None:
             raise ProblemRaised.of(running.prepared.problem)
         self._refuse_circling(running.prepared)
-        if not running.prepared.reads_only or running.prepared.footprint.command is not None:
+        looked_at = running.prepared.reads_only and running.prepared.footprint.command is None
+        if not looked_at or self.gate.hooks:
             self.gate.refuse(running)
         if self.gate.hooks:
             await self.gate.before_hooks(running)
@@ -171,7 +173,10 @@ class Pipeline:
             await self.recorder.intent(running, {"runs": prepared.name, **held})
         self.ticker.limit(running.watch, prepared.tool.timeout_s)
         if commands is not None and judged is not None:
-            return await commands.run(running, context)
+            outcome = await commands.run(running, context)
+            warned = [f"[{one}]" for one in self.gate.warnings(running, None)]
+            outcome.text = "\n".join([outcome.text, *warned])
+            return outcome
         if prepared.attempts == 1:
             return of_output(await prepared.tool.run(prepared.args, context))
 
@@ -204,7 +209,7 @@ class Pipeline:
 
     async def _remark(self, running: Running, plan: Plan, outcome: Outcome) -> None:
         """What else is to be said about a change that has happened."""
-        remarks = [f"[{remark}]" for remark in running.remarks]
+        remarks = [f"[{one}]" for one in (*running.remarks, *self.gate.warnings(running, plan))]
         broken = await syntax_notes(plan, self.syntax)
         if broken.faults:
             remarks.append(broken.text)
