@@ -40,6 +40,7 @@ from handrail.engine.ticker import Ticker, Watch
 from handrail.history.recovery import Recovery
 from handrail.history.undo import Undo
 from handrail.host.artifacts import DirectoryArtifacts
+from handrail.host.birth import folder_identity
 from handrail.host.clock import SystemClock
 from handrail.host.files.links import TopLinks
 from handrail.host.files.local import LocalFiles
@@ -163,8 +164,8 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     newest = await store.calls(session=session.id, limit=1) if resumed else []
     registry = Registry(bus)
     blobs = open_blobs(home) if settings.journal else None
-    recovered = await Recovery(store, files, blobs, clock, may_still_run).run()
-    past = Undo(store, files, blobs)
+    recovered = await Recovery(store, files, blobs, clock, may_still_run).run(session.id)
+    past = Undo(store, files, blobs, clock)
     vocabulary, commands = vocabulary_of(settings.dialect), machine.commands
     _register(registry, machine, session, past, allow_delete=settings.allow_delete)
     catalog = Catalog(registry, vocabulary, session)
@@ -245,6 +246,7 @@ async def _session(
     session_id = opening.session or uuid.uuid4().hex[:12]
     info = {
         "workspace": files.roots[0],
+        "folder": folder_identity(files.roots[0]),
         "mode": mode.value,
         "dialect": opening.settings.dialect,
     }

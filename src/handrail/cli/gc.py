@@ -95,18 +95,12 @@ def _old_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
     """
     from handrail.cli.workspace import reading
     from handrail.host.blobs import DirectoryBlobs
-    from handrail.store.queries import list_intents
+    from handrail.store.traces import promised_contents
 
     if place.home.blobs is None or not place.recorded:
         return 0
     with reading(place) as db:
-        promised = {
-            change["before_hash"]
-            for record in list_intents(db, None, -1)
-            if not (dry_run and record.completed is not None and record.requested_ns < before_ns)
-            for change in (record.intent or {}).get("changes", ())
-            if change["image"] == "blob"
-        }
+        promised = promised_contents(db, dropped_before_ns=before_ns if dry_run else None)
     blobs = DirectoryBlobs(place.home.blobs)
     if dry_run:
         return blobs.could_free(promised)

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 from handrail.core.approval import Answer, ApprovalRequest, Reply
 from handrail.core.content import Content
 from handrail.core.places import Entry, Place, Stat
-from handrail.core.plan import Change, Plan
+from handrail.core.plan import Change
 
 # --- files -----------------------------------------------------------------------------
 
@@ -231,20 +231,6 @@ class Blobs(Protocol):
 
     def has_room(self, size: int) -> bool:
         """Whether this much more may be kept."""
-
-
-class Past(Protocol):
-    """What was changed, and the plan that takes it back."""
-
-    async def undo_plan(self, call: str | None, *, session: str | None) -> Plan:
-        """Take a call back; None: the last one that changed something and still stands.
-
-        `session` limits which calls can be named. Raises `not_found`, `conflict` (naming the
-        file) if somebody changed it since, `already_applied` if it is taken back already.
-        """
-
-    async def redo_plan(self, call: str | None, *, session: str | None) -> Plan:
-        """Take back the taking back of a call; None: the last one."""
 
 
 class Held(Protocol):

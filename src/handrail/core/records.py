@@ -33,6 +33,32 @@ class CallRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Trace:
+    """A call that announced a change, without the old contents and texts on its record.
+
+    `row` orders traces: a change of a file announced later has a higher one. The payloads
+    in full are those of `row` (the intent) and of `completed_row`.
+    """
+
+    row: int
+    session: str
+    call_id: str
+    turn: int
+    at_ns: int
+    intent: Mapping[str, Any]
+    completed_row: int | None
+    completed: Mapping[str, Any] | None
+
+
+class Opened(NamedTuple):
+    """A session was opened, as `info` says; of several alike in a row only the first."""
+
+    session: str
+    at_ns: int
+    info: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class SessionRecord:
     """What the store knows of one session."""
 
@@ -100,8 +126,22 @@ class Store(Protocol):
     ) -> list[CallRecord]:
         """The newest calls first."""
 
-    async def intents(self, *, session: str | None = None, limit: int = 1000) -> list[CallRecord]:
-        """The calls that announced a change, newest first."""
+    async def traces(
+        self,
+        *,
+        session: str | None = None,
+        call_id: str | None = None,
+        turn: int | None = None,
+        before: int | None = None,
+        limit: int = -1,
+    ) -> list[Trace]:
+        """The calls that announced a change, newest first; `before` a row, for the next page."""
+
+    async def payload(self, row: int) -> Mapping[str, Any]:
+        """All that one row says."""
+
+    async def openings(self) -> list[Opened]:
+        """When which session was opened and where, oldest first."""
 
     async def unfinished(self) -> list[CallRecord]:
         """The calls that announced a change and never said how it ended."""

@@ -67,7 +67,7 @@ class View:
 
 
 # Tools that few models need: they can be called, and are shown to those who ask for them.
-QUIET: Final = frozenset({"file_info", "job_list", "execute_code"})
+QUIET: Final = frozenset({"file_info", "job_list", "execute_code", "show_changes"})
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,6 +60,15 @@ CANONICAL: Final = Dialect(
             rest=True,
             example={"pattern": "TODO|FIXME", "glob": "*.py", "output_mode": "content"},
         ),
+        View(
+            "undo",
+            "undo",
+            # For the person alone.
+            args=(Arg("force", "force", hidden=True),),
+            rest=True,
+            example={"scope": "turn"},
+        ),
+        View("show_changes", "show_changes", rest=True, example={"path": "src/app.py"}),
         View("file_info", "file_info", rest=True, example={"path": "src/app.py"}),
         View(
             "run_command",

@@ -41,6 +41,8 @@ ARGUMENTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
     "delete_file": {"path": _FILE},
     "file_info": {"path": _FILE},
+    "undo": {"target": ("path", *_FILE)},
+    "show_changes": {"path": _FILE},
     "list_files": {"path": _DIRECTORY, "pattern": ("glob",)},
     "find_files": {"pattern": ("glob", "globs"), "path": _DIRECTORY, "limit": _LIMIT},
     "grep": {
@@ -70,6 +72,12 @@ NAMES: Final[Mapping[str, Mapping[str, Mapping[str, str | bool]]]] = {
     "notebook_edit": {"notebookEdit": NOTHING, "edit_notebook": NOTHING},
     "delete_file": {"deleteFile": NOTHING},
     "file_info": {"get_file_info": NOTHING, "getFileInfo": NOTHING},
+    "undo": {
+        "undo_file": {"scope": "path"},
+        "undo_file_change": {"scope": "path"},
+        "undo_turn": {"scope": "turn"},
+    },
+    "show_changes": {"show_file_history": NOTHING, "show_session_changes": NOTHING},
     "list_files": {"listFiles": NOTHING, "LS": NOTHING},
     "find_files": {
         "findFiles": NOTHING,

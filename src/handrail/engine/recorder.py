@@ -7,6 +7,7 @@ writes or runs something leaves an `intent` row, on disk, before it does.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -59,6 +60,8 @@ class Recorder:
         self._bus = bus
         self._clock = clock
         self._recording = recording
+        # Two runtimes may go on with one session, and then count the same turns.
+        self._run = os.urandom(4).hex()
 
     async def begin(self, running: Running) -> None:
         """The call was asked for; raises `store_unavailable` if that cannot be recorded."""
@@ -84,7 +87,8 @@ class Recorder:
 
     async def intent(self, running: Running, payload: Mapping[str, Any]) -> None:
         """The call is about to change something: on disk before it does."""
-        said = {"tool": running.prepared.name, "owner": self._recording.owner, **payload}
+        owner = {"owner": self._recording.owner, "run": self._run}
+        said = {"tool": running.prepared.name, **owner, **payload}
         row = self._row(running, "intent", said)
         await self._store.commit(row, self._recording.durability)
 

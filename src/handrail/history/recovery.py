@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from handrail.core.content import Content
 from handrail.core.places import Kind, Place
@@ -19,9 +19,15 @@ from handrail.core.ports import Blobs, Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import CallRecord, Row, Store
 from handrail.history.commit import commit
+from handrail.history.folders import Folders, Where
 from handrail.history.images import load_image, state_of
 
 _log = logging.getLogger("handrail")
+_GONE: Final = (
+    "it was interrupted, and the folder it worked in is gone: another one stands here now, "
+    "which was left alone"
+)
+_LISTED: Final = 20
 State = Literal["before", "after", "other"]
 
 
@@ -35,6 +41,8 @@ class Recovered:
     text: str
     # False: it could not be made whole yet; the next opening tries again.
     whole: bool = True
+    # What to look at, where the status is unknown.
+    paths: tuple[str, ...] = ()
 
 
 class Recovery:
@@ -54,14 +62,22 @@ class Recovery:
         self._clock = clock
         self._alive = alive
 
-    async def run(self) -> list[Recovered]:
-        """Make every unfinished plan of a dead process whole; returns what was found."""
+    async def run(self, session: str) -> list[Recovered]:
+        """Make every unfinished plan of a dead process whole; returns what was found.
+
+        `session` is open on this workspace; what was done in others is left to them.
+        """
+        unfinished = await self._store.unfinished()
+        if not unfinished:
+            return []
+        folders = Folders(await self._store.openings(), session, self._files.roots[0])
         done = []
-        for record in await self._store.unfinished():
+        for record in unfinished:
             intent = record.intent or {}
-            if self._alive(str(intent.get("owner", ""))):
+            where = folders.where(record.session, record.requested_ns)
+            if where is Where.ELSEWHERE or self._alive(str(intent.get("owner", ""))):
                 continue
-            recovered = self._settle(record, intent)
+            recovered = self._settle(record, intent, where)
             done.append(recovered)
             if recovered.whole:
                 self._store.append(self._row(record, recovered, intent))
@@ -69,25 +85,38 @@ class Recovery:
             await self._store.flush()
         return done
 
-    def _settle(self, record: CallRecord, intent: Mapping[str, Any]) -> Recovered:
-        tool = str(record.requested.get("tool", "?"))
+    def _settle(self, record: CallRecord, intent: Mapping[str, Any], where: Where) -> Recovered:
+        tool = str(record.requested.get("tool") or intent.get("tool") or "?")
         described = intent.get("changes")
-        if not described:
-            return Recovered(
-                record.call_id, tool, "unknown", "it was running when Handrail ended; it may or "
-                "may not have had its effect, and was not run again",
-            )  # fmt: skip
         try:
+            if intent.get("runs") or not described:
+                return self._settle_run(record.call_id, tool, intent)
+            if where is Where.BEFORE:
+                return Recovered(record.call_id, tool, "unknown", _GONE, paths=_paths(described))
             return self._settle_plan(record.call_id, tool, intent["token"], described)
         except ProblemRaised as raised:
             text = f"it was interrupted and could not be made whole: {raised.problem.message}"
-            return Recovered(record.call_id, tool, "unknown", text, whole=False)
+            paths = _paths(described or ())
+            return Recovered(record.call_id, tool, "unknown", text, whole=False, paths=paths)
+
+    def _settle_run(self, call_id: str, tool: str, intent: Mapping[str, Any]) -> Recovered:
+        """Nobody knows how far a program came; say where to look, and never run it again."""
+        effects = intent.get("effects") or {}
+        root = f"{self._files.roots[0]}/"
+        paths = tuple(str(path).removeprefix(root) for path in effects.get("writes", ()))
+        text = "it was running when Handrail ended, and was not run again"
+        if paths:
+            text += f"; look at what it may have written: {_some(paths)}"
+        if effects.get("open_ended") or not effects:
+            text += "; it may have had effects that nobody can name"
+        return Recovered(call_id, tool, "unknown", text, paths=paths)
 
     def _settle_plan(
         self, call_id: str, tool: str, token: str, described: list[Mapping[str, Any]]
     ) -> Recovered:
         self._sweep(described, f".handrail-{token}-back", f".handrail-{token}-sweep")
         states = [self._state(one) for one in described]
+        others: list[str] = []
         if all(state == "after" for state in states):
             for number, one in enumerate(described):
                 self._keep_aside(number, one, token)
@@ -114,7 +143,7 @@ class Recovery:
         self._sweep(described, f".handrail-{token}")
         for one in described if status != "ok" else ():
             self._prune(one)
-        return Recovered(call_id, tool, status, text)
+        return Recovered(call_id, tool, status, text, paths=tuple(others))
 
     def _state(self, described: Mapping[str, Any]) -> State:
         place = self._files.locate(described["path"])
@@ -201,7 +230,7 @@ class Recovery:
             problem = {
                 "code": "cancelled",
                 "message": f"{recovered.tool}: {recovered.text}",
-                "hint": None,
+                "hint": _hint(recovered),
                 "field": None,
                 "retryable": False,
             }
@@ -210,7 +239,7 @@ class Recovery:
             "status": recovered.status,
             "is_error": recovered.status != "ok",
             "text": recovered.text,
-            "data": intent.get("data"),
+            "data": intent.get("data", {"paths": list(recovered.paths)}),
             "problem": problem,
             "changes": changes,
             "cleared": None,
@@ -220,3 +249,19 @@ class Recovery:
         return Row(
             record.session, "completed", record.call_id, record.turn, self._clock.now_ns(), payload
         )
+
+
+def _hint(recovered: Recovered) -> str | None:
+    if recovered.status != "unknown":
+        return None
+    looking = f"look at {_some(recovered.paths)}" if recovered.paths else "look at what it changes"
+    return f"{looking}; to run it again, give the call a new id"
+
+
+def _paths(described: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(str(one["path"]) for one in described)
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
+    return ", ".join(paths[:_LISTED]) + more

@@ -1,210 +1,202 @@
 """Taking back what was changed: a plan made from what was recorded, committed like any other.
 
-Only what was recorded is restored, and only where the disk still holds what we wrote: an
-undo never overwrites somebody else's work. It is journalled itself, so redo is its undo.
+Only what was recorded is restored, and only where the disk still holds what we wrote, unless
+the person says to overwrite it. An undo is journalled itself, so redo is its undo.
 """
 
 from __future__ import annotations
 
-import difflib
-import stat
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Final
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
 
-from handrail.core.content import Content
-from handrail.core.places import Kind
-from handrail.core.plan import Change, Plan
-from handrail.core.ports import Blobs, Files
+from anyio import to_thread
+
+from handrail.core.past import Asker, PastChange, Wanted
+from handrail.core.plan import Plan
+from handrail.core.ports import Blobs, Clock, Files
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import CallRecord, Store
-from handrail.history.images import load_image, state_of
-
-TOOL: Final = "undo"
-_SHOWN_BYTES: Final = 64 * 1024
+from handrail.core.records import Store
+from handrail.history import undo_words as words
+from handrail.history.folders import Folders
+from handrail.history.past import Key, Step, Taken, list_changes
+from handrail.history.undo_choose import Chooser, Chosen
+from handrail.history.undo_compose import Way, find_ways, make_changes
+from handrail.history.undo_lookup import Lookup
+from handrail.history.undo_redo import Redoer
 
 
 class Undo:
     """Implements `Past` on the record of one store."""
 
-    def __init__(self, store: Store, files: Files, blobs: Blobs | None) -> None:
+    def __init__(self, store: Store, files: Files, blobs: Blobs | None, clock: Clock) -> None:
         self._store = store
         self._files = files
         self._blobs = blobs
+        self._clock = clock
 
-    async def undo_plan(self, call: str | None, *, session: str | None) -> Plan:
-        """The plan that takes a call back; see `Past.undo_plan`."""
-        records = await self._changing(session)
-        if call is not None:
-            chosen = _named(records, call)
-            return self._reverse(chosen, f"undid {_tool(chosen)} ({chosen.call_id})")
-        undone = _undone(records)
-        passed = ""
-        for one in records:
-            if one.call_id in undone or _undid(one) is not None:
-                continue
-            try:
-                return self._reverse(one, f"undid {_tool(one)} ({one.call_id}){passed}")
-            except ProblemRaised as raised:
-                # Put back by somebody else already: the change before it is the last one.
-                if raised.problem.code != "already_applied":
-                    raise
-                passed += f"; {_tool(one)} ({one.call_id}) was as before already"
-        raise ProblemRaised("not_found", "nothing has been changed that could be undone")
+    async def undo_plan(self, wanted: Wanted, asker: Asker) -> Plan:
+        """The plan that takes it back; see `Past.undo_plan`."""
+        lookup = await self._lookup(asker)
+        passed: list[str] = []
+        async for chosen in self._candidates(lookup, wanted):
+            ways = await self._ways(chosen.steps, force=wanted.force)
+            await self._check(lookup, chosen.what, "undone", ways)
+            missing = [step for way in ways for step in way.kept_back]
+            if missing and (chosen.whole or not any(way.steps for way in ways)):
+                raise _not_kept(missing)
+            if any(not way.changes_nothing for way in ways):
+                return await self._taking_back(chosen, ways, passed, asker)
+            # Put back by somebody else already: the change before it is the last one.
+            passed.append(f"{chosen.what} was as before already")
+        raise _nothing_to_undo(wanted, passed)
 
-    async def redo_plan(self, call: str | None, *, session: str | None) -> Plan:
-        """The plan that takes the taking back of a call back; see `Past.redo_plan`."""
-        records = await self._changing(session)
-        undone = _undone(records)
-        # A redo is an undo of an undo; only what took back an ordinary call can be redone.
-        undos = {one.call_id for one in records if _undid(one) is not None}
-        chosen = next(
-            (
-                one
-                for one in records
-                if (target := _undid(one)) is not None
-                and target not in undos
-                and one.call_id not in undone
-                and call in (None, target)
-            ),
-            None,
-        )
-        if chosen is None:
-            what = f"call {call!r}" if call else "no call"
-            raise ProblemRaised("not_found", f"{what} has been undone, so there is nothing to redo")
-        original = next((one for one in records if one.call_id == _undid(chosen)), chosen)
-        plan = self._reverse(chosen, f"redid {_tool(original)} ({original.call_id})")
-        return replace(plan, data={**_data(plan), "redid": original.call_id})
+    async def redo_plan(self, wanted: Wanted, asker: Asker) -> Plan:
+        """The plan that takes the taking back of it back; see `Past.redo_plan`."""
+        lookup = await self._lookup(asker)
+        path = self._path(wanted.target) if wanted.scope == "path" else None
+        redone = await Redoer(lookup).choose(wanted, path)
+        what = ", ".join(islice(redone.calls.values(), 4))
+        ways = await self._ways(redone.steps, force=wanted.force)
+        await self._check(lookup, what, "redone", ways)
+        if missing := [step for way in ways for step in way.kept_back]:
+            raise _not_kept(missing)
+        if all(way.changes_nothing for way in ways):
+            raise ProblemRaised("already_applied", f"{what} is redone already")
+        names = list(redone.calls.values())
+        said = words.headline("redid", names, "undone together", ())
+        ids = [key.call_id for key in redone.calls]
+        return await self._plan(said, ways, redone.undos, asker, {"redo": True, "redid": ids})
 
-    async def _changing(self, session: str | None) -> list[CallRecord]:
-        found = await self._store.intents(session=session)
-        return [one for one in found if _changed(one)]
+    async def changes(
+        self, session: str, *, path: str | None = None, limit: int = 100
+    ) -> Sequence[PastChange]:
+        """What a session changed, the newest first; see `Past.changes`."""
+        traces = await self._store.traces()
+        shown = None if path is None else self._path(path)
+        return list(islice(list_changes(traces, session=session, path=shown), limit))
 
-    def _reverse(self, record: CallRecord, said: str) -> Plan:
-        described = list(reversed((record.intent or {})["changes"]))
-        changes: list[Change] = []
-        conflicts: list[str] = []
-        done = 0
-        for one in described:
-            current = self._current(one)
-            match state_of(one, current.before_hash, current.seen):
-                case "after":
-                    changes.append(self._restore(one, current))
-                case "before":
-                    done += 1
-                case _:
-                    conflicts.append(one["path"])
-        if conflicts:
-            raise _conflict(said, conflicts)
-        if done == len(described):
-            raise ProblemRaised("already_applied", f"call {record.call_id!r} is undone already")
-        lines = [f"  {_what(one)} {one.path}" for one in changes]
+    async def _lookup(self, asker: Asker) -> Lookup:
+        openings = await self._store.openings()
+        return Lookup(self._store, Folders(openings, asker.session, self._files.roots[0]), asker)
+
+    def _candidates(self, lookup: Lookup, wanted: Wanted) -> AsyncIterator[Chosen]:
+        chooser = Chooser(lookup, self._clock.now_ns())
+        target = wanted.target
+        match wanted.scope:
+            case "call":
+                return chooser.newest_calls() if target == "last" else _one(chooser.call(target))
+            case "turn":
+                return chooser.newest_turns() if target == "last" else _one(chooser.turn(target))
+            case "path":
+                return chooser.file(self._path(target))
+            case "since":
+                return _one(chooser.since(target))
+
+    def _path(self, given: str) -> str:
+        """The file as the record shows it."""
+        return self._files.locate(given).path
+
+    async def _ways(self, steps: Sequence[Step], *, force: bool) -> list[Way]:
+        work = partial(find_ways, steps, self._files, force=force)
+        return await to_thread.run_sync(work, abandon_on_cancel=True)
+
+    async def _check(self, lookup: Lookup, what: str, verb: str, ways: Sequence[Way]) -> None:
+        """Raise `conflict` if somebody changed a file since."""
+        bad = {way.path: way for way in ways if way.conflict}
+        if not bad:
+            return
+        blame: dict[str, str] = {}
+        async for seen in lookup.scan():
+            for step in seen.steps:
+                way = bad.get(step.path)
+                if way is not None and step.described.get("after_hash") == way.now.digest:
+                    blame.setdefault(step.path, step.name)
+            if len(blame) == len(bad):
+                break
+        person = lookup.asker.person
+        raise words.conflict(what, verb, list(bad.values()), blame, person=person)
+
+    async def _taking_back(
+        self, chosen: Chosen, ways: Sequence[Way], passed: Sequence[str], asker: Asker
+    ) -> Plan:
+        taken = _taken(chosen.steps, ways)
+        kept = [
+            f"{step.name} cannot be undone in {way.path}: its old content was not kept"
+            for way in ways
+            for step in way.kept_back
+        ]
+        names = [f"{one.tool} ({one.key.call_id})" for one in taken]
+        notes = [*passed, *chosen.notes, *kept]
+        said = words.headline("undid", names, chosen.what, notes)
+        ids = [one.key.call_id for one in taken]
+        data = {"redo": False, "undid": ids, "passed_over": notes}
+        return await self._plan(said, ways, taken, asker, data)
+
+    async def _plan(
+        self,
+        said: str,
+        ways: Sequence[Way],
+        taken: Sequence[Taken],
+        asker: Asker,
+        data: Mapping[str, Any],
+    ) -> Plan:
+        whole = {
+            way.path: await self._whole(way.target)
+            for way in ways
+            if way.target is not None and not way.changes_nothing
+        }
+        work = partial(make_changes, ways, self._blobs, whole)
+        changes = await to_thread.run_sync(work, abandon_on_cancel=True)
         return Plan(
             tuple(changes),
-            "\n".join([said, *lines]),
-            preview="".join(_diff(one) for one in changes),
-            data={"undid": record.call_id, "paths": [one.path for one in changes]},
+            "\n".join([said, *words.lines(changes, ways)]),
+            preview="".join(words.diff(one) for one in changes),
+            data={
+                **data,
+                "paths": [one.path for one in changes],
+                "forced": [way.path for way in ways if way.forced],
+                "by": "person" if asker.person else "model",
+                "calls": words.as_data(taken),
+            },
             relies_on="nothing",
         )
 
-    def _current(self, described: Mapping[str, Any]) -> Change:
-        """The file as it is now, as a change without an end."""
-        place = self._files.locate(described["path"])
-        if place.path != described["path"] or place.kind in (Kind.DIRECTORY, Kind.SPECIAL):
-            # Another thing stands there, or a link leads elsewhere: not what we wrote.
-            return Change(place, Content(b"\0 not a file of ours"), None)
-        if place.kind is Kind.MISSING:
-            return Change(place, None, None)
-        found = self._files.read(place)
-        return Change(place, found.content, None, found.stat)
-
-    def _restore(self, described: Mapping[str, Any], current: Change) -> Change:
-        before = load_image(described, self._blobs)
-        now, mode = current.seen, described["before_mode"]
-        if now is not None and stat.S_IMODE(now.mode) != described["after_mode"]:
-            # Somebody has set other permissions since; those are not ours to take back.
-            mode = None
-        made = len(described.get("made", ())) if before is None else 0
-        return Change(current.place, current.before, before, now, mode, made)
+    async def _whole(self, step: Step) -> Mapping[str, Any]:
+        """A change with its old content."""
+        found: Any = await self._store.payload(step.row)
+        for name in step.where:
+            found = found[name]
+        described: Mapping[str, Any] = found
+        return described
 
 
-def _changed(record: CallRecord) -> bool:
-    done = record.completed
-    return bool(record.intent and record.intent.get("changes") and done and done.get("changes"))
+async def _one(finding: Any) -> AsyncIterator[Chosen]:
+    yield await finding
 
 
-def _undid(record: CallRecord) -> str | None:
-    """The call that this one took back, if it is an undo."""
-    data = (record.intent or {}).get("data")
-    if record.requested.get("tool") != TOOL or not isinstance(data, Mapping):
-        return None
-    target = data.get("undid")
-    return target if isinstance(target, str) else None
+def _taken(steps: Sequence[Step], ways: Sequence[Way]) -> list[Taken]:
+    """Which files of which calls the ways take back, the newest call first."""
+    left = {(step.key, step.path) for way in ways for step in way.kept_back}
+    found: dict[Key, tuple[str, list[str]]] = {}
+    for step in steps:
+        if (step.key, step.path) not in left:
+            found.setdefault(step.key, (step.tool, []))[1].append(step.path)
+    return [Taken(key, tool, tuple(paths)) for key, (tool, paths) in found.items()]
 
 
-def _undone(newest_first: Sequence[CallRecord]) -> set[str]:
-    """The calls that are taken back now; a redo lets the original stand again."""
-    undone: set[str] = set()
-    targets: dict[str, str] = {}
-    for record in reversed(newest_first):
-        target = _undid(record)
-        if target is None:
-            continue
-        undone.add(target)
-        targets[record.call_id] = target
-        if target in targets:
-            undone.discard(targets[target])
-    return undone
-
-
-def _data(plan: Plan) -> Mapping[str, Any]:
-    return plan.data if isinstance(plan.data, Mapping) else {}
-
-
-def _tool(record: CallRecord) -> str:
-    return str(record.requested.get("tool", "?"))
-
-
-def _listed(records: Sequence[CallRecord]) -> str:
-    ids = [f"{one.call_id} ({_tool(one)})" for one in records[:8]]
-    return ", ".join(ids) or "none"
-
-
-def _named(records: Sequence[CallRecord], call: str) -> CallRecord:
-    found = next((one for one in records if one.call_id == call), None)
-    if found is None:
-        raise ProblemRaised(
-            "not_found",
-            f"no call {call!r} that changed a file is on record here",
-            hint=f"calls that changed files: {_listed(records)}",
-        )
-    return found
-
-
-def _conflict(said: str, paths: Sequence[str]) -> ProblemRaised:
-    names = ", ".join(repr(path) for path in paths)
-    done, _, what = said.partition(" ")
-    verb = "undone" if done == "undid" else "redone"
+def _not_kept(missing: Sequence[Step]) -> ProblemRaised:
+    one = missing[0]
     return ProblemRaised(
-        "conflict",
-        f"{what} cannot be {verb}: {names} changed since, by a later call or from outside",
-        hint="nothing was touched; name the id of another call, or restore the file by hand",
+        "not_found", f"{one.name} cannot be undone: the old content of {one.path!r} was not kept"
     )
 
 
-def _what(change: Change) -> str:
-    if change.after is None:
-        return "removed"
-    return "restored" if change.before is not None else "brought back"
-
-
-def _diff(change: Change) -> str:
-    before, after = change.before or Content(b""), change.after or Content(b"")
-    if max(before.size, after.size) > _SHOWN_BYTES:
-        return f"{change.path}: {before.size} bytes become {after.size}\n"
-    old, new = (
-        one.tobytes().decode("utf-8", "replace").splitlines(keepends=True)
-        for one in (before, after)
+def _nothing_to_undo(wanted: Wanted, passed: Sequence[str]) -> ProblemRaised:
+    if passed and wanted.target != "last":
+        return ProblemRaised("already_applied", "; ".join(passed))
+    return ProblemRaised(
+        "not_found",
+        "; ".join(["nothing has been changed that could be undone", *passed]),
     )
-    lines = difflib.unified_diff(old, new, f"a/{change.path}", f"b/{change.path}")
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)

@@ -32,9 +32,15 @@ def list_calls(
     call_id: str | None,
     limit: int,
     before_ns: int | None,
+    turn: int | None = None,
 ) -> list[CallRecord]:
     """Calls by the time they were requested, newest first."""
-    wanted = {"session = ?": session, "call_id = ?": call_id, "at_ns < ?": before_ns}
+    wanted = {
+        "session = ?": session,
+        "call_id = ?": call_id,
+        "at_ns < ?": before_ns,
+        "turn = ?": turn,
+    }
     used = {clause: value for clause, value in wanted.items() if value is not None}
     where = " AND ".join(["kind = 'requested'", *used])
     starts = db.execute(
@@ -45,14 +51,10 @@ def list_calls(
     return [next(_attempts(db, *start)) for start in starts]
 
 
-def list_intents(db: sqlite3.Connection, session: str | None, limit: int) -> list[CallRecord]:
-    """Calls that announced a change, newest first."""
-    found = db.execute(
-        "SELECT session, call_id, seq FROM rows WHERE kind = 'intent'"
-        " AND (?1 IS NULL OR session = ?1) ORDER BY at_ns DESC, id DESC LIMIT ?2",
-        (session, limit),
-    ).fetchall()
-    return [_attempt_of(db, *one) for one in found]
+def load_payload(db: sqlite3.Connection, row: int) -> Mapping[str, Any]:
+    """All that one row says, or that it was purged."""
+    found = db.execute("SELECT body FROM payloads WHERE row = ?", (row,)).fetchone()
+    return decode(None if found is None else found[0])
 
 
 def list_unfinished(db: sqlite3.Connection) -> list[CallRecord]:
@@ -101,7 +103,7 @@ def list_sessions(db: sqlite3.Connection, limit: int) -> list[SessionRecord]:
         (limit,),
     )
     return [
-        SessionRecord(session, ordinal, opened_ns, closed_ns, rows, _decode(info))
+        SessionRecord(session, ordinal, opened_ns, closed_ns, rows, decode(info))
         for session, ordinal, opened_ns, closed_ns, rows, info in found
     ]
 
@@ -142,14 +144,15 @@ def _record(
         call_id,
         turn,
         requested_ns,
-        _decode(requested),
-        _decode(intent[2]) if intent else None,
-        _decode(completed[2]) if completed else None,
+        decode(requested),
+        decode(intent[2]) if intent else None,
+        decode(completed[2]) if completed else None,
         completed[1] if completed else None,
     )
 
 
-def _decode(body: str | None) -> Mapping[str, Any]:
+def decode(body: str | None) -> Mapping[str, Any]:
+    """What a payload says; one that is gone or unreadable says that."""
     if body is None:
         return PURGED
     try:

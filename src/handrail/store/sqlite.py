@@ -12,14 +12,23 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.records import CallRecord, Claimed, Durability, Row, SessionRecord
-from handrail.store import claims, queries, record
+from handrail.core.records import (
+    CallRecord,
+    Claimed,
+    Durability,
+    Opened,
+    Row,
+    SessionRecord,
+    Trace,
+)
+from handrail.store import claims, queries, record, traces
 from handrail.store.chain import encode_json, storable
 from handrail.store.connect import MEMORY, Database
 from handrail.store.items import Act, Commit, State
 from handrail.store.purge import Sizes, measure
 from handrail.store.record import Packed, describe, pack, pack_anyhow
 from handrail.store.refusals import raised, unavailable
+from handrail.store.traces import Wanted
 from handrail.store.waiting import Waiter
 from handrail.store.writer import MAX_HELD_ROWS, Writer
 
@@ -148,10 +157,31 @@ class SqliteStore:
             lambda db: queries.list_calls(db, session, call_id, limit, before_ns)
         )
 
-    async def intents(self, *, session: str | None = None, limit: int = 1000) -> list[CallRecord]:
-        """The calls that announced a change, newest first."""
-        session = None if session is None else storable(session)
-        return await self._ask(lambda db: queries.list_intents(db, session, limit))
+    async def traces(
+        self,
+        *,
+        session: str | None = None,
+        call_id: str | None = None,
+        turn: int | None = None,
+        before: int | None = None,
+        limit: int = -1,
+    ) -> list[Trace]:
+        """The calls that announced a change, newest first; `before` a row, for the next page."""
+        wanted = Wanted(
+            None if session is None else storable(session),
+            None if call_id is None else storable(call_id),
+            turn,
+            before,
+        )
+        return await self._ask(lambda db: traces.list_traces(db, wanted, limit))
+
+    async def payload(self, row: int) -> Mapping[str, Any]:
+        """All that one row says."""
+        return await self._ask(lambda db: queries.load_payload(db, row))
+
+    async def openings(self) -> list[Opened]:
+        """When which session was opened and where, oldest first."""
+        return await self._ask(traces.list_openings)
 
     async def unfinished(self) -> list[CallRecord]:
         """The calls that announced a change and never said how it ended."""

@@ -20,6 +20,7 @@ from handrail.tools.list_files import ListFiles
 from handrail.tools.notebook_edit import NotebookEdit
 from handrail.tools.read_file import ReadFile
 from handrail.tools.run_command import RunCommand
+from handrail.tools.show_changes import ShowChanges
 from handrail.tools.undo import UndoTool
 from handrail.tools.write_file import WriteFile
 
@@ -43,6 +44,7 @@ def filesystem_tools(services: Services) -> list[Tool[Any]]:
         ListFiles(services.files, services.search),
         FileInfo(services.files),
         UndoTool(services.past),
+        ShowChanges(services.past),
     ]
 
 

@@ -1,29 +1,32 @@
-"""Take back a change of this session, or bring it back. The engine commits it like any plan."""
+"""Take back changes of this session, or bring them back. The engine commits it like any plan."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 from pydantic import Field
 
 from handrail.core.context import ToolContext
 from handrail.core.footprint import OPEN_ENDED, Footprint
+from handrail.core.past import Asker, Past, Scope, Wanted
 from handrail.core.plan import Plan
-from handrail.core.ports import Past
+from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import Builtin
 
 
 class UndoParams(Params):
-    scope: Literal["call"] = Field("call", description="What to take back.")
-    target: str = Field("last", description='The id of a call, or "last".')
+    scope: Scope = Field("call", description="What to take back.")
+    target: str = Field(
+        "last",
+        description="The id of a call, a turn, a path, or since when (start, all, a time, an id).",
+    )
     redo: bool = Field(False, description="Bring back what was undone instead.")
+    force: bool = Field(False, description="Overwrite what others changed since.")
 
 
 class UndoTool(Builtin[UndoParams]):
     name = "undo"
-    summary = "Take back a file change of this session."
+    summary = "Take back file changes of this session."
     params = UndoParams
     group = Group.EDIT
 
@@ -40,11 +43,23 @@ class UndoTool(Builtin[UndoParams]):
         del args
         return Risk.MODERATE
 
+    async def preflight(self, args: UndoParams, ctx: ToolContext) -> None:
+        """Only a person may overwrite what somebody else wrote; and a name must be named."""
+        if args.force and not ctx.call.by_person:
+            raise ProblemRaised(
+                "denied",
+                "only a person may overwrite what others changed since",
+                hint="leave out force; a person can run `handrail undo --force`",
+                field="force",
+            )
+        if args.target == "last" and args.scope in ("path", "since"):
+            what = "which file" if args.scope == "path" else "since when: start, all, a time, an id"
+            raise ProblemRaised("invalid_arguments", f"say {what}", field="target")
+
     async def plan(self, args: UndoParams, ctx: ToolContext) -> Plan:
-        """The changes that take the call back; `not_found`, `conflict`, `already_applied`."""
-        call = None if args.target == "last" else args.target
-        # A model reaches its own session's calls; a person all of this store.
-        session = None if ctx.call.by_person else ctx.session.id
+        """The changes that take it back; `not_found`, `conflict`, `already_applied`."""
+        wanted = Wanted(args.scope, args.target, args.force)
+        asker = Asker(ctx.session.id, ctx.call.by_person)
         if args.redo:
-            return await self._past.redo_plan(call, session=session)
-        return await self._past.undo_plan(call, session=session)
+            return await self._past.redo_plan(wanted, asker)
+        return await self._past.undo_plan(wanted, asker)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from handrail.core.commands import CommandJudge
 from handrail.core.context import Whereabouts
-from handrail.core.ports import Files, Past, Search
+from handrail.core.past import Past
+from handrail.core.ports import Files, Search
 from handrail.core.processes import Processes, Sandbox
 
 

@@ -1,0 +1,72 @@
+"""What was changed and can be taken back, as values and a protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
+
+from handrail.core.plan import Plan
+
+Scope = Literal["call", "turn", "path", "since"]
+
+
+class Wanted(NamedTuple):
+    """What to take back, or to bring back.
+
+    `target` by scope: the id of a call; a turn (its number, `session:number`, or the id of a
+    call in it); a path; since when (`start`, `all`, a time, or the id of a call). For calls
+    and turns `last` is the newest that still stands. `force` overwrites what others wrote.
+    """
+
+    scope: Scope = "call"
+    target: str = "last"
+    force: bool = False
+
+
+class Asker(NamedTuple):
+    """Who wants it: the session they are in, and whether they are the person, who reaches
+    the calls of every session. A model reaches those of its own.
+    """
+
+    session: str
+    person: bool = False
+
+
+class PastChange(NamedTuple):
+    """One change of one file, as a line of its history.
+
+    `standing` False: it was taken back since. `attributed` False: it happened while the
+    call's command ran, and is not known to be its doing.
+    """
+
+    path: str
+    operation: str
+    session: str
+    turn: int
+    call_id: str
+    tool: str
+    at_ns: int
+    standing: bool
+    attributed: bool
+    before_hash: str | None
+    after_hash: str | None
+
+
+class Past(Protocol):
+    """What was changed, and the plan that takes it back."""
+
+    async def undo_plan(self, wanted: Wanted, asker: Asker) -> Plan:
+        """One plan that takes all of it back, or nothing.
+
+        Raises `not_found`, `conflict` (naming the file) if somebody changed it since,
+        `already_applied` if it is taken back already, `ambiguous` if a name has several
+        meanings.
+        """
+
+    async def redo_plan(self, wanted: Wanted, asker: Asker) -> Plan:
+        """One plan that brings back what was taken back; raises likewise."""
+
+    async def changes(
+        self, session: str, *, path: str | None = None, limit: int = 100
+    ) -> Sequence[PastChange]:
+        """What a session changed, the newest first; of one file if a path is given."""

@@ -1,0 +1,65 @@
+"""Which folder a call was made in: this one, one that stood here before, or another.
+
+A store can outlive its workspace, and serve several. A call of another folder must never be
+taken back in this one because a file happens to have the same name.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from handrail.core.records import Opened
+
+
+class Where(StrEnum):
+    """Where a call was made, seen from here."""
+
+    HERE = "here"
+    # At this path, but that folder is gone and this one was made since.
+    BEFORE = "before"
+    ELSEWHERE = "elsewhere"
+
+
+class Folder(NamedTuple):
+    """A workspace: its path, and what tells the folder from a later one ("": unknown)."""
+
+    path: str
+    identity: str
+
+
+class Folders:
+    """Knows from the openings of sessions which folder each call belongs to."""
+
+    def __init__(self, openings: Iterable[Opened], session: str, root: str) -> None:
+        """`session` is open now, on the folder at `root`."""
+        self._times: dict[str, list[int]] = {}
+        self._folders: dict[str, list[Folder]] = {}
+        for one in openings:
+            path, identity = one.info.get("workspace"), one.info.get("folder")
+            self._times.setdefault(one.session, []).append(one.at_ns)
+            self._folders.setdefault(one.session, []).append(
+                Folder(str(path or root), str(identity or ""))
+            )
+        latest = self._folders.get(session, [Folder(root, "")])[-1]
+        self._here = latest._replace(path=root)
+
+    def folder(self, session: str, at_ns: int) -> Folder:
+        """The folder that the session worked in then."""
+        known = self._folders.get(session)
+        if known is None:
+            return self._here
+        return known[max(bisect_right(self._times[session], at_ns) - 1, 0)]
+
+    def where(self, session: str, at_ns: int) -> Where:
+        """Whether that is this folder; where its identity is unknown, the path decides."""
+        folder = self.folder(session, at_ns)
+        known = bool(folder.identity and self._here.identity)
+        if known and folder.identity == self._here.identity:
+            # Also if it was moved since.
+            return Where.HERE
+        if folder.path != self._here.path:
+            return Where.ELSEWHERE
+        return Where.BEFORE if known else Where.HERE

@@ -1,0 +1,221 @@
+"""What calls changed, file by file, and which of it is taken back: read from their traces.
+
+Traces are met from the newest to the oldest, so that an undo is always met before what it
+took back; nothing here is ever looked at twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from handrail.core.past import PastChange
+from handrail.core.records import Trace
+
+TOOL: Final = "undo"
+# Tools that run, but change nothing that lies in a folder.
+_HARMLESS: Final = frozenset({"job_kill", "lock_paths", "unlock_paths"})
+_LISTED: Final = 8
+
+
+class Key(NamedTuple):
+    """What a call is known by: an id belongs to its session."""
+
+    session: str
+    call_id: str
+
+
+class Step(NamedTuple):
+    """One file that one call changed. `described` is the change without its old content,
+    which stands in the payload of `row` under the names in `where`.
+    """
+
+    key: Key
+    tool: str
+    turn: int
+    described: Mapping[str, Any]
+    row: int
+    where: tuple[str | int, ...]
+    attributed: bool = True
+
+    @property
+    def path(self) -> str:
+        """The file, as it is shown."""
+        return str(self.described["path"])
+
+    @property
+    def name(self) -> str:
+        """The call, as it is told."""
+        return f"{self.tool} ({self.key.call_id})"
+
+
+class Taken(NamedTuple):
+    """Which files of which call an undo took back, or a redo brought back."""
+
+    key: Key
+    tool: str
+    paths: tuple[str, ...]
+
+
+def key_of(trace: Trace) -> Key:
+    """What the call is known by."""
+    return Key(trace.session, trace.call_id)
+
+
+def tool_of(trace: Trace) -> str:
+    """The tool that was called."""
+    return str(trace.intent.get("tool") or (trace.completed or {}).get("tool") or "?")
+
+
+def name_of(trace: Trace) -> str:
+    """The call, as it is told."""
+    return f"{tool_of(trace)} ({trace.call_id})"
+
+
+def group_of(trace: Trace) -> tuple[str, str, int]:
+    """The turn, told from those of the same number in other sessions and processes."""
+    intent = trace.intent
+    return trace.session, str(intent.get("run") or intent.get("owner") or ""), trace.turn
+
+
+def steps_of(trace: Trace) -> list[Step]:
+    """What the call changed, as far as is known; empty if it did not come to that."""
+    done = trace.completed
+    if done is None:
+        return []
+    if not trace.intent.get("runs"):
+        if not done.get("changes"):
+            return []
+        return list(_steps(trace, trace.row, trace.intent.get("changes"), ("changes",)))
+    effects = done.get("effects")
+    if not isinstance(effects, Mapping) or trace.completed_row is None:
+        return []
+    found = list(_steps(trace, trace.completed_row, effects.get("changes"), ("effects", "changes")))
+    beside = _steps(
+        trace, trace.completed_row, effects.get("unattributed"), ("effects", "unattributed")
+    )
+    return [*found, *(step._replace(attributed=False) for step in beside)]
+
+
+def taken_by(trace: Trace) -> list[Taken]:
+    """What the call took or brought back, if it is an undo or a redo that happened."""
+    data = trace.intent.get("data")
+    if tool_of(trace) != TOOL or not isinstance(data, Mapping) or "calls" not in data:
+        return []
+    if trace.completed is None or not trace.completed.get("changes"):
+        return []
+    return [
+        Taken(Key(one["session"], one["call_id"]), str(one["tool"]), tuple(one["paths"]))
+        for one in data["calls"]
+    ]
+
+
+def is_undo(trace: Trace) -> bool:
+    """Whether the call takes back or brings back, instead of changing anew."""
+    return tool_of(trace) == TOOL
+
+
+def is_redo(trace: Trace) -> bool:
+    """Whether it brought back what an undo took."""
+    data = trace.intent.get("data")
+    return is_undo(trace) and isinstance(data, Mapping) and bool(data.get("redo"))
+
+
+def by_person(trace: Trace) -> bool:
+    """Whether a person asked for that undo."""
+    data = trace.intent.get("data")
+    return isinstance(data, Mapping) and data.get("by") == "person"
+
+
+def why_not(trace: Trace) -> str | None:
+    """Why what the call did cannot be taken back, None if it can, or did nothing to files."""
+    if not trace.intent.get("runs") or tool_of(trace) in _HARMLESS:
+        return None
+    judged = trace.intent.get("effects")
+    if isinstance(judged, Mapping) and not (judged.get("writes") or judged.get("open_ended")):
+        return None
+    effects = (trace.completed or {}).get("effects")
+    if not isinstance(effects, Mapping):
+        return "what it changed is not on record"
+    if effects.get("undo") != "none":
+        return None
+    left = effects.get("left_out", ())
+    return f"not kept: {_some(left)}" if left else "what it changed was not kept"
+
+
+def remarks(trace: Trace, standing: Sequence[Step]) -> list[str]:
+    """What of a call cannot be taken back, or is not taken back with it."""
+    name, why = name_of(trace), why_not(trace)
+    if why is not None:
+        return [f"{name} cannot be undone: {why}"]
+    found = []
+    effects = (trace.completed or {}).get("effects")
+    missing = effects.get("left_out", ()) if isinstance(effects, Mapping) else ()
+    if missing:
+        found.append(f"{name} can be undone only in part, without {_some(missing)}")
+    if beside := [step.path for step in standing if not step.attributed]:
+        found.append(f"not known to be the doing of {name}, and left: {_some(beside)}")
+    return found
+
+
+class Standing:
+    """Which changes still stand; meets traces from the newest to the oldest."""
+
+    def __init__(self) -> None:
+        self._undone: set[tuple[Key, str]] = set()
+
+    def meet(self, trace: Trace) -> list[Step]:
+        """The changes of the call that still stand."""
+        key = key_of(trace)
+        for taken in taken_by(trace):
+            # An undo that was itself taken back on a path no longer takes anything back.
+            self._undone.update(
+                (taken.key, path) for path in taken.paths if (key, path) not in self._undone
+            )
+        return [step for step in steps_of(trace) if self.stands(key, step.path)]
+
+    def stands(self, key: Key, path: str) -> bool:
+        """Whether what that call did to the path was not taken back since."""
+        return (key, path) not in self._undone
+
+
+def list_changes(
+    traces: Iterable[Trace], *, session: str | None = None, path: str | None = None
+) -> Iterator[PastChange]:
+    """The history: every change of every file, the newest first."""
+    standing = Standing()
+    for trace in traces:
+        standing.meet(trace)
+        if session is not None and trace.session != session:
+            continue
+        for step in steps_of(trace):
+            if path is None or step.path == path:
+                stands = standing.stands(step.key, step.path)
+                yield _past_change(trace, step, standing=stands)
+
+
+def _past_change(trace: Trace, step: Step, *, standing: bool) -> PastChange:
+    return PastChange(
+        step.path,
+        str(step.described.get("operation", "?")),
+        trace.session,
+        trace.turn,
+        trace.call_id,
+        step.tool,
+        trace.at_ns,
+        standing,
+        step.attributed,
+        step.described.get("before_hash"),
+        step.described.get("after_hash"),
+    )
+
+
+def _steps(trace: Trace, row: int, described: Any, where: tuple[str, ...]) -> Iterator[Step]:
+    for number, one in enumerate(described if isinstance(described, list) else ()):
+        if isinstance(one, Mapping) and "path" in one:
+            yield Step(key_of(trace), tool_of(trace), trace.turn, one, row, (*where, number))
+
+
+def _some(paths: Sequence[object]) -> str:
+    more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
+    return ", ".join(str(one) for one in paths[:_LISTED]) + more

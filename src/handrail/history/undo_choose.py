@@ -1,0 +1,198 @@
+"""Which changes are meant: by call, turn, file or time; among those that still stand."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.records import Trace
+from handrail.history.folders import Where
+from handrail.history.past import Step, group_of, is_undo, name_of, remarks, steps_of, why_not
+from handrail.history.undo_lookup import Lookup, Seen
+from handrail.history.undo_since import parse_time
+
+# Clocks of processes differ a little, and rows come in the order in which they were written.
+_SLACK_NS: Final = 60_000_000_000
+
+
+@dataclass(slots=True)
+class Chosen:
+    """Steps to go back over, the newest first. `what` says what was meant; `notes` what was
+    passed over on the way. `whole`: nothing at all if a content of it is not kept.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    what: str = ""
+    notes: list[str] = field(default_factory=list)
+    whole: bool = False
+
+
+class Chooser:
+    """Finds what is to be taken back."""
+
+    def __init__(self, lookup: Lookup, now_ns: int) -> None:
+        self._lookup = lookup
+        self._now_ns = now_ns
+
+    async def newest_calls(self) -> AsyncIterator[Chosen]:
+        """Call after call, the newest first, with what was passed over on the way."""
+        notes: list[str] = []
+        async for seen in self._lookup.scan():
+            if not self._lookup.implied(seen.trace):
+                continue
+            if seen.sure:
+                what = name_of(seen.trace)
+                yield Chosen(seen.sure, what, [*notes, *self._notes(seen)], whole=True)
+            else:
+                notes += self._notes(seen)
+
+    async def call(self, name: str) -> Chosen:
+        """One call, with what of it still stands; raises `not_found`, `already_applied`."""
+        trace = await self._lookup.call(name)
+        chosen = await self._collect(lambda one: one.row == trace.row, trace.row)
+        chosen.what, chosen.whole = name_of(trace), True
+        if not chosen.steps:
+            raise _nothing_left(trace)
+        return chosen
+
+    async def newest_turns(self) -> AsyncIterator[Chosen]:
+        """Turn after turn, the newest first."""
+        met: set[tuple[str, str, int]] = set()
+        notes: list[str] = []
+        while (newest := await self._newest(met)) is not None:
+            met.add(group_of(newest))
+            chosen = await self._turn_of(newest)
+            notes += chosen.notes
+            if chosen.steps:
+                chosen.notes = list(notes)
+                yield chosen
+
+    async def turn(self, name: str) -> Chosen:
+        """One turn; raises `not_found`, `ambiguous`, `already_applied`."""
+        chosen = await self._turn_of(await self._lookup.turn(name))
+        if not chosen.steps:
+            why = "; ".join(chosen.notes) or "all of it is undone already"
+            raise ProblemRaised("already_applied", f"{chosen.what}: {why}")
+        return chosen
+
+    async def file(self, path: str) -> AsyncIterator[Chosen]:
+        """Change after change of one file, the newest first; those too that happened while
+        a command ran and are not known to be its doing, because the file is named.
+        """
+        known: dict[str, None] = {}
+        async for seen in self._lookup.scan():
+            trace = seen.trace
+            if is_undo(trace) or not self._lookup.reaches(trace):
+                continue
+            if self._lookup.where(trace) is Where.ELSEWHERE:
+                continue
+            for step in seen.steps:
+                known[step.path] = None
+                if step.path == path:
+                    yield Chosen([step], name_of(trace), self._folder_notes(trace), whole=True)
+        if path not in known:
+            listed = ", ".join(repr(one) for one in list(known)[:8]) or "none"
+            raise ProblemRaised(
+                "not_found",
+                f"no change of {path!r} that still stands is on record here",
+                hint=f"files with such changes: {listed}",
+                field="target",
+            )
+
+    async def since(self, when: str) -> Chosen:
+        """Everything from a point on; raises `not_found`, `invalid_arguments`."""
+        row, at_ns, what = await self._point(when)
+
+        def keep(trace: Trace) -> bool:
+            return self._lookup.implied(trace) and trace.row >= row and trace.at_ns >= at_ns
+
+        chosen = await self._collect(keep, row, at_ns - _SLACK_NS)
+        chosen.what = what
+        if not chosen.steps:
+            why = f" ({'; '.join(chosen.notes)})" if chosen.notes else ""
+            raise ProblemRaised("not_found", f"nothing can be taken back: {what}{why}")
+        return chosen
+
+    async def _turn_of(self, trace: Trace) -> Chosen:
+        group = group_of(trace)
+        first = min(one.row for one in await self._lookup.turn_of(trace))
+        chosen = await self._collect(lambda one: group_of(one) == group and not is_undo(one), first)
+        chosen.what = f"turn {trace.turn}"
+        if trace.session != self._lookup.asker.session:
+            chosen.what += f" of session {trace.session}"
+        return chosen
+
+    async def _newest(self, met: set[tuple[str, str, int]]) -> Trace | None:
+        async for seen in self._lookup.scan():
+            trace = seen.trace
+            changed = bool(seen.sure) or why_not(trace) is not None
+            if changed and self._lookup.implied(trace) and group_of(trace) not in met:
+                return trace
+        return None
+
+    async def _collect(
+        self, keep: Callable[[Trace], bool], down_to: int, earliest_ns: int = 0
+    ) -> Chosen:
+        chosen = Chosen()
+        async for seen in self._lookup.scan():
+            if seen.trace.row < down_to or seen.trace.at_ns < earliest_ns:
+                break
+            if self._lookup.reaches(seen.trace) and keep(seen.trace):
+                chosen.steps += seen.sure
+                chosen.notes += self._notes(seen)
+        return chosen
+
+    async def _point(self, when: str) -> tuple[int, int, str]:
+        """From which row and which time on, and that in words."""
+        if when == "all":
+            return 0, 0, "all that stands"
+        if when == "start":
+            return await self._start()
+        trace = await self._lookup.call_if_known(when)
+        if trace is not None:
+            return trace.row, 0, f"since {name_of(trace)}"
+        at_ns = parse_time(when, self._now_ns)
+        if at_ns is None:
+            raise ProblemRaised(
+                "invalid_arguments",
+                f"{when!r} is neither a time nor the id of a call that changed something",
+                hint="use start, all, 14:30, 2026-03-01T14:30, 20m (ago), or an id",
+                field="target",
+            )
+        return 0, at_ns, f"since {when}"
+
+    async def _start(self) -> tuple[int, int, str]:
+        """The first change of the session that changed something last."""
+        implied = self._lookup.implied
+        async for seen in self._lookup.scan():
+            if implied(seen.trace) and steps_of(seen.trace):
+                session = seen.trace.session
+                own = await self._lookup.store.traces(session=session)
+                first = min(one.row for one in own if implied(one) and steps_of(one))
+                return first, 0, f"since the first change of session {session}"
+        raise ProblemRaised("not_found", "nothing has been changed that could be undone")
+
+    def _notes(self, seen: Seen) -> list[str]:
+        """What of a call stays although the call is taken back."""
+        found = remarks(seen.trace, seen.steps) if seen.steps or why_not(seen.trace) else []
+        return [*found, *self._folder_notes(seen.trace)]
+
+    def _folder_notes(self, trace: Trace) -> list[str]:
+        if self._lookup.where(trace) is not Where.BEFORE:
+            return []
+        return [f"{name_of(trace)} was made in a folder that stood here before"]
+
+
+def _nothing_left(trace: Trace) -> ProblemRaised:
+    why = why_not(trace)
+    if trace.intent.get("purged"):
+        why = "its old contents were dropped from the record"
+    elif trace.completed is None:
+        why = "it has not ended yet"
+    if why is not None:
+        return ProblemRaised("not_found", f"{name_of(trace)} cannot be undone: {why}")
+    if not steps_of(trace):
+        return ProblemRaised("not_found", f"{name_of(trace)} changed no file")
+    return ProblemRaised("already_applied", f"call {trace.call_id!r} is undone already")

@@ -1,0 +1,206 @@
+"""Several changes taken back as one: for each file, from what it is now to what it was.
+
+A file is walked back through the states that were recorded; what nobody recorded is somebody
+else's work and stops the walk. Only reads; blocks, so the caller runs it in a thread.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from handrail.core.content import Content
+from handrail.core.places import Kind, Place, Stat
+from handrail.core.plan import Change
+from handrail.core.ports import Blobs, Files
+from handrail.core.problems import ProblemRaised
+from handrail.history.images import load_image, state_of
+from handrail.history.past import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """A file as it is; `content` None: there is none. `strange`: something else than a file
+    of ours stands there (a directory, a link that leads elsewhere).
+    """
+
+    place: Place
+    content: Content | None = None
+    seen: Stat | None = None
+    strange: bool = False
+
+    @property
+    def digest(self) -> str | None:
+        """The hash of the content."""
+        return None if self.content is None else self.content.digest
+
+    @property
+    def mode(self) -> int | None:
+        """The permissions."""
+        return None if self.seen is None else stat.S_IMODE(self.seen.mode)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How one file gets back: the steps to take, newest first, and the mode it ends with.
+
+    `kept_back`: steps that cannot be taken because their old content was not kept.
+    `conflict`: somebody changed the file; with `force` it is `forced` over.
+    """
+
+    path: str
+    now: Now
+    steps: tuple[Step, ...]
+    mode: int | None = None
+    done: tuple[Step, ...] = ()
+    kept_back: tuple[Step, ...] = ()
+    conflict: bool = False
+    forced: bool = False
+
+    @property
+    def target(self) -> Step | None:
+        """The step whose old content the file gets, None if it needs none."""
+        return self.steps[-1] if self.steps else None
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the file is already as it would become."""
+        target = self.target
+        if target is None:
+            return True
+        same = target.described["before_hash"] == self.now.digest
+        return same and (self.now.content is None or self.mode in (None, self.now.mode))
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One file on its way back: its state so far."""
+
+    digest: str | None
+    mode: int | None
+    met: bool = False
+    taken: list[Step] = field(default_factory=list)
+    done: list[Step] = field(default_factory=list)
+    bare: list[Step] = field(default_factory=list)
+
+    def meet(self, step: Step, *, force: bool = False) -> bool:
+        """Go back over one step; False if the file is in a state that it does not know."""
+        if not {"before_hash", "after_hash"} <= step.described.keys():
+            # Nothing of it was kept, not even what to recognise it by.
+            self.bare.append(step)
+            return True
+        state = self._state(step)
+        if state == "before":
+            self.met = True
+            self.done.append(step)
+        elif state == "after" or force:
+            self.met = True
+            self._back(step)
+        elif self.met:
+            return False
+        else:
+            # Perhaps the file was put back to an earlier state that we know.
+            self.done.append(step)
+        return True
+
+    def _state(self, step: Step) -> str:
+        one = step.described
+        if one["before_hash"] == one["after_hash"] == self.digest and self.digest is not None:
+            after = self.mode == one["after_mode"] != one["before_mode"]
+            return "after" if after else "before"
+        return state_of(one, self.digest, None)
+
+    def _back(self, step: Step) -> None:
+        one = step.described
+        if self.digest is None or self.mode == one["after_mode"]:
+            self.mode = one["before_mode"]
+        # Else somebody has set other permissions since; those are not ours to take back.
+        self.digest = one["before_hash"]
+        self.taken.append(step)
+
+
+def find_ways(steps: Iterable[Step], files: Files, *, force: bool) -> list[Way]:
+    """How each file gets back; the steps come newest first."""
+    by_path: dict[str, list[Step]] = {}
+    for step in steps:
+        by_path.setdefault(step.path, []).append(step)
+    return [_way(path, found, look(path, files), force=force) for path, found in by_path.items()]
+
+
+def look(path: str, files: Files) -> Now:
+    """The file as it is now."""
+    place = files.locate(path)
+    if place.path != path or place.kind in (Kind.DIRECTORY, Kind.SPECIAL):
+        return Now(place, strange=True)
+    if place.kind is Kind.MISSING:
+        return Now(place)
+    found = files.read(place)
+    return Now(place, found.content, found.stat)
+
+
+def make_changes(
+    ways: Sequence[Way], blobs: Blobs | None, whole: Mapping[str, Mapping[str, Any]]
+) -> list[Change]:
+    """The changes that the ways come to; `whole` has the change that each file
+    goes back to, with its old content.
+
+    Raises `not_found` if an old content is gone.
+    """
+    return [_change(way, blobs, whole[way.path]) for way in ways if not way.changes_nothing]
+
+
+def _way(path: str, steps: Sequence[Step], now: Now, *, force: bool) -> Way:
+    if now.strange:
+        return Way(path, now, (), conflict=True)
+    walk = _Walk(now.digest, now.mode)
+    if not all(walk.meet(step, force=force) for step in steps):
+        return Way(path, now, (), conflict=True)
+    bare = tuple(walk.bare)
+    if not walk.met:
+        return Way(path, now, (), kept_back=bare, conflict=not bare)
+    way = Way(path, now, tuple(walk.taken), walk.mode, tuple(walk.done), bare)
+    if force and not _matches(steps, now):
+        way = replace(way, forced=True)
+    return _as_far_as_kept(way)
+
+
+def _matches(steps: Sequence[Step], now: Now) -> bool:
+    walk = _Walk(now.digest, now.mode)
+    return all(walk.meet(step) for step in steps) and walk.met
+
+
+def _as_far_as_kept(way: Way) -> Way:
+    """Stop at the last state whose content is still there."""
+    steps, back = list(way.steps), list(way.kept_back)
+    while steps and not _is_kept(steps[-1], way.now):
+        back.append(steps.pop())
+    if len(steps) == len(way.steps):
+        return way
+    walk = _Walk(way.now.digest, way.now.mode)
+    for step in steps:
+        walk.meet(step, force=True)
+    return replace(way, steps=tuple(steps), kept_back=tuple(back), mode=walk.mode)
+
+
+def _is_kept(step: Step, now: Now) -> bool:
+    one = step.described
+    return one["image"] != "none" or one.get("before_hash") == now.digest
+
+
+def _change(way: Way, blobs: Blobs | None, one: Mapping[str, Any]) -> Change:
+    now = way.now
+    if one.get("before_hash") == now.digest:
+        before = now.content
+    else:
+        try:
+            before = load_image(one, blobs)
+        except ProblemRaised as raised:
+            raise ProblemRaised(
+                "not_found",
+                f"{way.path!r} cannot get its old content back: {raised.problem.message}",
+                hint="nothing was touched; the other files can be named by their paths",
+            ) from raised
+    made = len(one.get("made", ())) if before is None else 0
+    return Change(now.place, now.content, before, now.seen, way.mode, made)

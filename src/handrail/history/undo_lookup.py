@@ -1,0 +1,164 @@
+"""Finding calls and turns by what people and models call them.
+
+Ids belong to their session and turn numbers to one process: a name that could mean the calls
+of two is refused, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Final, NamedTuple
+
+from handrail.core.past import Asker
+from handrail.core.problems import ProblemRaised
+from handrail.core.records import Store, Trace
+from handrail.history.folders import Folders, Where
+from handrail.history.past import Standing, Step, group_of, is_undo, name_of, steps_of, why_not
+
+_PAGE: Final = 200
+_LISTED: Final = 8
+
+
+class Seen(NamedTuple):
+    """A trace that was met, and what of it still stands."""
+
+    trace: Trace
+    steps: list[Step]
+    standing: Standing
+
+    @property
+    def sure(self) -> list[Step]:
+        """What the call is known to have changed, and still stands."""
+        return [step for step in self.steps if step.attributed]
+
+
+class Lookup:
+    """Looks through the record of one store, for one who asks."""
+
+    def __init__(self, store: Store, folders: Folders, asker: Asker) -> None:
+        self.store = store
+        self.folders = folders
+        self.asker = asker
+
+    async def scan(self) -> AsyncIterator[Seen]:
+        """Every call that announced a change, the newest first."""
+        standing, before = Standing(), None
+        while page := await self.store.traces(before=before, limit=_PAGE):
+            for trace in page:
+                yield Seen(trace, standing.meet(trace), standing)
+            before = page[-1].row
+
+    def reaches(self, trace: Trace) -> bool:
+        """Whether who asks may name this call."""
+        return self.asker.person or trace.session == self.asker.session
+
+    def where(self, trace: Trace) -> Where:
+        """The folder that the call was made in."""
+        return self.folders.where(trace.session, trace.at_ns)
+
+    def implied(self, trace: Trace) -> bool:
+        """Whether a call that was not named can be meant: it changed anew, in this folder."""
+        return self.reaches(trace) and not is_undo(trace) and self.where(trace) is Where.HERE
+
+    async def call(self, name: str) -> Trace:
+        """The call of this id, or of `session:id`; one's own session first.
+
+        Raises `not_found`, `ambiguous`.
+        """
+        trace = await self.call_if_known(name)
+        if trace is None:
+            raise await self._unknown(name)
+        return trace
+
+    async def call_if_known(self, name: str) -> Trace | None:
+        """The same, None if there is no such call."""
+        found = [one for one in await self.store.traces(call_id=name) if self.reaches(one)]
+        session, colon, rest = name.rpartition(":")
+        if not found and colon:
+            qualified = await self.store.traces(session=session, call_id=rest)
+            found = [one for one in qualified if self.reaches(one)]
+        if not found:
+            return None
+        found = [one for one in found if one.session == self.asker.session] or found
+        if len({one.session for one in found}) > 1:
+            raise ProblemRaised(
+                "ambiguous",
+                f"calls of several sessions have the id {name!r}",
+                hint=f"name one of them as {_some([f'{one.session}:{name}' for one in found])}",
+                field="target",
+            )
+        return self._checked(found[0])
+
+    async def turn(self, name: str) -> Trace:
+        """A call of the turn that a number, `session:number` or the id of a call names.
+
+        Raises `not_found`, `ambiguous`.
+        """
+        session, colon, number = name.rpartition(":")
+        if not number.isdecimal() or len(number) > _LONGEST_NUMBER:
+            return await self.call(name)
+        only = session if colon else None if self.asker.person else self.asker.session
+        found = await self.store.traces(session=only, turn=int(number))
+        groups = {
+            group_of(one): one
+            for one in found
+            if self.reaches(one) and not is_undo(one) and (steps_of(one) or why_not(one))
+        }
+        if not groups:
+            raise ProblemRaised(
+                "not_found",
+                f"no turn {name!r} that changed a file is on record here",
+                hint="`handrail log` lists turns as session:number",
+                field="target",
+            )
+        if len(groups) > 1:
+            listed = [f"{one.session}:{number} (with {one.call_id})" for one in groups.values()]
+            raise ProblemRaised(
+                "ambiguous",
+                f"there are several turns {name!r}: {_some(listed)}",
+                hint="name one as session:number, or by the id of a call in it",
+                field="target",
+            )
+        return self._checked(next(iter(groups.values())))
+
+    async def turn_of(self, trace: Trace) -> list[Trace]:
+        """All calls of the turn that a call belongs to."""
+        found = await self.store.traces(session=trace.session, turn=trace.turn)
+        return [one for one in found if group_of(one) == group_of(trace)]
+
+    def _checked(self, trace: Trace) -> Trace:
+        if self.where(trace) is not Where.ELSEWHERE:
+            return trace
+        path = self.folders.folder(trace.session, trace.at_ns).path
+        raise ProblemRaised(
+            "not_found",
+            f"{name_of(trace)} was made in another workspace, {path!r}",
+            hint="open that workspace to take it back",
+        )
+
+    async def _unknown(self, name: str) -> ProblemRaised:
+        calls: list[str] = []
+        paths: set[str] = set()
+        async for seen in self.scan():
+            if seen.sure and self.implied(seen.trace):
+                calls.append(f"{seen.trace.call_id} ({seen.sure[0].tool})")
+                paths.update(step.path for step in seen.sure)
+            if len(calls) == _LISTED:
+                break
+        hint = f"calls that changed files: {', '.join(calls) or 'none'}"
+        if name in paths:
+            hint = f"{name!r} is a file: name it as a path (scope 'path')"
+        return ProblemRaised(
+            "not_found",
+            f"no call {name!r} that changed a file is on record here",
+            hint=hint,
+            field="target",
+        )
+
+
+_LONGEST_NUMBER: Final = 15
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

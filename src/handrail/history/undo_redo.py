@@ -1,0 +1,124 @@
+"""Which undo is meant to be taken back itself, on which files: by what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from handrail.core.past import Wanted
+from handrail.core.problems import ProblemRaised
+from handrail.history.folders import Where
+from handrail.history.past import (
+    Key,
+    Step,
+    Taken,
+    by_person,
+    is_redo,
+    is_undo,
+    key_of,
+    name_of,
+    taken_by,
+)
+from handrail.history.undo_lookup import Lookup, Seen
+
+
+@dataclass(slots=True)
+class Redone:
+    """The steps of undos to go back over, the newest first; `undos` says on which files, and
+    `calls` what comes back with that.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    undos: list[Taken] = field(default_factory=list)
+    calls: dict[Key, str] = field(default_factory=dict)
+
+    def add(self, seen: Seen, paths: set[str]) -> None:
+        """Take an undo back on these files."""
+        self.steps += [step for step in seen.steps if step.path in paths]
+        self.undos.append(Taken(key_of(seen.trace), "undo", tuple(sorted(paths))))
+        for taken in taken_by(seen.trace):
+            if paths & set(taken.paths):
+                self.calls[taken.key] = f"{taken.tool} ({taken.key.call_id})"
+
+
+class Redoer:
+    """Finds what is to be brought back. A model does not bring back what a person took."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self._lookup = lookup
+
+    async def choose(self, wanted: Wanted, path: str | None) -> Redone:
+        """What is meant; raises `not_found`, `ambiguous`. `path` is the target of its scope."""
+        match wanted.scope:
+            case "path":
+                return await self._first(lambda taken, one: one == path, f"{path!r}")
+            case "call" if wanted.target == "last":
+                return await self._first(lambda taken, one: True, "nothing")
+            case "call":
+                trace = await self._lookup.call(wanted.target)
+                if is_undo(trace):
+                    own = key_of(trace)
+                    return await self._undo(own, name_of(trace))
+                return await self._all({key_of(trace)}, trace.row, f"call {trace.call_id!r}")
+            case "turn":
+                trace = await self._lookup.turn(wanted.target)
+                keys = {key_of(one): one.row for one in await self._lookup.turn_of(trace)}
+                return await self._all(set(keys), min(keys.values()), f"turn {trace.turn}")
+            case _:
+                raise ProblemRaised(
+                    "invalid_arguments",
+                    "what was undone is brought back by call, turn or path",
+                    hint="without a target the last undo is taken back",
+                    field="scope",
+                )
+
+    async def _first(self, meant: Callable[[Taken, str], bool], what: str) -> Redone:
+        async for seen in self._lookup.scan():
+            paths = {path for taken, path in self._open(seen) if meant(taken, path)}
+            if paths:
+                redone = Redone()
+                redone.add(seen, paths)
+                return redone
+        raise _nothing(what)
+
+    async def _undo(self, key: Key, what: str) -> Redone:
+        async for seen in self._lookup.scan():
+            if key_of(seen.trace) == key and (paths := {path for _, path in self._open(seen)}):
+                redone = Redone()
+                redone.add(seen, paths)
+                return redone
+        raise _nothing(what)
+
+    async def _all(self, keys: set[Key], down_to: int, what: str) -> Redone:
+        redone = Redone()
+        met: set[tuple[Key, str]] = set()
+        async for seen in self._lookup.scan():
+            if seen.trace.row < down_to:
+                break
+            units = {
+                (taken.key, path)
+                for taken, path in self._open(seen)
+                if taken.key in keys and (taken.key, path) not in met
+            }
+            if units:
+                redone.add(seen, {path for _, path in units})
+                met |= units
+        if not redone.undos:
+            raise _nothing(what)
+        return redone
+
+    def _open(self, seen: Seen) -> Iterator[tuple[Taken, str]]:
+        """What the call took back and nobody brought back since, if it is an undo in reach."""
+        trace, lookup = seen.trace, self._lookup
+        if not is_undo(trace) or is_redo(trace) or not lookup.reaches(trace):
+            return
+        if lookup.where(trace) is not Where.HERE or (by_person(trace) and not lookup.asker.person):
+            return
+        for taken in taken_by(trace):
+            for path in taken.paths:
+                if seen.standing.stands(key_of(trace), path):
+                    yield taken, path
+
+
+def _nothing(what: str) -> ProblemRaised:
+    return ProblemRaised("not_found", f"{what} has been undone, so there is nothing to redo")

@@ -1,0 +1,105 @@
+"""What is said of an undo: to the model, to the person, and to a program."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from handrail.core.content import Content
+from handrail.core.plan import Change
+from handrail.core.problems import ProblemRaised
+from handrail.history.past import Taken
+from handrail.history.undo_compose import Way
+
+_SHOWN_BYTES: Final = 64 * 1024
+_LISTED: Final = 8
+
+
+def headline(verb: str, names: Sequence[str], what: str, notes: Sequence[str]) -> str:
+    """One line on what was taken or brought back, and what was passed over."""
+    if len(names) == 1:
+        said = f"{verb} {names[0]}"
+    else:
+        said = f"{verb} {len(names)} calls ({what}): {_some(names)}"
+    return "; ".join([said, *notes[:_LISTED], *_more(notes)])
+
+
+def lines(changes: Sequence[Change], ways: Sequence[Way]) -> list[str]:
+    """A line for each file."""
+    forced = {way.path for way in ways if way.forced}
+    return [
+        f"  {_what(one)} {one.path}{' (overwriting what was there)' if one.path in forced else ''}"
+        for one in changes
+    ]
+
+
+def conflict(
+    what: str, verb: str, ways: Sequence[Way], blame: Mapping[str, str], *, person: bool
+) -> ProblemRaised:
+    """Somebody changed these files since."""
+    told = [_changed(way, blame) for way in ways]
+    otherwise = (
+        "or overwrite it with force (it is kept, and redo brings it back)"
+        if person
+        else "or restore the file by hand"
+    )
+    return ProblemRaised(
+        "conflict",
+        f"{what} cannot be {verb}: {_some(told)}",
+        hint=f"nothing was touched; take the later change back first, {otherwise}",
+    )
+
+
+def as_data(taken: Sequence[Taken]) -> list[dict[str, Any]]:
+    """Which files of which calls, for the record."""
+    return [
+        {
+            "session": one.key.session,
+            "call_id": one.key.call_id,
+            "tool": one.tool,
+            "paths": list(one.paths),
+        }
+        for one in taken
+    ]
+
+
+def diff(change: Change) -> str:
+    """The change as a person reads it."""
+    before, after = change.before or Content(b""), change.after or Content(b"")
+    return text_diff(change.path, before, after)
+
+
+def text_diff(path: str, before: Content, after: Content) -> str:
+    """A unified diff; of large contents only their sizes."""
+    if max(before.size, after.size) > _SHOWN_BYTES:
+        return f"{path}: {before.size} bytes become {after.size}\n"
+    old, new = (
+        one.tobytes().decode("utf-8", "replace").splitlines(keepends=True)
+        for one in (before, after)
+    )
+    found = difflib.unified_diff(old, new, f"a/{path}", f"b/{path}")
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in found)
+
+
+def _what(change: Change) -> str:
+    if change.after is None:
+        return "removed"
+    return "restored" if change.before is not None else "brought back"
+
+
+def _changed(way: Way, blame: Mapping[str, str]) -> str:
+    if way.now.strange:
+        return f"{way.path!r} is a directory or leads elsewhere now"
+    if way.path in blame:
+        return f"{way.path!r} changed since, by {blame[way.path]}"
+    gone = "was removed" if way.now.content is None else "changed"
+    return f"{way.path!r} {gone} since, from outside"
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:_LISTED], *_more(names)])
+
+
+def _more(names: Sequence[str]) -> list[str]:
+    return [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []

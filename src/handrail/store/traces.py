@@ -1,0 +1,132 @@
+"""The SQL that reads what was changed, without the contents: what undo and its history see."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from handrail.core.records import Opened, Trace
+from handrail.store.queries import decode
+
+# What decides about undo; the rest of a payload (texts, output) is left on the disk.
+_INTENT: Final = ("tool", "owner", "run", "runs", "token", "data", "changes", "effects", "purged")
+_COMPLETED: Final = ("tool", "status", "changes", "effects", "purged")
+_LISTS: Final = ("changes", "unattributed")
+
+_QUERY: Final = (
+    "SELECT i.id, i.session, i.call_id, i.turn, i.at_ns, p.body, c.id, d.body"
+    " FROM rows i LEFT JOIN payloads p ON p.row = i.id"
+    " LEFT JOIN rows c ON c.id = (SELECT min(x.id) FROM rows x WHERE x.session = i.session"
+    " AND x.call_id = i.call_id AND x.kind = 'completed' AND x.seq > i.seq)"
+    " LEFT JOIN payloads d ON d.row = c.id WHERE "
+)
+
+
+class Wanted(NamedTuple):
+    """Which traces: all that is given must hold; `before` is a row."""
+
+    session: str | None = None
+    call_id: str | None = None
+    turn: int | None = None
+    before: int | None = None
+
+
+def list_traces(db: sqlite3.Connection, wanted: Wanted, limit: int) -> list[Trace]:
+    """Calls that announced a change, the newest first; a negative limit means all."""
+    return list(iter_traces(db, wanted, limit))
+
+
+def iter_traces(
+    db: sqlite3.Connection, wanted: Wanted | None = None, limit: int = -1
+) -> Iterator[Trace]:
+    """The same one after the other."""
+    found = wanted or Wanted()
+    clauses = {
+        "i.session = ?": found.session,
+        "i.call_id = ?": found.call_id,
+        "i.turn = ?": found.turn,
+        "i.id < ?": found.before,
+    }
+    used = {clause: value for clause, value in clauses.items() if value is not None}
+    where = " AND ".join(["i.kind = 'intent'", *used])
+    rows = db.execute(f"{_QUERY}{where} ORDER BY i.id DESC LIMIT ?", (*used.values(), limit))
+    for row, session, call_id, turn, at_ns, intent, done, completed in rows:
+        yield Trace(
+            row,
+            session,
+            call_id,
+            turn,
+            at_ns,
+            _light(decode(intent), _INTENT),
+            done,
+            None if done is None else _light(decode(completed), _COMPLETED),
+        )
+
+
+def list_openings(db: sqlite3.Connection) -> list[Opened]:
+    """When sessions were opened, oldest first; the command line opens its own each time, so
+    of several alike in a row only the first is given.
+    """
+    last: dict[str, str] = {}
+    found = []
+    for session, at_ns, info in db.execute(
+        "SELECT session, at_ns, info FROM ledger WHERE kind = 'open' ORDER BY id"
+    ):
+        if last.get(session) != info:
+            last[session] = info
+            found.append(Opened(session, at_ns, decode(info)))
+    return found
+
+
+def promised_contents(db: sqlite3.Connection, *, dropped_before_ns: int | None = None) -> set[str]:
+    """The hashes of old contents, kept as files, that a call on record may still ask for;
+    not counting completed calls that were requested before a time.
+    """
+    promised: set[str] = set()
+    for trace in iter_traces(db):
+        if dropped_before_ns is not None and _purgeable(db, trace, dropped_before_ns):
+            continue
+        effects = (trace.completed or {}).get("effects")
+        for holder in (trace.intent, effects if isinstance(effects, Mapping) else {}):
+            for name in _LISTS:
+                promised.update(_blobs(holder.get(name)))
+    return promised
+
+
+def _purgeable(db: sqlite3.Connection, trace: Trace, before_ns: int) -> bool:
+    if trace.completed_row is None:
+        return False
+    return bool(
+        db.execute(
+            "SELECT 1 FROM rows WHERE session = ? AND call_id = ? AND kind = 'requested'"
+            " AND at_ns < ? LIMIT 1",
+            (trace.session, trace.call_id, before_ns),
+        ).fetchone()
+    )
+
+
+def _blobs(described: Any) -> Iterator[str]:
+    for one in described if isinstance(described, list) else ():
+        if isinstance(one, Mapping) and one.get("image") == "blob":
+            yield str(one["before_hash"])
+
+
+def _light(payload: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    light = {name: payload[name] for name in names if name in payload}
+    for name in ("changes", "effects"):
+        if name in light:
+            light[name] = _without_contents(light[name])
+    return light
+
+
+def _without_contents(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_contents(one) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        name: _without_contents(part) if name in _LISTS else part
+        for name, part in value.items()
+        if name != "before"
+    }

@@ -1,0 +1,71 @@
+"""What this session changed, or of one file only; reads the record, never the files."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from pydantic import Field
+
+from handrail.core.context import ToolContext
+from handrail.core.past import Past, PastChange
+from handrail.core.paths import ReadPath
+from handrail.core.places import shown
+from handrail.core.results import Output
+from handrail.core.tool import Group, Params
+from handrail.tools._lib.builtin import BOOLEAN, INTEGER, STRING, Builtin, object_schema
+
+_CHANGE: Final = object_schema(
+    path=STRING,
+    operation=STRING,
+    call_id=STRING,
+    tool=STRING,
+    turn=INTEGER,
+    at=STRING,
+    standing=BOOLEAN,
+    attributed=BOOLEAN,
+)
+
+
+class ShowChangesParams(Params):
+    path: ReadPath | None = Field(None, description="One file; without it, all of them.")
+    limit: int = Field(50, ge=1, le=1000, description="How many, the newest first.")
+
+
+class ShowChanges(Builtin[ShowChangesParams]):
+    name = "show_changes"
+    summary = "List the file changes of this session."
+    params = ShowChangesParams
+    group = Group.SEARCH
+    idempotent = True
+    output_schema = object_schema(changes={"type": "array", "items": _CHANGE})
+
+    def __init__(self, past: Past) -> None:
+        self._past = past
+
+    async def run(self, args: ShowChangesParams, ctx: ToolContext) -> Output:
+        """The newest first; an undo or redo is a change like any other."""
+        path = None if args.path is None else ctx.places["path"].path
+        found = await self._past.changes(ctx.session.id, path=path, limit=args.limit)
+        text = "\n".join(_line(one) for one in found) or "nothing was changed"
+        return Output(text, data={"changes": [_data(one) for one in found]})
+
+
+def _line(one: PastChange) -> str:
+    notes = "" if one.standing else ", undone"
+    if not one.attributed:
+        notes += ", perhaps by somebody else"
+    return f"turn {one.turn}  {one.call_id}  {one.tool}  {one.operation} {shown(one.path)}{notes}"
+
+
+def _data(one: PastChange) -> dict[str, Any]:
+    return {
+        "path": one.path,
+        "operation": one.operation,
+        "call_id": one.call_id,
+        "tool": one.tool,
+        "turn": one.turn,
+        "at": datetime.fromtimestamp(one.at_ns / 1e9, UTC).isoformat(),
+        "standing": one.standing,
+        "attributed": one.attributed,
+    }
