@@ -31,8 +31,18 @@ def rows(text: str, width: int) -> Iterator[str]:
 def _folded(line: str, width: int) -> Iterator[str]:
     start = used = 0
     for at, char in enumerate(line):
-        used += cells_of(char)
+        used += _at_most(char)
         if used > width:
             yield line[start:at]
-            start, used = at, cells_of(char)
+            start, used = at, _at_most(char)
     yield line[start:]
+
+
+def _at_most(char: str) -> int:
+    """How many columns any terminal gives a character: they do not agree on symbols, on what
+    is wide only among wide letters, and on marks that belong onto another letter.
+    """
+    if char.isascii():
+        return 1
+    wide = unicodedata.east_asian_width(char) in "WFA" or unicodedata.category(char) == "So"
+    return 2 if wide else 1

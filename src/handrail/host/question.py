@@ -18,6 +18,7 @@ MARGIN: Final = "│ "
 _NAME: Final = 60
 # Rows that our own lines take beside the foreign ones.
 _OWN: Final = 12
+_LEAST: Final = 2
 _COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
 
 
@@ -50,11 +51,13 @@ def question(request: ApprovalRequest, screen: Screen) -> Shown:
     lines, cut = [heading(request)], False
     for part in _parts(request):
         lines += [part.label] if part.label else []
-        framed = list(islice(_framed(part.text, screen), room * part.share // 6 + 1))
-        if len(framed) > room * part.share // 6:
-            del framed[-1]
+        most = max(room * part.share // 6, _LEAST)
+        # One row more than that takes the place of the note that it is missing.
+        framed = list(islice(_framed(part.text, screen), most + 2))
+        if len(framed) > most + 1:
+            del framed[most:]
             left = sum(1 for _ in _framed(part.text, screen._replace(colour=False))) - len(framed)
-            framed.append(f"[{left:,} more {'row' if left == 1 else 'rows'} of this: v shows all]")
+            framed.append(f"[{left:,} more rows of this: v shows all]")
             cut = True
         lines += framed
     return Shown("\n".join(["", *lines, ""]), cut)
@@ -89,5 +92,6 @@ def _framed(text: str, screen: Screen) -> Iterator[str]:
     diff = False
     for row in rows(safe_text(text), max(screen.width - len(MARGIN), 20)):
         diff = diff or row.startswith(("--- a/", "--- /dev/null"))
-        colour = _COLOURS.get(row[:1]) if diff and screen.colour else None
+        header = row.startswith(("--- ", "+++ "))
+        colour = _COLOURS.get(row[:1]) if diff and screen.colour and not header else None
         yield f"{MARGIN}\x1b[{colour}m{row}\x1b[0m" if colour else f"{MARGIN}{row}"
