@@ -1,9 +1,11 @@
-"""The person's rules, put together from the settings: parsed, checked by their examples."""
+"""The person's rules, put together from the settings: parsed, checked by their examples, and
+what they forbid to read kept away.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from handrail.config.layers import Loaded
@@ -13,13 +15,20 @@ from handrail.core.commands import CommandJudge
 from handrail.core.ports import Clock
 from handrail.core.verdicts import Effect
 from handrail.dialects.base import Vocabulary
+from handrail.engine.commands import CommandRunner
 from handrail.engine.registry import Registry
+from handrail.engine.withholding import Withholding
+from handrail.host.search.python import PythonSearch
+from handrail.host.search.ripgrep import RipgrepSearch
+from handrail.host.search.withheld import LeftOut
+from handrail.host.withheld import WithheldFinder
 from handrail.policy.grants import Grants
 from handrail.policy.path_pattern import Grounds
 from handrail.policy.rule_examples import check_examples
-from handrail.policy.rule_set import RuleSet, admit
+from handrail.policy.rule_set import Kept, RuleSet, admit
 from handrail.policy.rule_text import Canonical, parse_rule
 from handrail.policy.rules import Origin, Rule, Source
+from handrail.policy.withheld import Pattern, withheld_from
 
 _SOURCES = {
     Layer.DEFAULT: Source.USER,
@@ -37,9 +46,11 @@ def grants_from(
     roots: Sequence[str],
     judge: CommandJudge | None,
     clock: Clock,
+    kept: Kept = Kept(),  # noqa: B008 - an immutable value
 ) -> Grants:
     """What the person wrote down, ready to judge and to be granted more during the session.
-    Raises `invalid_arguments`, naming the rule and where it stands.
+    `kept` is what keeps away by itself what the rules forbid to read. Raises
+    `invalid_arguments`, naming the rule and where it stands.
     """
     grounds = Grounds(tuple(roots), os.path.realpath(Path.home()), os.path.realpath)
     rules = list(_rules(loaded, names))
@@ -50,8 +61,34 @@ def grants_from(
             names,
             None if judge is None else lambda text: judge.judge(text, cwd=roots[0], env={}),
         )
-    kept = admit(rules, trusted=loaded.trusted).rules
-    return Grants(RuleSet(kept, grounds), names, clock.monotonic)
+    admitted = admit(rules, trusted=loaded.trusted).rules
+    return Grants(RuleSet(admitted, grounds, kept), names, clock.monotonic)
+
+
+def kept_by(search: RipgrepSearch | PythonSearch, runner: CommandRunner | None) -> Kept:
+    """What the rules may rely on, once `keep_away` has told search and runner what to keep."""
+    return Kept(
+        lambda: search.withholds, lambda judged: runner is not None and runner.hides(judged)
+    )
+
+
+def keep_away(
+    search: RipgrepSearch | PythonSearch,
+    runner: CommandRunner | None,
+    rules: RuleSet,
+    further: Iterable[tuple[str, str]] = (),
+) -> None:
+    """Withhold from searches and commands what the rules forbid to read, and `further` path
+    patterns, each with its place. Raises `invalid_arguments`.
+    """
+    withheld = withheld_from(rules, [Pattern(*one) for one in further])
+    if withheld is None:
+        return
+    skipped = () if runner is None else runner.hidden
+    finder = WithheldFinder(withheld, rules.grounds.roots, skipped)
+    search.withhold(LeftOut(withheld, finder))
+    if runner is not None:
+        runner.withholding = Withholding(finder.find, withheld.minds, runner.sandbox)
 
 
 def canonical_names(vocabulary: Vocabulary, registry: Registry) -> Canonical:

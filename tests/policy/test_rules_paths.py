@@ -12,7 +12,7 @@ from handrail.core.plan import Change, Plan
 from handrail.core.verdicts import Risk
 from handrail.host.files.local import LocalFiles
 from handrail.policy.path_pattern import Grounds
-from handrail.policy.rule_set import Withheld
+from handrail.policy.rule_set import Kept
 from handrail.policy.subject import Subject
 
 SECRETS = "deny write_file(secrets/**)"
@@ -250,8 +250,12 @@ def test_a_command_of_unknown_effects_is_asked_about_where_a_path_is_denied():
     assert effect(rules("ask write_file(x)"), unknown) is None
 
 
-def test_where_the_sandbox_keeps_denied_paths_away_the_command_is_as_any_other():
-    held = rules(SECRETS, "allow Bash(npm test:*)", withheld=Withheld(commands=True))
+SECRET = "deny read_file(secrets/**)"
+HIDING = Kept(commands=lambda judged: True)
+
+
+def test_where_the_sandbox_hides_denied_paths_the_command_is_as_any_other():
+    held = rules(SECRET, "allow Bash(npm test:*)", kept=HIDING)
 
     assert effect(held, command("npm test", open_ended=True)) == ALLOW
     assert effect(held, command("npm test", open_ended=True, confined=False)) == ASK
@@ -259,12 +263,52 @@ def test_where_the_sandbox_keeps_denied_paths_away_the_command_is_as_any_other()
     assert effect(held, command("tee x", writes=("/ws/secrets/x",))) == DENY
 
 
+@pytest.mark.parametrize("reads", ["/ws/", "/ws/*", "/ws/s*/key", "/ws/**/key"])
+def test_a_tree_or_a_wildcard_may_be_read_where_the_rest_of_it_is_hidden(reads):
+    reading = command("cat", reads=(reads,), klass=CommandClass.SAFE)
+
+    assert effect(rules(SECRET), reading) == DENY
+    assert effect(rules(SECRET, kept=HIDING), reading) is None
+    assert effect(rules("ask read_file(secrets/**)", kept=HIDING), reading) == ASK
+    assert effect(rules("deny list_files(secrets/**)", kept=HIDING), reading) == DENY
+
+
+@pytest.mark.parametrize(
+    ("words", "klass", "expected"),
+    [
+        ("cat secrets/key", CommandClass.DANGEROUS, DENY),
+        ("git show HEAD:secrets/key", CommandClass.DANGEROUS, DENY),
+        ("make FILE=secrets/key", CommandClass.DEV, ASK),
+    ],
+)
+def test_a_word_that_names_a_hidden_path_counts_all_the_same(words, klass, expected):
+    named = command(words, klass=klass, open_ended=True)
+
+    assert effect(rules(SECRET, kept=HIDING), named) == expected
+
+
+def test_hiding_says_nothing_about_writing_and_names():
+    unknown = command("npm test", open_ended=True)
+
+    assert effect(rules(SECRETS, kept=HIDING), unknown) == ASK
+    assert effect(rules(SECRET, SECRETS, kept=HIDING), unknown) == ASK
+    assert effect(rules("deny find_files(.env)", kept=HIDING), unknown) == ASK
+    assert effect(rules(SECRET, kept=HIDING), unknown) is None
+
+
+def test_another_tool_that_reads_a_tree_reads_what_a_search_leaves_out():
+    kept = Kept(searches=lambda: True)
+    reading = call("grep", "", tree=True)._replace(tool="count_words")
+
+    assert effect(rules(SECRET, kept=kept), reading) == DENY
+
+
 def test_a_search_over_a_denied_path_is_denied_unless_the_search_leaves_it_out():
     everywhere = call("grep", "", tree=True)
     denied = ("deny read_file(.env)", "deny read_file(secrets/**)")
 
     assert [effect(rules(one), everywhere) for one in denied] == [DENY, DENY]
-    left_out = [rules(one, withheld=Withheld(searches=True)) for one in denied]
+    left_out = [rules(one, kept=Kept(searches=lambda: True)) for one in denied]
     assert [effect(one, everywhere) for one in left_out] == [None, None]
     assert effect(left_out[1], call("grep", "secrets/a", tree=True)) == DENY
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _MEANINGS: Final = {
     "fs_write": "no writing outside the roots",
     "fs_read": "no reading outside the roots, the system and toolchains",
+    "fs_hide": "no reading of what rules withhold inside the roots",
     "tcp": "no TCP connection to the outside",
     "udp": "no UDP packet to the outside, so no question to a name server",
     "mptcp": "no multipath TCP connection to the outside",

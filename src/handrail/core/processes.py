@@ -27,7 +27,8 @@ class Confinement(NamedTuple):
     `writable`: absolute paths (trees or files). `read_only`: paths inside them that stay as
     they are, as long as they exist. `hidden`: paths that are not even seen. `network`: all
     of it, or none. `off`: not confined at all, because a person said so. `readable`: further
-    paths that it may read. `notes`: a file for what its processes are seen to write.
+    paths that it may read. `withheld`: paths that exist and must not be read, as far as
+    `Sandbox.unhidden` says. `notes`: a file for what its processes are seen to write.
     """
 
     writable: tuple[str, ...]
@@ -36,6 +37,7 @@ class Confinement(NamedTuple):
     network: bool = False
     off: bool = False
     readable: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
     notes: str = ""
 
 
@@ -211,6 +213,9 @@ class Sandbox(Protocol):
 
     def held(self, confinement: Confinement) -> tuple[str, ...]:
         """Which of its read-only paths no program so confined can change."""
+
+    def unhidden(self, confinement: Confinement) -> str | None:
+        """Why a program so confined might read its withheld paths; None if it cannot. Blocks."""
 
     def why_failed(self, ended: Ended, confinement: Confinement) -> str | None:
         """A sentence if the confinement probably made the program fail: what was in the way

@@ -18,6 +18,7 @@ from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox
 from handrail.core.results import Status
 from handrail.engine.running import Outcome, Running, of_output
 from handrail.engine.threads import to_the_end
+from handrail.engine.withholding import Withholding
 
 _log = logging.getLogger("handrail")
 # git commands that leave the steps still to be done in the repository.
@@ -32,7 +33,7 @@ class CommandRunner:
 
     `lifted` are globs of protected names that the person allows, `worktree` those that a git
     command may bring once it was approved. `own` and `hidden` are Handrail's places: never
-    written, and never seen.
+    written, and never seen. `withholding` None: every file in the roots may be read.
     """
 
     roots: tuple[str, ...]
@@ -43,6 +44,7 @@ class CommandRunner:
     own: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     network: bool = False
+    withholding: Withholding | None = None
     # Whether jobs may be running, and how the protected names were when last looked at.
     _jobs: bool = False
     _baseline: Any = None
@@ -62,20 +64,22 @@ class CommandRunner:
         prepared, judged = running.prepared, running.prepared.footprint.command
         if judged is None:
             raise ValueError(f"{prepared.name} runs no command")
+        approved = running.approved is not None
         if judged.klass is CommandClass.SAFE and not judged.unconfined:
             # It only looks, and here nothing else is possible.
-            context.confinement = self._confinement((), (), network=False)
+            withheld = await self._withheld((), judged, approved=approved)
+            context.confinement = self._confinement((), (), withheld, network=False)
             outcome = of_output(await prepared.tool.run(prepared.args, context))
             outcome.meta = {**outcome.meta, "sandbox": self.sandbox.backend}
             return outcome
         planted = await self.mend_jobs()
-        approved = running.approved is not None
+        withheld = await self._withheld(self.roots, judged, approved=approved)
         snapshot = await self._take(
             self._lifted(judged, approved),
             git_writable=judged.effects.git,
             sequences=judged.effects.git and _leaves_steps(judged),
         )
-        context.confinement = self._for(judged, snapshot, approved=approved)
+        context.confinement = self._for(judged, snapshot, withheld, approved=approved)
         held = self.sandbox.held(context.confinement)
         repaired: list[Repaired] = []
         try:
@@ -92,6 +96,10 @@ class CommandRunner:
         if planted:
             outcome.text += f"\n[handrail: a background job {_changed(planted)}]"
         return _tampered(outcome, repaired) if repaired else outcome
+
+    def hides(self, judged: Judgement) -> bool:
+        """Whether the command will not be able to read what no call may read."""
+        return self.withholding is not None and self.withholding.hides(judged)
 
     async def mend_jobs(self) -> Sequence[Repaired]:
         """Put back what background jobs have changed of the protected names meanwhile."""
@@ -132,17 +140,35 @@ class CommandRunner:
         await to_the_end(take)
         return taken[0]
 
-    def _for(self, judged: Judgement, snapshot: Any, *, approved: bool) -> Confinement:
+    async def _withheld(
+        self, writable: tuple[str, ...], judged: Judgement, *, approved: bool
+    ) -> tuple[str, ...]:
+        """What no call may read, so that it is hidden from the program."""
+        if self.withholding is None or judged.unconfined:
+            return ()
+        confinement = self._confinement(writable, (), (), network=False)
+        return await self.withholding.paths(confinement, judged, approved=approved)
+
+    def _for(
+        self, judged: Judgement, snapshot: Any, withheld: tuple[str, ...], *, approved: bool
+    ) -> Confinement:
         if judged.unconfined:
             return Confinement(self.roots, network=True, off=True)
         # A person who said yes to a command saw which hosts it names.
         network = self.network or (approved and bool(judged.effects.hosts))
-        return self._confinement(self.roots, self.guarded.read_only(snapshot), network=network)
+        read_only = self.guarded.read_only(snapshot)
+        return self._confinement(self.roots, read_only, withheld, network=network)
 
     def _confinement(
-        self, writable: tuple[str, ...], read_only: tuple[str, ...], *, network: bool
+        self,
+        writable: tuple[str, ...],
+        read_only: tuple[str, ...],
+        withheld: tuple[str, ...],
+        *,
+        network: bool,
     ) -> Confinement:
-        return Confinement(writable, (*read_only, *self.own), self.hidden, network)
+        held = (*read_only, *self.own)
+        return Confinement(writable, held, self.hidden, network, withheld=withheld)
 
 
 def _leaves_steps(judged: Judgement) -> bool:

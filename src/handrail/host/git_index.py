@@ -1,4 +1,4 @@
-"""Which directories a repository holds as other repositories, read from its index.
+"""What a repository's index lists: its files, and which of them are other repositories.
 
 Nothing is run to find out; what cannot be understood for certain raises ValueError.
 """
@@ -35,7 +35,21 @@ def embedded(directory: Path) -> list[str]:
     return list(_links(data)) if _LINK_BYTES in data else []
 
 
+def tracked(index: Path) -> Iterator[str]:
+    """Every path that an index lists, from the top of its working tree.
+
+    Raises OSError or ValueError.
+    """
+    if any(index.parent.glob("sharedindex.*")):
+        raise ValueError("of a split index the other half lies elsewhere")
+    return (name for _, name in _entries(_bytes(index)))
+
+
 def _links(data: bytes) -> Iterator[str]:
+    return (name for mode, name in _entries(data) if mode == _LINK)
+
+
+def _entries(data: bytes) -> Iterator[tuple[int, str]]:
     try:
         magic, version, count = _HEADER.unpack_from(data)
         if magic != b"DIRC" or version not in (2, 3):
@@ -48,8 +62,7 @@ def _links(data: bytes) -> Iterator[str]:
             # Fails where hashes are longer than was thought.
             if min(end - name, _LENGTH) != flags & _LENGTH or name == end:
                 raise ValueError("an index that does not add up")
-            if mode == _LINK:
-                yield os.fsdecode(data[name:end])
+            yield mode, os.fsdecode(data[name:end])
             # Padded with at least one zero byte.
             start += (end - start + 8) & ~7
     except struct.error as error:

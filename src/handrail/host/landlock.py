@@ -71,8 +71,11 @@ def restrict_thread(read: Sequence[str | int], execute: Sequence[str]) -> bool:
         os.close(ruleset)
 
 
-def confine_thread(read: Sequence[str], write: Sequence[str], *, network: bool) -> bool:
-    """Leave this thread reading and running what lies beneath `read`, and all beneath `write`.
+def confine_thread(
+    read: Sequence[str], write: Sequence[str], listed: Sequence[str] = (), *, network: bool
+) -> bool:
+    """Leave this thread reading and running what lies beneath `read`, and all beneath `write`;
+    beneath `listed` directories can be listed.
 
     A path that does not exist is left out, and a link is not followed to what it would make
     writable. Signals and abstract sockets to the outside are
@@ -86,6 +89,7 @@ def confine_thread(read: Sequence[str], write: Sequence[str], *, network: bool) 
         return False
     try:
         allowed = all(_allow(ruleset, place, _READ | _EXECUTE) for place in read)
+        allowed &= all(_allow(ruleset, place, _READ_DIR) for place in listed)
         allowed &= all(_allow(ruleset, place, _ALL, os.O_NOFOLLOW) for place in write)
         return allowed and no_new_privileges() and _syscall(_RESTRICT_SELF, ruleset, 0) == 0
     finally:

@@ -13,8 +13,8 @@ from handrail.policy.subject import Subject
 # program that somebody else starts later.
 NEEDED: Final = ("fs_write", "tcp", "udp", "mptcp", "unix_path", "protected_names")
 PROPERTIES: Final = (
-    *("fs_write", "fs_read", "tcp", "udp", "mptcp", "unix_path", "unix_abstract", "signals"),
-    *("proc_view", "ptrace", "userns", "protected_names", "kill_tree"),
+    *("fs_write", "fs_read", "fs_hide", "tcp", "udp", "mptcp", "unix_path", "unix_abstract"),
+    *("signals", "proc_view", "ptrace", "userns", "protected_names", "kill_tree"),
     *("memory_limit", "pids_limit"),
 )
 _HOLDS: Final = (Strength.ENFORCED, Strength.REPAIRED)
@@ -25,6 +25,14 @@ Measured = Callable[[], Mapping[str, Strength]]
 def holds(measured: Mapping[str, Strength]) -> bool:
     """Whether a command may run unasked in the modes that allow that."""
     return all(measured.get(name) in _HOLDS for name in NEEDED)
+
+
+def hides(measured: Mapping[str, Strength], *, looks_only: bool) -> bool:
+    """Whether a command cannot read what is withheld. Where that is partial, it holds for a
+    command that may write nothing.
+    """
+    strength = measured.get("fs_hide")
+    return strength is Strength.ENFORCED or (looks_only and strength is Strength.PARTIAL)
 
 
 class SandboxRequired:

@@ -68,6 +68,11 @@ class Grants:
         self._current = rules
 
     @property
+    def rules(self) -> RuleSet:
+        """The rules, without what was granted."""
+        return self._base
+
+    @property
     def ignores_reads(self) -> bool:
         """Whether no rule can stop a call that only reads; grants cannot change that."""
         return self._base.ignores_reads

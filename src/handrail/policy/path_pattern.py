@@ -60,21 +60,38 @@ def everything(pattern: str) -> bool:
     )
 
 
+class WidePlace(NamedTuple):
+    """Where a pattern of a deny or an ask holds: below `top`, by the globs `names`.
+    `floating`: below every root, and for the sake of caution anywhere else.
+    """
+
+    top: tuple[str, ...]
+    names: tuple[str, ...]
+    floating: bool = False
+
+
 def wide_globs(pattern: str, grounds: Grounds) -> Iterator[Glob]:
     """For deny and ask: relative to every root, at any depth if it names no folder, without
     regard to case, and by where its links lead.
     """
+    for place in wide_places(pattern, grounds):
+        yield compile_glob(place.top, place.names, fold=True)
+
+
+def wide_places(pattern: str, grounds: Grounds) -> Iterator[WidePlace]:
+    """What `wide_globs` is made of."""
     for one in _all(pattern):
         ground = {"root": bool(grounds.roots), "home": grounds.home is not None}
         for top in _tops(one, grounds, grounds.roots) or [[]]:
             if not ground.get(one.base, True) and one.names[:1] != _TOP:
                 # Nobody said what it is relative to, so it may be anything.
-                yield compile_glob((), (*_TOP, *one.names), fold=True)
+                yield WidePlace((), (*_TOP, *one.names), floating=True)
                 continue
-            yield compile_glob(top, one.names, fold=True)
+            floating = one.base == "root" and one.names[:1] == _TOP
+            yield WidePlace(tuple(top), one.names, floating)
             real = _led(top, one.names, grounds)
             if real is not None:
-                yield compile_glob(*real, fold=True)
+                yield WidePlace(tuple(real[0]), tuple(real[1]))
 
 
 def narrow_globs(pattern: str, grounds: Grounds) -> Iterator[Glob]:

@@ -5,7 +5,7 @@ Where no rule speaks there is no verdict, and the mode decides; an empty set all
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from handrail.core.commands import CommandClass, Judgement
@@ -33,13 +33,13 @@ _SEARCHERS: Final = frozenset(("git", "rg", "ag", "ack", "grep", "fd", "find", "
 _STRICTNESS: Final = {Effect.DENY: 0, Effect.ASK: 1, Effect.ALLOW: 2}
 
 
-class Withheld(NamedTuple):
-    """What keeps denied paths away by itself: `commands`, the sandbox hides or write-protects
-    `denied_paths` for the commands it holds; `searches`, the search leaves them out.
+class Kept(NamedTuple):
+    """What keeps away by itself what must not be read: whether a search of contents leaves it
+    out, and whether the sandbox hides it from a command.
     """
 
-    commands: bool = False
-    searches: bool = False
+    searches: Callable[[], bool] = lambda: False
+    commands: Callable[[Judgement], bool] = lambda judged: False
 
 
 class DeniedPaths(NamedTuple):
@@ -80,11 +80,11 @@ class RuleSet:
         self,
         rules: Iterable[Rule] = (),
         grounds: Grounds = Grounds(),  # noqa: B008 - an immutable value
-        withheld: Withheld = Withheld(),  # noqa: B008 - an immutable value
+        kept: Kept = Kept(),  # noqa: B008 - an immutable value
     ) -> None:
         self.rules = tuple(rules)
         self.grounds = grounds
-        self.withheld = withheld
+        self.kept = kept
         ordered = sorted(self.rules, key=lambda one: (_STRICTNESS[one.effect], one.origin.source))
         entries = [Entry(order, rule) for order, rule in enumerate(ordered)]
         binding = [entry for entry in entries if entry.rule.effect is not Effect.ALLOW]
@@ -103,6 +103,10 @@ class RuleSet:
         }
         self._commands = CommandRules(_command_rules(binding), _command_rules(covering))
         self._first_denied = next((one for one in binding if _denies_paths(one.rule)), None)
+        self._first_unhidden = next(
+            (one for one in binding if _denies_paths(one.rule) and not _can_be_hidden(one.rule)),
+            None,
+        )
         # Whether no deny or ask can bind a call that only reads and runs no command.
         self.ignores_reads = all(
             entry.rule.tool in WRITERS or entry.rule.tool == "run_command" for entry in binding
@@ -123,7 +127,7 @@ class RuleSet:
 
     def with_rules(self, rules: Iterable[Rule]) -> RuleSet:
         """A set with further rules."""
-        return RuleSet((*self.rules, *rules), self.grounds, self.withheld)
+        return RuleSet((*self.rules, *rules), self.grounds, self.kept)
 
     def denied_paths(self) -> DeniedPaths:
         """What the sandbox and the search must keep away; a pattern that holds at any depth
@@ -151,33 +155,43 @@ class RuleSet:
             yield from self._of_paths(own, targets, subject, "touch")
         if subject.command is not None:
             yield from map(of_command, self._commands.find(subject.command))
-            if self._first_denied is not None and not self._held(subject, subject.command):
-                yield from self._of_unknown(subject.command, self._first_denied)
+            if self._first_denied is not None:
+                yield from self._of_unknown(subject, subject.command)
 
     def _of_paths(
         self, index: WideIndex, targets: Sequence[Target], subject: Subject, verb: str
     ) -> Iterator[Finding]:
         for target in targets:
             for hit in index.find(target):
-                if hit.meeting is not Meeting.WITHIN or self._counts(hit, subject, verb):
+                exact = hit.meeting is Meeting.SURE and not target.glob
+                if exact or self._counts(hit, subject, verb):
                     yield of_path(hit, verb)
 
     def _counts(self, hit: Hit, subject: Subject, verb: str) -> bool:
-        """Whether a tree counts that holds, among other things, what a rule speaks of."""
+        """Whether a tree or a wildcard counts that means, among other things, what a rule
+        speaks of.
+        """
+        rule = hit.entry.rule
         if verb != "read":
+            return True
+        if subject.command is None and subject.tool in LISTERS and rule.tool not in LISTERS:
+            return False
+        if not _can_be_hidden(rule):
             return True
         if subject.command is not None:
             return not self._held(subject, subject.command)
-        if subject.tool in LISTERS and hit.entry.rule.tool not in LISTERS:
-            return False
-        return not self.withheld.searches
+        # Other tools that are given a tree read it with their own hands.
+        return subject.tool != "grep" or not self.kept.searches()
 
-    def _of_unknown(self, judged: Judgement, denied: Entry) -> Iterator[Finding]:
+    def _of_unknown(self, subject: Subject, judged: Judgement) -> Iterator[Finding]:
         """What denies about paths say of a command that may touch more than anybody sees."""
         dangerous = judged.klass >= CommandClass.DANGEROUS
         if dangerous or _hides_effects(judged):
-            yield of_unknown(denied)
-        # A word may name what the known effects do not list.
+            held = self._first_denied is not self._first_unhidden and self._held(subject, judged)
+            denied = self._first_unhidden if held else self._first_denied
+            if denied is not None:
+                yield of_unknown(denied)
+        # A word may name what the known effects do not list, such as a copy that git keeps.
         meeting = Meeting.SURE if dangerous else Meeting.MAYBE
         indexes = (
             [self._reads] if judged.klass is CommandClass.SAFE else [self._reads, self._writes]
@@ -189,7 +203,7 @@ class RuleSet:
                         yield of_path(hit._replace(meeting=meeting), "touch")
 
     def _held(self, subject: Subject, judged: Judgement) -> bool:
-        return self.withheld.commands and subject.confined and not judged.unconfined
+        return subject.confined and not judged.unconfined and self.kept.commands(judged)
 
     # --- what covers -------------------------------------------------------------------
 
@@ -235,6 +249,14 @@ def _hides_effects(judged: Judgement) -> bool:
 def _denies_paths(rule: Rule) -> bool:
     family = rule.tool in READERS or rule.tool in WRITERS
     return rule.effect is Effect.DENY and family and rule.pattern is not None
+
+
+def _can_be_hidden(rule: Rule) -> bool:
+    """Whether all that a rule wants is kept where contents are withheld: names are told, what
+    may be written is not thereby closed, and what is asked about is not hidden.
+    """
+    reads = rule.tool in READERS and rule.tool not in LISTERS
+    return rule.effect is Effect.DENY and reads
 
 
 def _by_tool(entries: Iterable[Entry]) -> dict[str, Entry]:

@@ -67,6 +67,7 @@ def test_landlock_holds_contents_but_not_attributes():
 
     assert {name: strength for name, strength in measured.items() if strength != ENFORCED} == {
         "fs_write": PARTIAL,
+        "fs_hide": PARTIAL,
         "proc_view": PARTIAL,
         "protected_names": Strength.REPAIRED,
         "memory_limit": ABSENT,
@@ -94,8 +95,35 @@ def test_a_missing_filter_is_seen():
 def test_missing_rules_are_seen():
     measured = probe.measure(Leaky(landlock=None), HERE)
 
-    assert {measured[name] for name in ("fs_write", "fs_read", "signals")} == {ABSENT}
+    assert {measured[name] for name in ("fs_write", "fs_read", "fs_hide", "signals")} == {ABSENT}
     assert {measured[name] for name in ("tcp", "udp", "ptrace")} == {ENFORCED}
+
+
+class Forgetful(Bubblewrap):
+    """As bubblewrap, but some of what is withheld is not hidden."""
+
+    def __init__(self, *forgotten):
+        super().__init__("/usr/bin/bwrap")
+        self.forgotten = forgotten
+
+    def recipe(self, launch, scene):
+        kept = [one for one in launch.confinement.withheld if not one.endswith(self.forgotten)]
+        confinement = launch.confinement._replace(withheld=tuple(kept))
+        return super().recipe(launch._replace(confinement=confinement), scene)
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "strength"),
+    [
+        ("shown/way/withheld", ABSENT),
+        ("shown/way/closed", ABSENT),
+        ("workspace/way/withheld", PARTIAL),
+        ("workspace/way/closed", PARTIAL),
+        ("nothing", ENFORCED),
+    ],
+)
+def test_a_withheld_path_that_is_not_hidden_is_seen(forgotten, strength):
+    assert probe.measure(Forgetful(forgotten), HERE)["fs_hide"] == strength
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def restrict_thread(recipe: Recipe) -> None:
     rules = recipe.landlock
     # First, while the thread may still look at every place that is granted.
     if rules is not None and not landlock.confine_thread(
-        rules.read, rules.write, network=rules.network
+        rules.read, rules.write, rules.listed, network=rules.network
     ):
         raise OSError(errno.ENOSYS, "the kernel refused the Landlock rules")
     if recipe.drop_capabilities:

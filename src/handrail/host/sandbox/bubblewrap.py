@@ -35,6 +35,8 @@ _APART: Final = (
 # Each costs a fraction of a millisecond, growing with their number; beyond it, those nearest to
 # the top are held, and the others put back afterwards as the missing ones are.
 _MOST_HELD: Final = 200
+# The same holds of what is withheld; but nothing puts that back, so that more is a gap.
+MOST_WITHHELD: Final = 200
 
 
 class _How(Enum):
@@ -107,18 +109,29 @@ class Bubblewrap:
         mounts["/tmp"] = _Mount(_How.WRITABLE, scene.temporary)  # noqa: S108 - private
         if _can_be_empty(scene.places.home, mounts):
             mounts[scene.places.home] = _Mount(_How.EMPTY)
-        mounts |= {path: _shown(path) for path in wanted.readable if _there(path)}
+        mounts |= {path: _shown(path) for path in _readable(wanted, scene.places.read)}
         mounts |= {root: _shown(root) for root in scene.roots}
         writable = [path for path in map(os.path.realpath, wanted.writable) if _there(path)]
         mounts |= {path: _Mount(_How.WRITABLE, path) for path in writable}
         read_only = _read_only(wanted, writable)
         mounts |= {path: _Mount(_How.WRITABLE, path) for path in _pins(read_only, writable)}
         mounts |= {path: _Mount(_How.SHOWN, path) for path in read_only}
-        hidden = list(_visible((*wanted.hidden, *scene.hidden), mounts))
+        masked = (*wanted.hidden, *wanted.withheld[:MOST_WITHHELD], *scene.hidden)
+        hidden = list(_visible(masked, mounts))
         for path in hidden:
             mounts |= _held(path, mounts)
         mounts |= {path: _mask(path) for path in hidden}
+        # In what is empty there is nothing to mount on.
+        mounts = {path: one for path, one in mounts.items() if not _lies_in(path, hidden)}
         return mounts | _sealed(mounts)
+
+    def unhidden(self, confinement: Confinement, scene: Scene) -> str | None:
+        """Why its withheld paths are not all hidden; None if they are."""
+        del scene
+        number = len(confinement.withheld)
+        if number <= MOST_WITHHELD:
+            return None
+        return f"{number:,} withheld paths exist, and at most {MOST_WITHHELD} can be hidden"
 
     def held(self, confinement: Confinement) -> tuple[str, ...]:
         """Which of its read-only paths are mounted so, by their real names."""
@@ -158,6 +171,13 @@ def _can_be_empty(home: str, mounts: _Mounts) -> bool:
     return bool(home) and home not in mounts and (_there(home) or not inside_any(home, mounts))
 
 
+def _readable(wanted: Confinement, shown: Sequence[str]) -> list[str]:
+    """What is shown besides; a link only where nothing that is shown has it already."""
+    there = [path for path in wanted.readable if _there(path) and not inside_any(path, shown)]
+    real = [path for path in there if os.path.realpath(path) == path]
+    return [path for path in there if path in real or not inside_any(path, real)]
+
+
 def _read_only(wanted: Confinement, writable: Sequence[str]) -> list[str]:
     return sorted(_within(wanted.read_only, writable), key=_depth)[:_MOST_HELD]
 
@@ -185,6 +205,10 @@ def _visible(paths: Iterable[str], mounts: _Mounts) -> Iterator[str]:
     for path in {os.path.realpath(one) for one in paths}:
         if path != "/" and inside_any(path, shown) and _there(path):
             yield path
+
+
+def _lies_in(path: str, hidden: Sequence[str]) -> bool:
+    return any(inside(path, top) for top in hidden if top != path)
 
 
 def _held(hidden: str, mounts: _Mounts) -> _Mounts:

@@ -132,10 +132,25 @@ class LocalSandbox:
             raise ProblemRaised(
                 "unavailable", f"commands get no temporary directory: {error}"
             ) from error
+        recipe = chosen.recipe(launch, self._scene(temporary))
+        return recipe._replace(notes=launch.confinement.notes)
+
+    def unhidden(self, confinement: Confinement) -> str | None:
+        """Why a program so confined might read its withheld paths; None if it cannot."""
+        if not confinement.withheld:
+            return None
+        choice = self._choice()
+        strength = choice.measured["fs_hide"]
+        if confinement.off or choice.backend is None or strength is Strength.ABSENT:
+            return "nothing here hides paths from commands"
+        if strength is not Strength.ENFORCED and confinement.writable:
+            return "paths are hidden here only from commands that write nothing"
+        return choice.backend.unhidden(confinement, self._scene(""))
+
+    def _scene(self, temporary: str) -> Scene:
         places = self._survey()
         hidden = (*self._wanted.hidden, *places.hidden)
-        recipe = chosen.recipe(launch, Scene(self._wanted.roots, hidden, temporary, places))
-        return recipe._replace(notes=launch.confinement.notes)
+        return Scene(self._wanted.roots, hidden, temporary, places)
 
     def why_failed(self, ended: Ended, confinement: Confinement) -> str | None:
         """What was probably in a failed program's way, and which setting lifts it."""

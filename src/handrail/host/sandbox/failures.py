@@ -83,6 +83,8 @@ def _network(said: str, backend: str) -> str | None:
 def _files(line: str, confinement: Confinement, backend: str) -> str | None:
     if _FORBIDDEN.search(line):
         for path in _paths(line, confinement.writable):
+            if inside_any(path, confinement.withheld):
+                return f"{path!r} is withheld from commands by a rule; only a person can change it"
             if inside_any(path, confinement.read_only):
                 return (
                     f"{path!r} is protected and cannot be changed by commands; "

@@ -21,6 +21,9 @@ _MPTCP: Final = 262
 _NEW_USER: Final = 0x10000000
 _PTRACE_SEIZE: Final = 0x4206
 _WAIT_S: Final = 0.5
+_HERE: Final = -100
+_EXCHANGE: Final = 2
+_DETACH: Final = 2
 
 
 def main(given: dict[str, Any]) -> dict[str, bool]:
@@ -33,6 +36,8 @@ def main(given: dict[str, Any]) -> dict[str, bool]:
         **_metadata("outside", given),
         "meta_shared_memory": lambda: os.close(os.open(given["shared_memory"], os.O_WRONLY)),
         **_reading(given),
+        **_hiding("shown", given),
+        **_hiding("workspace", given),
         **_network(given),
         **_sockets(given),
         **_protected(given),
@@ -55,6 +60,7 @@ def _controls(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "ok_temporary": lambda: _write(f"{os.environ['TMPDIR']}/new"),
         "ok_shown": lambda: _read(f"{given['shown']}/file"),
         "ok_null": lambda: _write(os.devnull),
+        "ok_beside": lambda: [_read(f"{given[at]}/way/beside") for at in ("shown", "workspace")],
         "ok_sockets": lambda: [Path(name).lstat() for name in ("stream", "datagram")],
     }
 
@@ -88,6 +94,23 @@ def _reading(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "read_outside": lambda: _read(f"{given['outside']}/secret"),
         "read_hidden": lambda: _read(f"{given['shown']}/hidden/secret"),
         "read_names": lambda: list(Path(given["outside"]).iterdir()),
+    }
+
+
+def _hiding(where: str, given: dict[str, Any]) -> dict[str, Callable[[], object]]:
+    """A file and a folder that are withheld, where a program may read, or write as well."""
+    way, moved = Path(given[where], "way"), Path(given[where], "moved")
+    file, beside = way / "withheld", way / "beside"
+    aside = Path(given["workspace"], f"{where}.aside")
+    return {
+        f"hide_{where}_read": lambda: _says(file),
+        f"hide_{where}_folder": lambda: _says(way / "closed" / "secret"),
+        f"hide_{where}_root": lambda: _says(Path(f"/proc/self/root{file}")),
+        f"hide_{where}_link": lambda: _after(aside.hardlink_to, file, told=aside),
+        f"hide_{where}_rename": lambda: _after(file.rename, aside, told=aside),
+        f"hide_{where}_exchange": lambda: _after(_exchange, file, beside, told=beside),
+        f"hide_{where}_unmount": lambda: _after(_unmount, file, told=file),
+        f"hide_{where}_move": lambda: _after(way.rename, moved, told=moved / "withheld"),
     }
 
 
@@ -139,6 +162,28 @@ def _write(path: str) -> None:
 
 def _read(path: str) -> str:
     return Path(path).read_text("utf-8", "replace")
+
+
+def _says(path: Path) -> bool:
+    """Whether it tells what is withheld: a file that can be opened may be an empty one."""
+    return path.read_text("utf-8", "replace") == "withheld"
+
+
+def _after(act: Callable[..., object], *arguments: Path, told: Path) -> bool:
+    act(*arguments)
+    return _says(told)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.renameat2(_HERE, bytes(one), _HERE, bytes(other), _EXCHANGE) != 0:
+        raise OSError(ctypes.get_errno(), "renameat2")
+
+
+def _unmount(path: Path) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.umount2(bytes(path), _DETACH) != 0:
+        raise OSError(ctypes.get_errno(), "umount2")
 
 
 def _through_hard_link(file: Path, link: str) -> None:

@@ -1,7 +1,8 @@
 """Confinement by Landlock: a program keeps the view of the machine and loses rights on it.
 
 Landlock only grants, down a whole tree. So what lies inside a writable tree cannot be held
-read-only, and a hidden part costs the right to make new names in the folders above it.
+read-only, and a hidden part costs the right to make new names in the folders above it. That
+is too much for withheld paths: they are hidden where a program may only read, and not else.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from handrail.core.processes import Launch
+from handrail.core.processes import Confinement, Launch
 from handrail.host.sandbox.calls import command_filter
-from handrail.host.sandbox.places import inside_any, remainder
+from handrail.host.sandbox.places import inside_any, remainder, ways
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
 from handrail.host.sandbox.scene import Scene
 
@@ -20,6 +21,9 @@ from handrail.host.sandbox.scene import Scene
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 # Semaphores of several processes live there; shared with all programs of the same user.
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - there is no private one without a mount
+
+# Each grant costs some microseconds when a program starts.
+_MOST_GRANTS: Final = 4000
 
 
 class Landlocked:
@@ -30,25 +34,62 @@ class Landlocked:
     def recipe(self, launch: Launch, scene: Scene) -> Recipe:
         """How to start it, confined as far as Landlock can."""
         wanted = launch.confinement
-        hidden = [os.path.realpath(path) for path in (*wanted.hidden, *scene.hidden)]
-        writable = [os.path.realpath(path) for path in wanted.writable]
-        roots = [root for root in scene.roots if not inside_any(root, writable)]
+        hidden = _hidden(wanted, scene)
+        writable = _writable(wanted)
+        readable = _readable(wanted, scene)
+        withheld = [path for path in wanted.withheld if not inside_any(path, writable)]
+        read = _granted(readable, (*hidden, *withheld))
+        if len(read) > _MOST_GRANTS:
+            read, withheld = _granted(readable, hidden), []
         return Recipe(
             argv=launch.argv,
             env={**launch.env, **_elsewhere(launch, scene.temporary)},
             cwd=launch.cwd,
             landlock=LandlockRules(
-                read=_granted(("/proc", *scene.places.read, *wanted.readable, *roots), hidden),
+                read=read,
                 write=_granted((*_DEVICES, _SHARED_MEMORY, scene.temporary, *writable), hidden),
                 network=wanted.network,
+                listed=_listed(readable, withheld, hidden),
             ),
             filter=command_filter(inet=wanted.network, ipc=False),
             drop_capabilities=True,
         )
 
+    def unhidden(self, confinement: Confinement, scene: Scene) -> str | None:
+        """Why its withheld paths are not all hidden; None if they are."""
+        writable = _writable(confinement)
+        if any(inside_any(path, writable) for path in confinement.withheld):
+            return "Landlock cannot hide a part of what a command may write"
+        hidden = (*_hidden(confinement, scene), *confinement.withheld)
+        if len(_granted(_readable(confinement, scene), hidden)) > _MOST_GRANTS:
+            return "too many files lie beside the withheld ones for Landlock to hide them"
+        return None
+
+
+def _hidden(wanted: Confinement, scene: Scene) -> list[str]:
+    return [os.path.realpath(path) for path in (*wanted.hidden, *scene.hidden)]
+
+
+def _writable(wanted: Confinement) -> list[str]:
+    return [os.path.realpath(path) for path in wanted.writable]
+
+
+def _readable(wanted: Confinement, scene: Scene) -> list[str]:
+    writable = _writable(wanted)
+    roots = [root for root in scene.roots if not inside_any(root, writable)]
+    return ["/proc", *scene.places.read, *wanted.readable, *roots]
+
 
 def _granted(paths: Iterable[str], hidden: Sequence[str]) -> tuple[str, ...]:
     return tuple(part for path in paths for part in remainder(path, hidden))
+
+
+def _listed(
+    paths: Iterable[str], withheld: Sequence[str], hidden: Sequence[str]
+) -> tuple[str, ...]:
+    """The folders on the way to what is withheld; not those above what is not even seen."""
+    found = {way for path in paths for way in ways(path, withheld)}
+    return tuple(sorted(way for way in found if not any(inside_any(one, (way,)) for one in hidden)))
 
 
 def _elsewhere(launch: Launch, temporary: str) -> dict[str, str]:

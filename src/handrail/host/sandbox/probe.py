@@ -22,7 +22,7 @@ from handrail.host.sandbox.stage import Stage, set_up
 
 DEADLINE_S: Final = 2.5
 PROPERTIES: Final = (
-    "fs_write", "fs_read", "tcp", "udp", "mptcp", "unix_path", "unix_abstract", "signals",
+    "fs_write", "fs_read", "fs_hide", "tcp", "udp", "mptcp", "unix_path", "unix_abstract", "signals",
     "proc_view", "ptrace", "userns", "protected_names", "kill_tree", "memory_limit", "pids_limit",
 )  # fmt: skip
 _SYSTEM_PATH: Final = "/usr/bin:/bin"
@@ -82,7 +82,9 @@ def _recipe(backend: Backend, places: Places, stage: Stage, argv: Sequence[str])
         temporary=str(stage.top / "tmp"),
         places=places,
     )
-    confinement = Confinement((stage.workspace,), read_only=(f"{stage.workspace}/.git",))
+    confinement = Confinement(
+        (stage.workspace,), read_only=(f"{stage.workspace}/.git",), withheld=stage.withheld
+    )
     env = {"PATH": _SYSTEM_PATH, "HOME": places.home or "/"}
     launch = Launch(tuple(argv), stage.workspace, env, confinement, DEADLINE_S)
     return backend.recipe(launch, scene)
@@ -122,6 +124,7 @@ def _judge(
     return dict(ABSENT) | {
         "fs_write": graded(first("write_"), first("meta_")),
         "fs_read": graded(("read_outside",), ("read_hidden", "read_names")),
+        "fs_hide": graded(first("hide_shown_"), first("hide_workspace_")),
         "tcp": graded(("tcp",)),
         "udp": graded(("udp",)),
         "mptcp": graded(("mptcp", "tcp")),

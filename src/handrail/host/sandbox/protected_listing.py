@@ -1,28 +1,20 @@
 """Walking a root for protected names: every directory is listed once, and not again until
 its time stamps say that an entry came or went.
 
-Only names and kinds are looked at here. A directory is believed unchanged only where the file
-system is known to stamp directories, and only if the stamp was old enough when it was listed.
+Only names and kinds are looked at here; `host/stamps` says when a directory is unchanged.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from handrail.host.files.openat2 import LIST, Opener
 from handrail.host.sandbox.protected_names import FILE, FIRST, GIT, WHOLE, Names
+from handrail.host.stamps import Stamp, Stamps, identity
 
 _MOST_DIRECTORIES: Final = 30_000
 _MOST_ENTRIES: Final = 400_000
-# A change within one tick of the clock leaves no trace in the time stamps.
-_COARSE_NS: Final = 20_000_000
-# File systems of this kernel that stamp a directory with every entry that comes or goes.
-_STAMPING: Final = frozenset(
-    {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "overlay", "zfs", "bcachefs"}
-)
 _NOT_ENTERED: Final = "node_modules"
 
 
@@ -48,7 +40,7 @@ class Walked(NamedTuple):
 
 
 class _Listing(NamedTuple):
-    stamp: tuple[int, int, int] | None
+    stamp: Stamp | None
     folders: tuple[str, ...]
     hits: tuple[Hit, ...]
     size: int
@@ -61,7 +53,7 @@ class Listings:
         self._names = names
         self._opener = opener
         self._known: dict[str, dict[str, _Listing]] = {}
-        self._stamping: dict[int, bool] = {}
+        self._stamps = Stamps()
 
     def walk(self, top: Top, skipped: frozenset[str], left: frozenset[str]) -> Walked:
         """Look for names below a root; neither into `skipped` nor into `left`."""
@@ -88,13 +80,11 @@ class Listings:
 
     def _listing(self, top: Top, rel: str, known: _Listing | None) -> _Listing:
         info = os.stat(rel or ".", dir_fd=top.handle, follow_symlinks=False)
-        stamp = (info.st_dev, info.st_ino, info.st_ctime_ns)
-        if known is not None and known.stamp == stamp:
+        if known is not None and known.stamp == identity(info):
             return known
-        settled = info.st_ctime_ns < time.time_ns() - _COARSE_NS
+        stamp = self._stamps.of(info)
         folders, hits, size = self._list(top, rel)
-        lasting = settled and self._stamps(info.st_dev)
-        return _Listing(stamp if lasting else None, tuple(folders), tuple(hits), size)
+        return _Listing(stamp, tuple(folders), tuple(hits), size)
 
     def _list(self, top: Top, rel: str) -> tuple[list[str], list[Hit], int]:
         mark_of, folders, hits, size = self._names.mark, list[str](), list[Hit](), 0
@@ -120,12 +110,6 @@ class Listings:
             os.close(handle)
         return folders, hits, size
 
-    def _stamps(self, device: int) -> bool:
-        known = self._stamping.get(device)
-        if known is None:
-            known = self._stamping[device] = _kind_of(device) in _STAMPING
-        return known
-
 
 def _counts(mark: int, is_folder: bool, entry: os.DirEntry[str]) -> bool:
     if mark & (WHOLE | GIT):
@@ -133,18 +117,3 @@ def _counts(mark: int, is_folder: bool, entry: os.DirEntry[str]) -> bool:
     if mark & FILE:
         return not is_folder
     return entry.is_symlink()
-
-
-def _kind_of(device: int) -> str:
-    """The name of the file system with this device number, empty if that cannot be told."""
-    number = f"{os.major(device)}:{os.minor(device)}"
-    try:
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    kinds = {
-        line.split(" - ", 1)[1].split()[0]
-        for line in mounts.splitlines()
-        if line.split()[2] == number and " - " in line
-    }
-    return kinds.pop() if len(kinds) == 1 else ""

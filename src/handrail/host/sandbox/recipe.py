@@ -10,11 +10,14 @@ FILTER_HANDLE: Final = "{filter}"
 
 
 class LandlockRules(NamedTuple):
-    """Paths a program may read (and run), and those it may also write; all else is closed."""
+    """Paths a program may read (and run), and those it may also write; all else is closed.
+    Of what lies below `listed` only the names can be told.
+    """
 
     read: tuple[str, ...]
     write: tuple[str, ...]
     network: bool
+    listed: tuple[str, ...] = ()
 
 
 class Recipe(NamedTuple):

@@ -46,6 +46,12 @@ class Stage(NamedTuple):
         """A place inside a readable one that must not be seen."""
         return str(self.top / "shown" / "hidden")
 
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """A file and a folder that must not be read, where one may write and where not."""
+        tops = (self.workspace, self.shown)
+        return tuple(f"{top}/way/{name}" for top in tops for name in ("withheld", "closed"))
+
     def told(self) -> dict[str, Any]:
         """What the program inside has to know."""
         return {
@@ -101,6 +107,11 @@ def set_up(sleep: str) -> Iterator[Stage]:
         ends.callback(shutil.rmtree, top, ignore_errors=True)
         for folder in ("workspace/.git", "shown/hidden", "outside", "tmp"):
             (top / folder).mkdir(parents=True)
+        for way in (top / "workspace" / "way", top / "shown" / "way"):
+            (way / "closed").mkdir(parents=True)
+            (way / "beside").write_text(_CONTENT, "ascii")
+            for name in ("withheld", "closed/secret"):
+                (way / name).write_text("withheld", "ascii")
         for folder in ("shown", "outside"):
             for name in ("file", "attributes"):
                 (top / folder / name).write_text(_CONTENT, "ascii")
@@ -163,7 +174,7 @@ def _changed(folder: Path) -> bool:
     """Whether the names or contents are no longer those that were laid down."""
     expected = {
         "outside": {"file", "attributes", "secret"},
-        "shown": {"file", "attributes", "hidden"},
+        "shown": {"file", "attributes", "hidden", "way"},
     }
     names = {entry.name for entry in folder.iterdir()}
     return names != expected[folder.name] or (folder / "file").read_text("ascii") != _CONTENT

@@ -92,6 +92,7 @@ def _walk(place: Place, allowed: PathFilter, way: Way) -> list[str]:
         arguments.append("--glob=!.git")
     if place.kind is Kind.DIRECTORY:
         arguments += [f"--glob=!{glob}" for glob in allowed.excluded]
+        arguments += [f"--iglob=!{glob}" for glob in allowed.withheld]
     return arguments
 
 

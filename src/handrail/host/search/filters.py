@@ -6,8 +6,8 @@ A glob only ever narrows a search: it never brings back what an ignore file hide
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from handrail.core.places import Kind, Place
 from handrail.core.problems import ProblemRaised
@@ -20,7 +20,8 @@ class PathFilter:
     """`accepts` a file; `prunes` a directory. The hints let an engine skip files early.
 
     `names` are globs for base names of which every accepted file matches one; None if
-    nothing is known. `excluded` are gitignore-style globs that accepted files never match.
+    nothing is known. `excluded` are gitignore-style globs that accepted files never match,
+    `withheld` such globs that are compared without regard to case.
     Where `hints_decide`, an engine that heeds `names` need not ask again.
     """
 
@@ -29,16 +30,28 @@ class PathFilter:
     hints_decide: bool
     _keep: re.Pattern[str] | None
     _drop: re.Pattern[str] | None
+    withheld: tuple[str, ...] = ()
+    _hides: Callable[[str], bool] | None = None
 
     def accepts(self, rel: str) -> bool:
         """Whether a file belongs to the answer."""
+        return self.wants(rel) and (self._hides is None or not self._hides(rel))
+
+    def wants(self, rel: str) -> bool:
+        """Whether it would, were nothing withheld."""
         if self._keep is not None and self._keep.fullmatch(rel) is None:
             return False
         return self._drop is None or self._drop.fullmatch(rel) is None
 
     def prunes(self, rel: str) -> bool:
         """Whether nothing beneath a directory belongs to the answer."""
-        return self._drop is not None and self._drop.fullmatch(f"{rel}/") is not None
+        if self._drop is not None and self._drop.fullmatch(f"{rel}/") is not None:
+            return True
+        return self._hides is not None and self._hides(rel)
+
+    def without(self, hints: Sequence[str], hides: Callable[[str], bool]) -> PathFilter:
+        """The same without the paths that `hides` tells; an engine can skip by the hints."""
+        return replace(self, hints_decide=False, withheld=tuple(hints), _hides=hides)
 
 
 def path_filter(root: Root, place: Place, globs: Sequence[str], field: str) -> PathFilter:

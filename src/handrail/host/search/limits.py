@@ -49,6 +49,13 @@ def unclear(count: int) -> str:
     return f"left out {count} {'file' if count == 1 else 'files'} with a misleading name"
 
 
+def withheld(count: int) -> str | None:
+    """Some paths are not in the answer because a rule says so."""
+    if not count:
+        return None
+    return f"{count} {'path' if count == 1 else 'paths'} withheld by rule"
+
+
 def join(notes: Iterable[str | None]) -> str | None:
     """One sentence of what is missing from an answer; None if nothing is."""
     return "; ".join(note for note in notes if note) or None

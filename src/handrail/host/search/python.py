@@ -22,6 +22,7 @@ from handrail.host.search.newest import newest_first
 from handrail.host.search.query import check_pattern, check_place, unknown_type
 from handrail.host.search.roots import Root, close_roots, open_file, open_roots
 from handrail.host.search.walk import Found, Walk
+from handrail.host.search.withheld import LeftOut
 
 _ENGINE: Final = "python"
 
@@ -41,6 +42,16 @@ class PythonSearch:
     ) -> None:
         self._roots = open_roots(roots, hidden, handles)
         self._deadline_s = deadline_s
+        self._left_out: LeftOut | None = None
+
+    def withhold(self, left_out: LeftOut) -> None:
+        """From now on leave out of every search of contents what no call may read."""
+        self._left_out = left_out
+
+    @property
+    def withholds(self) -> bool:
+        """Whether something is left out of searches of contents."""
+        return self._left_out is not None
 
     async def grep(self, query: GrepQuery) -> GrepFound:
         """Lines that match; see the port."""
@@ -48,8 +59,12 @@ class PythonSearch:
         check_place(query.place)
         root = self._roots[query.place.root]
         allowed = path_filter(root, query.place, query.globs, "glob")
+        left_out = self._left_out
+        if left_out is not None:
+            left_out.check(query.place)
+            allowed = left_out.applied(allowed, root)
         check_text(root, query.place)
-        return await self._aside(partial(_grep, root, query, allowed, Matcher(query)))
+        return await self._aside(partial(_grep, root, query, allowed, Matcher(query), left_out))
 
     async def files(self, query: FilesQuery) -> FilesFound:
         """Files whose names match; see the port."""
@@ -71,7 +86,12 @@ class PythonSearch:
 
 
 def _grep(
-    root: Root, query: GrepQuery, allowed: PathFilter, matcher: Matcher, budget: Budget
+    root: Root,
+    query: GrepQuery,
+    allowed: PathFilter,
+    matcher: Matcher,
+    left_out: LeftOut | None,
+    budget: Budget,
 ) -> GrepFound:
     walk = Walk(root, query.place, allowed, query.recursive, budget)
     results = _Results()
@@ -79,7 +99,9 @@ def _grep(
         results.add(found.rel, _search(found, matcher, budget))
         if results.lines > limits.MAX_HITS or budget.over:
             break
-    notes = [*_notes(walk, results.unreadable)]
+    notes: list[str | None] = [*_notes(walk, results.unreadable)]
+    if left_out is not None:
+        notes.append(limits.withheld(left_out.count(allowed, root, query.place)))
     if query.mode is GrepMode.CONTENT:
         if results.turned_binary:
             notes.append(limits.turned_binary(results.turned_binary))

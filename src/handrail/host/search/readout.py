@@ -23,17 +23,19 @@ _ENGINE: Final = "ripgrep"
 _Ask = Callable[[str], bool]
 
 
-def grep_answer(root: Root, query: GrepQuery, allowed: PathFilter, ended: Finished) -> GrepFound:
-    """The answer of a search for text."""
+def grep_answer(
+    root: Root, query: GrepQuery, allowed: PathFilter, ended: Finished, note: str | None = None
+) -> GrepFound:
+    """The answer of a search for text; `note` says what was left out on purpose."""
     if query.mode is GrepMode.CONTENT:
-        return _lines_answer(root, query.place, _asked(query, allowed), ended)
+        return _lines_answer(root, query.place, _asked(query, allowed), ended, note)
     if query.mode is GrepMode.COUNT:
         by_rel = {_rel(path): count for path, count in parse_counts(ended.stdout).items()}
     else:
         by_rel = dict.fromkeys(parse_paths(ended.stdout), 0)
     rels = _without_git(by_rel, query.place, ended)
     kept = {rel: by_rel[rel] for rel in _kept(root, rels, _asked(query, allowed), ended)}
-    return found_counts(root, kept, _notes(ended), _ENGINE)
+    return found_counts(root, kept, [*_notes(ended), note], _ENGINE)
 
 
 def files_answer(root: Root, query: FilesQuery, allowed: PathFilter, ended: Finished) -> FilesFound:
@@ -45,7 +47,9 @@ def files_answer(root: Root, query: FilesQuery, allowed: PathFilter, ended: Fini
     return found_files(root, ordered, _notes(ended), _ENGINE)
 
 
-def _lines_answer(root: Root, place: Place, ask: _Ask | None, ended: Finished) -> GrepFound:
+def _lines_answer(
+    root: Root, place: Place, ask: _Ask | None, ended: Finished, note: str | None
+) -> GrepFound:
     parsed = parse_lines(ended.stdout, lambda path: still_there(root, _rel(path)))
     by_rel = {_rel(path): lines for path, lines in parsed.by_path.items()}
     binary = 0
@@ -69,6 +73,7 @@ def _lines_answer(root: Root, place: Place, ask: _Ask | None, ended: Finished) -
         *_notes(ended),
         limits.turned_binary(binary) if binary else None,
         limits.unclear(parsed.unclear) if parsed.unclear else None,
+        note,
     ]
     return found_lines(root, shown, notes, _ENGINE)
 

@@ -22,6 +22,7 @@ from handrail.host.search.parse import pattern_error, unreadable_files
 from handrail.host.search.query import bad_pattern, check_pattern, check_place, unknown_type
 from handrail.host.search.readout import files_answer, grep_answer
 from handrail.host.search.roots import Root, close_roots, open_roots, repository_above
+from handrail.host.search.withheld import LeftOut
 
 _COMPLAINED: Final = 2
 # Above this, putting an answer together would hold up the loop for milliseconds.
@@ -49,6 +50,16 @@ class RipgrepSearch:
         self._max_bytes = max_bytes
         self._crowd = Crowd()
         self._types: frozenset[str] | None = None
+        self._left_out: LeftOut | None = None
+
+    def withhold(self, left_out: LeftOut) -> None:
+        """From now on leave out of every search of contents what no call may read."""
+        self._left_out = left_out
+
+    @property
+    def withholds(self) -> bool:
+        """Whether something is left out of searches of contents."""
+        return self._left_out is not None
 
     async def grep(self, query: GrepQuery) -> GrepFound:
         """Lines that match; see the port."""
@@ -56,13 +67,19 @@ class RipgrepSearch:
         check_place(query.place)
         root = self._roots[query.place.root]
         allowed = path_filter(root, query.place, query.globs, "glob")
+        count = 0
+        if self._left_out is not None:
+            self._left_out.check(query.place)
+            allowed = self._left_out.applied(allowed, root)
+            count = await anyio.to_thread.run_sync(self._left_out.count, allowed, root, query.place)
         check_text(root, query.place)
         if query.type is not None:
             await self._check_type(query.type)
         ended = await self._run(root, query.place, partial(grep_command, query, allowed))
         if ended.exit_code == _COMPLAINED and not ended.stdout:
             self._check_complaint(query, ended)
-        return await _aside(ended, partial(grep_answer, root, query, allowed, ended))
+        note = limits.withheld(count)
+        return await _aside(ended, partial(grep_answer, root, query, allowed, ended, note))
 
     async def files(self, query: FilesQuery) -> FilesFound:
         """Files whose names match; see the port."""

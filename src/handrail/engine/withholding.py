@@ -1,0 +1,69 @@
+"""Keeps from commands what no call may read, and says to the rules where that holds.
+
+The rules believe `hides`; whoever runs a command makes it true with `paths`, or nothing runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from handrail.core.commands import CommandClass, Judgement
+from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Confinement, Sandbox
+from handrail.core.withheld import Hidden
+from handrail.engine.threads import to_the_end
+from handrail.policy.confinement import hides
+
+
+@dataclass(slots=True)
+class Withholding:
+    """`find` tells which withheld paths exist now, and blocks; `minds` whether a command may
+    read one of them if none were hidden.
+    """
+
+    find: Callable[[], Hidden]
+    minds: Callable[[Judgement], bool]
+    sandbox: Sandbox
+    _looked: bool = False
+    _gap: str | None = None
+
+    def hides(self, judged: Judgement) -> bool:
+        """Whether the command will not be able to read what is withheld, as measured here and
+        as far as was seen when a command last ran.
+        """
+        if not self._measured(judged):
+            return False
+        if not self._looked:
+            self._gap, self._looked = self.find().gap, True
+        return self._gap is None
+
+    async def paths(
+        self, confinement: Confinement, judged: Judgement, *, approved: bool
+    ) -> tuple[str, ...]:
+        """What must be hidden from a command that is confined so. Raises `denied` where that
+        cannot be done, unless a person who knew of it said yes or the command reads nothing of it.
+        """
+        found: list[Hidden] = []
+
+        def look() -> None:
+            hidden = self.find()
+            wanted = confinement._replace(withheld=hidden.paths)
+            found.append(hidden._replace(gap=hidden.gap or self.sandbox.unhidden(wanted)))
+
+        measured = self._measured(judged)
+        known = not measured or self._gap is not None
+        await to_the_end(look)
+        gap = found[0].gap
+        if measured:
+            self._gap, self._looked = gap, True
+        if gap is not None and not (approved and known) and self.minds(judged):
+            raise ProblemRaised(
+                "denied",
+                f"what rules withhold cannot be hidden from the command: {gap}",
+                hint="call it again, and a person is asked; or name files and programs plainly",
+            )
+        return found[0].paths
+
+    def _measured(self, judged: Judgement) -> bool:
+        return hides(self.sandbox.measured, looks_only=judged.klass is CommandClass.SAFE)
