@@ -13,6 +13,7 @@ from typing import Any, Literal, NoReturn
 from handrail.app_approver import Asked, approver_for
 from handrail.app_config import config_file, load_from, refuse_idle
 from handrail.app_hooks import open_hooks
+from handrail.app_effects import track_commands
 from handrail.app_guardrails import guardrails_from, save_counts
 from handrail.app_machine import Machine, open_blobs, open_locks, open_machine
 from handrail.app_policy import canonical_names, grants_from
@@ -165,6 +166,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     registry = Registry(bus)
     blobs = open_blobs(home) if settings.journal else None
     recovered = await Recovery(store, files, blobs, clock, may_still_run).run(session.id)
+    track_commands(machine, settings, blobs, clock)
     past = Undo(store, files, blobs, clock)
     vocabulary, commands = vocabulary_of(settings.dialect), machine.commands
     _register(registry, machine, session, past, allow_delete=settings.allow_delete)

@@ -31,6 +31,16 @@ class Settings(BaseModel):
     journal: bool = Field(
         True, description="keep old contents before a change, and the hashes of old and new"
     )
+    shadow: bool = Field(
+        True, description="keep copies of all files, to undo commands that may change any of them"
+    )
+    shadow_files: int = Field(
+        100_000, ge=1, le=1_000_000, description="files and folders that are looked at for that"
+    )
+    shadow_mb: int = Field(512, ge=1, description="megabytes of copies, all together")
+    shadow_file_mb: int = Field(
+        8, ge=1, le=1024, description="megabytes of the largest file that is copied"
+    )
     freshness: Literal["auto", "off", "warn", "strict"] = Field(
         "auto",
         description="changing a file that was not read: auto is strict in the claude dialect, "

@@ -126,6 +126,10 @@ STANDINGS: Final[Mapping[str, Row]] = {
     "dry_run": Row(Standing.NARROWS, _only(True)),
     "durability": Row(Standing.TRUST, _only("power")),
     "journal": Row(Standing.NARROWS, _only(True)),
+    "shadow": Row(Standing.NARROWS, _only(True)),
+    "shadow_files": Row(Standing.TRUST),
+    "shadow_mb": Row(Standing.TRUST),
+    "shadow_file_mb": Row(Standing.TRUST),
     "freshness": Row(
         Standing.TRUST,
         _among({"off": "warn auto strict", "warn": "auto strict", "auto": "strict"}),

@@ -14,11 +14,13 @@ from handrail.core.context import ToolContext
 from handrail.core.footprint import Access, Footprint
 from handrail.core.plan import Plan
 from handrail.core.problems import Problem
-from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox
+from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox, Strength
 from handrail.core.results import Status
+from handrail.engine.effects import CommandEffects
 from handrail.engine.running import Outcome, Running, of_output
 from handrail.engine.threads import to_the_end
 from handrail.engine.withholding import Withholding
+from handrail.history.effects import Report
 
 _log = logging.getLogger("handrail")
 # git commands that leave the steps still to be done in the repository.
@@ -45,9 +47,12 @@ class CommandRunner:
     hidden: tuple[str, ...] = ()
     network: bool = False
     withholding: Withholding | None = None
+    # What keeps track of what they change; None: nothing of it is kept.
+    effects: CommandEffects | None = None
     # Whether jobs may be running, and how the protected names were when last looked at.
     _jobs: bool = False
     _baseline: Any = None
+    _planted: tuple[Repaired, ...] = ()
 
     def describe(self, judged: Judgement) -> dict[str, Any]:
         """For the record of a call that is about to run: what will hold the program."""
@@ -58,6 +63,19 @@ class CommandRunner:
             "effects": judged.effects.to_dict(),
             "sandbox": {"backend": backend, "measured": held},
         }
+
+    async def begin(self, running: Running, judged: Judgement) -> dict[str, Any]:
+        """The same for one that is about to change something, with all that it may change
+        looked at first.
+        """
+        described = self.describe(judged)
+        if self.effects is None:
+            return described
+        self._planted = (*self._planted, *await self.mend_jobs())
+        running.tracked = await self.effects.begin(running.prepared.footprint)
+        if running.tracked is None:
+            return described
+        return {**described, **self.effects.describe(running.tracked)}
 
     async def run(self, running: Running, context: ToolContext) -> Outcome:
         """Run the call's tool with the confinement that its verdict allows."""
@@ -70,9 +88,9 @@ class CommandRunner:
             withheld = await self._withheld((), judged, approved=approved)
             context.confinement = self._confinement((), (), withheld, network=False)
             outcome = of_output(await prepared.tool.run(prepared.args, context))
-            outcome.meta = {**outcome.meta, "sandbox": self.sandbox.backend}
+            outcome.meta = {**outcome.meta, "sandbox": self.sandbox.backend, "undo": "full"}
             return outcome
-        planted = await self.mend_jobs()
+        planted, self._planted = (*self._planted, *await self.mend_jobs()), ()
         withheld = await self._withheld(self.roots, judged, approved=approved)
         snapshot = await self._take(
             self._lifted(judged, approved),
@@ -82,20 +100,44 @@ class CommandRunner:
         context.confinement = self._for(judged, snapshot, withheld, approved=approved)
         held = self.sandbox.held(context.confinement)
         repaired: list[Repaired] = []
+        report = Report(blind=True)
+        self._start(running, context)
         try:
             output = await prepared.tool.run(prepared.args, context)
         finally:
             await to_the_end(lambda: repaired.extend(self.guarded.repair(snapshot, held=held)))
             _warn(prepared.name, repaired)
+            report = await self._look_after(running, judged)
             # A job goes on after its call; what it does is mended before the next command.
             self._jobs = self._jobs or starts_job(prepared.footprint)
             if self._jobs:
                 self._baseline = await self._take(self.lifted, git_writable=True, sequences=True)
         outcome = of_output(output)
-        outcome.meta = {**outcome.meta, "sandbox": self.sandbox.backend}
+        outcome.meta = {**outcome.meta, "sandbox": self.sandbox.backend, **report.to_meta()}
         if planted:
             outcome.text += f"\n[handrail: a background job {_changed(planted)}]"
+        outcome.text = "\n".join([outcome.text, *report.remarks()])
         return _tampered(outcome, repaired) if repaired else outcome
+
+    def _start(self, running: Running, context: ToolContext) -> None:
+        if self.effects is None or running.tracked is None or context.confinement is None:
+            return
+        notes = self.effects.start(running.tracked, watched=not context.confinement.off)
+        context.confinement = context.confinement._replace(notes=notes)
+
+    async def _look_after(self, running: Running, judged: Judgement) -> Report:
+        """What the program changed, for its result and its record."""
+        if self.effects is None or running.tracked is None:
+            return Report(blind=True)
+        strength = Strength.ABSENT if judged.unconfined else self.sandbox.measured["fs_write"]
+        report = await self.effects.end(
+            running.tracked,
+            confined=strength in (Strength.ENFORCED, Strength.REPAIRED),
+            others=self._jobs,
+        )
+        running.changes = report.records()
+        running.effects = report.to_record()
+        return report
 
     def hides(self, judged: Judgement) -> bool:
         """Whether the command will not be able to read what no call may read."""

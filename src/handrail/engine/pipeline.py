@@ -169,7 +169,7 @@ class Pipeline:
         prepared = running.prepared
         judged, commands = prepared.footprint.command, self.commands
         if not prepared.reads_only:
-            held = commands.describe(judged) if commands is not None and judged else {}
+            held = await commands.begin(running, judged) if commands is not None and judged else {}
             await self.recorder.intent(running, {"runs": prepared.name, **held})
         self.ticker.limit(running.watch, prepared.tool.timeout_s)
         if commands is not None and judged is not None:

@@ -53,6 +53,8 @@ def completed(running: Running, result: ToolResult) -> dict[str, Any]:
     }
     if running.answered_by is not None:
         payload["answered_by"] = running.answered_by
+    if running.effects is not None:
+        payload["effects"] = running.effects
     if running.rewritten:
         payload["rewritten"] = running.prepared.arguments
     return payload

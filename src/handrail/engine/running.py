@@ -49,6 +49,9 @@ class Running:
     answered_by: Mapping[str, Any] | None = None
     approved: str | None = None
     changes: tuple[ChangeRecord, ...] = ()
+    # A command's look at the files before it, and what it changed, for the record.
+    tracked: Any = None
+    effects: Mapping[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     opinions: tuple[Verdict, ...] = ()

@@ -1,0 +1,119 @@
+"""What programs change in the writable roots: how it was before, how it is afterwards.
+
+The implementation is `host/shadow`. Nothing here says who changed something: see
+`history/effects.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, NamedTuple, Protocol
+
+from handrail.core.ports import Blobs
+
+
+class Form(StrEnum):
+    """What an entry of a directory is."""
+
+    FILE = "file"
+    LINK = "link"
+    FOLDER = "folder"
+    SPECIAL = "special"
+
+
+# Why the content of a file is not kept, as it is told.
+TOO_LARGE: Final = "it is larger than what is kept of one file"
+NO_ROOM: Final = "there was no room left to keep it"
+SENSITIVE: Final = "its name says that it holds secrets, of which no copy is made"
+UNREADABLE: Final = "it could not be read"
+BUSY: Final = "it was being written while it was to be kept"
+
+
+class Sight(NamedTuple):
+    """One entry at one moment. `text` is the SHA-256 of a file's content or the target of a
+    link; empty if it is not known, and then `why` says why. `links` counts a file's names.
+    """
+
+    form: Form
+    mode: int
+    size: int
+    text: str
+    why: str
+    changed_ns: int
+    links: int = 1
+
+
+class Delta(NamedTuple):
+    """An entry that is not as it was; None: it did not exist, or does not any more."""
+
+    root: int
+    rel: str
+    before: Sight | None
+    after: Sight | None
+
+
+class Look(NamedTuple):
+    """What is different from before. `left`: directories that were not looked into, with the
+    reason; `unseen`: new files beyond what is looked at. `repositories` whose history moved.
+    """
+
+    deltas: tuple[Delta, ...] = ()
+    left: Mapping[str, str] = {}
+    unseen: int = 0
+    repositories: tuple[str, ...] = ()
+
+
+class Noted(NamedTuple):
+    """What the processes of a program were seen to open for writing, rename, remove and the
+    like. `files`: path → size and time of change when they first came to it, None if there was
+    nothing; `trees`: directories that were moved. Not `complete`: there may be more.
+    """
+
+    files: Mapping[str, tuple[int, int] | None]
+    trees: tuple[str, ...]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowLimits:
+    """How much is copied: entries, bytes of all contents together, bytes of one file."""
+
+    files: int = 100_000
+    total_bytes: int = 512 << 20
+    file_bytes: int = 8 << 20
+
+
+class Shadow(Protocol):
+    """Copies of what programs may change, kept up to date by looking. Everything blocks."""
+
+    def before(self, scopes: Sequence[tuple[int, str]] | None) -> Any:
+        """Look at these places (root, path from it), None: at all roots; copy what is new."""
+
+    def after(self, before: Any) -> Look:
+        """Look at the same places again: what is different."""
+
+    def reference(self, before: Any) -> Mapping[str, Any]:
+        """What finds this look again after a crash; empty for one of a few places."""
+
+    def since(self, reference: Mapping[str, Any]) -> Look | None:
+        """What is different from a look of a runtime that is gone; None if that is lost."""
+
+    def pin(self, before: Any) -> Any:
+        """The same look, told against even after later ones; until `after` has told it."""
+
+    def notes(self) -> str:
+        """A new file for what a program is seen to write; it is gone once it was read."""
+
+    def noted(self, notes: str) -> Noted | None:
+        """What stands in it; None if nobody watched."""
+
+    def alone(self) -> bool:
+        """Whether no other runtime is open on these roots."""
+
+    def hand_over(self, digest: str, size: int, blobs: Blobs) -> bool:
+        """Put a copied content among the old contents; False if it is lost or has no room."""
+
+    def close(self) -> None:
+        """Let go of it."""

@@ -1,0 +1,159 @@
+"""Around the run of a command: a look before it and one after, and a report of what it did.
+
+A look that fails stops no command; its result then says that it cannot be undone.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, Final
+
+from handrail.core.commands import CommandClass
+from handrail.core.footprint import Access, Footprint
+from handrail.core.ports import Clock, Files
+from handrail.core.problems import ProblemRaised
+from handrail.core.shadows import Noted
+from handrail.engine.threads import to_the_end
+from handrail.history.effects import OUTSIDE, Keeping, Report, report_of
+from handrail.history.effects_evidence import Evidence, Window
+
+_log = logging.getLogger("handrail")
+_OFF: Final = "the setting `shadow` is off"
+_ELSEWHERE: Final = "outside of the workspace"
+
+
+@dataclass(slots=True)
+class Tracked:
+    """A command that is being looked at. `before` None: the look failed. `derived` are the
+    paths that its text shows as written. `whole`: all roots were looked at.
+    """
+
+    before: Any
+    derived: tuple[str, ...]
+    whole: bool
+    open_ended: bool
+    looked_ns: int
+    started_ns: int = 0
+    notes: str = ""
+
+
+class CommandEffects:
+    """Knows how the roots were before a command. `whole` False: no copies are made for
+    commands that may write anything, only for the paths that a command names.
+    """
+
+    def __init__(self, keeping: Keeping, clock: Clock, *, whole: bool) -> None:
+        self.keeping = keeping
+        self._clock = clock
+        self._whole = whole
+
+    async def begin(self, footprint: Footprint) -> Tracked | None:
+        """Look at what the call may change, and copy it; None for what only looks."""
+        judged = footprint.command
+        if judged is None or (judged.klass is CommandClass.SAFE and not judged.unconfined):
+            return None
+        open_ended = footprint.open_ended
+        tracked = Tracked(
+            None,
+            tuple(_written(footprint)),
+            open_ended and self._whole,
+            open_ended,
+            self._clock.now_ns(),
+        )
+
+        def look() -> None:
+            scopes = None if tracked.whole else self._scopes(tracked.derived)
+            try:
+                tracked.before = self.keeping.shadow.before(scopes)
+            except OSError as error:
+                _log.warning("what a command changes cannot be kept: %s", error)
+
+        await to_the_end(look)
+        return tracked
+
+    def describe(self, tracked: Tracked) -> dict[str, Any]:
+        """For the intent: what finds the state before the command again after a crash."""
+        if tracked.before is None:
+            return {}
+        reference = self.keeping.shadow.reference(tracked.before)
+        return {"shadow": dict(reference)} if reference else {}
+
+    def start(self, tracked: Tracked, *, watched: bool) -> str:
+        """The command starts now; returns the file for what it is seen to write, if any."""
+        if watched and tracked.whole and tracked.before is not None:
+            try:
+                tracked.notes = self.keeping.shadow.notes()
+            except OSError as error:
+                _log.warning("nobody can note what a command writes: %s", error)
+        tracked.started_ns = self._clock.now_ns()
+        return tracked.notes
+
+    async def end(self, tracked: Tracked, *, confined: bool, others: bool) -> Report:
+        """The command is over: what it changed. `confined`: it could write nothing outside.
+        `others`: something else of ours may have been writing meanwhile.
+        """
+        report = Report(blind=True)
+        window = Window(tracked.looked_ns, tracked.started_ns, self._clock.now_ns())
+
+        def look() -> None:
+            nonlocal report
+            if tracked.before is None:
+                return
+            try:
+                found = self.keeping.shadow.after(tracked.before)
+                noted = self._noted(tracked)
+                alone = self.keeping.shadow.alone()
+            except OSError as error:
+                _log.warning("what a command changed cannot be told: %s", error)
+                return
+            evidence = Evidence(window, tracked.derived, noted, others or not alone)
+            report = report_of(found, evidence, self.keeping)
+
+        await to_the_end(look)
+        if not report.blind:
+            self._limit(report, tracked, confined=confined)
+        return report
+
+    def _noted(self, tracked: Tracked) -> Noted | None:
+        return self.keeping.shadow.noted(tracked.notes) if tracked.notes else None
+
+    def _limit(self, report: Report, tracked: Tracked, *, confined: bool) -> None:
+        """What was not even looked at."""
+        if tracked.open_ended and not tracked.whole:
+            report.left_out["."] = _OFF
+        if not confined:
+            report.left_out[_ELSEWHERE] = OUTSIDE
+
+    def _scopes(self, derived: tuple[str, ...]) -> list[tuple[int, str]]:
+        """The places to look at, by root: each path where it leads, and as it is written."""
+        found: dict[tuple[int, str], None] = {}
+        files = self.keeping.files
+        for path in derived:
+            above, _, name = path.rstrip("/").rpartition("/")
+            place = _located(files, path)
+            if place is not None:
+                found[place] = None
+            folder = _located(files, above)
+            if folder is not None:
+                found[folder[0], f"{folder[1]}/{name}" if folder[1] else name] = None
+        return list(found)
+
+
+def _written(footprint: Footprint) -> list[str]:
+    """The paths that a call's text shows as written, trees with a slash at the end."""
+    found = []
+    for touch in footprint.touches:
+        kind, _, path = touch.key.partition(":")
+        if touch.access is Access.WRITE and kind in ("file", "tree"):
+            found.append(path if kind == "file" else f"{path.rstrip('/')}/")
+    return found
+
+
+def _located(files: Files, path: str) -> tuple[int, str] | None:
+    try:
+        place = files.locate(path or "/")
+    except ProblemRaised:
+        # Outside, so nothing of it is ours to keep.
+        return None
+    return place.root, place.rel

@@ -1,0 +1,84 @@
+"""Whose doing a change is that happened while a command ran.
+
+A change counts as the command's only where something speaks for it. Everything else is
+`unattributed`: listed, and not taken back unless it is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from handrail.core.shadows import Delta, Noted
+
+# Time stamps of files are given out in ticks of the kernel's clock.
+TICK_NS: Final = 20_000_000
+
+AFTER: Final = "it was changed after the command had ended"
+BEFORE: Final = "it was changed before the command began"
+UNSEEN: Final = "no process of the command was seen to write it"
+BOTH: Final = "somebody else had changed it before the command did"
+OTHERS: Final = "something else was at work in the workspace at that time"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """When the look before began, when the command did, and when it had ended."""
+
+    looked_ns: int
+    started_ns: int
+    ended_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of one command. `derived` are the paths that its text shows as written,
+    trees with a slash at the end. `noted` is what its processes were seen to write, None if
+    nobody could watch. `others`: another program of ours may have been writing.
+    """
+
+    window: Window
+    derived: tuple[str, ...] = ()
+    noted: Noted | None = None
+    others: bool = False
+
+    def against(self, delta: Delta, absolute: str) -> str | None:
+        """Why a change is not the command's; None if it is."""
+        when = self._time(delta)
+        if when is not None:
+            return when
+        if self.noted is not None and self.noted.complete:
+            return _by_notes(self.noted, delta, absolute)
+        if self.others and not covers(self.derived, absolute):
+            return OTHERS
+        return None
+
+    def _time(self, delta: Delta) -> str | None:
+        if delta.after is None:
+            return None
+        changed, window = delta.after.changed_ns, self.window
+        if changed > window.ended_ns:
+            return AFTER
+        # What comes with a directory that is moved keeps its times: only what was there before
+        # tells by them that it was changed too early.
+        early = window.looked_ns <= changed < window.started_ns - TICK_NS
+        return BEFORE if early and delta.before is not None else None
+
+
+def covers(paths: Iterable[str], absolute: str) -> bool:
+    """Whether a path is one of these, or lies in one that is a tree."""
+    return any(
+        absolute == path.rstrip("/") or (path.endswith("/") and absolute.startswith(path))
+        for path in paths
+    )
+
+
+def _by_notes(noted: Noted, delta: Delta, absolute: str) -> str | None:
+    if absolute not in noted.files:
+        return None if covers(noted.trees, absolute) else UNSEEN
+    before, met = delta.before, noted.files[absolute]
+    if before is None or met is None:
+        return None
+    # Not as it was looked at when the command came to it: somebody was faster.
+    return BOTH if met != (before.size, before.changed_ns) else None

@@ -1,0 +1,161 @@
+"""What is remembered of one entry of a directory, and of a whole tree of them.
+
+An entry is believed unchanged only by its whole signature, and only if the signature is older
+than the tick of the clock in which it was taken: what is younger is read again.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from handrail.core.shadows import BUSY, NO_ROOM, SENSITIVE, TOO_LARGE, UNREADABLE, Form, Sight
+
+# Device, inode, size, times and mode: with the time of change in it, nobody can restore it.
+Signature = tuple[int, int, int, int, int, int]
+# A change within one tick of the kernel's clock may leave the time stamps as they were.
+TICK_NS: Final = 20_000_000
+
+# What stands in place of a content that was not kept, and why.
+REASONS: Final = {
+    "!large": TOO_LARGE,
+    "!room": NO_ROOM,
+    "!sensitive": SENSITIVE,
+    "!unreadable": UNREADABLE,
+    "!busy": BUSY,
+}
+FOLDER: Final = "/"
+SPECIAL: Final = "?"
+
+
+class Entry(NamedTuple):
+    """`proof` is the signature, or None if it proves nothing. `what` is a digest, a reason
+    from the table above, or the target of a link.
+    """
+
+    proof: Signature | None
+    signature: Signature
+    what: str
+
+    @property
+    def mode(self) -> int:
+        """Kind and permissions, as the kernel has them."""
+        return self.signature[4]
+
+
+Listing = dict[str, Entry]
+
+
+@dataclass(slots=True)
+class Usage:
+    """How much is remembered, over all roots: entries, bytes of their contents, and `stale`
+    bytes of contents that no entry has any more.
+    """
+
+    files: int = 0
+    size: int = 0
+    stale: int = 0
+
+
+@dataclass(slots=True)
+class Tree:
+    """The entries of one root by directory. `left`: not looked into, or not completely."""
+
+    usage: Usage
+    listings: dict[str, Listing] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+    # Directories whose listing is not as it was last written down.
+    dirty: set[str] = field(default_factory=set)
+
+    def put(self, rel: str, name: str, entry: Entry) -> None:
+        """Remember an entry in place of the old one."""
+        self.drop(rel, name)
+        self.listings.setdefault(rel, {})[name] = entry
+        self.usage.files += 1
+        self.usage.size += kept_bytes(entry)
+        self.dirty.add(rel)
+
+    def drop(self, rel: str, name: str) -> None:
+        """Forget an entry, not what is below it."""
+        listing = self.listings.get(rel)
+        old = listing.pop(name, None) if listing is not None else None
+        if old is not None:
+            self.usage.files -= 1
+            self.usage.size -= kept_bytes(old)
+            self.usage.stale += kept_bytes(old)
+            self.dirty.add(rel)
+
+    def count_in(self, usage: Usage) -> Tree:
+        """Count its entries together with those of other roots; returns itself."""
+        self.usage = usage
+        for listing in self.listings.values():
+            usage.files += len(listing)
+            usage.size += sum(map(kept_bytes, listing.values()))
+        return self
+
+    def copy(self, usage: Usage) -> Tree:
+        """The same entries, to be changed apart."""
+        listings = {rel: dict(listing) for rel, listing in self.listings.items()}
+        return Tree(usage, listings, dict(self.left)).count_in(usage)
+
+    def digests(self) -> set[str]:
+        """The contents that are needed."""
+        return {
+            entry.what
+            for listing in self.listings.values()
+            for entry in listing.values()
+            if is_kept(entry)
+        }
+
+
+def signature_of(info: os.stat_result) -> Signature:
+    """What tells one state of a file from another."""
+    return (
+        info.st_mtime_ns,
+        info.st_ctime_ns,
+        info.st_ino,
+        info.st_size,
+        info.st_mode,
+        info.st_dev,
+    )
+
+
+def entry_of(signature: Signature, what: str, started_ns: int) -> Entry:
+    """An entry as of a look that began then."""
+    settled = max(signature[0], signature[1]) < started_ns - TICK_NS
+    return Entry(signature if settled else None, signature, what)
+
+
+def folder_entry(mode: int) -> Entry:
+    """A directory; only its mode is its own, all else is its entries'."""
+    return Entry(None, (0, 0, 0, 0, mode, 0), FOLDER)
+
+
+def is_kept(entry: Entry) -> bool:
+    """Whether there is a copy of its content."""
+    return stat.S_ISREG(entry.mode) and not entry.what.startswith("!")
+
+
+def kept_bytes(entry: Entry) -> int:
+    """How much of the quota it uses."""
+    return entry.signature[3] if is_kept(entry) else 0
+
+
+def sight_of(entry: Entry, links: int = 1) -> Sight:
+    """The entry as others see it."""
+    form = form_of(entry.mode)
+    why = REASONS.get(entry.what, "") if form is Form.FILE else ""
+    text = entry.what if form in (Form.FILE, Form.LINK) and not why else ""
+    permissions = stat.S_IMODE(entry.mode)
+    return Sight(form, permissions, entry.signature[3], text, why, entry.signature[1], links)
+
+
+def form_of(mode: int) -> Form:
+    """What kind of entry has this mode."""
+    if stat.S_ISREG(mode):
+        return Form.FILE
+    if stat.S_ISDIR(mode):
+        return Form.FOLDER
+    return Form.LINK if stat.S_ISLNK(mode) else Form.SPECIAL

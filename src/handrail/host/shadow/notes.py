@@ -1,0 +1,50 @@
+"""The files in which a witness notes what a program writes, and how they are read."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from handrail.core.shadows import Noted
+
+_MOST_BYTES: Final = 128 << 20
+
+
+def new_notes(directory: Path) -> str:
+    """The name of a file that is not there yet."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return str(directory / os.urandom(8).hex())
+
+
+def read_notes(path: str) -> Noted | None:
+    """What stands in it, which is then removed; None if nobody wrote it."""
+    try:
+        with Path(path).open("rb") as file:
+            text = file.read(_MOST_BYTES)
+    except OSError:
+        return None
+    with suppress(OSError):
+        Path(path).unlink()
+    return parse(text)
+
+
+def parse(text: bytes) -> Noted:
+    """Notes as they were written; a line that cannot be read makes them incomplete."""
+    files: dict[str, tuple[int, int] | None] = {}
+    trees: dict[str, None] = {}
+    complete = False
+    for line in text.splitlines():
+        try:
+            said: Any = json.loads(line)
+        except ValueError:
+            return Noted(files, tuple(trees), complete=False)
+        if said is True:
+            complete = True
+        elif len(said) == 1:
+            trees[f"{said[0]}/"] = None
+        else:
+            files.setdefault(said[0], None if said[1] is None else (said[1][0], said[1][1]))
+    return Noted(files, tuple(trees), complete)
