@@ -12,6 +12,7 @@ from posixpath import dirname
 from typing import Any, Final, NamedTuple
 
 from handrail.core.commands import Judgement
+from handrail.core.footprint import Access
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.guardrails.line_diff import lines_changed
 from handrail.policy.guardrails.settings import Limits
@@ -138,7 +139,8 @@ class Ledger:
         judged, plan = subject.command, subject.plan
         if judged is not None:
             written = frozenset(self._written(judged))
-            return Share(written, 0, 1, written, tests=runs_tests(judged))
+            tests = runs_tests(judged) and not _in_background(subject)
+            return Share(written, 0, 1, written, tests)
         if plan is None:
             # Before there is a plan of it, what a file tool will change is not known.
             paths = () if subject.edits_files else subject.written_paths()
@@ -170,6 +172,11 @@ class Ledger:
         if limits.files is not None and (many or _applies_patches(judged)):
             return _unknown("max_files_modified", "files")
         return None
+
+
+def _in_background(subject: Subject) -> bool:
+    touches = subject.footprint.touches
+    return any(one.key == "session:jobs" and one.access is Access.WRITE for one in touches)
 
 
 def _applies_patches(judged: Judgement) -> bool:

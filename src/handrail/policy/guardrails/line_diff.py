@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Final
 
@@ -56,9 +56,14 @@ def _without_ends(old: list[bytes], new: list[bytes]) -> tuple[list[bytes], list
 
 
 def _plainly(old: list[bytes], new: list[bytes]) -> int:
-    """Without an anchor; what is there twice or more is paired by number, not by place."""
-    kept = sum((Counter(old) & Counter(new)).values())
-    return len(old) + len(new) - 2 * kept
+    """Without an anchor: the first of equal lines is paired with the first, and so on; what then
+    stands in the same order is kept.
+    """
+    places: dict[bytes, deque[int]] = {}
+    for at, line in enumerate(new):
+        places.setdefault(line, deque()).append(at)
+    pairs = [(at, places[line].popleft()) for at, line in enumerate(old) if places.get(line)]
+    return len(old) + len(new) - 2 * len(_rising(pairs))
 
 
 def _anchors(old: list[bytes], new: list[bytes]) -> list[tuple[int, int]]:

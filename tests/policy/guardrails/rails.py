@@ -1,0 +1,61 @@
+"""Guardrails by hand: subjects through the real reader of commands, plans from texts."""
+
+import posixpath
+
+from handrail.core.commands import Surroundings
+from handrail.core.content import Content
+from handrail.core.footprint import Footprint, writing
+from handrail.core.places import Kind, Place
+from handrail.core.plan import Change, Plan
+from handrail.core.verdicts import Risk
+from handrail.host.binaries import find
+from handrail.host.shfmt import Shfmt
+from handrail.policy.guardrails.guard import Guardrails
+from handrail.policy.guardrails.section import parse_guardrails
+from handrail.policy.path_pattern import Grounds
+from handrail.policy.subject import Subject
+from handrail.shell.judge import Judge
+
+ROOT = "/home/u/app"
+GROUNDS = Grounds((ROOT,), "/home/u")
+_WHERE = Surroundings(ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", posixpath.normpath)
+_JUDGE = Judge(Shfmt(find("shfmt", [])), lambda cwd: _WHERE._replace(cwd=cwd))
+
+
+def settings(**table):
+    return parse_guardrails(table, lambda key: f"config.toml:{len(key)}")
+
+
+def rails(**table):
+    return Guardrails(settings(**table), GROUNDS)
+
+
+def judged(text):
+    return _JUDGE.judge(text, cwd=ROOT, env={})
+
+
+def command(text):
+    found = judged(text)
+    footprint = Footprint((), found.effects.open_ended, found)
+    return Subject("run_command", Risk(int(found.klass)), footprint, False, None, False)
+
+
+def change(path, before, after):
+    """One file; texts become contents, None: it is not there."""
+    whole = f"{ROOT}/{path}"
+    kind = Kind.MISSING if before is None else Kind.FILE
+    place = Place(0, path, path, whole, kind)
+    return Change(place, _content(before), _content(after))
+
+
+def edit(*changes, tool="edit_file"):
+    plan = Plan(tuple(changes), "done")
+    footprint = writing(*(one.place.key for one in changes))
+    places = tuple(one.place for one in changes)
+    return Subject(tool, Risk.MODERATE, footprint, False, plan, True, places)
+
+
+def _content(given):
+    if given is None or isinstance(given, Content):
+        return given
+    return Content(given.encode() if isinstance(given, str) else given)
