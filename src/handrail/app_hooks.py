@@ -45,6 +45,8 @@ from handrail.shell.environment import child_environment
 
 _log = logging.getLogger("handrail")
 _DEEPEST: Final = 64
+# What is there is made by the kernel, and the sandbox has its own.
+_KERNEL: Final = ("/dev/", "/proc/", "/sys/", "/run/")
 
 
 async def open_hooks(
@@ -192,7 +194,7 @@ def _readable(spec: HookSpec, around: selftest.Machine) -> tuple[str, ...]:
         kept = (around.home, *around.roots)
         wide = folder == "/" or any(f"{one}/".startswith(f"{folder}/") for one in kept)
         shown += (path, real) if wide or os.path.isdir(real) else (path, folder)  # noqa: PTH112
-    return tuple(dict.fromkeys(shown))
+    return tuple(one for one in dict.fromkeys(shown) if not f"{one}/".startswith(_KERNEL))
 
 
 def _commands_for_hooks(machine: Machine, loaded: Loaded) -> Commands:

@@ -116,7 +116,8 @@ class CommandHook:
         answer = ran.answer
         if answer.failed is not None:
             unable = ran.heard.unable
-            return self._failed(answer.failed, self.spec.if_unable if unable else None)
+            why = f"{answer.failed}\n{answer.words}".rstrip()
+            return self._failed(why, self.spec.if_unable if unable else None)
         if answer.effect is Effect.DENY:
             return Opinion(self._verdict(Effect.DENY, answer.reason))
         if answer.effect is Effect.ASK:

@@ -74,7 +74,7 @@ class HookDesk:
         self._understood(spec, told, await self.runner.run(spec, message), None)
 
     def _understood(self, spec: HookSpec, told: Told, heard: Heard, shown: Shown | None) -> Ran:
-        answer = understand(spec, heard, _read_json)
+        answer = understand(spec, heard, read_json)
         self._report(spec, told, heard, answer)
         return Ran(heard, answer, shown)
 
@@ -104,7 +104,8 @@ class HookDesk:
             )
 
 
-def _read_json(text: str) -> object:
+def read_json(text: str) -> object:
+    """One JSON value, read as strictly as a call's arguments; raises `invalid_arguments`."""
     value = load_json(text)
     if isinstance(value, dict):
         check_plain(value)

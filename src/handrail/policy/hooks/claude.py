@@ -99,14 +99,14 @@ def claude_group(
     for number, entry in enumerate(listed(group.get("hooks"), where.below(".hooks"))):
         merged = {**shared, **entry} if isinstance(entry, Mapping) else entry
         fields = Fields(merged, where.below(f".hooks[{number}]"), None)
-        strange = sorted(set(merged) - _KNOWN)
-        if strange:
-            notices.append(f"{fields.where}: nothing acts on {strange[0]!r:.80} here")
         kind = fields.text("type", "command")
         if kind != "command" or fields.has("if"):
             what = "with a condition" if kind == "command" else f"of type {kind!r:.80}"
             notices.append(f"{fields.where}: hooks {what} are not run here")
             continue
+        strange = sorted(set(merged) - _KNOWN)
+        if strange:
+            notices.append(f"{fields.where}: nothing acts on {strange[0]!r:.80} here")
         spec = _spec(fields, event, matcher, around, notices)
         if fields.flag("enabled", True):
             yield spec
