@@ -114,6 +114,7 @@ def _run(sandbox, job, argv):
         read_only=tuple(job.get("read_only", ())),
         hidden=tuple(job.get("hidden", ())),
         network=job.get("network", False),
+        withheld=tuple(job.get("withheld", ())),
     )
     env = {"PATH": os.environ["PATH"], "HOME": job["home"], "LANG": "C.UTF-8", **job.get("env", {})}
     launch = Launch(tuple(argv), job.get("cwd", job["roots"][0]), env, confinement, None)

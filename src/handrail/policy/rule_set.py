@@ -156,7 +156,7 @@ class RuleSet:
         if subject.command is not None:
             yield from map(of_command, self._commands.find(subject.command))
             if self._first_denied is not None:
-                yield from self._of_unknown(subject, subject.command)
+                yield from self._of_unknown(subject.command)
 
     def _of_paths(
         self, index: WideIndex, targets: Sequence[Target], subject: Subject, verb: str
@@ -179,16 +179,16 @@ class RuleSet:
         if not _can_be_hidden(rule):
             return True
         if subject.command is not None:
-            return not self._held(subject, subject.command)
+            return not self._hidden_from(subject.command)
         # Other tools that are given a tree read it with their own hands.
         return subject.tool != "grep" or not self.kept.searches()
 
-    def _of_unknown(self, subject: Subject, judged: Judgement) -> Iterator[Finding]:
+    def _of_unknown(self, judged: Judgement) -> Iterator[Finding]:
         """What denies about paths say of a command that may touch more than anybody sees."""
         dangerous = judged.klass >= CommandClass.DANGEROUS
         if dangerous or _hides_effects(judged):
-            held = self._first_denied is not self._first_unhidden and self._held(subject, judged)
-            denied = self._first_unhidden if held else self._first_denied
+            hidden = self._first_denied is not self._first_unhidden and self._hidden_from(judged)
+            denied = self._first_unhidden if hidden else self._first_denied
             if denied is not None:
                 yield of_unknown(denied)
         # A word may name what the known effects do not list, such as a copy that git keeps.
@@ -202,8 +202,8 @@ class RuleSet:
                     if hit.entry.rule.effect is Effect.DENY:
                         yield of_path(hit._replace(meeting=meeting), "touch")
 
-    def _held(self, subject: Subject, judged: Judgement) -> bool:
-        return subject.confined and not judged.unconfined and self.kept.commands(judged)
+    def _hidden_from(self, judged: Judgement) -> bool:
+        return not judged.unconfined and self.kept.commands(judged)
 
     # --- what covers -------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ ever mounted on a name that does not exist: bubblewrap would create it in the pe
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -36,7 +36,7 @@ _APART: Final = (
 # the top are held, and the others put back afterwards as the missing ones are.
 _MOST_HELD: Final = 200
 # The same holds of what is withheld; but nothing puts that back, so that more is a gap.
-MOST_WITHHELD: Final = 200
+MOST_WITHHELD: Final = 100
 
 
 class _How(Enum):
@@ -121,8 +121,10 @@ class Bubblewrap:
         for path in hidden:
             mounts |= _held(path, mounts)
         mounts |= {path: _mask(path) for path in hidden}
-        # In what is empty there is nothing to mount on.
-        mounts = {path: one for path, one in mounts.items() if not _lies_in(path, hidden)}
+        if wanted.withheld:
+            # In what is empty there is nothing to mount on.
+            empty = frozenset(hidden)
+            mounts = {path: one for path, one in mounts.items() if not _lies_in(path, empty)}
         return mounts | _sealed(mounts)
 
     def unhidden(self, confinement: Confinement, scene: Scene) -> str | None:
@@ -207,8 +209,13 @@ def _visible(paths: Iterable[str], mounts: _Mounts) -> Iterator[str]:
             yield path
 
 
-def _lies_in(path: str, hidden: Sequence[str]) -> bool:
-    return any(inside(path, top) for top in hidden if top != path)
+def _lies_in(path: str, empty: Collection[str]) -> bool:
+    above = path.rpartition("/")[0]
+    while above:
+        if above in empty:
+            return True
+        above = above.rpartition("/")[0]
+    return False
 
 
 def _held(hidden: str, mounts: _Mounts) -> _Mounts:

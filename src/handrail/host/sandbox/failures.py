@@ -82,9 +82,10 @@ def _network(said: str, backend: str) -> str | None:
 
 def _files(line: str, confinement: Confinement, backend: str) -> str | None:
     if _FORBIDDEN.search(line):
+        named = _withheld(line, confinement.withheld)
+        if named is not None:
+            return f"{named!r} is withheld from commands by a rule; only a person can change that"
         for path in _paths(line, confinement.writable):
-            if inside_any(path, confinement.withheld):
-                return f"{path!r} is withheld from commands by a rule; only a person can change it"
             if inside_any(path, confinement.read_only):
                 return (
                     f"{path!r} is protected and cannot be changed by commands; "
@@ -98,6 +99,16 @@ def _files(line: str, confinement: Confinement, backend: str) -> str | None:
         for path in _paths(line, ()):
             if not inside_any(path, (*confinement.writable, *_SYSTEM, _TEMPORARY)):
                 return _outside(path, "do not see")
+    return None
+
+
+def _withheld(line: str, withheld: Sequence[str]) -> str | None:
+    """What of it the line names; relative paths are taken to lie where one of them does."""
+    for token in _PATH.findall(line) if withheld else ():
+        path = token.rstrip("/")
+        relative = f"/{path.removeprefix('./')}"
+        if inside_any(path, withheld) or any(one.endswith(relative) for one in withheld):
+            return str(path)
     return None
 
 

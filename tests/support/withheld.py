@@ -1,0 +1,40 @@
+"""Rules that withhold paths, on real directories."""
+
+import os
+
+from handrail.dialects.known import vocabulary_of
+from handrail.host.search.withheld import LeftOut
+from handrail.host.withheld import WithheldFinder
+from handrail.policy.path_pattern import Grounds
+from handrail.policy.rule_set import RuleSet
+from handrail.policy.rule_text import parse_rule
+from handrail.policy.rules import Origin, Source
+from handrail.policy.withheld import withheld_from
+
+_VOCABULARY = vocabulary_of("canonical")
+
+
+def withheld_in(roots, *patterns, home="/nonexistent"):
+    """What denies of reading these patterns withhold below the roots."""
+    grounds = Grounds(tuple(map(str, roots)), home, os.path.realpath)
+    denied = [
+        parse_rule(f"deny read_file({one})", _canonical, Origin(Source.USER)) for one in patterns
+    ]
+    return withheld_from(RuleSet(denied, grounds))
+
+
+def finder_in(roots, *patterns, **given):
+    """What finds those that exist."""
+    return WithheldFinder(withheld_in(roots, *patterns, **given), tuple(map(str, roots)))
+
+
+def leave_out(search, roots, *patterns):
+    """Let a search leave them out."""
+    withheld = withheld_in(roots, *patterns)
+    search.withhold(LeftOut(withheld, WithheldFinder(withheld, tuple(map(str, roots)))))
+    return withheld
+
+
+def _canonical(name):
+    view = _VOCABULARY.resolve(name)
+    return view.tool if view is not None else None
