@@ -9,7 +9,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import output
 from handrail.cli.parser import Parser, Subparsers, add_command
@@ -17,6 +17,17 @@ from handrail.core.problems import Problem, ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.cli.workspace import Workspace
+
+# The parts of the state directory, as they are told; kept at most as long as `gc` lets them.
+_PARTS: Final = {
+    "blobs": "old contents",
+    "oversized": "long texts",
+    "shadow": "shadow",
+    "jobs": "jobs",
+    "quarantine": "quarantine",
+    "tmp": "temporary",
+    "copies": "protected",
+}
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -171,21 +182,16 @@ def _config(given: str | None, problems: list[Problem]) -> dict[str, Any]:
 
 
 def _state(place: Workspace) -> dict[str, Any] | None:
+    from handrail.host.leftovers import sizes
+
     directory = place.home.directory
     if directory is None or not directory.is_dir():
         return None
     return {
         "directory": str(directory),
         "permissions": f"{directory.stat().st_mode & 0o777:04o}",
-        "blobs_bytes": _bytes_in(place.home.blobs),
-        "oversized_bytes": _bytes_in(place.home.oversized),
+        **{f"{part}_bytes": count for part, count in sizes(directory).items()},
     }
-
-
-def _bytes_in(directory: Path | None) -> int:
-    if directory is None or not directory.is_dir():
-        return 0
-    return sum(file.stat().st_size for file in directory.iterdir() if file.is_file())
 
 
 def _store(place: Workspace, problems: list[Problem]) -> dict[str, Any]:
@@ -290,8 +296,7 @@ def _told_state(state: Mapping[str, Any] | None, store: Mapping[str, Any]) -> di
         return {"state": "none: this store is in memory" if in_memory else "none"}
     return {
         "state": f"{state['directory']} (permissions {state['permissions']})",
-        "old contents": size(state["blobs_bytes"]),
-        "long texts": size(state["oversized_bytes"]),
+        **{name: size(state[f"{part}_bytes"]) for part, name in _PARTS.items()},
     }
 
 

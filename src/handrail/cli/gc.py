@@ -1,4 +1,4 @@
-"""`handrail gc`: drops old payloads and oversized texts; rows and hashes stay."""
+"""`handrail gc`: drops what is old and nobody needs any more; rows and hashes stay."""
 
 from __future__ import annotations
 
@@ -30,11 +30,16 @@ class Freed:
     older_than_days: float
     dry_run: bool
     erased: bool
+    quarantined: int = 0
+    quarantine_bytes: int = 0
+    jobs: int = 0
+    job_bytes: int = 0
+    temporary_bytes: int = 0
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
-    parser = add_command(subparsers, "gc", "drop old payloads and oversized texts")
+    parser = add_command(subparsers, "gc", "drop what is old: payloads, contents, leftovers")
     parser.add_argument(
         "--older-than",
         metavar="DAYS",
@@ -75,6 +80,7 @@ def collect(place: Workspace, days: float, *, dry_run: bool) -> Freed:
     if not dry_run and texts:
         DirectoryArtifacts(place.home.oversized).sweep(days * _DAY_S)
     contents = _old_contents(place, before_ns, dry_run=dry_run)
+    left = _leftovers(place, before_ns, dry_run=dry_run)
     return Freed(
         payloads,
         payload_bytes,
@@ -85,7 +91,18 @@ def collect(place: Workspace, days: float, *, dry_run: bool) -> Freed:
         days,
         dry_run,
         erased,
+        *left,
     )
+
+
+def _leftovers(place: Workspace, before_ns: int, *, dry_run: bool) -> tuple[int, ...]:
+    """What commands have left: the quarantine, ended jobs, their temporary files."""
+    from handrail.host.leftovers import sweep
+
+    if place.home.directory is None or not place.home.directory.is_dir():
+        return ()
+    swept = sweep(place.home.directory, before_ns, dry_run=dry_run)
+    return *swept["quarantine"], *swept["jobs"], swept["tmp"].bytes
 
 
 def _old_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
@@ -95,16 +112,23 @@ def _old_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
     """
     from handrail.cli.workspace import reading
     from handrail.host.blobs import DirectoryBlobs
-    from handrail.store.traces import promised_contents
+    from handrail.host.owner import may_still_run
+    from handrail.store.purge import standstill
+    from handrail.store.traces import promised_contents, running_owners
 
     if place.home.blobs is None or not place.recorded:
         return 0
-    with reading(place) as db:
-        promised = promised_contents(db, dropped_before_ns=before_ns if dry_run else None)
     blobs = DirectoryBlobs(place.home.blobs)
     if dry_run:
-        return blobs.could_free(promised)
-    return blobs.drop_all_but(promised) + blobs.pack()
+        with reading(place) as db:
+            return blobs.could_free(promised_contents(db, dropped_before_ns=before_ns))
+    # A content that a call promises meanwhile must not look as if nobody had; a command puts
+    # what it changed there before it says so.
+    with standstill(place.home.store) as db:
+        if any(may_still_run(owner) for owner in running_owners(db)):
+            return 0
+        freed = blobs.drop_all_but(promised_contents(db))
+    return freed + blobs.pack()
 
 
 def tell(freed: Freed) -> None:
@@ -113,13 +137,20 @@ def tell(freed: Freed) -> None:
 
     verb = "would drop" if freed.dry_run else "dropped"
     age = f"{freed.older_than_days:g} days"
-    if not (freed.payloads or freed.texts or freed.content_bytes):
+    commands = freed.quarantined + freed.jobs + freed.temporary_bytes
+    if not (freed.payloads or freed.texts or freed.content_bytes or commands):
         output.say(f"nothing is older than {age}")
         return
     output.say(
         f"{verb} {counted(freed.payloads, 'payload')} ({size(freed.payload_bytes)}) and "
         f"{counted(freed.texts, 'oversized text')} ({size(freed.text_bytes)}) older than {age}"
     )
+    if commands:
+        output.say(
+            f"{verb} of commands: {counted(freed.quarantined, 'thing')} in quarantine "
+            f"({size(freed.quarantine_bytes)}), {counted(freed.jobs, 'ended job')} "
+            f"({size(freed.job_bytes)}), {size(freed.temporary_bytes)} of temporary files"
+        )
     if freed.content_bytes > 0:
         would = "would take" if freed.dry_run else "take"
         output.say(f"old contents {would} {size(freed.content_bytes)} less")

@@ -1,4 +1,4 @@
-"""`handrail log`: the newest calls on record, read without opening a session."""
+"""`handrail log`: calls on record, or the history of a file, read without opening a session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
-    parser = add_command(subparsers, "log", "list the newest calls on record")
+    parser = add_command(subparsers, "log", "list the newest calls, or the changes of a file")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--path", metavar="FILE", help="the changes of one file instead of calls")
+    which.add_argument(
+        "--turn", metavar="TURN", type=_turn, help="the calls of one turn: number or session:number"
+    )
     parser.add_argument(
         "-n", "--limit", metavar="N", type=_count, default=20, help="how many (default: 20)"
     )
@@ -25,6 +30,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 def run(options: Namespace) -> int:
     """Print the newest calls first, as a table or as JSON objects."""
+    from handrail.cli.file_log import tell_file
     from handrail.cli.screen import one_line
     from handrail.cli.workspace import look_at, reading
     from handrail.store.queries import list_calls
@@ -34,8 +40,12 @@ def run(options: Namespace) -> int:
         if not options.json:
             output.say(f"nothing is recorded of {one_line(place.root)} yet")
         return 0
+    if options.path is not None:
+        tell_file(options, place)
+        return 0
+    session, number = options.turn or (None, None)
     with reading(place) as db:
-        calls = list_calls(db, options.session, None, options.limit, None)
+        calls = list_calls(db, options.session or session, None, options.limit, None, turn=number)
     if options.json:
         for call in calls:
             output.say_json(asdict(call))
@@ -96,14 +106,21 @@ def arguments_of(call: CallRecord) -> str:
 
 
 def taken_back(call: CallRecord) -> dict[str, str]:
-    """The id of the call that this one undid, as `undid`, or brought back, as `redid`."""
+    """The calls that this one undid, as `undid`, or brought back, as `redid`."""
     data = (call.intent or {}).get("data")
     if call.requested.get("tool") != "undo" or call.completed is None or not isinstance(data, dict):
         return {}
     if not call.completed.get("changes"):
         return {}
     name = "redid" if "redid" in data else "undid"
-    return {name: str(data[name])} if name in data else {}
+    return {name: ", ".join(map(str, data[name]))} if name in data else {}
+
+
+def _turn(text: str) -> tuple[str | None, int]:
+    session, colon, number = text.rpartition(":")
+    if not number.isdecimal() or len(number) > 15:
+        raise ArgumentTypeError(f"{text!r} is no turn: give its number, or session:number")
+    return session if colon else None, int(number)
 
 
 def _count(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.cli import output
@@ -13,12 +14,18 @@ from handrail.core.problems import ProblemRaised
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from handrail.core.processes import Job
     from handrail.history.recovery import Recovered
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
     parser = add_command(subparsers, "recover", "make whole what a crash has left")
+    parser.add_argument(
+        "--moved-from",
+        metavar="DIR",
+        help="the workspace was moved from there: take its record along first",
+    )
     parser.set_defaults(run=run)
 
 
@@ -33,20 +40,49 @@ def run(options: Namespace) -> int:
             hint="leave out --dry-run",
         )
 
-    found = asyncio.run(_recover(options))
+    if options.moved_from is not None:
+        _take_along(options)
+    found, jobs = asyncio.run(_recover(options))
     if options.json:
         for one in found:
             output.say_json(asdict(one))
         return 0
-    if not found:
-        output.say("nothing was left unfinished")
-    for one in found:
-        output.say(f"{one.call_id}  {one.tool}  {one.status}: {one.text}")
+    _tell(found, jobs)
     return 0
 
 
-async def _recover(options: Namespace) -> Sequence[Recovered]:
+def _take_along(options: Namespace) -> None:
+    from handrail.cli.moved import take_along
+    from handrail.cli.workspace import directory_of
+
+    if options.store is not None:
+        raise ProblemRaised(
+            "invalid_arguments",
+            "a store that is named needs no --moved-from",
+            hint="leave it out: the folder is recognised wherever it lies",
+        )
+    take_along(Path(options.moved_from).expanduser(), directory_of(options))
+    if not options.json:
+        output.say(f"the record of {options.moved_from} belongs to this workspace now")
+
+
+def _tell(found: Sequence[Recovered], jobs: Sequence[Job]) -> None:
+    from handrail.cli.screen import one_line
+
+    if not found:
+        output.say("nothing was left unfinished")
+    for one in found:
+        output.say(one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}"))
+    for job in jobs:
+        known = "still runs" if job.state == "running" else "is lost: nobody saw how it ended"
+        output.say(one_line(f"job {job.id} {known}: {job.command}"))
+    if jobs:
+        output.say("`handrail jobs` shows what jobs wrote, and ends them")
+
+
+async def _recover(options: Namespace) -> tuple[Sequence[Recovered], list[Job]]:
     from handrail.cli.workspace import opened
 
     async with opened(options) as rt:
-        return rt.recovered
+        jobs = [job for job in await rt.jobs.list() if job.state in ("running", "lost")]
+        return rt.recovered, jobs

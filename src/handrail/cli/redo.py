@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from handrail.cli.parser import Parser, Subparsers, add_command
-from handrail.cli.undo import run
+from handrail.cli.undo import add_which, run
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
     parser = add_command(subparsers, "redo", "bring back what was undone")
-    parser.add_argument("--call", metavar="ID", help="the undone call (default: the last one)")
+    add_which(parser, since=False)
     parser.set_defaults(run=run, redo=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,11 @@ from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
+    import sqlite3
+
+    from handrail.cli.workspace import Workspace
     from handrail.core.records import CallRecord
+    from handrail.history.again import FileDiff
 
 _MOST_OF_ONE_ID = 10
 
@@ -34,26 +38,50 @@ def run(options: Namespace) -> int:
     from handrail.cli.workspace import look_at, reading
     from handrail.store.queries import list_calls
 
-    with reading(look_at(options)) as db:
+    place = look_at(options)
+    with reading(place) as db:
         most = _MOST_OF_ONE_ID if options.call_id else 1
         calls = list_calls(db, options.session, options.call_id, most, None)
+        diffs = [_diffs(options, place, db, call) for call in calls]
     if not calls:
         what = f"call {options.call_id!r}" if options.call_id else "call"
         raise ProblemRaised(
             "not_found", f"no {what} is on record here", hint="`handrail log` lists the newest"
         )
-    for number, call in enumerate(calls):
+    for number, (call, changed) in enumerate(zip(calls, diffs, strict=True)):
         if options.json:
-            output.say_json(asdict(call))
+            output.say_json({**asdict(call), "diffs": [one._asdict() for one in changed]})
             continue
         if number:
             output.say()
-        for line in told(call):
+        for line in told(call, changed):
             output.say(line)
     return 0
 
 
-def told(call: CallRecord) -> Iterator[str]:
+def _diffs(
+    options: Namespace, place: Workspace, db: sqlite3.Connection, call: CallRecord
+) -> list[FileDiff]:
+    """What the call changed, from the contents that are kept."""
+    from handrail.cli.file_log import open_files
+    from handrail.history.again import Again
+    from handrail.history.past import Key
+    from handrail.host.blobs import DirectoryBlobs
+    from handrail.store.queries import load_payload
+    from handrail.store.traces import list_traces
+
+    if call.intent is None or call.completed is None:
+        return []
+    blobs = None if place.home.blobs is None else DirectoryBlobs(place.home.blobs)
+    files = open_files(options, place)
+    try:
+        again = Again(list_traces(db), lambda row: load_payload(db, row), blobs, files)
+        return again.diffs(Key(call.session, call.call_id))
+    finally:
+        files.close()
+
+
+def told(call: CallRecord, diffs: Sequence[FileDiff] = ()) -> Iterator[str]:
     """The record as lines for a person."""
     from handrail.cli.log import status_of, taken_back, tool_of
     from handrail.cli.screen import Style, one_line, paint, when
@@ -74,8 +102,9 @@ def told(call: CallRecord) -> Iterator[str]:
         if fact:
             yield f"  {name:<9} {one_line(fact)}"
     yield from _arguments(asked)
-    yield from _changes(done)
+    yield from _changes(done, diffs)
     yield from _outcome(done)
+    yield from _told_diffs(diffs, str(done.get("text")))
 
 
 def _called(asked: Mapping[str, Any]) -> str:
@@ -121,12 +150,26 @@ def _arguments(asked: Mapping[str, Any]) -> Iterator[str]:
         yield from _block(f"{name} =", value if isinstance(value, str) else output.to_json(value))
 
 
-def _changes(done: Mapping[str, Any]) -> Iterator[str]:
+def _changes(done: Mapping[str, Any], diffs: Sequence[FileDiff]) -> Iterator[str]:
     from handrail.cli.screen import one_line
 
+    undone = {one.path for one in diffs if not one.standing}
     for path, operation, before, after in done.get("changes", ()):
         hashes = f"{_short(before)} → {_short(after)}"
-        yield f"  changed   {one_line(path)} ({one_line(operation)}, {hashes})"
+        since = ", undone since" if path in undone else ""
+        yield f"  changed   {one_line(path)} ({one_line(operation)}, {hashes}{since})"
+
+
+def _told_diffs(diffs: Sequence[FileDiff], text: str) -> Iterator[str]:
+    from handrail.cli.screen import diff_lines, one_line
+
+    for one in diffs:
+        # An edit has shown its diff in its text already.
+        if one.diff is None:
+            yield f"{one_line(one.path)}: one of its contents is no longer kept"
+        elif one.diff not in f"{text}\n":
+            yield ""
+            yield from diff_lines(one.diff.removesuffix("\n"))
 
 
 def _outcome(done: Mapping[str, Any]) -> Iterator[str]:

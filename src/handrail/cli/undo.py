@@ -1,9 +1,9 @@
-"""`handrail undo`: take back what a call changed, as the person who asks for it."""
+"""`handrail undo`: take back what was changed, as the person who asks for it."""
 
 from __future__ import annotations
 
-from argparse import Namespace
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Final
 
 from handrail.cli import output
 from handrail.cli.parser import Parser, Subparsers, add_command
@@ -11,12 +11,30 @@ from handrail.cli.parser import Parser, Subparsers, add_command
 if TYPE_CHECKING:
     from handrail.core.results import ToolResult
 
+_EPILOG: Final = """\
+a turn:  last, session:number as `handrail log` shows it, or the id of a call in it
+since:   start (of the session that changed something last), all, 14:30, 2026-03-01T14:30,
+         20m (ago), or the id of a call"""
+
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
-    parser = add_command(subparsers, "undo", "take back what a call changed")
-    parser.add_argument("--call", metavar="ID", help="the call (default: the last change)")
+    parser = add_command(subparsers, "undo", "take back what was changed", epilog=_EPILOG)
+    add_which(parser, since=True)
     parser.set_defaults(run=run, redo=False)
+
+
+def add_which(parser: ArgumentParser, *, since: bool) -> None:
+    """What to undo or redo, one of these; and overwriting what others wrote."""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--call", metavar="ID", help="one call (default: the last)")
+    which.add_argument("--turn", metavar="TURN", help="all calls of a turn")
+    which.add_argument("--path", metavar="FILE", help="the last change of a file")
+    if since:
+        which.add_argument("--since", metavar="WHEN", help="everything from then on")
+    parser.add_argument(
+        "--force", action="store_true", help="overwrite what changed since; it is kept"
+    )
 
 
 def run(options: Namespace) -> int:
@@ -36,5 +54,11 @@ def run(options: Namespace) -> int:
 async def _undo(options: Namespace) -> ToolResult:
     from handrail.cli.workspace import opened
 
+    turn = options.turn
+    if options.session and turn is not None and turn.isdecimal():
+        turn = f"{options.session}:{turn}"
+    named = {"turn": turn, "path": options.path, "force": options.force}
     async with opened(options) as rt:
-        return await (rt.redo(options.call) if options.redo else rt.undo(options.call))
+        if options.redo:
+            return await rt.redo(options.call, **named)
+        return await rt.undo(options.call, since=options.since, **named)

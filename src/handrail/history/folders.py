@@ -7,7 +7,7 @@ taken back in this one because a file happens to have the same name.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -30,21 +30,29 @@ class Folder(NamedTuple):
     identity: str
 
 
+def folder_of(opened: Opened) -> Folder:
+    """The folder that a session was opened on."""
+    info = opened.info
+    return Folder(str(info.get("workspace") or ""), str(info.get("folder") or ""))
+
+
+def folders_seen_by(openings: Sequence[Opened], session: str, root: str) -> Folders:
+    """The folders as a session sees them that is open on the one at `root`."""
+    latest = next((one for one in reversed(openings) if one.session == session), None)
+    here = Folder(root, "") if latest is None else folder_of(latest)._replace(path=root)
+    return Folders(openings, here)
+
+
 class Folders:
     """Knows from the openings of sessions which folder each call belongs to."""
 
-    def __init__(self, openings: Iterable[Opened], session: str, root: str) -> None:
-        """`session` is open now, on the folder at `root`."""
+    def __init__(self, openings: Iterable[Opened], here: Folder) -> None:
+        self._here = here
         self._times: dict[str, list[int]] = {}
         self._folders: dict[str, list[Folder]] = {}
         for one in openings:
-            path, identity = one.info.get("workspace"), one.info.get("folder")
             self._times.setdefault(one.session, []).append(one.at_ns)
-            self._folders.setdefault(one.session, []).append(
-                Folder(str(path or root), str(identity or ""))
-            )
-        latest = self._folders.get(session, [Folder(root, "")])[-1]
-        self._here = latest._replace(path=root)
+            self._folders.setdefault(one.session, []).append(folder_of(one))
 
     def folder(self, session: str, at_ns: int) -> Folder:
         """The folder that the session worked in then."""

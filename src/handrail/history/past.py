@@ -75,7 +75,8 @@ def name_of(trace: Trace) -> str:
 def group_of(trace: Trace) -> tuple[str, str, int]:
     """The turn, told from those of the same number in other sessions and processes."""
     intent = trace.intent
-    return trace.session, str(intent.get("run") or intent.get("owner") or ""), trace.turn
+    run = trace.call_id if is_job(trace) else intent.get("run") or intent.get("owner")
+    return trace.session, str(run), trace.turn
 
 
 def steps_of(trace: Trace) -> list[Step]:
@@ -119,6 +120,16 @@ def is_redo(trace: Trace) -> bool:
     """Whether it brought back what an undo took."""
     data = trace.intent.get("data")
     return is_undo(trace) and isinstance(data, Mapping) and bool(data.get("redo"))
+
+
+def is_job(trace: Trace) -> bool:
+    """Whether it is the record of what a background job changed, which no turn waits for."""
+    return trace.intent.get("runs") == "job"
+
+
+def may_matter(trace: Trace) -> bool:
+    """Whether the call changed something; one that has not ended may yet have."""
+    return trace.completed is None or bool(steps_of(trace)) or why_not(trace) is not None
 
 
 def by_person(trace: Trace) -> bool:

@@ -19,7 +19,7 @@ from handrail.core.ports import Blobs, Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import CallRecord, Row, Store
 from handrail.history.commit import commit
-from handrail.history.folders import Folders, Where
+from handrail.history.folders import Where, folders_seen_by
 from handrail.history.images import load_image, state_of
 
 _log = logging.getLogger("handrail")
@@ -70,7 +70,8 @@ class Recovery:
         unfinished = await self._store.unfinished()
         if not unfinished:
             return []
-        folders = Folders(await self._store.openings(), session, self._files.roots[0])
+        openings = await self._store.openings()
+        folders = folders_seen_by(openings, session, self._files.roots[0])
         done = []
         for record in unfinished:
             intent = record.intent or {}

@@ -19,7 +19,7 @@ from handrail.core.ports import Blobs, Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Store
 from handrail.history import undo_words as words
-from handrail.history.folders import Folders
+from handrail.history.folders import folders_seen_by
 from handrail.history.past import Key, Step, Taken, list_changes
 from handrail.history.undo_choose import Chooser, Chosen
 from handrail.history.undo_compose import Way, find_ways, make_changes
@@ -79,7 +79,8 @@ class Undo:
 
     async def _lookup(self, asker: Asker) -> Lookup:
         openings = await self._store.openings()
-        return Lookup(self._store, Folders(openings, asker.session, self._files.roots[0]), asker)
+        folders = folders_seen_by(openings, asker.session, self._files.roots[0])
+        return Lookup(self._store, folders, asker)
 
     def _candidates(self, lookup: Lookup, wanted: Wanted) -> AsyncIterator[Chosen]:
         chooser = Chooser(lookup, self._clock.now_ns())

@@ -9,7 +9,16 @@ from typing import Final
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Trace
 from handrail.history.folders import Where
-from handrail.history.past import Step, group_of, is_undo, name_of, remarks, steps_of, why_not
+from handrail.history.past import (
+    Step,
+    group_of,
+    is_job,
+    is_undo,
+    name_of,
+    remarks,
+    steps_of,
+    why_not,
+)
 from handrail.history.undo_lookup import Lookup, Seen
 from handrail.history.undo_since import parse_time
 
@@ -128,7 +137,9 @@ class Chooser:
         async for seen in self._lookup.scan():
             trace = seen.trace
             changed = bool(seen.sure) or why_not(trace) is not None
-            if changed and self._lookup.implied(trace) and group_of(trace) not in met:
+            if not changed or is_job(trace) or group_of(trace) in met:
+                continue
+            if self._lookup.implied(trace):
                 return trace
         return None
 

@@ -13,7 +13,15 @@ from handrail.core.past import Asker
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Store, Trace
 from handrail.history.folders import Folders, Where
-from handrail.history.past import Standing, Step, group_of, is_undo, name_of, steps_of, why_not
+from handrail.history.past import (
+    Standing,
+    Step,
+    group_of,
+    is_job,
+    is_undo,
+    may_matter,
+    name_of,
+)
 
 _PAGE: Final = 200
 _LISTED: Final = 8
@@ -102,7 +110,7 @@ class Lookup:
         groups = {
             group_of(one): one
             for one in found
-            if self.reaches(one) and not is_undo(one) and (steps_of(one) or why_not(one))
+            if self.reaches(one) and not is_undo(one) and not is_job(one) and may_matter(one)
         }
         if not groups:
             raise ProblemRaised(

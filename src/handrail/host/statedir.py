@@ -35,11 +35,15 @@ def workspace_state(root: str | Path, home: Path | None = None) -> Path:
 
     Raises `unavailable` if it cannot be made or is not ours alone.
     """
+    return private_directory(private_directory(home or state_home()) / workspace_name(root))
+
+
+def workspace_name(root: str | Path) -> str:
+    """What the directory of a workspace at this path is called."""
     canonical = os.path.realpath(root)
     slug = _ODD.sub("-", Path(canonical).name).strip("-.")[:_SLUG] or "root"
     digest = sha256(canonical.encode("utf-8", "surrogateescape")).hexdigest()[:12]
-    top = home or state_home()
-    return private_directory(private_directory(top) / f"{slug}-{digest}")
+    return f"{slug}-{digest}"
 
 
 def private_directory(path: Path) -> Path:

@@ -6,6 +6,8 @@ What is purged is gone for good: overwritten in the file and in the write-ahead 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +68,20 @@ def purge_payloads(
     finally:
         database.db.close()
     return Purged(done.rowcount, before, file_bytes(path), erased)
+
+
+@contextmanager
+def standstill(location: str | Path, busy_timeout_s: float = 5.0) -> Iterator[sqlite3.Connection]:
+    """The store while nobody can announce a change: what is promised now is all of it."""
+    path = str(Path(location).absolute())
+    database = Database(path, busy_timeout_s=busy_timeout_s)
+    try:
+        with database.writing("process", busy_timeout_s) as db:
+            yield db
+    except sqlite3.Error as error:
+        raise raised(explain(error, path)) from error
+    finally:
+        database.db.close()
 
 
 def count_payloads(db: sqlite3.Connection, *, before_ns: int) -> tuple[int, int]:

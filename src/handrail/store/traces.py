@@ -32,7 +32,9 @@ class Wanted(NamedTuple):
     before: int | None = None
 
 
-def list_traces(db: sqlite3.Connection, wanted: Wanted, limit: int) -> list[Trace]:
+def list_traces(
+    db: sqlite3.Connection, wanted: Wanted | None = None, limit: int = -1
+) -> list[Trace]:
     """Calls that announced a change, the newest first; a negative limit means all."""
     return list(iter_traces(db, wanted, limit))
 
@@ -77,6 +79,16 @@ def list_openings(db: sqlite3.Connection) -> list[Opened]:
             last[session] = info
             found.append(Opened(session, at_ns, decode(info)))
     return found
+
+
+def running_owners(db: sqlite3.Connection) -> set[str]:
+    """The processes that announced something which has not ended."""
+    found = db.execute(
+        "SELECT p.body FROM rows i LEFT JOIN payloads p ON p.row = i.id WHERE i.kind = 'intent'"
+        " AND NOT EXISTS (SELECT 1 FROM rows c WHERE c.session = i.session"
+        " AND c.call_id = i.call_id AND c.kind = 'completed' AND c.seq > i.seq)"
+    )
+    return {str(decode(body).get("owner", "")) for (body,) in found}
 
 
 def promised_contents(db: sqlite3.Connection, *, dropped_before_ns: int | None = None) -> set[str]:

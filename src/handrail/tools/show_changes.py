@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from handrail.core.context import ToolContext
 from handrail.core.past import Past, PastChange
-from handrail.core.paths import ReadPath
+from handrail.core.paths import PathUse
 from handrail.core.places import shown
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
@@ -28,7 +28,9 @@ _CHANGE: Final = object_schema(
 
 
 class ShowChangesParams(Params):
-    path: ReadPath | None = Field(None, description="One file; without it, all of them.")
+    path: Annotated[str | None, PathUse.READ] = Field(
+        None, description="One file; without it, all of them."
+    )
     limit: int = Field(50, ge=1, le=1000, description="How many, the newest first.")
 
 

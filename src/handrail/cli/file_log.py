@@ -1,0 +1,97 @@
+"""`handrail log --path`: the history of one file, over all sessions."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail.cli import output
+
+if TYPE_CHECKING:
+    from handrail.cli.workspace import Workspace
+    from handrail.core.past import PastChange
+    from handrail.history.folders import Folders, Where
+    from handrail.host.files.local import LocalFiles
+
+
+def tell_file(options: Namespace, place: Workspace) -> None:
+    """Print every change of the file, the newest first."""
+    from itertools import islice
+
+    from handrail.cli.workspace import reading
+    from handrail.history.past import list_changes
+    from handrail.store.traces import iter_traces, list_openings
+
+    files = open_files(options, place)
+    try:
+        path = files.locate(options.path).path
+    finally:
+        files.close()
+    with reading(place) as db:
+        folders = folders_of(list_openings(db), place.root)
+        wanted = list_changes(iter_traces(db), session=options.session, path=path)
+        found = list(islice(_here(wanted, folders), options.limit))
+    if options.json:
+        for one, where in found:
+            output.say_json({**one._asdict(), "folder": where.value})
+    else:
+        _table(found, path)
+
+
+def open_files(options: Namespace, place: Workspace) -> LocalFiles:
+    """The files of a workspace, to be looked at."""
+    from handrail.cli.workspace import settings_of
+    from handrail.host.files.local import LocalFiles
+
+    more = [one for one in settings_of(options).directories if Path(one).is_dir()]
+    return LocalFiles([place.root, *more])
+
+
+def folders_of(openings: Sequence[Any], root: Path) -> Folders:
+    """Which folder calls were made in, seen from this one."""
+    from handrail.history.folders import Folder, Folders
+    from handrail.host.birth import folder_identity
+
+    return Folders(openings, Folder(str(root), folder_identity(str(root))))
+
+
+def _here(changes: Any, folders: Folders) -> Any:
+    from handrail.history.folders import Where
+
+    for one in changes:
+        where = folders.where(one.session, one.at_ns)
+        if where is not Where.ELSEWHERE:
+            yield one, where
+
+
+def _table(found: Sequence[tuple[PastChange, Where]], path: str) -> None:
+    from handrail.cli.screen import Style, cut, one_line, table, times
+
+    if not found:
+        output.say(f"no change of {one_line(path)} is on record")
+        return
+    rows = [
+        (
+            at,
+            one_line(one.call_id),
+            f"{cut(one_line(one.session), 20)}:{one.turn}",
+            one_line(one.tool),
+            one_line(one.operation),
+            _state(one, where),
+        )
+        for at, (one, where) in zip(times([one.at_ns for one, _ in found]), found, strict=True)
+    ]
+    heads = ("TIME", "CALL", "TURN", "TOOL", "CHANGE", "STATE")
+    for line in table(rows, heads, {"undone": Style.FAINT}):
+        output.say(line)
+
+
+def _state(one: PastChange, where: Where) -> str:
+    words = ["stands" if one.standing else "undone"]
+    if not one.attributed:
+        words.append("perhaps not by this call")
+    if where == "before":
+        words.append("in a folder that stood here before")
+    return ", ".join(words)

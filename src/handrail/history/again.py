@@ -1,0 +1,89 @@
+"""What a call changed, shown again: from the contents that its record and later ones keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from handrail.core.content import Content
+from handrail.core.ports import Blobs, Files
+from handrail.core.problems import ProblemRaised
+from handrail.core.records import Trace
+from handrail.history.images import load_image
+from handrail.history.past import Key, Standing, Step, key_of, steps_of
+from handrail.history.undo_compose import look
+from handrail.history.undo_words import text_diff
+
+
+class FileDiff(NamedTuple):
+    """One file of a call; `diff` None: one of its contents is no longer known."""
+
+    path: str
+    operation: str
+    standing: bool
+    diff: str | None
+
+
+class Again:
+    """Finds old and new contents. `traces` are newest first; `payload` gives one row in full.
+    The new content of a change is the old one of the next, or what is on disk.
+    """
+
+    def __init__(
+        self,
+        traces: Sequence[Trace],
+        payload: Callable[[int], Mapping[str, Any]],
+        blobs: Blobs | None,
+        files: Files,
+    ) -> None:
+        self._traces = traces
+        self._payload = payload
+        self._blobs = blobs
+        self._files = files
+
+    def diffs(self, key: Key) -> list[FileDiff]:
+        """The files of one call."""
+        standing = Standing()
+        newer: list[Step] = []
+        for trace in self._traces:
+            standing.meet(trace)
+            steps = steps_of(trace)
+            if key_of(trace) == key:
+                return [
+                    FileDiff(
+                        step.path,
+                        str(step.described.get("operation", "?")),
+                        standing.stands(key, step.path),
+                        self._diff(step, newer),
+                    )
+                    for step in steps
+                ]
+            newer += steps
+        return []
+
+    def _diff(self, step: Step, newer: Sequence[Step]) -> str | None:
+        try:
+            before = load_image(self._whole(step), self._blobs)
+            after = self._after(step, newer)
+        except ProblemRaised:
+            return None
+        return text_diff(step.path, before or Content(b""), after or Content(b""))
+
+    def _after(self, step: Step, newer: Sequence[Step]) -> Content | None:
+        digest = step.described.get("after_hash")
+        if digest is None:
+            return None
+        for one in newer:
+            if one.path == step.path and one.described.get("before_hash") == digest:
+                return load_image(self._whole(one), self._blobs)
+        now = look(step.path, self._files)
+        if now.digest != digest:
+            raise ProblemRaised("not_found", f"the new content of {step.path!r} is not known")
+        return now.content
+
+    def _whole(self, step: Step) -> Mapping[str, Any]:
+        found: Any = self._payload(step.row)
+        for name in step.where:
+            found = found[name]
+        described: Mapping[str, Any] = found
+        return described
