@@ -105,6 +105,16 @@ def test_a_grant_ends_with_its_turn_or_its_one_use(grants):
     assert effect(grants, call("edit_file", "c.py")) == ALLOW
 
 
+def test_a_call_that_needs_no_grant_uses_none_up(grants):
+    grants.grant("edit_file", "a.py", scope=Scope.ONCE)
+    grants.grant("run_command", "npm test", scope=Scope.ONCE)
+
+    grants.spend(call("edit_file", "other.py"))
+    grants.spend(command("ls"))
+
+    assert len(grants.active()) == 2
+
+
 def test_every_grant_that_a_command_needed_once_is_used_up(grants):
     grants.grant("run_command", "npm test", scope=Scope.ONCE)
     grants.grant("run_command", "npm run lint", scope=Scope.ONCE)

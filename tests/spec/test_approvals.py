@@ -208,6 +208,23 @@ async def test_always_grants_the_proposed_rule_and_nothing_else(workspace, open_
     }
 
 
+async def test_always_spares_the_questions_that_wait_behind_it(workspace, open_runtime):
+    approver, asked = says(Answer.ALWAYS)
+    append = {"path": "log.txt", "content": "x\n", "mode": "append"}
+
+    async with open_runtime(mode="default", approver=approver) as rt:
+        results = await asyncio.gather(*(rt.call("write_file", append) for _ in range(4)))
+        newest = await rt.store.calls(limit=4)
+
+    assert all(one.ok for one in results), [one.text for one in results]
+    assert len(asked) == 1
+    assert workspace.read("log.txt") == b"x\n" * 4
+    cleared = sorted(record.completed["cleared"] for record in newest)
+    assert cleared == [["allow", "rule:session:allow write_file(/log.txt)"]] * 3 + [
+        ["ask", "mode:default"]
+    ]
+
+
 async def test_always_ends_with_the_session(open_runtime):
     approver, asked = says(Answer.ALWAYS)
 
@@ -262,6 +279,26 @@ async def test_always_for_a_command_holds_inside_the_sandbox_only(workspace, ope
     assert unconfined.problem.code == "denied"
     assert len(asked) == 2
     assert asked[1].effects["unconfined"] is True
+
+
+@pytest.mark.feature("G16")
+async def test_whether_a_command_is_asked_about_depends_on_what_it_says(workspace, open_runtime):
+    workspace.write("Makefile", "one two:\n\ttrue\n")
+    approver, asked = says(False)
+
+    async with open_runtime(mode="default", approver=approver) as rt:
+        rt.grants.grant("Bash", "make one")
+        results = [
+            await rt.call("run_command", {"command": command})
+            for command in ("make one", "make two", "make one; rm Makefile", "make one > out.txt")
+        ]
+
+    assert [one.ok for one in results] == [True, False, False, False]
+    assert [request.action for request in asked] == [
+        "make two",
+        "make one; rm Makefile",
+        "make one > out.txt",
+    ]
 
 
 # --- abort --------------------------------------------------------------------------------

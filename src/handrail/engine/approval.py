@@ -14,7 +14,7 @@ from handrail.core.commands import Judgement
 from handrail.core.plan import Plan
 from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
-from handrail.core.verdicts import Verdict
+from handrail.core.verdicts import Effect, Verdict
 from handrail.engine.prepare import Prepared
 from handrail.engine.preview import whole_preview
 from handrail.engine.record import one_line
@@ -66,10 +66,13 @@ class Approval:
             async with self._one_at_a_time:
                 # Whoever waited for their turn may have waited for an abort.
                 self.check(running.prepared)
-                replies.append(await _reply(approver, request))
+                if not self._granted_meanwhile(running, verdict, subject):
+                    replies.append(await _reply(approver, request))
 
         running.watch.deadline = None  # waiting for a person has no deadline
         await lend_slot(wait(self._approver))
+        if not replies:
+            return
         running.asked = True
         running.answered_by = _answered(replies[0], request)
         self._obey(replies[0].answer, running, request)
@@ -101,6 +104,16 @@ class Approval:
                     "User denied permission",
                     hint="the person said no to this call; ask what they want instead",
                 )
+
+    def _granted_meanwhile(self, running: Running, verdict: Verdict, subject: Subject) -> bool:
+        """Whether an "always" to the question before this one covers this call too."""
+        granted = self._grants.judge(subject) if verdict.rule.startswith(_BY_MODE) else None
+        if granted is None or granted.effect is not Effect.ALLOW:
+            return False
+        running.verdict = granted
+        self._grants.note_use(subject, running.prepared.call.id)
+        self._grants.spend(subject)
+        return True
 
     def _always(self, verdict: Verdict, subject: Subject) -> str | None:
         """The rule that would have spared this question: guards, rules and hooks that ask are
