@@ -173,7 +173,6 @@ PARTS: Final[Mapping[str, frozenset[str]]] = {
     "permissions": frozenset({"ask", "deny"}),
     "guardrails": frozenset(
         {
-            "enabled",
             "protected_files",
             "sensitive_files",
             "blocked_commands",
@@ -181,6 +180,7 @@ PARTS: Final[Mapping[str, frozenset[str]]] = {
             "max_lines_changed",
             "max_commands_executed",
             "require_test_after_edit",
+            "git_safety",
             "code_rules",
         }
     ),

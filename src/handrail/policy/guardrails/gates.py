@@ -59,7 +59,10 @@ def feedback_of(results: Sequence[GateResult]) -> str | None:
     if not failed:
         return None
     told = "\n\n".join(one.feedback for one in failed)
-    return f"The work is not done: {len(failed)} required quality gates failed.\n\n{told}"
+    many = (
+        "a required quality gate" if len(failed) == 1 else f"{len(failed)} required quality gates"
+    )
+    return f"The work is not done: {many} failed.\n\n{told}"
 
 
 async def _run(gate: Gate, runner: Runner) -> GateResult:
