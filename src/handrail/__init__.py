@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from handrail.core.tool import Group, Params, Tool
     from handrail.core.verdicts import Effect, Risk, Verdict
     from handrail.engine.function_tool import tool
-    from handrail.engine.hooks import Hook, HookCall, Rewrite
+    from handrail.engine.hooks import Hook, HookCall, Opinion, Rewrite
     from handrail.engine.registry import DuplicateToolError, Registry, ToolNotFoundError
     from handrail.engine.runtime import Runtime
 
@@ -70,6 +70,7 @@ _PUBLIC = {
     "tool": "handrail.engine.function_tool",
     "Hook": "handrail.engine.hooks",
     "HookCall": "handrail.engine.hooks",
+    "Opinion": "handrail.engine.hooks",
     "Rewrite": "handrail.engine.hooks",
     "DuplicateToolError": "handrail.engine.registry",
     "Registry": "handrail.engine.registry",
@@ -91,6 +92,7 @@ __all__ = [
     "Group",
     "Hook",
     "HookCall",
+    "Opinion",
     "Output",
     "Params",
     "PermissionGranted",
