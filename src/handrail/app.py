@@ -6,17 +6,20 @@ import logging
 import uuid
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn
 
+from handrail.app_agents import agents_of
 from handrail.app_approver import Asked, approver_for
-from handrail.app_config import config_file, load_from, refuse_idle
-from handrail.app_hooks import open_hooks
+from handrail.app_config import config_file, load_from
 from handrail.app_effects import track_commands
 from handrail.app_guardrails import guardrails_from, save_counts
+from handrail.app_hooks import open_hooks
 from handrail.app_machine import Machine, open_blobs, open_locks, open_machine
-from handrail.app_policy import canonical_names, grants_from
+from handrail.app_plan import Plans, plans_of, resume
+from handrail.app_policy import canonical_names, grants_from, keep_away, kept_by
 from handrail.config.layers import Loaded
 from handrail.config.settings import Settings
 from handrail.core.context import ReadState, Session, Whereabouts, go_to
@@ -49,11 +52,12 @@ from handrail.host.home import Home
 from handrail.host.owner import may_still_run, this_process
 from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.policy.clearance import Clearance
-from handrail.policy.grants import Grants
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.loop_guard import LoopGuard
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected import LINKED, Guard, ProtectedNames
+from handrail.policy.rule_set import RuleSet
+from handrail.policy.rule_text import Canonical
 from handrail.store.sqlite import SqliteStore
 from handrail.tools.builtin import Services, builtin_tools
 
@@ -94,7 +98,6 @@ def open(
         "sandbox": sandbox,
     }
     loaded = load_from(root, config, overrides)
-    refuse_idle(loaded)
     for notice in loaded.notices:
         _log.warning("%s", notice)
     file = None if isinstance(config, Mapping) else config_file(config)
@@ -165,38 +168,42 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     newest = await store.calls(session=session.id, limit=1) if resumed else []
     registry = Registry(bus)
     blobs = open_blobs(home) if settings.journal else None
-    recovered = await Recovery(store, files, blobs, clock, may_still_run).run(session.id)
+    named = opening.session is not None
+    plans = plans_of(machine, session, clock, named=named)
+    recovered = await Recovery(store, plans.every, blobs, clock, may_still_run).run(session.id)
     track_commands(machine, settings, blobs, clock)
-    past = Undo(store, files, blobs, clock)
+    past = Undo(store, plans.every, blobs, clock)
     vocabulary, commands = vocabulary_of(settings.dialect), machine.commands
-    _register(registry, machine, session, past, allow_delete=settings.allow_delete)
+    _register(registry, machine, session, past, plans, allow_delete=settings.allow_delete)
     catalog = Catalog(registry, vocabulary, session)
     await catalog.refresh()
-    preparer = Preparer(registry, vocabulary, files, session)
     names = canonical_names(vocabulary, registry)
-    grants = grants_from(opening.loaded, names, files.roots, machine.judge, clock)
-    guardrails = await guardrails_from(opening.loaded, session, store)
+    agents = agents_of(opening.loaded, names)
+    preparer = Preparer(registry, vocabulary, plans.files, session, agents)
+    gate = await _gate(opening, mode, machine, session, preparer, names, plans)
     pipeline = Pipeline(
         session=session,
-        files=files,
+        files=plans.files,
         blobs=blobs,
         preparer=preparer,
-        gate=_gate(opening, mode, machine, preparer, grants, guardrails),
+        gate=gate,
         locks=Locks(open_locks(home)),
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
         recorder=Recorder(session, store, bus, clock, _recording(settings)),
-        freshness=Freshness(_freshness(settings), session.reads, files),
+        freshness=Freshness(_freshness(settings), session.reads, plans.files),
         syntax=LocalSyntaxCheck(),
         dry_run=settings.dry_run,
         durable=settings.durability == "power",
         loops=LoopGuard(settings.loop_guard, clock.monotonic),
+        plans=plans.mode,
         commands=None if commands is None else commands.runner,
     )
+    await resume(plans, session, machine, named=named)
     await open_hooks(opening.loaded, machine, pipeline, registry, bus, resumed=resumed)
 
     async def close() -> None:
-        if opening.session is not None:
-            _save(session, store, guardrails)
+        if named:
+            _save(session, store, gate.guardrails)
         await machine.ends.aclose()
 
     return Runtime(
@@ -208,13 +215,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
             store=store,
             bus=bus,
             clock=clock,
-            answered=Answered(
-                session.id,
-                store,
-                resumed=opening.session is not None,
-                owner=this_process(),
-                alive=may_still_run,
-            ),
+            answered=_answered(session, store, named=named),
             most_at_once=settings.most_at_once,
             first_turn=newest[0].turn + 1 if newest else 1,
             recovered=recovered,
@@ -224,19 +225,31 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     )
 
 
-def _save(session: Session, store: SqliteStore, guardrails: Guardrails) -> None:
+def _answered(session: Session, store: SqliteStore, *, named: bool) -> Answered:
+    owner = this_process()
+    return Answered(session.id, store, resumed=named, owner=owner, alive=may_still_run)
+
+
+def _save(session: Session, store: SqliteStore, guardrails: Guardrails | None) -> None:
     """What a named session goes on with."""
     store.save_state(session.id, "reads", save_reads(session.reads))
     store.save_state(session.id, "directory", session.whereabouts.directory)
-    save_counts(guardrails, session, store)
+    if guardrails is not None:
+        save_counts(guardrails, session, store)
 
 
 def _register(
-    registry: Registry, machine: Machine, session: Session, past: Undo, *, allow_delete: bool
+    registry: Registry,
+    machine: Machine,
+    session: Session,
+    past: Undo,
+    plans: Plans,
+    *,
+    allow_delete: bool,
 ) -> None:
     commands = machine.commands
     shell = None if commands is None else commands.shell_in(session.whereabouts)
-    services = Services(machine.files, machine.search, past, allow_delete, shell)
+    services = Services(plans.files, machine.search, past, allow_delete, shell, plans.mode)
     for tool in builtin_tools(services):
         registry.register(tool, origin=Origin.BUILTIN)
 
@@ -268,17 +281,24 @@ async def _session(
     return session, resumed
 
 
-def _gate(
+async def _gate(
     opening: Opening,
     mode: Mode,
     machine: Machine,
+    session: Session,
     preparer: Preparer,
-    grants: Grants,
-    guardrails: Guardrails,
+    names: Canonical,
+    plans: Plans,
 ) -> Gate:
-    commands = machine.commands
+    loaded, commands, roots = opening.loaded, machine.commands, machine.files.roots
+    runner = None if commands is None else commands.runner
+    kept = kept_by(machine.search, runner)
+    grants = grants_from(loaded, names, roots, machine.judge, SystemClock(), kept)
+    rules = partial(RuleSet, kept=kept)
+    guardrails = await guardrails_from(loaded, session, machine.store, rules)
+    keep_away(machine.search, runner, grants.rules, guardrails.denied_reads)
     protected = ProtectedNames(
-        machine.files.roots,
+        roots,
         own=machine.own,
         allowed=opening.settings.allow_protected,
         memories=mode is not Mode.BYPASS,
@@ -289,6 +309,7 @@ def _gate(
     held = commands.hold if commands is not None else bool
     clearance = Clearance(mode, guards, held, grants)
     approval = Approval(opening.approver, grants)
+    plans.mode.govern(clearance, grants)
     return Gate(clearance, approval, preparer, grants, guardrails)
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from handrail.config.layers import Loaded, load
-from handrail.config.sources import FOREIGN
 from handrail.config.trust import FOLDER, TrustBook
 from handrail.core.problems import ProblemRaised
 from handrail.host.statedir import config_home, state_home
-
-_log = logging.getLogger("handrail")
 
 
 def load_from(
@@ -38,25 +34,6 @@ def load_from(
                 "not_found", f"there is no configuration file {str(config)!r}", field="config"
             )
     return load(place, own, overrides, trusted or partial(trust_book().trusts, place))
-
-
-def refuse_idle(loaded: Loaded) -> None:
-    """A section on which nothing acts must not look as if it protected somebody. What a
-    workspace brings along must not keep it from being opened: that is only said.
-    """
-    for name in ("agents"):
-        if not getattr(loaded.settings, name):
-            continue
-        source = loaded.sources.get(name)
-        if source is not None and source.layer in FOREIGN:
-            _log.warning("nothing acts on the section %r of %s in this version", name, source)
-            continue
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"nothing acts on the section {name!r} in this version",
-            hint="remove it; rules are written under permissions",
-            field=name,
-        )
 
 
 def config_file(config: str | Path | None) -> Path:

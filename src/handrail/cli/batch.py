@@ -42,19 +42,24 @@ def run(options: Namespace) -> int:
     """Run the calls, or show their order; 1 if any line or call failed."""
     import asyncio
 
+    from handrail.cli.call import tell_summary
+
     lines = [_understood(text) for text in _read(options.file)]
     if options.plan:
         _tell_order(asyncio.run(_plan(options, _calls(lines))), lines, as_json=options.json)
         return 1 if any(isinstance(line, Problem) for line in lines) else 0
-    results, aborted = asyncio.run(_run(options, lines))
+    results, aborted, summary = asyncio.run(_run(options, lines))
     for result in results:
         output.say_json(result.to_dict())
+    tell_summary(summary, as_json=True)
     if aborted:
         return ABORTED
     return 0 if all(result.ok for result in results) else 1
 
 
-async def _run(options: Namespace, lines: Sequence[Line]) -> tuple[list[ToolResult], bool]:
+async def _run(
+    options: Namespace, lines: Sequence[Line]
+) -> tuple[list[ToolResult], bool, str | None]:
     from handrail.cli.workspace import opened
     from handrail.core.results import Status, ToolResult
 
@@ -66,7 +71,8 @@ async def _run(options: Namespace, lines: Sequence[Line]) -> tuple[list[ToolResu
         else next(done)
         for number, line in enumerate(lines, 1)
     ]
-    return results, rt.aborted
+    dry = options.dry_run or rt.planned_actions
+    return results, rt.aborted, rt.plan_summary() if dry else None
 
 
 async def _plan(options: Namespace, calls: Sequence[Mapping[str, Any]]) -> Ordering:

@@ -60,6 +60,7 @@ def run(options: Namespace) -> int:
         output.warn("denied: you said no, and nothing was done")
     else:
         tell(result)
+    tell_summary(done.summary, as_json=options.json)
     if done.aborted:
         return ABORTED
     return 0 if result.ok else 1
@@ -98,6 +99,16 @@ def tell(result: ToolResult) -> None:
         output.tell_problem(result.problem)
 
 
+def tell_summary(summary: str | None, *, as_json: bool) -> None:
+    """What a dry run would have done, at its end; beside the output if that is JSON."""
+    from handrail.core.safe_text import safe_text
+
+    if summary is not None and as_json:
+        output.warn(summary)
+    elif summary is not None:
+        output.say(safe_text(f"\n{summary}"))
+
+
 def _for_a_person(result: ToolResult) -> str:
     # What was only planned says so in its text; what is shown of it could be taken for done.
     if result.display is None or result.status == "planned":
@@ -123,10 +134,11 @@ class _Asked:
 
 
 class _Done(NamedTuple):
-    """What came of the call, and whether the person ended everything."""
+    """What came of the call, whether the person ended everything, and the plan of a dry run."""
 
     result: ToolResult
     aborted: bool
+    summary: str | None
 
 
 async def _call(options: Namespace, arguments: str | dict[str, str], asked: _Asked | None) -> _Done:
@@ -134,7 +146,8 @@ async def _call(options: Namespace, arguments: str | dict[str, str], asked: _Ask
 
     async with opened(options, approver=asked) as rt:
         result = await rt.call(options.tool, arguments, id=options.id or fresh_id())
-        return _Done(result, rt.aborted)
+        dry = options.dry_run or rt.planned_actions
+        return _Done(result, rt.aborted, rt.plan_summary() if dry else None)
 
 
 def _value(name: str, given: str) -> str:

@@ -28,6 +28,7 @@ COMMANDS: Final = (
     "recover",
     "verify",
     "approvals",
+    "plan",
     "jobs",
     "gc",
     "config",

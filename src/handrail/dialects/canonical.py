@@ -79,6 +79,13 @@ CANONICAL: Final = Dialect(
         View("job_output", "job_output", rest=True, example={"job": "1", "block": False}),
         View("job_kill", "job_kill", rest=True, example={"job": "1"}),
         View("job_list", "job_list", rest=True, example={}),
+        View("enter_plan_mode", "enter_plan_mode", rest=True, example={}),
+        View(
+            "exit_plan_mode",
+            "exit_plan_mode",
+            rest=True,
+            example={"allowed_prompts": [{"tool": "run_command", "prompt": "run the tests"}]},
+        ),
         View(
             "execute_code",
             "execute_code",

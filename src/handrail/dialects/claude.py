@@ -8,6 +8,8 @@ from handrail.dialects.base import QUIET, Arg, Dialect, View, same
 from handrail.dialects.convert import from_ms, to_ms, zero_for_all
 
 _FILE: Final = Arg("file_path", "path")
+# Where a plan could be sent; it stays here.
+_REMOTE: Final = ("pushToRemote", "remoteSessionId", "remoteSessionTitle", "remoteSessionUrl")
 
 
 def _ms(name: str, default: int) -> Arg:
@@ -98,6 +100,16 @@ CLAUDE: Final = Dialect(
             example={"task_id": "1", "block": False, "timeout": 5_000},
         ),
         View("job_kill", "KillShell", (Arg("shell_id", "job"),), example={"shell_id": "1"}),
+        View("enter_plan_mode", "EnterPlanMode", example={}),
+        View(
+            "exit_plan_mode",
+            "ExitPlanMode",
+            (
+                Arg("allowedPrompts", "allowed_prompts"),
+                *(Arg(name, None, hidden=True) for name in _REMOTE),
+            ),
+            example={"allowedPrompts": [{"tool": "Bash", "prompt": "run the tests"}]},
+        ),
     ),
     # These models change files by replacing text.
     quiet=QUIET | {"apply_patch"},

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 from handrail.core.context import Session
+from handrail.core.planning import LEAVE, PLAN_MODE
 from handrail.core.tool import Group, Tool
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import Declared, declarations
@@ -51,7 +52,7 @@ class Catalog:
         change; the schemas inside are shared.
         """
         key = (provider, None if allowed is None else frozenset(allowed),
-               None if groups is None else frozenset(groups))  # fmt: skip
+               None if groups is None else frozenset(groups), self._session.mode)  # fmt: skip
         if self._version != self._registry.version:
             self._prose.clear()
             self._cache.clear()
@@ -66,6 +67,9 @@ class Catalog:
     ) -> list[Declared]:
         wanted = None if allowed is None else {self._canonical(name) for name in allowed}
         quiet = self._vocabulary.dialect.quiet if groups is None else frozenset()
+        if self._session.mode == PLAN_MODE:
+            # Whoever is in plan mode must know the way out.
+            quiet -= {LEAVE}
         return [
             self._declared(entry, index)
             for tool in self._registry.list_all(groups=groups)

@@ -17,6 +17,7 @@ from handrail.engine.commands import starts_job
 from handrail.engine.counted import how_it_ended, key_of
 from handrail.engine.hook_call import hook_call, opinion_of
 from handrail.engine.hooks import Hook, Rewrite
+from handrail.engine.planned import seen_of
 from handrail.engine.prepare import Prepared, Preparer
 from handrail.engine.recorder import Recorder
 from handrail.engine.running import Outcome, Running
@@ -24,7 +25,7 @@ from handrail.policy.clearance import Clearance
 from handrail.policy.grants import Grants
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.guardrails.limits import Ended
-from handrail.policy.modes import Mode
+from handrail.policy.modes import QUEUED
 from handrail.policy.subject import Subject
 
 _log = logging.getLogger("handrail")
@@ -68,8 +69,8 @@ class Gate:
         """Stop, before any hook runs, what the call alone shows to be forbidden."""
         if running.prepared.call.by_person:
             return
-        running.verdict = verdict = self._clearance.judge(subject_of(running.prepared, None))
-        if verdict.effect is Effect.DENY:
+        running.verdict = verdict = self._cleared(running.prepared, None)
+        if verdict.effect is Effect.DENY and verdict.code != QUEUED:
             raise _denied(verdict)
 
     async def before_hooks(self, running: Running) -> None:
@@ -111,7 +112,7 @@ class Gate:
 
     async def clear(self, running: Running, plan: Plan | None, *, ask: bool) -> Effect:
         """ALLOW if the call may happen; asks the person where the verdict says so, unless
-        nobody is to be asked (a dry run): then it is ASK.
+        nobody is to be asked (a dry run): then it is ASK. DENY: plan mode queues it.
         """
         prepared, free = running.prepared, self._clearance.free_read
         safe_read = prepared.reads_only and prepared.risk is Risk.SAFE
@@ -121,10 +122,13 @@ class Gate:
             return Effect.ALLOW
         running.verdict = verdict = self._judge(running, plan)
         if verdict.effect is Effect.DENY:
+            if verdict.code == QUEUED:
+                return Effect.DENY
             raise _denied(verdict)
         if verdict.effect is Effect.ASK and ask:
-            subject = self._clearance.measured(subject_of(prepared, plan))
-            await self._approval.ask(running, verdict, plan, subject)
+            if not self._promised(running, verdict, plan):
+                subject = self._clearance.measured(subject_of(prepared, plan))
+                await self._approval.ask(running, running.verdict, plan, subject)
             self._reserve(running, plan)
             return Effect.ALLOW
         if ask:
@@ -150,6 +154,19 @@ class Gate:
             self.grants.note_use(subject, prepared.call.id)
         self.grants.spend(subject)
 
+    def _promised(self, running: Running, verdict: Verdict, plan: Plan | None) -> bool:
+        """Whether the person said yes to exactly this while it was queued."""
+        promise = running.prepared.promise
+        if promise is None or verdict.code == "protected":
+            return False
+        if not promise.covers(seen_of(running.prepared, plan)):
+            reason = f"{verdict.reason}; it is no longer what was approved"
+            running.verdict = replace(verdict, reason=reason)
+            return False
+        running.asked, running.answered_by = True, {"answer": "yes", "via": "plan"}
+        running.approved = binding(running, plan)
+        return True
+
     def still_clear(self, running: Running, plan: Plan) -> bool:
         """Whether a plan that was made anew needs no new question."""
         if self.guardrails is not None:
@@ -174,7 +191,7 @@ class Gate:
     def _judge(self, running: Running, plan: Plan | None) -> Verdict:
         if running.prepared.call.by_person:
             return _PERSON
-        verdict = self._clearance.judge(subject_of(running.prepared, plan))
+        verdict = self._cleared(running.prepared, plan)
         by_mode = verdict.rule.startswith("mode:")
         if running.allowed is not None and verdict.effect is Effect.ASK and by_mode:
             # It answers in the person's place where only the mode asks, and nowhere else.
@@ -182,9 +199,13 @@ class Gate:
         if not running.opinions:
             return verdict
         verdict = strictest([*running.opinions, verdict])
-        if verdict.effect is Effect.ASK and self._clearance.mode is Mode.DONT_ASK:
+        if verdict.effect is Effect.ASK and self._clearance.never_asks:
             return replace(verdict, effect=Effect.DENY)
         return verdict
+
+    def _cleared(self, prepared: Prepared, plan: Plan | None) -> Verdict:
+        approved = prepared.promise is not None
+        return self._clearance.judge(subject_of(prepared, plan), approved=approved)
 
     async def after_hooks(self, running: Running, outcome: Outcome, recorder: Recorder) -> None:
         """Let every hook add words; none can change what happened."""
@@ -214,6 +235,7 @@ class Gate:
         rewritten = self._preparer.prepare(call)
         if rewritten.problem is not None:
             raise ProblemRaised.of(rewritten.problem)
+        rewritten.promise = prepared.promise
         return rewritten
 
 

@@ -27,6 +27,7 @@ from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.locks import Locks
 from handrail.engine.modifiers import take_up
+from handrail.engine.planning import PlanMode
 from handrail.engine.prepare import Prepared, Preparer
 from handrail.engine.preview import preview_of
 from handrail.engine.record import one_line
@@ -65,6 +66,7 @@ class Pipeline:
     dry_run: bool
     durable: bool
     loops: LoopGuard
+    plans: PlanMode
     commands: CommandRunner | None = None
 
     async def run(self, call: ToolCall, listener: Listener | None = None) -> ToolResult:
@@ -153,11 +155,14 @@ class Pipeline:
         if tool.has_preflight:
             await tool.preflight(args, context)
         while True:
-            plan = await self._plan(running, context) if tool.plans else None
+            plan = await self._first_plan(running, context)
             cleared = await self.gate.clear(running, plan, ask=not self.dry_run)
             context.confirmed = running.approved
-            if self.dry_run and (cleared is Effect.ASK or not prepared.reads_only):
+            if self.dry_run and (cleared is not Effect.ALLOW or not prepared.reads_only):
+                self.plans.actions.note(prepared, plan)
                 return _planned(running, plan)
+            if cleared is Effect.DENY:
+                return self.plans.queue.add(running, plan)
             async with self.locks.hold(prepared.footprint, plan):
                 if plan is None:
                     return await self._execute(running, context)
@@ -218,6 +223,18 @@ class Pipeline:
             outcome.meta = {**outcome.meta, "remarks": remarks}
         notes = [f"[{note}]" for note in running.notes]
         outcome.text = "\n".join([plan.text, *notes, *remarks])
+
+    async def _first_plan(self, running: Running, context: ToolContext) -> Plan | None:
+        """The plan of a tool that makes one; None also if only a queued call makes it possible."""
+        prepared = running.prepared
+        if not prepared.tool.plans:
+            return None
+        try:
+            return await self._plan(running, context)
+        except ProblemRaised:
+            if prepared.promise is None and self.plans.awaits(prepared):
+                return None
+            raise
 
     async def _plan(self, running: Running, context: ToolContext) -> Plan:
         """What the tool wants changed, if the model knows what it changes."""
@@ -299,6 +316,8 @@ def _planned(running: Running, plan: Plan | None) -> Outcome:
     lines = [f"[DRY-RUN] Would execute: {one_line(running.prepared)}"]
     if running.verdict is not None and running.verdict.effect is Effect.ASK:
         lines.append(f"(a person would be asked first: {running.verdict.reason})")
+    elif running.verdict is not None and running.verdict.effect is Effect.DENY:
+        lines.append("(plan mode: it would be queued for the person instead)")
     if preview:
         lines.append(preview)
     return Outcome(Status.PLANNED, "\n".join(lines), preview or None)

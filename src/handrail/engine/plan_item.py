@@ -62,7 +62,9 @@ class PlanItem:
         return Promise(self.bound.essence, frozenset(self.bound.shapes), built)
 
     def tried(self, result: ToolResult, *, ran: bool) -> Self:
-        """The item after a run; one that was stopped still waits, for another attempt."""
+        """The item after a run; one that was stopped, or only shown in a dry run, still waits
+        for another attempt.
+        """
         made = tuple((change.path, change.after_hash) for change in result.changes)
         return replace(
             self,

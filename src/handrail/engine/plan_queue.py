@@ -177,8 +177,6 @@ class PlanQueue:
     async def _carry_out(self, item: PlanItem) -> ToolResult:
         promise = item.promise(self._built())
         result = await self.maker.run(_call_id(item), item, promise)
-        if result.status is Status.PLANNED:
-            return result  # a dry run: it waits as before
         item = item.tried(result, ran=result.status in _RAN)
         if promise.drifted is not None and item.pending:
             item = item.shown_anew(promise.drifted)

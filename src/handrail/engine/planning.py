@@ -49,6 +49,11 @@ class PlanMode:
         """Whether plan mode is on."""
         return self._clearance.mode is Mode.PLAN
 
+    @property
+    def text(self) -> str:
+        """What the plan file says; empty if it was not written."""
+        return self._file.read() or ""
+
     def awaits(self, prepared: Prepared) -> bool:
         """Whether a call can only be planned once a queued one has happened."""
         return self.active and self.queue.awaits(prepared)
@@ -68,7 +73,7 @@ class PlanMode:
             raise ProblemRaised(
                 "unavailable", "you are not in plan mode", hint="go on; there is nothing to leave"
             )
-        if not self._text().strip() and not self.queue.pending:
+        if not self.text.strip() and not self.queue.pending:
             raise ProblemRaised(
                 "not_found",
                 "there is no plan yet: the plan file is empty and no call is queued",
@@ -77,7 +82,7 @@ class PlanMode:
 
     def show(self, announced: Sequence[Announced]) -> str:
         """The plan for the person: what the model wrote, marked so on every line."""
-        self._shown = self._text()
+        self._shown = self.text
         lines = ["The plan, in the model's own words:", *_marked(self._shown or "(none)")]
         if announced:
             lines += ["It says that it will need (this allows nothing by itself):"]
@@ -90,7 +95,7 @@ class PlanMode:
 
     def leave(self, announced: Sequence[Announced]) -> Left:
         """The person agreed to what was shown; raises `stale` if the plan changed since."""
-        text = self._text()
+        text = self.text
         if text != self._shown:
             raise ProblemRaised(
                 "stale",
@@ -108,9 +113,6 @@ class PlanMode:
         self._shown = None
         self._save(False)
         return self._session.mode
-
-    def _text(self) -> str:
-        return self._file.read() or ""
 
 
 def _marked(text: str) -> list[str]:

@@ -19,7 +19,7 @@ from handrail.core.call import ToolCall
 from handrail.core.context import Session
 from handrail.core.footprint import NOTHING, OPEN_ENDED, Access, Footprint, Touch
 from handrail.core.paths import PathUse
-from handrail.core.places import Place
+from handrail.core.places import ASIDE, Place
 from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.tool import Tool
@@ -27,7 +27,9 @@ from handrail.core.verdicts import Risk
 from handrail.dialects.base import View, Vocabulary
 from handrail.engine.arguments import check_plain, parse_arguments
 from handrail.engine.coerce import coerce, explain_errors
+from handrail.engine.promise import Promise
 from handrail.engine.registry import Entry, Origin, Registry
+from handrail.policy.agents import Action, AgentAccess, Agents
 
 _log = logging.getLogger("handrail")
 
@@ -50,6 +52,7 @@ class Prepared:
     spelled: Mapping[str, str] = field(default_factory=dict)
     response: str | None = None
     given_id: bool = False
+    promise: Promise | None = None
     problem: Problem | None = None
 
     @property
@@ -66,23 +69,36 @@ class Prepared:
 
 
 class Preparer:
-    """Prepares calls for one runtime; an agent may be limited to some tools."""
+    """Prepares calls for one runtime; `agents` says which tools each agent may use."""
 
     def __init__(
-        self, registry: Registry, vocabulary: Vocabulary, files: Files, session: Session
+        self,
+        registry: Registry,
+        vocabulary: Vocabulary,
+        files: Files,
+        session: Session,
+        agents: Agents,
     ) -> None:
         self._registry = registry
         self._vocabulary = vocabulary
         self._files = files
         self._session = session
-        self._limits: dict[str, frozenset[str]] = {}
+        self.agents = agents
 
-    def limit(self, agent: str, tools: Collection[str] | None) -> None:
-        """Let an agent call only these tools; None lifts the limit, empty means none."""
-        if tools is None:
-            self._limits.pop(agent, None)
-        else:
-            self._limits[agent] = frozenset(tools)
+    def visible(self, agent: str, allowed: Collection[str] | None) -> Collection[str] | None:
+        """The tools to declare to an agent: of those allowed, what it may call; None: all that
+        the dialect shows.
+        """
+        access = self.agents.of(agent)
+        if access is None:
+            return allowed
+        named = allowed
+        if named is None:
+            named = [tool.name for tool in self._registry.list_all()]
+            if not access.lists_tools:
+                named = [name for name in named if name not in self._vocabulary.dialect.quiet]
+        found = [view.tool if (view := self._vocabulary.resolve(one)) else one for one in named]
+        return [name for name in found if _open_to(access, self._registry.entry(name))]
 
     def prepare(self, call: ToolCall) -> Prepared:
         """Understand the call; never raises."""
@@ -129,6 +145,7 @@ class Preparer:
         except ValidationError:
             self._repair(prepared, entry, view, translated.spelled)
         self._resolve(prepared)
+        self._check_writes(prepared)
 
     def _find(self, call: ToolCall) -> tuple[View, Entry]:
         view = self._vocabulary.resolve(call.name)
@@ -139,9 +156,9 @@ class Preparer:
             view = self._vocabulary.shown(call.name)
         else:
             entry = self._registry.entry(view.tool)
-        allowed = self._limits.get(call.agent) if self._limits else None
-        if entry is None or (allowed is not None and entry.tool.name not in allowed):
-            raise self._unknown(call.name, allowed)
+        access = None if call.by_person else self.agents.of(call.agent)
+        if entry is None or not _open_to(access, entry):
+            raise self._unknown(call.name, access)
         if not entry.tool.enabled(self._session):
             raise ProblemRaised(
                 "unavailable",
@@ -150,11 +167,25 @@ class Preparer:
             )
         return view, entry
 
-    def _unknown(self, name: str, allowed: Collection[str] | None) -> ProblemRaised:
+    def _check_writes(self, prepared: Prepared) -> None:
+        """An agent that may not change files may not let a command do it either."""
+        call, judged = prepared.call, prepared.footprint.command
+        if judged is None or not judged.effects.writes or call.by_person:
+            return
+        access = self.agents.of(call.agent)
+        if access is not None and not access.may(Action.PATCH):
+            raise ProblemRaised(
+                "denied",
+                f"the agent {call.agent!r} may not change files, and the command would write "
+                f"{judged.effects.writes[0]!r}",
+                hint="only look, and say what should be changed",
+            )
+
+    def _unknown(self, name: str, access: AgentAccess | None) -> ProblemRaised:
         shown = sorted(
             self._vocabulary.shown(tool.name).name
             for tool in self._registry.list_all()
-            if (allowed is None or tool.name in allowed) and tool.shown(self._session)
+            if _open_to(access, self._registry.entry(tool.name)) and tool.shown(self._session)
         )
         if not name:
             return ProblemRaised(
@@ -186,6 +217,7 @@ class Preparer:
                 for name, _ in entry.paths
                 if (given := getattr(args, name)) is not None
             }
+            _check_trees(entry, prepared.places)
         footprint = entry.tool.footprint(args)
         if footprint is None or footprint == OPEN_ENDED:
             # Whatever else it touches, rules about its paths still bind it.
@@ -197,6 +229,20 @@ class Preparer:
         if risk is None:
             risk = Risk.SAFE if prepared.reads_only else Risk.MODERATE
         prepared.risk = risk
+
+
+def _check_trees(entry: Entry, places: Mapping[str, Place]) -> None:
+    """The plan file is a file to read and write; it lies in no tree to search."""
+    for name, use in entry.paths:
+        if use is PathUse.TREE and name in places and places[name].root == ASIDE:
+            shown = places[name].path
+            raise ProblemRaised("not_found", f"{shown!r} cannot be searched", field=name)
+
+
+def _open_to(access: AgentAccess | None, entry: Entry | None) -> bool:
+    if access is None or entry is None:
+        return entry is not None
+    return access.may_call(entry.tool.name, edits_files=entry.tool.plans)
 
 
 def _of_paths(entry: Entry, places: Mapping[str, Place]) -> Footprint:

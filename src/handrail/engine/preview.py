@@ -18,7 +18,7 @@ def preview_of(prepared: Prepared, plan: Plan | None) -> str:
         return plan.preview
     judged = prepared.footprint.command
     if judged is None:
-        return ""
+        return prepared.tool.preview(prepared.args)
     return "\n".join([*_surroundings(prepared, judged), *_lines(judged)])
 
 

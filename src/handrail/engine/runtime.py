@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import (
     AsyncIterator,
@@ -16,7 +15,7 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from handrail.core.call import ToolCall
 from handrail.core.context import Session
@@ -37,6 +36,10 @@ from handrail.engine.messages import Provider, read_calls, response_id, tool_mes
 from handrail.engine.numbers import Numbers
 from handrail.engine.once import Once
 from handrail.engine.pipeline import Pipeline
+from handrail.engine.plan_queue import PlanQueue
+from handrail.engine.plan_run import QueuedCalls
+from handrail.engine.planned import PlannedAction
+from handrail.engine.planning import PlanMode
 from handrail.engine.prepare import Prepared
 from handrail.engine.registry import Registry
 from handrail.engine.scheduler import Ordering, Scheduler, order
@@ -44,8 +47,6 @@ from handrail.history.recovery import Recovered
 from handrail.policy.grants import Grants
 
 Call = Mapping[str, Any]
-_PATIENCE_S: Final = 30.0
-_LOOK_S: Final = 0.005
 
 
 @dataclass(slots=True)
@@ -79,6 +80,7 @@ class Runtime:
         self._pipeline = parts.pipeline
         self._numbers = Numbers(parts.answered.prefix, parts.first_turn, self.grants.end_turn)
         self._once = Once(parts.pipeline, parts.answered, self._numbers)
+        parts.pipeline.plans.queue.maker = QueuedCalls(self._once)
         self._closed = False
         self.queue: deque[str] = deque(maxlen=1000)
 
@@ -116,6 +118,25 @@ class Runtime:
     def aborted(self) -> bool:
         """Whether the person has ended everything; every further call is then refused."""
         return self._pipeline.gate.aborted
+
+    @property
+    def planning(self) -> PlanMode:
+        """Plan mode: `active`, and for the person `enter()` and `end()`."""
+        return self._pipeline.plans
+
+    @property
+    def plan_queue(self) -> PlanQueue:
+        """The calls that plan mode has queued, for the person to approve or reject."""
+        return self._pipeline.plans.queue
+
+    @property
+    def planned_actions(self) -> tuple[PlannedAction, ...]:
+        """What a dry run would have done, in order."""
+        return self._pipeline.plans.actions.actions
+
+    def plan_summary(self) -> str:
+        """The same in a few lines."""
+        return self._pipeline.plans.actions.summary()
 
     @property
     def hooks(self) -> list[Hook]:
@@ -206,10 +227,13 @@ class Runtime:
         *,
         allowed: Collection[str] | None = None,
         groups: Collection[str] | None = None,
+        agent: str = "main",
     ) -> list[dict[str, Any]]:
         """The tools as a provider wants them declared: "openai" (chat), "openai-responses",
-        "anthropic" or "mcp". `allowed` names tools (None: all; empty: none).
+        "anthropic" or "mcp". `allowed` names tools (None: all; empty: none); an agent is shown
+        only what it may call.
         """
+        allowed = self._pipeline.preparer.visible(agent, allowed)
         return self._parts.catalog.declare(provider, allowed=allowed, groups=groups)
 
     async def answer(
@@ -294,9 +318,13 @@ class Runtime:
         """Add a tool of your own."""
         self._parts.registry.register(tool, allow_override=allow_override)
 
-    def limit_agent(self, agent: str, tools: Collection[str] | None) -> None:
-        """Let an agent see and call only these tools; None lifts the limit."""
-        self._pipeline.preparer.limit(agent, tools)
+    def limit_agent(
+        self, agent: str, tools: Collection[str] | None, *, parent: str | None = None
+    ) -> None:
+        """Let an agent see and call only these tools, and no more than its parent may; None
+        lifts what was said here. What the settings say of an agent stays above it.
+        """
+        self._pipeline.preparer.agents.limit(agent, tools, parent=parent)
 
     def subscribe(self, listener: Listener) -> None:
         """Be told of every event of this runtime."""
@@ -313,19 +341,9 @@ class Runtime:
         self._closed = True
         for watch in self._pipeline.ticker.running():
             watch.end()
-        await self._until_idle()
+        await self._pipeline.ticker.idle()
         self._pipeline.ticker.close()
         await self._parts.close()
-
-    async def _until_idle(self) -> None:
-        """Until every call that was ended has settled; its record must not come too late."""
-        own = asyncio.current_task()
-        waited = 0.0
-        while waited < _PATIENCE_S and any(
-            watch.task is not own for watch in self._pipeline.ticker.running()
-        ):
-            await asyncio.sleep(_LOOK_S)
-            waited += _LOOK_S
 
     def _prepare_all(self, calls: Iterable[Call], turn: int, agent: str) -> list[Prepared]:
         prepare = self._pipeline.preparer.prepare

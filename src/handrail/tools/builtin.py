@@ -9,7 +9,9 @@ from handrail.tools._lib.services import Services
 from handrail.tools.apply_patch import ApplyPatch
 from handrail.tools.delete_file import DeleteFile
 from handrail.tools.edit_file import EditFile
+from handrail.tools.enter_plan_mode import EnterPlanMode
 from handrail.tools.execute_code import ExecuteCode
+from handrail.tools.exit_plan_mode import ExitPlanMode
 from handrail.tools.file_info import FileInfo
 from handrail.tools.find_files import FindFiles
 from handrail.tools.grep import Grep
@@ -29,7 +31,13 @@ __all__ = ["Services", "builtin_tools", "command_tools", "filesystem_tools", "se
 
 def builtin_tools(services: Services) -> list[Tool[Any]]:
     """Every built-in tool, in the order in which a model is shown them."""
-    return [*filesystem_tools(services), *search_tools(services), *command_tools(services)]
+    plan_mode: list[Tool[Any]] = [EnterPlanMode(services.planning), ExitPlanMode(services.planning)]
+    return [
+        *filesystem_tools(services),
+        *search_tools(services),
+        *command_tools(services),
+        *plan_mode,
+    ]
 
 
 def filesystem_tools(services: Services) -> list[Tool[Any]]:

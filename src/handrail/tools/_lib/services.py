@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from handrail.core.commands import CommandJudge
 from handrail.core.context import Whereabouts
 from handrail.core.past import Past
+from handrail.core.planning import Planning
 from handrail.core.ports import Files, Search
 from handrail.core.processes import Processes, Sandbox
 
@@ -39,7 +40,7 @@ class Shell:
 class Services:
     """The machine as tools see it; `allow_delete` is the person's setting.
 
-    `shell` None: no command can be run here.
+    `shell` None: no command can be run here. `planning` None: there is no plan mode.
     """
 
     files: Files
@@ -47,3 +48,4 @@ class Services:
     past: Past
     allow_delete: bool = False
     shell: Shell | None = None
+    planning: Planning | None = None
