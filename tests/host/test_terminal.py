@@ -129,8 +129,21 @@ async def test_what_was_typed_before_the_question_is_no_answer(person, typed):
     alice = person()
     alice.type(typed)
     asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
+    await alice.reads()
+
+    alice.type("n\n")
+
+    assert await answered(asking) is Answer.NO
+
+
+async def test_what_is_typed_before_anybody_can_have_read_the_question_is_no_answer(
+    person, monkeypatch
+):
+    monkeypatch.setattr("handrail.host.terminal._UNREAD_S", 2.0)
+    alice = person()
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
     await alice.reads(re.compile(rb"y: yes, this once"))
-    alice.type(typed)  # the question stands there, and nobody can have read it yet
+    alice.type("y\n")
     await alice.reads()
 
     alice.type("n\n")

@@ -14,6 +14,7 @@ from handrail.core.plan import Change, Plan
 _MOST: Final = 2_000_000
 # The comparison is quadratic; beyond this many pairs of lines a change is shown as one block.
 _PAIRS: Final = 250_000
+_LINES: Final = 20_000
 # What tools cut their own previews to.
 _SHORT: Final = 400
 _NARROW: Final = 490
@@ -39,7 +40,7 @@ def _lines(change: Change) -> Iterator[str]:
     tail = min(_common(before[::-1], after[::-1]), min(len(before), len(after)) - head)
     old, new = before[head : len(before) - tail], after[head : len(after) - tail]
     names = (shown(f"a/{change.path}") if before else "/dev/null", shown(f"b/{change.path}"))
-    if len(old) * len(new) <= _PAIRS:
+    if len(old) * len(new) <= _PAIRS and len(before) + len(after) <= _LINES:
         yield from unified_diff(before, after, *names, lineterm="")
         return
     yield f"--- {names[0]}"
