@@ -63,8 +63,7 @@ class Session:
 
         Raises `ProblemRaised` if it cannot be opened; the next need tries again.
         """
-        if self._runtime is not None:
-            return self._runtime
+        # Taken even where it is open already: calls that wait here must not be overtaken.
         async with self._opening:
             if self._runtime is None:
                 self._runtime = await self._open(await roots())

@@ -1,0 +1,271 @@
+"""`handrail serve` as a process: a hostile client, and nothing left when a client goes."""
+
+import json
+import resource
+import signal
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.mcp.conftest import ERAS, SCRIPT, stdio_parameters
+
+from handrail.mcp.stdio import lines
+from handrail.mcp.wire import MAX_BYTES, Unreadable
+from mcp import Client
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": "hello",
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "raw", "version": "0"},
+    },
+}
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def call(number, tool, **arguments):
+    params = {"name": tool, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+class Raw:
+    """A client that sends bytes as it likes."""
+
+    def __init__(self, process):
+        self.process = process
+
+    def send(self, message):
+        data = message if isinstance(message, bytes) else json.dumps(message).encode()
+        self.process.stdin.write(data + b"\n")
+        self.process.stdin.flush()
+
+    def answer(self, number):
+        """The answer to a request; what comes before it is let go."""
+        while line := self.process.stdout.readline():
+            message = json.loads(line)
+            if message.get("id") == number and "method" not in message:
+                return message
+        raise AssertionError(f"no answer to {number!r}")
+
+
+@contextmanager
+def raw_client(root, *words, hello=True, **given):
+    process = subprocess.Popen(
+        [SCRIPT, "serve", "-w", str(root), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        **given,
+    )
+    client = Raw(process)
+    try:
+        if hello:
+            client.send(HELLO)
+            client.answer("hello")
+            client.send(READY)
+        yield client
+        process.stdin.close()
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_a_hostile_client_gets_errors_and_the_next_call_works(root):
+    deep = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + b'{"a":' * 5000 + b"1"
+    with raw_client(root) as client:
+        for bad in (
+            b"{",
+            b"[]",
+            b"null",
+            b"\xff\xfe\x00",
+            b'{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}',
+            b'{"jsonrpc":"2.0","id":NaN,"method":"ping"}',
+            b'{"jsonrpc":"2.0"}',
+            b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
+            deep + b"}" * 5001,
+        ):
+            client.send(bad)
+            assert client.answer(None)["error"]["code"] in (-32700, -32600), bad[:40]
+        client.send({"jsonrpc": "2.0", "id": 2, "method": "no/such"})
+        unknown = client.answer(2)
+        client.send({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": 5}})
+        wrong = client.answer(3)
+        client.send({"jsonrpc": "2.0", "id": 99, "result": {"action": "accept"}})
+        client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}})
+        client.send(call(4, "read_file", path="a.txt"))
+        read = client.answer(4)
+
+    assert unknown["error"]["code"] == -32601
+    assert wrong["error"]["code"] == -32602
+    assert read["result"]["content"][0]["text"] == "hello"
+
+
+def test_a_message_of_100_megabytes_is_refused_in_bounded_memory(root):
+    with raw_client(root) as client:
+        client.send(call(1, "read_file", path="a.txt"))
+        client.answer(1)
+        before = peak_mb(client.process.pid)
+        client.process.stdin.write(b'{"jsonrpc":"2.0","id":2,"method":"')
+        for _ in range(100):
+            client.process.stdin.write(b"x" * 1_000_000)
+        client.send(b'"}')
+        refused = client.answer(None)
+        grown = peak_mb(client.process.pid) - before
+        client.send(call(3, "read_file", path="a.txt"))
+        read = client.answer(3)
+
+    assert "longer than" in refused["error"]["message"]
+    assert read["result"]["content"][0]["text"] == "hello"
+    # Twice the limit at most: the line so far, and the chunk that made it too long.
+    assert grown < 3 * MAX_BYTES / 1e6
+
+
+def peak_mb(pid):
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1000
+
+
+def test_the_same_request_again_returns_what_was_recorded(root):
+    with raw_client(root, "--mode", "accept-edits") as client:
+        request = call(5, "write_file", path="log.txt", content="once\n", mode="append")
+        client.send(request)
+        first = client.answer(5)
+        client.send(request)
+        again = client.answer(5)
+
+    assert first["result"]["content"] == again["result"]["content"]
+    assert (root / "log.txt").read_text() == "once\n"
+
+
+def test_a_client_that_never_reads_does_not_keep_the_server_alive(root):
+    (root / "big.txt").write_text("x" * 200 + "\n")
+    process = subprocess.Popen(
+        [SCRIPT, "serve", "-w", str(root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        for message in (HELLO, READY, *(call(n, "read_file", path="big.txt") for n in range(500))):
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.close()
+        assert process.wait(40) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_what_others_print_never_reaches_the_wire(root):
+    with raw_client(root, "--mode", "sandboxed") as client:
+        client.send(call(1, "run_command", command="echo loud; echo louder >&2"))
+        answer = client.answer(1)
+
+    assert "loud" in answer["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_server_and_its_jobs(root, number):
+    with raw_client(root, "--mode", "sandboxed") as client:
+        client.send(call(1, "run_command", command="sleep 613", background=True))
+        client.answer(1)
+        client.process.send_signal(number)
+        assert client.process.wait(30) == 0
+
+    assert leftovers(root, "sleep 613") == []
+
+
+def test_a_killed_server_leaves_no_job_behind(root):
+    with raw_client(root, "--mode", "sandboxed") as client:
+        client.send(call(1, "run_command", command="sleep 614", background=True))
+        client.answer(1)
+        client.process.kill()
+        client.process.wait()
+        assert gone(lambda: not running("sleep 614"))
+        client.process.returncode = 0
+
+
+ROUNDS = [pytest.param(10), pytest.param(50, marks=pytest.mark.torture)]
+
+
+@pytest.mark.parametrize("rounds", ROUNDS)
+@pytest.mark.parametrize("era", ERAS)
+async def test_connecting_calling_and_leaving_leaves_nothing(root, own_home, era, rounds):
+    command = f"sleep {700 + ERAS.index(era)}"
+    for _ in range(rounds):
+        parameters = stdio_parameters(root, "--mode", "sandboxed")
+        async with Client(parameters, mode=era, read_timeout_seconds=30) as client:
+            started = await client.call_tool(
+                "run_command", {"command": command, "background": True}
+            )
+            edited = await client.call_tool("write_file", {"path": "a.txt", "content": "x\n"})
+        assert (started.is_error, edited.is_error) == (False, False)
+
+    assert leftovers(root, command) == []
+    held = [path for path in own_home.rglob("*") if path.suffix in (".lock", ".tmp")]
+    assert [path for path in held if is_locked(path)] == []
+    assert sorted(path.name for path in root.iterdir()) == ["a.txt"]
+
+
+def leftovers(root, command):
+    """Processes that still run something of this workspace."""
+    gone(lambda: not running(command))
+    return running(command)
+
+
+def running(command):
+    found = subprocess.run(["pgrep", "-fx", command], capture_output=True, text=True, check=False)
+    return found.stdout.split()
+
+
+def gone(condition):
+    """Whether it comes true soon; a kill is asynchronous."""
+    deadline = time.monotonic() + 15
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def is_locked(path):
+    import fcntl
+
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+async def test_lines_are_found_wherever_the_chunks_end():
+    whole = b'{"a":1}\n\n{"b":2}\n' + b"y" * (MAX_BYTES + 1) + b'\n{"c":3}\n'
+    chunks = [whole[at : at + 1_000_003] for at in range(0, len(whole), 1_000_003)]
+
+    class Pipe:
+        async def read(self):
+            return chunks.pop(0) if chunks else b""
+
+    found = [line async for line in lines(Pipe())]
+
+    assert [line for line in found if not isinstance(line, Unreadable)] == [
+        b'{"a":1}',
+        b'{"b":2}',
+        b'{"c":3}',
+    ]
+    assert sum(isinstance(line, Unreadable) for line in found) == 1
+
+
+def test_few_open_files_are_told_not_crashed_over(root):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    with raw_client(root, preexec_fn=few) as client:
+        client.send(call(1, "read_file", path="a.txt"))
+        answer = client.answer(1)
+
+    assert "result" in answer or "error" in answer
