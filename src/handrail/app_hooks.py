@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -38,13 +38,19 @@ from handrail.policy.hooks import selftest
 from handrail.policy.hooks.checks import Parsed, Surroundings
 from handrail.policy.hooks.claude import HooksFile, claude_files, parse_claude
 from handrail.policy.hooks.fields import Where
-from handrail.policy.hooks.model import OF_CALLS, HookSpec
+from handrail.policy.hooks.model import OF_CALLS, HookSpec, Style
 from handrail.policy.hooks.parse import parse_hooks
+from handrail.policy.modes import Mode
 from handrail.policy.protected import protected_reason
 from handrail.shell.environment import child_environment
 
 _log = logging.getLogger("handrail")
 _DEEPEST: Final = 64
+# Tools that do the same: who guards one of them usually means all.
+_FAMILIES: Final = (
+    ("write_file", "edit_file", "apply_patch", "notebook_edit"),
+    ("run_command", "execute_code"),
+)
 # What is there is made by the kernel, and the sandbox has its own.
 _KERNEL: Final = ("/dev/", "/proc/", "/sys/", "/run/")
 
@@ -70,6 +76,9 @@ async def open_hooks(
     commands = machine.commands or _commands_for_hooks(machine, loaded)
     around = _machine(roots, commands)
     _test(parsed, around)
+    for spec in parsed.specs:
+        for line in _unguarded(spec, aliases):
+            _log.warning("%s", safe_text(line, one_line=True))
     environment = child_environment(os.environ, roots)
     runner = HookRunner(
         processes=commands.processes,
@@ -79,7 +88,7 @@ async def open_hooks(
         environment=environment,
         required=loaded.settings.sandbox_require,
         readable=lru_cache(maxsize=512)(lambda spec: _readable(spec, around)),
-        writes=not pipeline.dry_run,
+        looks_only=lambda: pipeline.dry_run or session.mode == Mode.PLAN,
     )
     claude = ClaudeNames(vocabulary_of("claude"))
     desk = HookDesk(session, runner, bus, claude, aliases, Background())
@@ -163,6 +172,16 @@ def _test(parsed: Parsed, around: selftest.Machine) -> None:
         for said in (*found.faults, *found.doubts):
             line = f"{spec.where}: hook {spec.name}: {said}"
             _log.warning("%s", safe_text(line, one_line=True))
+
+
+def _unguarded(spec: HookSpec, aliases: Callable[[str], frozenset[str]]) -> Iterator[str]:
+    """What a guard leaves open by naming one way to do a thing and not the others."""
+    if not spec.guards or spec.style is not Style.OWN:
+        return
+    for family in _FAMILIES:
+        left = [tool for tool in family if not spec.matcher.matches(aliases(tool))]
+        if left and len(left) < len(family):
+            yield f"{spec.where}: hook {spec.name} does not guard {', '.join(left)}"
 
 
 def _machine(roots: Sequence[str], commands: Commands) -> selftest.Machine:

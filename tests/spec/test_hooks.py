@@ -320,12 +320,15 @@ async def test_hooks_run_where_the_model_can_run_nothing(open_runtime):
     assert result.text.startswith("Blocked by hook: no")
 
 
-async def test_a_dry_run_asks_the_guards_and_changes_nothing(open_runtime, workspace):
+@pytest.mark.parametrize("settings", [{"dry_run": True}, {"mode": "plan"}])
+async def test_where_nothing_may_change_guards_are_asked_and_change_nothing(
+    open_runtime, workspace, settings
+):
     config = hooks(
         pre_tool_use=[{"command": "echo x > left-behind; grep -q good", "on_failure": "deny"}],
         post_tool_use=[{"command": "touch after"}],
     )
-    async with open_runtime(config=config, dry_run=True) as rt:
+    async with open_runtime(config=config, **settings) as rt:
         good = await rt.call("write_file", {"path": "good", "content": "x"})
         bad = await rt.call("write_file", {"path": "bad", "content": "x"})
 
@@ -477,3 +480,27 @@ async def test_a_program_of_the_person_s_outside_the_workspace_is_seen(
         assert bad.problem.code == "blocked", bad.text
         assert bad.problem.message.endswith("gave no reason")
         assert good.ok, good.text
+
+
+async def test_a_guard_that_leaves_a_way_open_is_told_so(open_runtime, caplog):
+    config = hooks(
+        pre_tool_use=[
+            {"name": "narrow", "command": "true", "matcher": "Write|Edit"},
+            {"name": "whole", "command": "true", "matcher": "run_command|execute_code"},
+        ]
+    )
+    async with open_runtime(config=config):
+        pass
+
+    said = [line for line in caplog.messages if "does not guard" in line]
+    assert said == [
+        "hooks.pre_tool_use[0]: hook narrow does not guard apply_patch, notebook_edit",
+    ]
+
+
+async def test_code_is_told_as_the_command_it_is(open_runtime, workspace):
+    config = hooks(pre_tool_use=[{"command": SHOW, "matcher": "run_command|execute_code"}])
+    async with open_runtime(config=config, mode="bypass") as rt:
+        await rt.call("execute_code", {"language": "python", "code": "print(1)"})
+
+    assert variables(workspace, "pre_tool_use")["HANDRAIL_COMMAND"] == "print(1)"

@@ -57,7 +57,7 @@ def own_message(told: Told, session: Session, file: str | None) -> Message:
         given = resolved(call, lambda path: _shown(path, workspace))
         said |= {"call_id": call.call_id, "tool_name": call.tool, "tool_input": given}
         context |= {"tool_name": call.tool, "call_id": call.call_id}
-        command = given.get("command")
+        command = given.get("command") or (given.get("code") if call.runs_command else None)
         if isinstance(command, str):
             context["command"] = command
     if file is not None:

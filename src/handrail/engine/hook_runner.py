@@ -36,7 +36,7 @@ _SHELL_OPTIONS: Final = ("--norc", "--noprofile", "-c")
 class HookRunner:
     """Runs the hooks of one runtime. `program` is bash; `environment` is all that a hook
     inherits. `required` are properties that the sandbox must hold. `readable` answers what a
-    hook's command names outside of the roots. `writes` False: nothing in the roots may change.
+    hook's command names outside of the roots. `looks_only` answers whether nothing may change.
     """
 
     processes: Processes
@@ -46,7 +46,7 @@ class HookRunner:
     environment: Mapping[str, str]
     required: Sequence[str] = ()
     readable: Callable[[HookSpec], tuple[str, ...]] = lambda spec: ()
-    writes: bool = True
+    looks_only: Callable[[], bool] = lambda: False
 
     async def run(self, spec: HookSpec, message: Message) -> Heard:
         """Run it to its end, or until its time is up."""
@@ -55,7 +55,7 @@ class HookRunner:
         try:
             if spec.unconfined:
                 return heard(await self._run(spec, message, self._free()))
-            if spec.background or not self.writes:
+            if spec.background or self.looks_only():
                 return heard(await self._run(spec, message, self._looking(spec)))
             async with self.locks.hold(OPEN_ENDED):
                 return await self._run_guarded(spec, message)

@@ -143,7 +143,7 @@ CLAUDE = {
 
 
 def claude(settings, **options):
-    file = HooksFile("/home/me/settings.json", place("hooks.claude"), options)
+    file = HooksFile("/elsewhere/settings.json", place("hooks.claude"), options)
     return parse_claude(settings, file, Surroundings(["/w"], KNOWN, place))
 
 
@@ -187,7 +187,7 @@ def test_a_file_without_hooks_in_it_is_an_error(settings):
     with pytest.raises(ProblemRaised) as caught:
         claude(settings)
 
-    assert caught.value.problem.message.startswith("/home/me/settings.json: hooks")
+    assert caught.value.problem.message.startswith("/elsewhere/settings.json: hooks")
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,8 @@ NASTY = [
         ("printf %s \\'{file}", "'", ""),
         ('printf %s "\\"{file}"', '"', ""),
         ("printf %s x{file}y", "x", "y"),
+        ("bash -c 'printf %s \"$0\"' {file}", "", ""),
+        ("env printf %s --path={file}", "--path=", ""),
     ],
 )
 @pytest.mark.parametrize("name", NASTY)
@@ -56,9 +58,14 @@ def test_a_file_name_never_becomes_part_of_the_script(tmp_path, command, before,
 @pytest.mark.parametrize(
     "command",
     ["echo $(cat {file})", "echo `cat {file}`", "cat <<X\n{file}\nX", "echo $'{file}'",
-     'echo ${x:-"{file}"}', "true # it's {file}"],
+     'echo ${x:-"{file}"}', "true # it's {file}", "((x=1{file}))", "[[ {file} -eq 1 ]]",
+     "sh -c 'ruff check {file}'", 'bash -lc "ls {file}"', "sh -c {file}", 'bash -c "{file}"',
+     "eval ls {file}", "ssh host cat {file}", "sed -i s/x/{file}/ a", "sed 's/x/{file}/' a",
+     "/usr/bin/python3 -c 'print(\"{file}\")'", "xargs -I% sh -c 'echo {file}' < list",
+     "find . -exec sh -c 'cat {file}' ;", "trap 'rm {file}' EXIT", "awk '{print \"{file}\"}' x",
+     "env sh -c \\{file}", "echo x | sh -c x{file}", "perl -e {file}"],
 )  # fmt: skip
-def test_where_the_quotes_cannot_be_told_the_command_is_refused(command):
+def test_where_it_could_become_code_the_command_is_refused(command):
     with pytest.raises(ProblemRaised) as caught:
         script_of(command)
 
