@@ -171,7 +171,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     named = opening.session is not None
     plans = plans_of(machine, session, clock, named=named)
     recovered = await Recovery(store, plans.every, blobs, clock, may_still_run).run(session.id)
-    track_commands(machine, settings, blobs, clock)
+    track_commands(machine, settings, blobs, clock, session.id)
     past = Undo(store, plans.every, blobs, clock)
     vocabulary, commands = vocabulary_of(settings.dialect), machine.commands
     _register(registry, machine, session, past, plans, allow_delete=settings.allow_delete)

@@ -1,9 +1,8 @@
-"""What keeps track of the changes that commands make, put together."""
+"""What keeps track of the changes that commands and background jobs make, put together."""
 
 from __future__ import annotations
 
 import logging
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -12,33 +11,44 @@ from handrail.config.settings import Settings
 from handrail.core.ports import Blobs, Clock
 from handrail.core.shadows import ShadowLimits
 from handrail.engine.effects import CommandEffects
+from handrail.engine.effects_jobs import JobEffects
 from handrail.history.effects import Keeping
+from handrail.host.owner import this_process
 from handrail.host.shadow.local import LocalShadow
 
 _log = logging.getLogger("handrail")
 
 
 def track_commands(
-    machine: Machine, settings: Settings, blobs: Blobs | None, clock: Clock
+    machine: Machine, settings: Settings, blobs: Blobs | None, clock: Clock, session: str
 ) -> CommandEffects | None:
     """Let commands be looked at before and after they run; None where nothing is kept."""
-    if machine.commands is None or blobs is None:
+    commands = machine.commands
+    if commands is None or blobs is None:
         return None
-    files, directory = machine.files, machine.home.directory
-    if directory is None:
-        directory = Path(tempfile.mkdtemp(prefix="handrail-"))
-        machine.ends.callback(shutil.rmtree, directory, ignore_errors=True)
-    limits = ShadowLimits(
-        settings.shadow_files, settings.shadow_mb << 20, settings.shadow_file_mb << 20
-    )
-    roots = [(path, files.handle(number)) for number, path in enumerate(files.roots)]
     try:
-        shadow = LocalShadow(roots, directory / "shadow", limits=limits, hidden=machine.hidden)
+        shadow = _shadow(machine, settings)
     except OSError as error:
         _log.warning("what commands change cannot be kept: %s", error)
         return None
-    machine.ends.callback(shadow.close)
-    keeping = Keeping(files, shadow, blobs, breaks_links=settings.break_hard_links)
+    keeping = Keeping(machine.files, shadow, blobs, breaks_links=settings.break_hard_links)
     effects = CommandEffects(keeping, clock, whole=settings.shadow)
-    machine.commands.runner.effects = effects
+    commands.runner.effects = effects
+    commands.runner.job_effects = JobEffects(
+        effects, machine.store, commands.processes, clock, session=session, owner=this_process()
+    )
     return effects
+
+
+def _shadow(machine: Machine, settings: Settings) -> LocalShadow:
+    files, home = machine.files, machine.home.directory
+    limits = ShadowLimits(
+        settings.shadow_files, settings.shadow_mb << 20, settings.shadow_file_mb << 20
+    )
+    return LocalShadow(
+        [(path, files.handle(number)) for number, path in enumerate(files.roots)],
+        home / "shadow" if home is not None else Path(tempfile.mkdtemp(prefix="handrail-")),
+        limits=limits,
+        hidden=machine.hidden,
+        temporary=home is None,
+    )

@@ -59,6 +59,9 @@ class Commands:
         """End what runs, and mend what jobs did to protected names."""
         await self.processes.aclose()
         await self.runner.mend_jobs()
+        await self.runner.settle_jobs()
+        if self.runner.effects is not None:
+            self.runner.effects.close()
 
 
 class _Guarded:

@@ -34,6 +34,7 @@ BUSY: Final = "it was being written while it was to be kept"
 class Sight(NamedTuple):
     """One entry at one moment. `text` is the SHA-256 of a file's content or the target of a
     link; empty if it is not known, and then `why` says why. `links` counts a file's names.
+    `written_ns` is when its content was written, `changed_ns` when anything of it changed.
     """
 
     form: Form
@@ -41,6 +42,7 @@ class Sight(NamedTuple):
     size: int
     text: str
     why: str
+    written_ns: int
     changed_ns: int
     links: int = 1
 
@@ -56,7 +58,7 @@ class Delta(NamedTuple):
 
 class Look(NamedTuple):
     """What is different from before. `left`: directories that were not looked into, with the
-    reason; `unseen`: new files beyond what is looked at. `repositories` whose history moved.
+    reason; `unseen`: at least so many new files are beyond what is looked at. `repositories` whose history moved.
     """
 
     deltas: tuple[Delta, ...] = ()
@@ -67,13 +69,15 @@ class Look(NamedTuple):
 
 class Noted(NamedTuple):
     """What the processes of a program were seen to open for writing, rename, remove and the
-    like. `files`: path → size and time of change when they first came to it, None if there was
+    like. `files`: path → size and time of writing when they first came to it, None if there was
     nothing; `trees`: directories that were moved. Not `complete`: there may be more.
     """
 
     files: Mapping[str, tuple[int, int] | None]
     trees: tuple[str, ...]
     complete: bool
+    # When the last word was written.
+    written_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +98,13 @@ class Shadow(Protocol):
     def after(self, before: Any) -> Look:
         """Look at the same places again: what is different."""
 
-    def reference(self, before: Any) -> Mapping[str, Any]:
+    def reference(self, before: Any, notes: str) -> Mapping[str, Any]:
         """What finds this look again after a crash; empty for one of a few places."""
 
-    def since(self, reference: Mapping[str, Any]) -> Look | None:
-        """What is different from a look of a runtime that is gone; None if that is lost."""
+    def since(self, reference: Mapping[str, Any]) -> tuple[Look, Noted | None] | None:
+        """What is different from a look of a runtime that is gone, and what its program was
+        seen to write; None if the look is lost.
+        """
 
     def pin(self, before: Any) -> Any:
         """The same look, told against even after later ones; until `after` has told it."""

@@ -5,7 +5,7 @@ names are as they were when it has ended, however it ended.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,8 +15,9 @@ from handrail.core.footprint import Access, Footprint
 from handrail.core.plan import Plan
 from handrail.core.problems import Problem
 from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox, Strength
-from handrail.core.results import Status
+from handrail.core.results import Output, Status
 from handrail.engine.effects import CommandEffects
+from handrail.engine.effects_jobs import JobEffects
 from handrail.engine.running import Outcome, Running, of_output
 from handrail.engine.threads import to_the_end
 from handrail.engine.withholding import Withholding
@@ -47,8 +48,9 @@ class CommandRunner:
     hidden: tuple[str, ...] = ()
     network: bool = False
     withholding: Withholding | None = None
-    # What keeps track of what they change; None: nothing of it is kept.
+    # What keeps track of what they and background jobs change; None: nothing of it is kept.
     effects: CommandEffects | None = None
+    job_effects: JobEffects | None = None
     # Whether jobs may be running, and how the protected names were when last looked at.
     _jobs: bool = False
     _baseline: Any = None
@@ -72,6 +74,7 @@ class CommandRunner:
         if self.effects is None:
             return described
         self._planted = (*self._planted, *await self.mend_jobs())
+        await self.settle_jobs()
         running.tracked = await self.effects.begin(running.prepared.footprint)
         if running.tracked is None:
             return described
@@ -100,14 +103,14 @@ class CommandRunner:
         context.confinement = self._for(judged, snapshot, withheld, approved=approved)
         held = self.sandbox.held(context.confinement)
         repaired: list[Repaired] = []
-        report = Report(blind=True)
+        report, output = Report(blind=True), None
         self._start(running, context)
         try:
             output = await prepared.tool.run(prepared.args, context)
         finally:
             await to_the_end(lambda: repaired.extend(self.guarded.repair(snapshot, held=held)))
             _warn(prepared.name, repaired)
-            report = await self._look_after(running, judged)
+            report = await self._look_after(running, judged, output)
             # A job goes on after its call; what it does is mended before the next command.
             self._jobs = self._jobs or starts_job(prepared.footprint)
             if self._jobs:
@@ -122,19 +125,23 @@ class CommandRunner:
     def _start(self, running: Running, context: ToolContext) -> None:
         if self.effects is None or running.tracked is None or context.confinement is None:
             return
-        notes = self.effects.start(running.tracked, watched=not context.confinement.off)
-        context.confinement = context.confinement._replace(notes=notes)
+        notes = self.effects.start(running.tracked)
+        if not context.confinement.off:
+            context.confinement = context.confinement._replace(notes=notes)
 
-    async def _look_after(self, running: Running, judged: Judgement) -> Report:
+    async def _look_after(
+        self, running: Running, judged: Judgement, output: Output | None
+    ) -> Report:
         """What the program changed, for its result and its record."""
-        if self.effects is None or running.tracked is None:
+        tracked, job = running.tracked, _job_of(output)
+        if self.effects is None or tracked is None:
             return Report(blind=True)
         strength = Strength.ABSENT if judged.unconfined else self.sandbox.measured["fs_write"]
-        report = await self.effects.end(
-            running.tracked,
-            confined=strength in (Strength.ENFORCED, Strength.REPAIRED),
-            others=self._jobs,
-        )
+        confined = strength in (Strength.ENFORCED, Strength.REPAIRED)
+        if job is not None and self.job_effects is not None:
+            call = running.prepared.call
+            return await self.job_effects.follow(job, tracked, call, confined=confined)
+        report = await self.effects.end(tracked, confined=confined, others=self._jobs)
         running.changes = report.records()
         running.effects = report.to_record()
         return report
@@ -142,6 +149,11 @@ class CommandRunner:
     def hides(self, judged: Judgement) -> bool:
         """Whether the command will not be able to read what no call may read."""
         return self.withholding is not None and self.withholding.hides(judged)
+
+    async def settle_jobs(self) -> None:
+        """Record what background jobs that are over have changed."""
+        if self.job_effects is not None:
+            await self.job_effects.settle()
 
     async def mend_jobs(self) -> Sequence[Repaired]:
         """Put back what background jobs have changed of the protected names meanwhile."""
@@ -211,6 +223,12 @@ class CommandRunner:
     ) -> Confinement:
         held = (*read_only, *self.own)
         return Confinement(writable, held, self.hidden, network, withheld=withheld)
+
+
+def _job_of(output: Output | None) -> str | None:
+    """The number of the background job that a call has started."""
+    data = output.data if isinstance(output, Output) else None
+    return data.get("job") if isinstance(data, Mapping) else None
 
 
 def _leaves_steps(judged: Judgement) -> bool:

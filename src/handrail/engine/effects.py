@@ -6,6 +6,7 @@ A look that fails stops no command; its result then says that it cannot be undon
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -66,6 +67,7 @@ class CommandEffects:
             scopes = None if tracked.whole else self._scopes(tracked.derived)
             try:
                 tracked.before = self.keeping.shadow.before(scopes)
+                tracked.notes = self.keeping.shadow.notes() if tracked.whole else ""
             except OSError as error:
                 _log.warning("what a command changes cannot be kept: %s", error)
 
@@ -76,16 +78,11 @@ class CommandEffects:
         """For the intent: what finds the state before the command again after a crash."""
         if tracked.before is None:
             return {}
-        reference = self.keeping.shadow.reference(tracked.before)
+        reference = self.keeping.shadow.reference(tracked.before, tracked.notes)
         return {"shadow": dict(reference)} if reference else {}
 
-    def start(self, tracked: Tracked, *, watched: bool) -> str:
+    def start(self, tracked: Tracked) -> str:
         """The command starts now; returns the file for what it is seen to write, if any."""
-        if watched and tracked.whole and tracked.before is not None:
-            try:
-                tracked.notes = self.keeping.shadow.notes()
-            except OSError as error:
-                _log.warning("nobody can note what a command writes: %s", error)
         tracked.started_ns = self._clock.now_ns()
         return tracked.notes
 
@@ -114,6 +111,33 @@ class CommandEffects:
         if not report.blind:
             self._limit(report, tracked, confined=confined)
         return report
+
+    def unfinished(self, intent: Mapping[str, Any]) -> Report | None:
+        """What a command changed whose runtime was ended meanwhile, by its intent; None if
+        that cannot be told. Blocks.
+        """
+        reference = intent.get("shadow")
+        if not isinstance(reference, Mapping):
+            return None
+        try:
+            found = self.keeping.shadow.since(reference)
+        except OSError as error:
+            _log.warning("what a command changed cannot be told: %s", error)
+            return None
+        if found is None:
+            return None
+        look, noted = found
+        complete = noted is not None and noted.complete
+        ended = noted.written_ns if noted is not None and complete else self._clock.now_ns()
+        judged = intent.get("effects")
+        writes = judged.get("writes", ()) if isinstance(judged, Mapping) else ()
+        # Anything may have happened since: only what speaks for the command is its doing.
+        evidence = Evidence(Window(0, 0, ended), tuple(writes), noted, others=True)
+        return report_of(look, evidence, self.keeping)
+
+    def close(self) -> None:
+        """Let go of the copies."""
+        self.keeping.shadow.close()
 
     def _noted(self, tracked: Tracked) -> Noted | None:
         return self.keeping.shadow.noted(tracked.notes) if tracked.notes else None

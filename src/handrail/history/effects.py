@@ -126,7 +126,7 @@ class Keeping:
 def report_of(look: Look, evidence: Evidence, keeping: Keeping) -> Report:
     """What a look after a command found, told apart by whose doing it is."""
     report = _Writer(keeping, look)
-    for delta in look.deltas:
+    for delta in sorted(look.deltas, key=lambda one: one[:2]):
         report.write(delta, evidence)
     return report.finish(look)
 
@@ -174,7 +174,7 @@ class _Writer:
         for path in look.repositories:
             left[self._shown(path)] = REPOSITORY
         if look.unseen:
-            left[f"{look.unseen:,} new files"] = "there are more files than are looked at"
+            left[f"{look.unseen:,} or more new files"] = "there are more files than are looked at"
         return report
 
     def _described(

@@ -81,4 +81,4 @@ def _by_notes(noted: Noted, delta: Delta, absolute: str) -> str | None:
     if before is None or met is None:
         return None
     # Not as it was looked at when the command came to it: somebody was faster.
-    return BOTH if met != (before.size, before.changed_ns) else None
+    return BOTH if met != (before.size, before.written_ns) else None

@@ -6,7 +6,7 @@ import os
 import stat
 
 from handrail.core.shadows import Delta
-from handrail.host.shadow.entries import FOLDER, Entry, Tree, folder_entry, sight_of
+from handrail.host.shadow.entries import FOLDER, Entry, Tree, folder_entry, kept_bytes, sight_of
 from handrail.host.shadow.reading import Means, Reader
 
 TOO_MANY = "there are more files than are looked at"
@@ -38,7 +38,8 @@ class Differences:
         if old is None and not self.room:
             self.pass_over(rel, quiet=quiet)
             return
-        found = self._reader.read(rel, handle, name, info)
+        freed = kept_bytes(old) if old is not None else 0
+        found = self._reader.read(rel, handle, name, info, freed)
         if found is None:
             self.gone(rel, name)
             return

@@ -148,8 +148,8 @@ def sight_of(entry: Entry, links: int = 1) -> Sight:
     form = form_of(entry.mode)
     why = REASONS.get(entry.what, "") if form is Form.FILE else ""
     text = entry.what if form in (Form.FILE, Form.LINK) and not why else ""
-    permissions = stat.S_IMODE(entry.mode)
-    return Sight(form, permissions, entry.signature[3], text, why, entry.signature[1], links)
+    written_ns, changed_ns, _, size, mode, _ = entry.signature
+    return Sight(form, stat.S_IMODE(mode), size, text, why, written_ns, changed_ns, links)
 
 
 def form_of(mode: int) -> Form:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +43,9 @@ class Before:
 
 
 class LocalShadow:
-    """Implements `Shadow`. `directory` is private and outside every root."""
+    """Implements `Shadow`. `directory` is private and outside every root; a `temporary` one
+    goes with the shadow.
+    """
 
     def __init__(
         self,
@@ -51,12 +54,14 @@ class LocalShadow:
         *,
         limits: ShadowLimits,
         hidden: Sequence[str] = (),
+        temporary: bool = False,
     ) -> None:
         self._tops = [Top(number, path, handle) for number, (path, handle) in enumerate(roots)]
         self._limits = limits
         self._hidden = frozenset(hidden)
         self._opener = choose_opener()
         self._home = directory
+        self._temporary = temporary
         self._lock = threading.Lock()
         self._presence = Presence(directory / "present")
         self._place: _Place | None = None
@@ -116,14 +121,17 @@ class LocalShadow:
         """Whether no other runtime is open on these roots."""
         return self._presence.alone()
 
-    def reference(self, before: Before) -> Mapping[str, Any]:
+    def reference(self, before: Before, notes: str) -> Mapping[str, Any]:
         """What finds a look at all roots again after a crash."""
         if before.moment is None or self._place is None:
             return {}
-        return {"slot": self._place.directory.name, **before.moment._asdict()}
+        slot = self._place.directory.name
+        return {"slot": slot, "notes": Path(notes).name, **before.moment._asdict()}
 
-    def since(self, reference: Mapping[str, Any]) -> Look | None:
-        """What is different from a look of a runtime that is gone; None if that is lost."""
+    def since(self, reference: Mapping[str, Any]) -> tuple[Look, Noted | None] | None:
+        """What is different from a look of a runtime that is gone, and what its program was
+        seen to write; None if the look is lost. Raises OSError.
+        """
         with self._lock:
             place = self._reopen(str(reference.get("slot", "")))
             if place is None:
@@ -135,7 +143,9 @@ class LocalShadow:
             usage = Usage()
             self._trees = {top.path: trees[top.path].count_in(usage) for top in self._tops}
             place.manifest.restart()
-            return self._look(Before(None, self._trees, usage), tells=True)
+            name = Path(str(reference.get("notes") or "none")).name
+            noted = read_notes(str(place.directory / "notes" / name))
+            return self._look(Before(None, self._trees, usage), tells=True), noted
 
     def hand_over(self, digest: str, size: int, blobs: Blobs) -> bool:
         """Put a copied content among the old contents."""
@@ -143,13 +153,15 @@ class LocalShadow:
             return self._open().contents.hand_over(digest, size, blobs)
 
     def close(self) -> None:
-        """Let go of the place; its copies stay for the next runtime."""
+        """Let go of the place; its copies stay for the next runtime, unless temporary."""
         with self._lock:
             self._presence.close()
             if self._place is not None:
                 self._place.close()
                 self._place = None
                 self._trees = {}
+            if self._temporary:
+                shutil.rmtree(self._home, ignore_errors=True)
 
     @property
     def _usage(self) -> Usage:

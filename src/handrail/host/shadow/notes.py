@@ -24,11 +24,12 @@ def read_notes(path: str) -> Noted | None:
     try:
         with Path(path).open("rb") as file:
             text = file.read(_MOST_BYTES)
+            written_ns = os.fstat(file.fileno()).st_mtime_ns
     except OSError:
         return None
     with suppress(OSError):
         Path(path).unlink()
-    return parse(text)
+    return parse(text)._replace(written_ns=written_ns)
 
 
 def parse(text: bytes) -> Noted:

@@ -56,9 +56,15 @@ class Reader:
         self._means = means
         self._seed = seed
         self._started = started_ns
+        self._freed = 0
 
-    def read(self, rel: str, handle: int, name: str, info: os.stat_result) -> Found | None:
-        """The entry of a name in an open directory; None if it is gone or another by now."""
+    def read(
+        self, rel: str, handle: int, name: str, info: os.stat_result, freed: int = 0
+    ) -> Found | None:
+        """The entry of a name in an open directory; None if it is gone or another by now.
+        `freed` bytes are those of the content that it takes the place of.
+        """
+        self._freed = freed
         if stat.S_ISREG(info.st_mode):
             return self._file(rel, handle, name, info)
         signature = signature_of(info)
@@ -128,4 +134,5 @@ class Reader:
             return "!sensitive"
         if size > limits.file_bytes:
             return "!large"
-        return "!room" if self._means.usage.size + size > limits.total_bytes else ""
+        used = self._means.usage.size - self._freed
+        return "!room" if used + size > limits.total_bytes else ""

@@ -29,7 +29,7 @@ _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 class Notebook:
     """Paths that were about to be written, in a file made for them. Lines are
-    `[path, [size, changed_ns] or null]`, `[path]` for a tree; the last one is `true` if
+    `[path, [size, written_ns] or null]`, `[path]` for a tree; the last one is `true` if
     nothing is missing.
     """
 
@@ -85,7 +85,7 @@ class Notebook:
         if path in self._known:
             return
         self._known.add(path)
-        met = None if info is None else [info.st_size, info.st_ctime_ns]
+        met = None if info is None else [info.st_size, info.st_mtime_ns]
         self._lines.append(f"{_encode([path, met])}\n")
         if len(self._lines) >= _FLUSH_EVERY:
             self.flush()

@@ -1,0 +1,103 @@
+"""What background jobs change: looked at when they are over, recorded as a call `job:N`.
+
+The call that started a job is long recorded by then, so the job gets a record of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from handrail.core.call import ToolCall
+from handrail.core.ports import Clock
+from handrail.core.processes import JobState, Processes
+from handrail.core.records import Row, Store
+from handrail.engine.effects import CommandEffects, Tracked
+from handrail.engine.threads import to_the_end
+from handrail.history.effects import Report
+
+LATER: Final = "what a background job changes is recorded when it is over"
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A job, how the files were when it began, and the call that started it."""
+
+    job: str
+    tracked: Tracked
+    call: ToolCall
+    confined: bool
+
+
+class JobEffects:
+    """Follows the jobs of one session. `owner` names this process."""
+
+    def __init__(
+        self,
+        effects: CommandEffects,
+        store: Store,
+        processes: Processes,
+        clock: Clock,
+        *,
+        session: str,
+        owner: str,
+    ) -> None:
+        self._effects = effects
+        self._store = store
+        self._processes = processes
+        self._clock = clock
+        self._session = session
+        self._owner = owner
+        self._followed: list[Followed] = []
+
+    async def follow(self, job: str, tracked: Tracked, call: ToolCall, *, confined: bool) -> Report:
+        """A job has begun; what can be said of it so far."""
+        if tracked.before is None:
+            return Report(blind=True)
+        shadow, kept = self._effects.keeping.shadow, list[Any]()
+        await to_the_end(lambda: kept.append(shadow.pin(tracked.before)))
+        pinned = replace(tracked, before=kept[0])
+        self._followed.append(Followed(job, pinned, call, confined))
+        report = Report()
+        report.left_out[f"job:{job}"] = LATER
+        return report
+
+    async def settle(self) -> None:
+        """Record what jobs that are over have changed."""
+        if not self._followed:
+            return
+        running = {job.id for job in await self._processes.jobs() if job.state is JobState.RUNNING}
+        over = [one for one in self._followed if one.job not in running]
+        self._followed = [one for one in self._followed if one.job in running]
+        for one in over:
+            report = await self._effects.end(one.tracked, confined=one.confined, others=True)
+            self._record(one, report)
+
+    def _record(self, followed: Followed, report: Report) -> None:
+        name, now = f"job:{followed.job}", self._clock.now_ns()
+        call = followed.call
+        asked = {
+            "tool": "job",
+            "called": "job",
+            "arguments": {"job": followed.job, "call": call.id},
+            "agent": call.agent,
+        }
+        intent = {"tool": "job", "owner": self._owner, "runs": "job", "call": call.id}
+        changes = [
+            [one.path, one.operation, one.before_hash, one.after_hash] for one in report.records()
+        ]
+        done: dict[str, Any] = {
+            "tool": "job",
+            "status": "ok",
+            "is_error": False,
+            "text": f"what job {followed.job} changed: {len(changes)} files",
+            "data": None,
+            "problem": None,
+            "changes": changes,
+            "cleared": None,
+            "asked": False,
+            "meta": report.to_meta(),
+            "effects": report.to_record(),
+        }
+        for kind, payload in (("requested", asked), ("intent", intent), ("completed", done)):
+            self._store.append(Row(self._session, kind, name, call.turn, now, payload))  # type: ignore[arg-type]
