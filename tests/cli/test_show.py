@@ -49,7 +49,9 @@ def test_without_an_id_the_last_call_is_shown(handrail):
 def test_json_is_the_record(handrail):
     handrail("call", "read_file", "path=a.txt")
 
-    assert handrail("show", "--json").json == handrail("log", "--json").lines[0]
+    record = handrail("log", "--json").lines[0]
+
+    assert handrail("show", "--json").json == {**record, "diffs": []}
 
 
 def test_an_id_that_is_not_on_record_is_not_found(handrail):

@@ -1,11 +1,13 @@
-"""The undo tool on its own; the stories are in tests/spec/test_undo.py."""
+"""The undo tool on its own; the stories are in tests/spec/test_undo*.py."""
 
 from types import SimpleNamespace
 
 import pytest
 
 from handrail.core.footprint import OPEN_ENDED
+from handrail.core.past import Asker, Wanted
 from handrail.core.plan import Plan
+from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.tools.undo import UndoParams, UndoTool
 
@@ -16,16 +18,16 @@ class Asked:
     def __init__(self):
         self.calls = []
 
-    async def undo_plan(self, call, *, session):
-        self.calls.append(("undo", call, session))
+    async def undo_plan(self, wanted, asker):
+        self.calls.append(("undo", wanted, asker))
         return Plan((), "undone")
 
-    async def redo_plan(self, call, *, session):
-        self.calls.append(("redo", call, session))
+    async def redo_plan(self, wanted, asker):
+        self.calls.append(("redo", wanted, asker))
         return Plan((), "redone")
 
 
-def context(*, by_person):
+def context(*, by_person=False):
     return SimpleNamespace(
         call=SimpleNamespace(by_person=by_person), session=SimpleNamespace(id="mine")
     )
@@ -34,10 +36,19 @@ def context(*, by_person):
 @pytest.mark.parametrize(
     ("arguments", "by_person", "asked"),
     [
-        ({}, False, ("undo", None, "mine")),
-        ({"target": "c1"}, False, ("undo", "c1", "mine")),
-        ({"target": "c1", "redo": True}, False, ("redo", "c1", "mine")),
-        ({"target": "last"}, True, ("undo", None, None)),
+        ({}, False, ("undo", Wanted("call", "last"), Asker("mine"))),
+        ({"target": "c1"}, False, ("undo", Wanted("call", "c1"), Asker("mine"))),
+        (
+            {"target": "c1", "redo": True},
+            False,
+            ("redo", Wanted("call", "c1"), Asker("mine")),
+        ),
+        ({"scope": "turn"}, True, ("undo", Wanted("turn", "last"), Asker("mine", True))),
+        (
+            {"scope": "path", "target": "a", "force": True},
+            True,
+            ("undo", Wanted("path", "a", True), Asker("mine", True)),
+        ),
     ],
 )
 async def test_a_model_reaches_its_own_session_and_a_person_all(arguments, by_person, asked):
@@ -46,6 +57,23 @@ async def test_a_model_reaches_its_own_session_and_a_person_all(arguments, by_pe
     await UndoTool(past).plan(UndoParams(**arguments), context(by_person=by_person))
 
     assert past.calls == [asked]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "by_person", "code"),
+    [
+        ({"force": True}, False, "denied"),
+        ({"scope": "path"}, True, "invalid_arguments"),
+        ({"scope": "since"}, False, "invalid_arguments"),
+    ],
+)
+async def test_what_cannot_be_asked_for_is_refused_before_anybody_is_asked(
+    arguments, by_person, code
+):
+    with pytest.raises(ProblemRaised) as raised:
+        await UndoTool(Asked()).preflight(UndoParams(**arguments), context(by_person=by_person))
+
+    assert raised.value.problem.code == code
 
 
 def test_it_may_touch_anything_and_is_asked_about_like_an_edit():

@@ -19,6 +19,7 @@ from handrail.core.ports import Blobs, Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import CallRecord, Row, Store
 from handrail.history.commit import commit
+from handrail.history.effects import Report
 from handrail.history.folders import Where, folders_seen_by
 from handrail.history.images import load_image, state_of
 
@@ -45,6 +46,10 @@ class Recovered:
     paths: tuple[str, ...] = ()
 
 
+# What a command changed whose runtime ended meanwhile, by its intent; None if nobody can tell.
+Looked = Callable[[Mapping[str, Any]], Report | None]
+
+
 class Recovery:
     """Looks through a store for what a crash has left; `alive` tells whether its process runs."""
 
@@ -55,12 +60,14 @@ class Recovery:
         blobs: Blobs | None,
         clock: Clock,
         alive: Callable[[str], bool],
+        looked: Looked | None = None,
     ) -> None:
         self._store = store
         self._files = files
         self._blobs = blobs
         self._clock = clock
         self._alive = alive
+        self._looked = looked
 
     async def run(self, session: str) -> list[Recovered]:
         """Make every unfinished plan of a dead process whole; returns what was found.
@@ -78,20 +85,26 @@ class Recovery:
             where = folders.where(record.session, record.requested_ns)
             if where is Where.ELSEWHERE or self._alive(str(intent.get("owner", ""))):
                 continue
-            recovered = self._settle(record, intent, where)
+            report = self._report(intent) if where is Where.HERE else None
+            recovered = self._settle(record, intent, where, report)
             done.append(recovered)
             if recovered.whole:
-                self._store.append(self._row(record, recovered, intent))
+                self._store.append(self._row(record, recovered, intent, report))
         if done:
             await self._store.flush()
         return done
 
-    def _settle(self, record: CallRecord, intent: Mapping[str, Any], where: Where) -> Recovered:
+    def _report(self, intent: Mapping[str, Any]) -> Report | None:
+        return self._looked(intent) if self._looked is not None and "runs" in intent else None
+
+    def _settle(
+        self, record: CallRecord, intent: Mapping[str, Any], where: Where, report: Report | None
+    ) -> Recovered:
         tool = str(record.requested.get("tool") or intent.get("tool") or "?")
         described = intent.get("changes")
         try:
             if intent.get("runs") or not described:
-                return self._settle_run(record.call_id, tool, intent)
+                return self._settle_run(record.call_id, tool, intent, report)
             if where is Where.BEFORE:
                 return Recovered(record.call_id, tool, "unknown", _GONE, paths=_paths(described))
             return self._settle_plan(record.call_id, tool, intent["token"], described)
@@ -100,12 +113,19 @@ class Recovery:
             paths = _paths(described or ())
             return Recovered(record.call_id, tool, "unknown", text, whole=False, paths=paths)
 
-    def _settle_run(self, call_id: str, tool: str, intent: Mapping[str, Any]) -> Recovered:
+    def _settle_run(
+        self, call_id: str, tool: str, intent: Mapping[str, Any], report: Report | None
+    ) -> Recovered:
         """Nobody knows how far a program came; say where to look, and never run it again."""
+        text = "it was running when Handrail ended, and was not run again"
+        if report is not None:
+            sure, perhaps = _paths(report.changes), _paths(report.unattributed)
+            text += f"; it changed {_some(sure)}" if sure else "; it changed no file for certain"
+            text += f"; perhaps also {_some(perhaps)}" if perhaps else ""
+            return Recovered(call_id, tool, "unknown", text, paths=(*sure, *perhaps))
         effects = intent.get("effects") or {}
         root = f"{self._files.roots[0]}/"
         paths = tuple(str(path).removeprefix(root) for path in effects.get("writes", ()))
-        text = "it was running when Handrail ended, and was not run again"
         if paths:
             text += f"; look at what it may have written: {_some(paths)}"
         if effects.get("open_ended") or not effects:
@@ -219,13 +239,18 @@ class Recovery:
         except ProblemRaised:
             _log.exception("%s could not be removed", path)
 
-    def _row(self, record: CallRecord, recovered: Recovered, intent: Mapping[str, Any]) -> Row:
-        changes = []
-        if recovered.status == "ok":
-            changes = [
-                [one["path"], one["operation"], one["before_hash"], one["after_hash"]]
-                for one in intent["changes"]
-            ]
+    def _row(
+        self,
+        record: CallRecord,
+        recovered: Recovered,
+        intent: Mapping[str, Any],
+        report: Report | None,
+    ) -> Row:
+        described = intent["changes"] if recovered.status == "ok" else ()
+        changes = [
+            [one["path"], one["operation"], one["before_hash"], one["after_hash"]]
+            for one in (report.changes if report is not None else described)
+        ]
         problem = None
         if recovered.status != "ok":
             problem = {
@@ -247,6 +272,8 @@ class Recovery:
             "asked": False,
             "meta": {"recovered": True},
         }
+        if report is not None:
+            payload["effects"] = report.to_record()
         return Row(
             record.session, "completed", record.call_id, record.turn, self._clock.now_ns(), payload
         )

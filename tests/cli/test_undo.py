@@ -1,0 +1,136 @@
+import json
+
+import pytest
+
+
+@pytest.fixture
+def edited(handrail):
+    """Two turns in one session and one in another."""
+    patch = (
+        "*** Begin Patch\n*** Update File: a.txt\n-one\n+1\n*** Add File: b.txt\n+b\n*** End Patch"
+    )
+    handrail(
+        "--mode", "accept-edits", "call", "--id", "p", "apply_patch", json.dumps({"patch": patch})
+    )
+    write = ("call", "write_file", "path=a.txt")
+    handrail("--mode", "accept-edits", *write, "--id", "w", "content=all new\n")
+    handrail("--mode", "accept-edits", "--session", "other", *write, "--id", "o", "content=other\n")
+
+
+@pytest.mark.usefixtures("edited")
+def test_a_turn_is_undone_by_its_number_and_ambiguity_is_refused(handrail, workspace):
+    ambiguous = handrail("undo", "--turn", "1")
+    last = handrail("undo", "--turn", "last")
+    other = handrail("undo", "--turn", "cli:2", "--json").json
+    narrowed = handrail("--session", "cli", "undo", "--turn", "1")
+
+    assert ambiguous.code == 1
+    assert ambiguous.err.startswith("ambiguous: ")
+    assert "cli:1" in ambiguous.err
+    assert "other:1" in ambiguous.err
+    assert last.code == 0
+    assert other["data"]["undid"] == ["w"]
+    assert narrowed.code == 0, narrowed.err
+    assert (workspace / "a.txt").read_text() == "one\ntwo\n"
+    assert not (workspace / "b.txt").exists()
+
+
+@pytest.mark.usefixtures("edited")
+def test_a_file_is_undone_alone_and_everything_since_then(handrail, workspace):
+    alone = handrail("undo", "--path", "b.txt")
+    since = handrail("undo", "--since", "p", "--json").json
+    nothing = handrail("undo", "--since", "all")
+    back = handrail("redo", "--path", "b.txt")
+
+    assert alone.out.startswith("undid apply_patch (p)\n")
+    assert since["data"]["undid"] == ["o", "w", "p"]
+    assert [change["path"] for change in since["changes"]] == ["a.txt"]
+    assert nothing.code == 1
+    assert back.code == 0
+    assert (workspace / "a.txt").read_text() == "one\ntwo\n"
+    assert (workspace / "b.txt").read_text() == "b\n"
+
+
+@pytest.mark.usefixtures("edited")
+def test_a_conflict_names_the_file_and_force_overwrites_it(handrail, workspace):
+    (workspace / "a.txt").write_text("mine\n")
+
+    refused = handrail("undo")
+    planned = handrail("undo", "--force", "--dry-run")
+    unchanged = (workspace / "a.txt").read_text()
+    forced = handrail("undo", "--force")
+    overwritten = (workspace / "a.txt").read_text()
+    redone = handrail("redo")
+
+    assert refused.code == 1
+    assert "'a.txt' changed since, from outside" in refused.err
+    assert planned.code == 0
+    assert unchanged == "mine\n"
+    assert forced.code == 0
+    assert overwritten == "all new\n"
+    assert redone.code == 0
+    assert (workspace / "a.txt").read_text() == "mine\n"
+
+
+def test_only_one_thing_can_be_named(handrail):
+    done = handrail("undo", "--call", "x", "--turn", "last")
+
+    assert done.code == 2
+
+
+@pytest.mark.usefixtures("edited")
+def test_the_history_of_a_file_goes_over_sessions_and_says_what_stands(handrail):
+    handrail("undo")
+
+    lines = handrail("log", "--path", "a.txt", "--json").lines
+    table = handrail("log", "--path", "./a.txt").out.splitlines()
+    own = handrail("--session", "other", "log", "--path", "a.txt", "--json").lines
+    none = handrail("log", "--path", "never.txt")
+
+    assert [(one["tool"], one["session"], one["standing"]) for one in lines] == [
+        ("undo", "cli", True),
+        ("write_file", "other", False),
+        ("write_file", "cli", True),
+        ("apply_patch", "cli", True),
+    ]
+    assert list(lines[1]) == [
+        *("path", "operation", "session", "turn", "call_id", "tool", "at_ns", "standing"),
+        *("attributed", "before_hash", "after_hash", "folder"),
+    ]
+    assert lines[1]["after_hash"] == lines[0]["before_hash"]
+    assert table[0].split() == ["TIME", "CALL", "TURN", "TOOL", "CHANGE", "STATE"]
+    assert table[2].split()[1:] == ["o", "other:1", "write_file", "write", "undone"]
+    assert [one["call_id"] for one in own] == ["o"]
+    assert none.out == "no change of never.txt is on record\n"
+
+
+@pytest.mark.usefixtures("edited")
+def test_the_calls_of_a_turn_are_listed(handrail):
+    everywhere = handrail("log", "--turn", "1", "--json").lines
+    one = handrail("log", "--turn", "cli:2", "--json").lines
+    wrong = handrail("log", "--turn", "last")
+
+    assert [call["call_id"] for call in everywhere] == ["o", "p"]
+    assert [call["call_id"] for call in one] == ["w"]
+    assert wrong.code == 2
+
+
+@pytest.mark.usefixtures("edited")
+def test_a_call_shows_its_diff_again_and_whether_it_stands(handrail, workspace):
+    first = handrail("show", "p")
+    as_json = handrail("show", "p", "--json").json
+    handrail("undo")
+    undone = handrail("show", "o")
+    (workspace / "a.txt").write_text("lost\n")
+    lost = handrail("show", "w", "--json").json
+
+    assert "-one" in first.out.splitlines()
+    assert "+1" in first.out.splitlines()
+    assert [(one["path"], one["standing"]) for one in as_json["diffs"]] == [
+        ("a.txt", True),
+        ("b.txt", True),
+    ]
+    assert as_json["diffs"][0]["diff"].endswith("-one\n+1\n two\n")
+    assert "undone since" in undone.out
+    assert "+other" in undone.out.splitlines()
+    assert lost["diffs"][0]["diff"] is not None, "kept as the old content of the next change"
