@@ -170,8 +170,10 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     blobs = open_blobs(home) if settings.journal else None
     named = opening.session is not None
     plans = plans_of(machine, session, clock, named=named)
-    recovered = await Recovery(store, plans.every, blobs, clock, may_still_run).run(session.id)
-    track_commands(machine, settings, blobs, clock, session.id)
+    effects = track_commands(machine, settings, blobs, clock, session.id)
+    looked = None if effects is None else effects.unfinished
+    recovery = Recovery(store, plans.every, blobs, clock, may_still_run, looked)
+    recovered = await recovery.run(session.id)
     past = Undo(store, plans.every, blobs, clock)
     vocabulary, commands = vocabulary_of(settings.dialect), machine.commands
     _register(registry, machine, session, past, plans, allow_delete=settings.allow_delete)
