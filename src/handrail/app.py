@@ -34,6 +34,7 @@ from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.jobs import Jobs
 from handrail.engine.locks import Locks
+from handrail.engine.path_locks import PathLocks
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare import Preparer
 from handrail.engine.recorder import Recorder, Recording
@@ -165,7 +166,6 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     home, files, store = machine.home, machine.files, machine.store
     settings, clock, bus = opening.settings, SystemClock(), EventBus()
     session, resumed = await _session(opening, mode, home, files, store)
-    newest = await store.calls(session=session.id, limit=1) if resumed else []
     registry = Registry(bus)
     blobs = open_blobs(home) if settings.journal else None
     named = opening.session is not None
@@ -176,7 +176,15 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
     recovered = await recovery.run(session.id)
     past = Undo(store, plans.every, blobs, clock)
     vocabulary, commands = vocabulary_of(settings.dialect), machine.commands
-    _register(registry, machine, session, past, plans, allow_delete=settings.allow_delete)
+    reserved = PathLocks(store, files.roots, session.id, clock)
+    if not named:
+        machine.ends.push_async_callback(reserved.aclose)
+    shell = None if commands is None else commands.shell_in(session.whereabouts)
+    services = Services(
+        plans.files, machine.search, past, settings.allow_delete, shell, plans.mode, reserved
+    )
+    for tool in builtin_tools(services):
+        registry.register(tool, origin=Origin.BUILTIN)
     catalog = Catalog(registry, vocabulary, session)
     await catalog.refresh()
     names = canonical_names(vocabulary, registry)
@@ -197,10 +205,10 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
         dry_run=settings.dry_run,
         durable=settings.durability == "power",
         loops=LoopGuard(settings.loop_guard, clock.monotonic),
+        reserved=reserved,
         plans=plans.mode,
         commands=None if commands is None else commands.runner,
     )
-    await resume(plans, session, machine, named=named)
     await open_hooks(opening.loaded, machine, pipeline, registry, bus, resumed=resumed)
 
     async def close() -> None:
@@ -219,12 +227,17 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
             clock=clock,
             answered=_answered(session, store, named=named),
             most_at_once=settings.most_at_once,
-            first_turn=newest[0].turn + 1 if newest else 1,
+            first_turn=await _next_turn(session, store) if resumed else 1,
             recovered=recovered,
             jobs=Jobs(None if commands is None else commands.processes),
             close=close,
         )
     )
+
+
+async def _next_turn(session: Session, store: SqliteStore) -> int:
+    newest = await store.calls(session=session.id, limit=1)
+    return newest[0].turn + 1 if newest else 1
 
 
 def _answered(session: Session, store: SqliteStore, *, named: bool) -> Answered:
@@ -238,22 +251,6 @@ def _save(session: Session, store: SqliteStore, guardrails: Guardrails | None) -
     store.save_state(session.id, "directory", session.whereabouts.directory)
     if guardrails is not None:
         save_counts(guardrails, session, store)
-
-
-def _register(
-    registry: Registry,
-    machine: Machine,
-    session: Session,
-    past: Undo,
-    plans: Plans,
-    *,
-    allow_delete: bool,
-) -> None:
-    commands = machine.commands
-    shell = None if commands is None else commands.shell_in(session.whereabouts)
-    services = Services(plans.files, machine.search, past, allow_delete, shell, plans.mode)
-    for tool in builtin_tools(services):
-        registry.register(tool, origin=Origin.BUILTIN)
 
 
 async def _session(
@@ -312,6 +309,7 @@ async def _gate(
     clearance = Clearance(mode, guards, held, grants)
     approval = Approval(opening.approver, grants)
     plans.mode.govern(clearance, grants)
+    await resume(plans, session, machine, named=opening.session is not None)
     return Gate(clearance, approval, preparer, grants, guardrails)
 
 

@@ -68,7 +68,16 @@ class View:
 
 # Tools that few models need: they can be called, and are shown to those who ask for them.
 QUIET: Final = frozenset(
-    {"file_info", "job_list", "execute_code", "show_changes", "enter_plan_mode", "exit_plan_mode"}
+    {
+        "file_info",
+        "job_list",
+        "execute_code",
+        "show_changes",
+        "enter_plan_mode",
+        "exit_plan_mode",
+        "lock_paths",
+        "unlock_paths",
+    }
 )
 
 

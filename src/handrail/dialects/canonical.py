@@ -81,6 +81,13 @@ CANONICAL: Final = Dialect(
         View("job_list", "job_list", rest=True, example={}),
         View("enter_plan_mode", "enter_plan_mode", rest=True, example={}),
         View(
+            "lock_paths",
+            "lock_paths",
+            rest=True,
+            example={"globs": ["src/**"], "ttl_s": 60.0},
+        ),
+        View("unlock_paths", "unlock_paths", rest=True, example={"tokens": ["9f2c"]}),
+        View(
             "exit_plan_mode",
             "exit_plan_mode",
             rest=True,

@@ -18,6 +18,7 @@ from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox, Str
 from handrail.core.results import Output, Status
 from handrail.engine.effects import CommandEffects
 from handrail.engine.effects_jobs import JobEffects
+from handrail.engine.held_back import hold_back
 from handrail.engine.running import Outcome, Running, of_output
 from handrail.engine.threads import to_the_end
 from handrail.engine.withholding import Withholding
@@ -100,7 +101,8 @@ class CommandRunner:
             git_writable=judged.effects.git,
             sequences=judged.effects.git and _leaves_steps(judged),
         )
-        context.confinement = self._for(judged, snapshot, withheld, approved=approved)
+        allowed = self._for(judged, snapshot, withheld, approved=approved)
+        context.confinement = hold_back(allowed, running.reserved, self.sandbox, self.roots)
         held = self.sandbox.held(context.confinement)
         repaired: list[Repaired] = []
         report, output = Report(blind=True), None

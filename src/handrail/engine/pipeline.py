@@ -27,6 +27,7 @@ from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.locks import Locks
 from handrail.engine.modifiers import take_up
+from handrail.engine.path_locks import PathLocks
 from handrail.engine.planning import PlanMode
 from handrail.engine.prepare import Prepared, Preparer
 from handrail.engine.preview import preview_of
@@ -66,6 +67,7 @@ class Pipeline:
     dry_run: bool
     durable: bool
     loops: LoopGuard
+    reserved: PathLocks
     plans: PlanMode
     commands: CommandRunner | None = None
 
@@ -174,6 +176,7 @@ class Pipeline:
         prepared = running.prepared
         judged, commands = prepared.footprint.command, self.commands
         if not prepared.reads_only:
+            await self.reserved.respect(running, None)
             held = await commands.begin(running, judged) if commands is not None and judged else {}
             await self.recorder.intent(running, {"runs": prepared.name, **held})
         self.ticker.limit(running.watch, prepared.tool.timeout_s)
@@ -204,6 +207,7 @@ class Pipeline:
                 return None
         outcome = Outcome(Status.OK, plan.text, plan.preview or None, plan.data)
         if plan.changes:
+            await self.reserved.respect(running, plan)
             await self._write(running, plan)
             if not running.prepared.call.by_person:
                 self.freshness.renew(plan)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from handrail.core.context import Session
 from handrail.core.events import Listener
+from handrail.core.leases import Lease
 from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, Image, Modifier, Output, Status
 from handrail.core.verdicts import Verdict
@@ -56,6 +57,8 @@ class Running:
     remarks: list[str] = field(default_factory=list)
     opinions: tuple[Verdict, ...] = ()
     rewritten: bool = False
+    # What others have reserved and the call's program could write nevertheless.
+    reserved: tuple[Lease, ...] = ()
     # What hooks before the call said for the model, and the yes of one that may say it.
     words: list[str] = field(default_factory=list)
     allowed: Verdict | None = None

@@ -6,11 +6,12 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from handrail.core.leases import Lease, Reserved
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.records import (
     CallRecord,
@@ -21,7 +22,7 @@ from handrail.core.records import (
     SessionRecord,
     Trace,
 )
-from handrail.store import claims, queries, record, traces
+from handrail.store import claims, leases, queries, record, traces
 from handrail.store.chain import encode_json, storable
 from handrail.store.connect import MEMORY, Database
 from handrail.store.items import Act, Commit, State
@@ -141,6 +142,22 @@ class SqliteStore:
         """Take an id whose owner has died; False if somebody else was first."""
         key = storable(session), storable(call_id)
         return await self._ask(lambda db: claims.take_over(db, *key, dead, owner), writes=True)
+
+    async def reserve(self, owner: str, globs: Sequence[str], ttl_ns: int) -> Reserved:
+        """See `Leases.reserve`."""
+        now_ns = self._now_ns
+        return await self._ask(
+            lambda db: leases.reserve(db, owner, globs, now_ns(), ttl_ns), writes=True
+        )
+
+    async def release(self, owner: str, tokens: Sequence[str]) -> Sequence[str]:
+        """See `Leases.release`."""
+        return await self._ask(lambda db: leases.release(db, owner, tokens), writes=True)
+
+    async def leases(self) -> Sequence[Lease]:
+        """See `Leases.leases`."""
+        now_ns = self._now_ns
+        return await self._ask(lambda db: leases.active(db, now_ns()))
 
     async def calls(
         self,

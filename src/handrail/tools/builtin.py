@@ -19,11 +19,13 @@ from handrail.tools.job_kill import JobKill
 from handrail.tools.job_list import JobList
 from handrail.tools.job_output import JobOutput
 from handrail.tools.list_files import ListFiles
+from handrail.tools.lock_paths import LockPaths
 from handrail.tools.notebook_edit import NotebookEdit
 from handrail.tools.read_file import ReadFile
 from handrail.tools.run_command import RunCommand
 from handrail.tools.show_changes import ShowChanges
 from handrail.tools.undo import UndoTool
+from handrail.tools.unlock_paths import UnlockPaths
 from handrail.tools.write_file import WriteFile
 
 __all__ = ["Services", "builtin_tools", "command_tools", "filesystem_tools", "search_tools"]
@@ -37,6 +39,8 @@ def builtin_tools(services: Services) -> list[Tool[Any]]:
         *search_tools(services),
         *command_tools(services),
         *plan_mode,
+        LockPaths(services.locks),
+        UnlockPaths(services.locks),
     ]
 
 

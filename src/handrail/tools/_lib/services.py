@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from handrail.core.commands import CommandJudge
 from handrail.core.context import Whereabouts
+from handrail.core.leases import PathReserver
 from handrail.core.past import Past
 from handrail.core.planning import Planning
 from handrail.core.ports import Files, Search
@@ -40,7 +41,8 @@ class Shell:
 class Services:
     """The machine as tools see it; `allow_delete` is the person's setting.
 
-    `shell` None: no command can be run here. `planning` None: there is no plan mode.
+    `shell` None: no command can be run here. `planning` None: there is no plan mode. `locks`
+    None: paths cannot be reserved.
     """
 
     files: Files
@@ -49,3 +51,4 @@ class Services:
     allow_delete: bool = False
     shell: Shell | None = None
     planning: Planning | None = None
+    locks: PathReserver | None = None

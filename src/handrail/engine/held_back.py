@@ -1,0 +1,42 @@
+"""What others have reserved, kept from a program that could write anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from handrail.core.globs import split_glob
+from handrail.core.leases import Lease
+from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Confinement, Sandbox
+
+_WILD: Final = frozenset("*?[")
+
+
+def hold_back(
+    confinement: Confinement, reserved: Sequence[Lease], sandbox: Sandbox, roots: Sequence[str]
+) -> Confinement:
+    """The same, with what others have reserved out of reach; raises `conflict` if nothing
+    can keep a program from it.
+    """
+    if not reserved:
+        return confinement
+    paths = {fixed_part(one.glob): one for one in reserved}
+    narrower = confinement._replace(read_only=(*confinement.read_only, *paths))
+    held = () if confinement.off else sandbox.held(narrower)
+    for path, lease in paths.items():
+        if path not in held or path in roots:
+            raise ProblemRaised(
+                "conflict",
+                f"the command may write {path!r}, which {lease.owner} has reserved",
+                hint="run it when it is free, or a command that says what it writes",
+                retryable=True,
+            )
+    return narrower
+
+
+def fixed_part(glob: str) -> str:
+    """The path above the first wildcard of a glob: everything that it covers lies in it."""
+    parts = split_glob(glob)
+    fixed = next((n for n, part in enumerate(parts) if not _WILD.isdisjoint(part)), len(parts))
+    return "/" + "/".join(parts[:fixed])

@@ -1,0 +1,61 @@
+"""The SQL of leases. Runs inside the caller's write transaction, so that of several
+processes one comes first.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+
+from handrail.core.leases import Lease, Reserved, overlap
+
+
+def reserve(
+    db: sqlite3.Connection, owner: str, globs: Sequence[str], now_ns: int, ttl_ns: int
+) -> Reserved:
+    """Give each glob to the owner unless somebody else's lease is in its way."""
+    db.execute("DELETE FROM leases WHERE until_ns <= ?", (now_ns,))
+    acquired: list[Lease] = []
+    denied: list[tuple[str, Lease]] = []
+    for glob in dict.fromkeys(globs):
+        held = active(db, now_ns)
+        other = next((one for one in held if one.owner != owner and overlap(one.glob, glob)), None)
+        if other is not None:
+            denied.append((glob, other))
+            continue
+        acquired.append(_give(db, owner, glob, now_ns + ttl_ns))
+    return Reserved(acquired, denied)
+
+
+def release(db: sqlite3.Connection, owner: str, tokens: Sequence[str]) -> tuple[str, ...]:
+    """Take back the owner's leases among these; the tokens that there were."""
+    return tuple(
+        token
+        for token in dict.fromkeys(tokens)
+        if db.execute("DELETE FROM leases WHERE token = ? AND owner = ?", (token, owner)).rowcount
+    )
+
+
+def active(db: sqlite3.Connection, now_ns: int) -> list[Lease]:
+    """What holds now, in the order in which it was given."""
+    found = db.execute(
+        "SELECT token, owner, glob, until_ns, fence FROM leases WHERE until_ns > ? ORDER BY fence",
+        (now_ns,),
+    )
+    return [Lease(*row) for row in found]
+
+
+def _give(db: sqlite3.Connection, owner: str, glob: str, until_ns: int) -> Lease:
+    own = db.execute(
+        "UPDATE leases SET until_ns = max(until_ns, ?) WHERE owner = ? AND glob = ?"
+        " RETURNING token, owner, glob, until_ns, fence",
+        (until_ns, owner, glob),
+    ).fetchone()
+    if own is None:
+        own = db.execute(
+            "INSERT INTO leases (token, owner, glob, until_ns) VALUES (?, ?, ?, ?)"
+            " RETURNING token, owner, glob, until_ns, fence",
+            (os.urandom(8).hex(), owner, glob, until_ns),
+        ).fetchone()
+    return Lease(*own)
