@@ -85,10 +85,13 @@ def main(job):
 
 
 def _commands(job):
-    """Runs `job["commands"]` in turn; each answers with exit code, stdout and stderr."""
+    """Runs `job["commands"]` in turn; each answers with exit code, stdout and stderr. One that
+    is a table says for itself how it is confined, and what it runs as `command`.
+    """
     sandbox = _sandbox(job)
+    given = [{"command": one} if isinstance(one, str) else one for one in job["commands"]]
     try:
-        done = [_run(sandbox, job, ("/bin/bash", "-c", one)) for one in job["commands"]]
+        done = [_run(sandbox, job | one, ("/bin/bash", "-c", one["command"])) for one in given]
         return {"backend": sandbox.backend, "describe": dict(sandbox.describe()), "done": done}
     finally:
         sandbox.close()
