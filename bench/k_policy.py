@@ -1,11 +1,14 @@
-"""k. Two hundred rules, beside a bare check of the same rules out of a dictionary, and beside a call.
+"""k. Two hundred rules and twenty guardrails, beside a bare check of the same out of a dictionary,
+and beside a call.
 
 The bare check does no more than its name: the rules of a tool are looked up, each pattern is
-tried with fnmatch or as the beginning of a text, and the strictest answer counts.
+tried with fnmatch, as the beginning of a text or as an expression, counts are compared with the
+limits, and the strictest answer counts.
 """
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -15,6 +18,8 @@ from handrail.core.commands import CommandClass, CommandPart, Effects, Judgement
 from handrail.core.footprint import Footprint, reading, writing
 from handrail.core.verdicts import Effect, Risk
 from handrail.policy.clearance import Clearance
+from handrail.policy.guardrails.guard import Guardrails
+from handrail.policy.guardrails.section import parse_guardrails
 from handrail.policy.modes import Mode
 from handrail.policy.path_pattern import Grounds
 from handrail.policy.rule_set import RuleSet
@@ -37,6 +42,15 @@ RULES = [
     *(("deny", "run_command", f"deploy{n} now:*") for n in range(30)),
     *(("allow", "run_command", f"check{n} all:*") for n in range(30)),
 ]
+GUARDRAILS = {
+    "protected_files": [f"generated{n}/**" for n in range(5)],
+    "sensitive_files": [f"*.key{n}" for n in range(5)],
+    "blocked_commands": [rf"publish{n}\s+--now" for n in range(5)],
+    "code_rules": [{"pattern": f"forbidden{n}", "message": "no"} for n in range(2)],
+    "max_files_modified": 1000,
+    "max_lines_changed": 100_000,
+    "max_commands_executed": 1000,
+}
 CALLS = [
     ("edit_file", "src/part17/module/a.py", "allow"),
     ("edit_file", "docs/notes/today.md", None),
@@ -58,11 +72,14 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
         ],
         Grounds((ROOT,), "/home/person"),
     )
-    clearance = Clearance(Mode.BYPASS, [], lambda: True, rules)
+    grounds = Grounds((ROOT,), "/home/person")
+    guardrails = Guardrails(parse_guardrails(GUARDRAILS, str), grounds)
+    clearance = Clearance(Mode.BYPASS, [guardrails], lambda: True, rules)
     subjects = [subject_of(tool, argument) for tool, argument, _ in CALLS]
     for (tool, argument, wanted), subject in zip(CALLS, subjects, strict=True):
         verdict = rules.judge(subject)
         assert bare(tool, argument) == wanted == (verdict and verdict.effect.value), argument
+        assert guardrails(subject) is None, argument
 
     def limit() -> None:
         for tool, argument, _ in CALLS:
@@ -76,7 +93,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
     checks = await interleave({"limit": limit, "ours": ours}, rounds=rounds, block=BLOCK)
     per_check = {name: [each / len(CALLS) for each in times] for name, times in checks.items()}
     return [
-        figure("k", "200 rules / dictionary check", per_check, bar=2, goal=1, unit="µs"),
+        figure("k", "policy / dictionary check", per_check, bar=2, goal=1, unit="µs"),
         await beside_a_call(folder, scale, clearance, subjects[3]),
     ]
 
@@ -98,7 +115,7 @@ async def beside_a_call(
         times = await interleave(
             {"limit": limit, "ours": ours}, rounds=max(scale.calls // BLOCK, 20), block=BLOCK
         )
-    return figure("k", "200 rules / read_file call", times, bar=0.33, goal=0.1, unit="µs")
+    return figure("k", "policy / read_file call", times, bar=0.33, goal=0.1, unit="µs")
 
 
 def bare_check():
@@ -108,7 +125,20 @@ def bare_check():
         for name in (tool,) if effect == "allow" else family:
             table.setdefault(name, []).append((effect, pattern))
 
+    expressions = [re.compile(one, re.IGNORECASE) for one in GUARDRAILS["blocked_commands"]]
+    read = GUARDRAILS["sensitive_files"]
+    kept = {name: [*read, *GUARDRAILS["protected_files"]] for name in WRITERS}
+    kept |= dict.fromkeys(READERS, read)
+    limits = dict.fromkeys(WRITERS, ("max_files_modified", "max_lines_changed"))
+    limits["run_command"] = ("max_commands_executed",)
+    counts = dict.fromkeys(("max_commands_executed", "max_files_modified", "max_lines_changed"), 0)
+
     def check(tool: str, argument: str) -> str | None:
+        guarded = any(fnmatchcase(argument, pattern) for pattern in kept.get(tool, ()))
+        if tool == "run_command":
+            guarded = any(one.search(argument) for one in expressions)
+        if guarded or any(counts[key] >= GUARDRAILS[key] for key in limits.get(tool, ())):
+            return "deny"
         found = [
             effect
             for effect, pattern in table.get(tool, ())
@@ -128,7 +158,12 @@ def subject_of(tool: str, argument: str) -> Subject:
         words = tuple(argument.split())
         part = CommandPart(words, argument, CommandClass.DEV)
         judged = Judgement(
-            CommandClass.DEV, (), Effects(programs=words[:1]), parts=(part,), plain=True
+            CommandClass.DEV,
+            (),
+            Effects(programs=words[:1]),
+            parts=(part,),
+            plain=True,
+            text=argument,
         )
         return Subject(tool, Risk.MODERATE, Footprint((), command=judged), False, None, False)
     key = f"file:{ROOT}/{argument}"

@@ -4,6 +4,8 @@ import pytest
 
 import handrail
 from handrail.engine.hooks import Rewrite
+from handrail.policy.guardrails.gates import gate_run, run_quality_gates
+from handrail.policy.guardrails.section import parse_guardrails
 
 
 def rails(**section):
@@ -359,3 +361,54 @@ async def test_a_section_that_cannot_be_meant_names_its_line(workspace, tmp_path
             pass
 
     assert f"{file}:3: guardrails.blocked_commands[1]" in caught.value.problem.message
+
+
+async def test_a_change_that_is_planned_anew_holds_its_share_once(open_runtime, workspace):
+    file = workspace.write("a.txt", "one\ntwo\n")
+    asked = []
+
+    def approve(request):
+        asked.append(request.preview)
+        if len(asked) == 1:
+            file.write_text("one\ntwo\nthree\n")
+        return True
+
+    config = rails(max_lines_changed=2, max_files_modified=1)
+    async with open_runtime(mode="default", config=config, approver=approve) as rt:
+        result = await rt.call(
+            "edit_file", {"path": "a.txt", "old_string": "one", "new_string": "1"}
+        )
+        more = await rt.call("edit_file", {"path": "a.txt", "old_string": "two", "new_string": "2"})
+
+    assert len(asked) == 2
+    assert result.ok, result.text
+    assert more.problem.code == "blocked"
+    assert workspace.read("a.txt") == b"1\ntwo\nthree\n"
+
+
+@pytest.mark.feature("J06")
+async def test_quality_gates_run_as_commands_do(open_runtime, workspace):
+    workspace.write("a.py", "x\n")
+    gates = [
+        {"name": "there", "command": "test -f a.py"},
+        {"name": "said", "command": "echo out; echo err >&2; exit 3"},
+        {"name": "slow", "command": "sleep 60", "timeout": 1},
+        {"name": "kept", "command": "echo x > a.lock"},
+    ]
+    config = rails(quality_gates=gates, protected_files=["*.lock"])
+    async with open_runtime(mode="bypass", config=config) as rt:
+
+        async def runner(command, timeout_s):
+            arguments = {"command": command, "timeout_s": timeout_s}
+            return gate_run(await rt.call("run_command", arguments))
+
+        settings = parse_guardrails(config["guardrails"], str)
+        results = await run_quality_gates(settings.gates, runner)
+
+    told = {one.name: (one.passed, one.feedback) for one in results}
+    assert told["there"] == (True, "")
+    assert "exit code 3" in told["said"][1]
+    assert "out" in told["said"][1]
+    assert "err" in told["said"][1]
+    assert "did not finish within 1 s" in told["slow"][1]
+    assert "Guardrail" in told["kept"][1]

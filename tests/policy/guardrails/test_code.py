@@ -118,3 +118,8 @@ def test_it_can_be_a_warning_or_nothing():
 def test_it_is_found_in_a_heredoc():
     assert denied(rails(), command(f"cat > a.py <<'EOF'\n{LAZY}EOF"))
     assert rails()(command("echo '# rest of code unchanged'")) is None
+
+
+def test_undo_may_bring_back_what_was_there():
+    assert rails()(edit(change("a.py", WHOLE, LAZY), tool="undo")) is None
+    assert RULES(edit(change("a.py", "x", "eval(x)"), tool="undo")) is None

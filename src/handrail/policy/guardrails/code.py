@@ -23,9 +23,8 @@ _PLACEHOLDER: Final = "write out the code it stands for, or change only the line
 
 
 class Fault(NamedTuple):
-    """Something that must not be written, or only with a warning."""
+    """Something that must not be written."""
 
-    blocks: bool
     reason: str
     rule: str
     hint: str
@@ -40,7 +39,7 @@ class _Rule(NamedTuple):
 
 
 class CodeRails:
-    """Looks at what would be written."""
+    """Looks at what would be written, for rules of one severity."""
 
     def __init__(self, rules: Iterable[CodeRule], omissions: Omissions, grounds: Grounds) -> None:
         self._rules = [
@@ -54,6 +53,8 @@ class CodeRails:
 
     def of_plan(self, plan: Plan) -> Iterator[Fault]:
         """What is wrong with the text that a plan adds; of each rule the first in each file."""
+        if not self:
+            return
         for change in plan.changes:
             added = added_by(change)
             if added is None:
@@ -66,7 +67,7 @@ class CodeRails:
     def of_command(self, judged: Judgement) -> Iterator[Fault]:
         """What is wrong with the text that a command carries into files, as far as it shows."""
         written = judged.effects.writes
-        if not written and not any(part.writes for part in judged.parts):
+        if not self or not (written or any(part.writes for part in judged.parts)):
             return
         blocks = [_bytes(judged.text)]
         blocks += [_bytes(word) for part in judged.parts for word in part.words if word]
@@ -79,7 +80,7 @@ class CodeRails:
         for block in blocks:
             found = next(self._placeholders(block, ""), None)
             if found is not None:
-                yield self._omitted(found, "the command")
+                yield _omitted(found, "the command")
                 break
 
     def _by_rules(
@@ -97,20 +98,12 @@ class CodeRails:
             lines = self._placeholders(block, path)
             found = next((line for line in lines if added.is_new(line)), None)
             if found is not None:
-                yield self._omitted(found, shown(path))
+                yield _omitted(found, shown(path))
                 return
 
     def _placeholders(self, block: bytes, path: str) -> Iterator[bytes]:
         if self._omissions != "off" and may_omit(block):
             yield from omissions(block, path)
-
-    def _omitted(self, line: bytes, where: str) -> Fault:
-        return Fault(
-            self._omissions == "block",
-            f"{where}: {_quoted(line)} stands for code that is left out",
-            "omissions",
-            _PLACEHOLDER,
-        )
 
 
 def _hits(rule: _Rule, block: bytes) -> Iterator[bytes]:
@@ -123,11 +116,15 @@ def _hits(rule: _Rule, block: bytes) -> Iterator[bytes]:
 
 def _broken(rule: CodeRule, line: bytes, where: str) -> Fault:
     return Fault(
-        rule.blocks,
         f"{where}: {_quoted(line)}: {rule.message}",
         f"code_rules:{rule.expression.text}",
         f"write it another way; the rule stands in {rule.expression.place}",
     )
+
+
+def _omitted(line: bytes, where: str) -> Fault:
+    reason = f"{where}: {_quoted(line)} stands for code that is left out"
+    return Fault(reason, "omissions", _PLACEHOLDER)
 
 
 def _quoted(line: bytes) -> str:

@@ -7,10 +7,11 @@ wrappers taken off, so that a spelling does not get past them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from handrail.core.commands import CommandClass, CommandPart, Judgement
+from handrail.policy.guardrails.expression import BadExpression, compiled
 from handrail.policy.guardrails.settings import Expression
 
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -31,17 +32,20 @@ class BlockedCommands:
         self._all = [
             (one, {word.lower() for word in _WORD.findall(one.text)}) for one in expressions
         ]
+        # One look for all of them; most commands meet none.
+        self._any = _together([one.text for one, _ in self._all]) if self._all else None
 
     def __bool__(self) -> bool:
         return bool(self._all)
 
     def find(self, judged: Judgement) -> Hit | None:
         """The first expression that fits for certain, else one that may."""
-        texts = dict.fromkeys(_texts(judged))
-        for expression, _ in self._all:
-            for text in texts:
-                if expression.regex.search(text.encode("utf-8", "replace")):
-                    return Hit(expression, text, sure=True)
+        for text in dict.fromkeys(_texts(judged)):
+            data = text.encode("utf-8", "replace")
+            if self._any is None or self._any.search(data):
+                for expression, _ in self._all:
+                    if expression.regex.search(data):
+                        return Hit(expression, text, sure=True)
         return next(self._doubts(judged), None)
 
     def _doubts(self, judged: Judgement) -> Iterator[Hit]:
@@ -57,15 +61,24 @@ class BlockedCommands:
                         yield Hit(expression, part.source, sure=False)
 
 
+def _together(patterns: Sequence[str]) -> Any:
+    """One expression that fits where any of them does; None if they are too large together."""
+    try:
+        return compiled("|".join(f"(?:{one})" for one in patterns), ignore_case=True)
+    except BadExpression:
+        return None
+
+
 def _texts(judged: Judgement) -> Iterator[str]:
     yield judged.text
     yield " ".join(judged.text.split())
-    for part in judged.parts:
-        yield part.source
-        words = [word for word in part.words if word is not None]
-        if words and part.words[0] is not None:
-            yield " ".join(words)
-            yield " ".join([words[0].rpartition("/")[2], *words[1:]])
+    for words, source, _, _ in judged.parts:
+        yield source
+        if words and words[0] is not None:
+            known = [word for word in words if word is not None]
+            yield " ".join(known)
+            if "/" in words[0]:
+                yield " ".join([words[0].rpartition("/")[2], *known[1:]])
 
 
 def _before_computed(part: CommandPart) -> set[str]:

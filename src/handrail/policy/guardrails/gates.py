@@ -5,10 +5,11 @@ A gate reports; it never changes what happened. One that cannot be run has not b
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import Problem, ProblemRaised
+from handrail.core.results import ToolResult
 from handrail.core.safe_text import safe_text
 from handrail.policy.guardrails.settings import Gate
 
@@ -63,6 +64,17 @@ def feedback_of(results: Sequence[GateResult]) -> str | None:
         "a required quality gate" if len(failed) == 1 else f"{len(failed)} required quality gates"
     )
     return f"The work is not done: {many} failed.\n\n{told}"
+
+
+def gate_run(result: ToolResult) -> GateRun:
+    """How a gate's command ended, by the result of the call that ran it; raises its problem if it
+    never ran.
+    """
+    problem, data = result.problem, result.data
+    if not isinstance(data, Mapping):
+        raise ProblemRaised.of(problem or Problem("internal", "the command said nothing"))
+    ended = problem is None or problem.code != "timeout"
+    return GateRun(data["exit_code"] if ended else None, data["stdout"], data["stderr"])
 
 
 async def _run(gate: Gate, runner: Runner) -> GateResult:

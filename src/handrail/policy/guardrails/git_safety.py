@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Final
 
 from handrail.core.commands import CommandPart, Judgement
@@ -76,7 +77,8 @@ _MESSAGES: Final = frozenset(("-m", "--message", "-am", "-F", "--file", "-b", "-
 class GitSafety:
     """Finds what the protocol speaks of in commands."""
 
-    def __init__(self) -> None:
+    @cached_property
+    def _rules(self) -> CommandRules:
         origin = Origin(Source.USER)
         rules = [
             (
@@ -85,7 +87,7 @@ class GitSafety:
             )
             for order, pattern in enumerate(_RULES)
         ]
-        self._rules = CommandRules(rules, ())
+        return CommandRules(rules, ())
 
     def find(self, judged: Judgement) -> tuple[str, str] | None:
         """The rule, and in words why the person is to be asked; None if nothing is."""

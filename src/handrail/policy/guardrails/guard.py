@@ -5,11 +5,10 @@ It only ever forbids or asks. Nothing that a model can call changes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from handrail.core.commands import Judgement
-from handrail.core.verdicts import Effect, Verdict, strictest
+from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.command_pattern import Fit, parse_command_pattern, speaks_of
 from handrail.policy.guardrails.code import CodeRails, Fault
 from handrail.policy.guardrails.commands import BlockedCommands, Hit
@@ -18,6 +17,7 @@ from handrail.policy.guardrails.git_safety import GitSafety
 from handrail.policy.guardrails.limits import Ended, Ledger
 from handrail.policy.guardrails.settings import FilePattern, GuardrailSettings
 from handrail.policy.path_pattern import Grounds
+from handrail.policy.protected import Guard
 from handrail.policy.rule_set import RuleSet
 from handrail.policy.rules import Origin, Rule, Source
 from handrail.policy.subject import Subject
@@ -25,6 +25,8 @@ from handrail.policy.subject import Subject
 RuleSets = Callable[[Sequence[Rule], Grounds], RuleSet]
 # What makes changes final; it waits for tests where they are required.
 _FINAL: Final = ("git commit:*", "git push:*", "gh pr create:*")
+# What it writes was there before, and is nobody's fault now.
+_BRINGS_BACK: Final = "undo"
 _UNTESTED: Final = "run the tests as a command of their own (no pipe, nothing behind them)"
 
 
@@ -52,24 +54,42 @@ class Guardrails:
         self._of_commands = rule_set([*protected, *unread], grounds)
         self._names = {rule.name: f"guardrail:{_kind(rule)}" for rule in self._files.rules}
         self._blocked = BlockedCommands(settings.commands.blocked)
-        self._git = GitSafety() if settings.commands.git_safety else None
-        self._code = CodeRails(settings.code, settings.omissions, grounds)
+        self._git = GitSafety()
+        self._blocking, self._warning = (
+            CodeRails(
+                [rule for rule in settings.code if rule.blocks is blocks],
+                settings.omissions if settings.omissions == word else "off",
+                grounds,
+            )
+            for blocks, word in ((True, "block"), (False, "warn"))
+        )
         self._final = [parse_command_pattern(text) for text in _FINAL]
         self.ignores_reads = self._files.ignores_reads
         # Whether calls must be reserved and settled at all.
         limited = any(one is not None for one in settings.limits)
         self.counts = limited or settings.commands.tested
+        steps: dict[Guard, bool] = {
+            self._by_files: bool(self._names),
+            self._by_expressions: bool(self._blocked),
+            self._by_git_safety: settings.commands.git_safety,
+            self._by_tests: settings.commands.tested,
+            self.ledger.check: limited,
+            self._by_code: bool(self._blocking),
+        }
+        self._steps = tuple(step for step, used in steps.items() if used)
 
     def __call__(self, subject: Subject) -> Verdict | None:
         """The strictest opinion; None if no guardrail speaks of the call."""
         if subject.command is None and subject.reads_only:
             return None if self.ignores_reads else self._by_files(subject)
-        opinions: list[Verdict] = []
-        for opinion in self._opinions(subject):
-            if opinion.effect is Effect.DENY:
-                return opinion
-            opinions.append(opinion)
-        return strictest(opinions) if opinions else None
+        asked: Verdict | None = None
+        for step in self._steps:
+            opinion = step(subject)
+            if opinion is not None:
+                if opinion.effect is Effect.DENY:
+                    return opinion
+                asked = asked or opinion
+        return asked
 
     @property
     def denied_reads(self) -> tuple[FilePattern, ...]:
@@ -87,7 +107,7 @@ class Guardrails:
 
     def warnings(self, subject: Subject) -> list[str]:
         """What is to be said about a change that happened nevertheless."""
-        told = [f"guardrail: {one.reason}" for one in self._faults(subject) if not one.blocks]
+        told = [f"guardrail: {one.reason}" for one in _faults(self._warning, subject)]
         changes = subject.plan is not None and subject.plan.changes
         if self.settings.commands.tested and changes and not self.ledger.untested:
             told.append("guardrail: these changes count as untested until tests have passed")
@@ -99,24 +119,7 @@ class Guardrails:
         untested = (lambda: self.ledger.untested) if tested else None
         return await run_quality_gates(self.settings.gates, runner, untested=untested)
 
-    # --- opinions -----------------------------------------------------------------------
-
-    def _opinions(self, subject: Subject) -> Iterator[Verdict]:
-        found = self._by_files(subject)
-        if found is not None:
-            yield found
-        if subject.command is not None:
-            yield from self._by_command(subject.command)
-        limited = self.ledger.check(subject)
-        if limited is not None:
-            yield limited
-        for fault in self._faults(subject):
-            if fault.blocks:
-                yield _broken(fault)
-
     def _by_files(self, subject: Subject) -> Verdict | None:
-        if not self._names:
-            return None
         rules = self._files if subject.command is None else self._of_commands
         verdict = rules.judge(subject)
         if verdict is None:
@@ -130,45 +133,52 @@ class Guardrails:
             hint=verdict.hint,
         )
 
-    def _by_command(self, judged: Judgement) -> Iterator[Verdict]:
-        hit = self._blocked.find(judged) if self._blocked else None
-        if hit is not None:
-            yield _met(hit)
-        careful = self._git.find(judged) if self._git is not None else None
-        if careful is not None:
-            rule, reason = careful
-            yield Verdict(
-                Effect.ASK,
-                f"Guardrail: {reason}",
-                f"guardrail:git_safety:{rule}",
-                hint="do it another way, or leave it to the person; they are asked each time",
-            )
-        if self.settings.commands.tested and self.ledger.untested:
-            yield from self._untested(judged)
+    def _by_expressions(self, subject: Subject) -> Verdict | None:
+        hit = None if subject.command is None else self._blocked.find(subject.command)
+        return None if hit is None else _met(hit)
 
-    def _untested(self, judged: Judgement) -> Iterator[Verdict]:
+    def _by_git_safety(self, subject: Subject) -> Verdict | None:
+        careful = None if subject.command is None else self._git.find(subject.command)
+        if careful is None:
+            return None
+        rule, reason = careful
+        return Verdict(
+            Effect.ASK,
+            f"Guardrail: {reason}",
+            f"guardrail:git_safety:{rule}",
+            hint="do it another way, or leave it to the person; they are asked each time",
+        )
+
+    def _by_tests(self, subject: Subject) -> Verdict | None:
+        if subject.command is None or not self.ledger.untested:
+            return None
         fits = [
             fit
-            for part in judged.parts
+            for part in subject.command.parts
             for pattern in self._final
             if (fit := speaks_of(pattern, part.words)) is not Fit.NO
         ]
-        if fits:
-            count = len(self.ledger.untested)
-            yield Verdict(
-                Effect.DENY if Fit.SURE in fits else Effect.ASK,
-                f"Guardrail: {count} changed files are untested, and require_test_after_edit holds",
-                "guardrail:require_test_after_edit:commit",
-                code="blocked" if Fit.SURE in fits else "denied",
-                hint=_UNTESTED,
-            )
+        if not fits:
+            return None
+        count, sure = len(self.ledger.untested), Fit.SURE in fits
+        return Verdict(
+            Effect.DENY if sure else Effect.ASK,
+            f"Guardrail: {count} changed files are untested, and require_test_after_edit holds",
+            "guardrail:require_test_after_edit:commit",
+            code="blocked" if sure else "denied",
+            hint=_UNTESTED,
+        )
 
-    def _faults(self, subject: Subject) -> Iterable[Fault]:
-        if not self._code:
-            return ()
-        if subject.command is not None:
-            return self._code.of_command(subject.command)
-        return self._code.of_plan(subject.plan) if subject.plan is not None else ()
+    def _by_code(self, subject: Subject) -> Verdict | None:
+        return next(map(_broken, _faults(self._blocking, subject)), None)
+
+
+def _faults(code: CodeRails, subject: Subject) -> Iterable[Fault]:
+    if subject.tool == _BRINGS_BACK:
+        return ()
+    if subject.command is not None:
+        return code.of_command(subject.command)
+    return code.of_plan(subject.plan) if subject.plan is not None else ()
 
 
 def _rule(tool: str, key: str, pattern: FilePattern) -> Rule:

@@ -23,6 +23,8 @@ _GLOB: Final = frozenset("*?[")
 # They change files that their words do not name.
 _EDITORS: Final = frozenset(("patch", "ed", "ex"))
 _APPLIES: Final = frozenset(("apply", "am"))
+_PATCHERS: Final = _EDITORS | {"git"}
+_NONE: Final = frozenset[str]()
 
 
 class Ended(Enum):
@@ -36,10 +38,10 @@ class Ended(Enum):
 class Share(NamedTuple):
     """What one call changes and runs. `tests`: its success is a run of tests."""
 
-    files: frozenset[str] = frozenset()
+    files: frozenset[str] = _NONE
     lines: int = 0
     commands: int = 0
-    edits: frozenset[str] = frozenset()
+    edits: frozenset[str] = _NONE
     tests: bool = False
 
 
@@ -50,6 +52,7 @@ class Ledger:
         self, limits: Limits, roots: tuple[str, ...], resolve: Callable[[str], str] | None = None
     ) -> None:
         self._limits = limits
+        self._limited = any(one is not None for one in limits)
         self._tops = tuple(f"{root.rstrip('/')}/" for root in roots)
         self._resolve = resolve or str
         self._done = Share()
@@ -62,7 +65,7 @@ class Ledger:
 
     def check(self, subject: Subject) -> Verdict | None:
         """DENY if the call would pass a limit, ASK if nobody can count what it changes."""
-        if not any(one is not None for one in self._limits):
+        if not self._limited:
             return None
         return self._passes(self._share(subject), self._all()) or self._uncounted(subject)
 
@@ -71,9 +74,8 @@ class Ledger:
         With `counted` False nothing is counted, and only tests are noticed.
         """
         self._held.pop(call_id, None)
-        share = self._share(subject)
-        if not counted:
-            share = Share(tests=share.tests)
+        tests = subject.command is not None and _is_test(subject, subject.command)
+        share = self._share(subject)._replace(tests=tests) if counted else Share(tests=tests)
         verdict = self._passes(share, self._all()) if counted else None
         if verdict is None and share != Share():
             self._held[call_id] = share
@@ -138,9 +140,8 @@ class Ledger:
     def _share(self, subject: Subject) -> Share:
         judged, plan = subject.command, subject.plan
         if judged is not None:
-            written = frozenset(self._written(judged))
-            tests = runs_tests(judged) and not _in_background(subject)
-            return Share(written, 0, 1, written, tests)
+            written = frozenset(self._written(judged)) if judged.effects.writes else _NONE
+            return Share(written, 0, 1, written)
         if plan is None:
             # Before there is a plan of it, what a file tool will change is not known.
             paths = () if subject.edits_files else subject.written_paths()
@@ -165,6 +166,9 @@ class Ledger:
         judged = subject.command
         if judged is None:
             return None
+        effects = judged.effects
+        if not effects.writes and _PATCHERS.isdisjoint(effects.programs):
+            return None
         limits, paths = self._limits, list(self._below(judged))
         if limits.lines is not None and (paths or _applies_patches(judged)):
             return _unknown("max_lines_changed", "lines")
@@ -174,9 +178,10 @@ class Ledger:
         return None
 
 
-def _in_background(subject: Subject) -> bool:
+def _is_test(subject: Subject, judged: Judgement) -> bool:
     touches = subject.footprint.touches
-    return any(one.key == "session:jobs" and one.access is Access.WRITE for one in touches)
+    job = any(one.key == "session:jobs" and one.access is Access.WRITE for one in touches)
+    return not job and runs_tests(judged)
 
 
 def _applies_patches(judged: Judgement) -> bool:

@@ -59,6 +59,8 @@ def _plainly(old: list[bytes], new: list[bytes]) -> int:
     """Without an anchor: the first of equal lines is paired with the first, and so on; what then
     stands in the same order is kept.
     """
+    if not old or not new:
+        return len(old) + len(new)
     places: dict[bytes, deque[int]] = {}
     for at, line in enumerate(new):
         places.setdefault(line, deque()).append(at)
