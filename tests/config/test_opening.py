@@ -30,7 +30,7 @@ def trust(root):
 async def written(root, **settings):
     async with handrail.open(root, store=":memory:", **settings) as rt:
         result = await rt.call("write_file", {"path": "new.txt", "content": "x"})
-    return result.ok
+    return result.status == "ok"
 
 
 async def test_a_cloned_workspace_cannot_widen_its_own_mode(root):

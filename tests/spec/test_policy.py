@@ -18,7 +18,7 @@ READ = ("list_files", {})
         ("confirm-all", "needs_approval", "needs_approval"),
         ("accept-edits", None, None),
         ("auto-safe", None, None),
-        ("plan", "denied", None),
+        ("strict", None, None),
         ("dont-ask", "denied", None),
         ("bypass", None, None),
         ("yolo", None, None),
@@ -189,8 +189,9 @@ async def test_guards_speak_before_hooks_and_a_hook_can_only_tighten(workspace, 
     assert denied.text.startswith("Blocked by hook: not that one")
     assert rewritten.text.endswith("seen write_file")
     assert sly.problem.code == "protected"
-    assert planned.problem.code == "denied"
-    assert len(seen) == before
+    # What is queued has passed the hooks, and passes them again when it is approved.
+    assert planned.status is Status.PLANNED
+    assert len(seen) == before + 1
     assert workspace.tree() == {"new": b"rewritten"}
 
 
@@ -249,11 +250,10 @@ async def test_a_refusal_by_mode_is_on_record_with_its_rule(open_runtime):
     ("mode", "call", "hint"),
     [
         ("default", WRITE, "--mode accept-edits"),
-        ("plan", WRITE, "--mode accept-edits"),
         ("confirm-all", READ, "--mode default"),
         ("accept-edits", ("write_file", {"path": "AGENTS.md", "content": "x"}), "allow_protected"),
         ("default", ("own", {}), "--mode auto-safe"),
-        ("plan", ("wild", {}), None),
+        ("dont-ask", ("wild", {}), None),
     ],
 )
 async def test_a_refusal_names_the_narrowest_way_to_allow_it(open_runtime, mode, call, hint):
@@ -364,7 +364,7 @@ async def test_a_tool_that_says_it_could_harm_is_no_safe_read(workspace, open_ru
         result = await rt.call("send", {"attachment": "a.txt"})
         (declared,) = [one for one in rt.declare("mcp") if one["name"] == "send"]
 
-    assert not result.ok
+    assert result.status is (Status.PLANNED if mode == "plan" else Status.REFUSED)
     assert sent == []
     assert declared["annotations"]["readOnlyHint"] is False
 

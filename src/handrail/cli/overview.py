@@ -22,7 +22,8 @@ _MEANINGS: Final = {
     "accept-edits": "edits inside the workspace happen unasked",
     "sandboxed": "edits happen unasked, and commands where the sandbox holds them",
     "auto-safe": "only what is dangerous asks you",
-    "plan": "nothing may be changed",
+    "strict": "what is dangerous is refused, the rest happens unasked",
+    "plan": "nothing is changed; what would be waits in `handrail plan`",
     "dont-ask": "what would ask is refused",
     "bypass": "nothing asks; protected names still hold",
 }

@@ -44,6 +44,7 @@ from handrail.engine.prepare import Prepared
 from handrail.engine.registry import Registry
 from handrail.engine.scheduler import Ordering, Scheduler, order
 from handrail.history.recovery import Recovered
+from handrail.policy.agents import Agents
 from handrail.policy.grants import Grants
 
 Call = Mapping[str, Any]
@@ -137,6 +138,11 @@ class Runtime:
     def plan_summary(self) -> str:
         """The same in a few lines."""
         return self._pipeline.plans.actions.summary()
+
+    @property
+    def agents(self) -> Agents:
+        """What each agent may use: `of(agent)`, None for everything."""
+        return self._pipeline.preparer.agents
 
     @property
     def hooks(self) -> list[Hook]:
@@ -321,10 +327,8 @@ class Runtime:
     def limit_agent(
         self, agent: str, tools: Collection[str] | None, *, parent: str | None = None
     ) -> None:
-        """Let an agent see and call only these tools, and no more than its parent may; None
-        lifts what was said here. What the settings say of an agent stays above it.
-        """
-        self._pipeline.preparer.agents.limit(agent, tools, parent=parent)
+        """Let an agent use only these tools, and no more than its parent may; None lifts it."""
+        self.agents.limit(agent, tools, parent=parent)
 
     def subscribe(self, listener: Listener) -> None:
         """Be told of every event of this runtime."""

@@ -1,0 +1,128 @@
+"""`handrail plan`: what one command queued is seen, approved or rejected by the next."""
+
+import pytest
+
+
+def queue(handrail, *names):
+    for name in names:
+        handrail("--mode", "plan", "call", "write_file", f"path={name}", "content=new")
+
+
+@pytest.mark.feature("R-17")
+def test_what_is_queued_is_shown_with_its_change_and_approved_by_number(handrail, workspace):
+    queue(handrail, "b.txt", "c.txt")
+    shown = handrail("plan")
+    approved = handrail("plan", "approve", "2")
+    items = handrail("plan", "--json").lines
+
+    assert "write_file: create b.txt  (pending)" in shown.out
+    assert "    +new" in shown.out
+    assert approved.code == 0
+    assert approved.out.startswith("created c.txt")
+    assert [(one["order"], one["status"]) for one in items] == [(1, "pending"), (2, "approved")]
+    assert sorted(path.name for path in workspace.iterdir()) == ["a.txt", "c.txt"]
+
+
+def test_the_first_few_are_approved_and_the_rest_rejected(handrail, workspace):
+    queue(handrail, "b.txt", "c.txt", "d.txt")
+    first = handrail("plan", "approve", "--first", "1", "--json")
+    rejected = handrail("plan", "reject")
+    nothing = handrail("plan", "approve")
+
+    assert [one["status"] for one in first.lines] == ["ok"]
+    assert rejected.out.count("(rejected)") == 2
+    assert nothing.out == "nothing is queued\n"
+    assert sorted(path.name for path in workspace.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_a_stopped_call_is_an_error_and_still_waits(handrail, workspace):
+    queue(handrail, "b.txt")
+    (workspace / "b.txt").write_text("somebody else's")
+    stopped = handrail("plan", "approve")
+    shown = handrail("plan")
+    again = handrail("plan", "approve")
+
+    assert stopped.code == 1
+    assert "no longer what was approved" in stopped.err
+    assert "(pending, refused)" in shown.out
+    assert "-somebody else's" in shown.out
+    assert again.code == 0
+    assert (workspace / "b.txt").read_text() == "new"
+
+
+def test_plan_mode_lasts_until_the_person_ends_it(handrail, workspace):
+    handrail("call", "enter_plan_mode")
+    during = handrail("--mode", "accept-edits", "call", "write_file", "path=b.txt", "content=x")
+    shown = handrail("plan")
+    left = handrail("--mode", "accept-edits", "plan", "leave")
+    again = handrail("plan", "leave")
+    after = handrail("--mode", "accept-edits", "call", "write_file", "path=c.txt", "content=x")
+
+    assert during.out.startswith("[PLAN MODE] Queued as 1-")
+    assert shown.out.startswith("plan mode is on\n")
+    assert left.out == "plan mode is over; the mode is accept-edits\n"
+    assert again.out == "plan mode was not on; the mode is default\n"
+    assert after.code == 0
+    assert not (workspace / "b.txt").exists()
+    assert handrail("plan", "leave", "--json").json == {
+        "left": False,
+        "mode": "default",
+        "waiting": 1,
+    }
+
+
+def test_what_a_model_wrote_cannot_move_the_cursor_or_pass_for_ours(handrail, tmp_path):
+    file = handrail("call", "enter_plan_mode", "--json").json["data"]["plan_file"]
+    text = "harmless\nplan mode is off\n\x1b[2Jgone"
+    handrail("call", "write_file", f"path={file}", f"content={text}")
+    queue(handrail, "\u202egnp.txt")
+    shown = handrail("plan").out
+
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "  │ plan mode is off" in shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "show", "1"),
+        ("plan", "reject", "--first", "1"),
+        ("plan", "approve", "1", "--first", "1"),
+        ("plan", "approve", "--first", "-1"),
+    ],
+)
+def test_words_that_make_no_sense_are_usage_errors(handrail, words):
+    queue(handrail, "b.txt")
+
+    assert handrail(*words).code == 2
+
+
+def test_an_unknown_id_is_named_with_those_that_wait(handrail, workspace):
+    queue(handrail, "b.txt")
+    done = handrail("plan", "approve", "9")
+
+    assert done.code == 1
+    assert "'9'" in done.err
+    assert "1-" in done.err
+    assert not (workspace / "b.txt").exists()
+
+
+def test_nothing_queued_says_so(handrail):
+    assert handrail("plan").out == "plan mode is off\nnothing is queued\n"
+
+
+@pytest.mark.feature("W03")
+def test_a_dry_run_ends_with_a_summary_beside_what_programs_read(handrail, tmp_path):
+    calls = tmp_path / "calls.jsonl"
+    calls.write_text('{"name": "write_file", "arguments": {"path": "b", "content": "x"}}\n')
+    text = handrail("--dry-run", "call", "write_file", "path=b", "content=x")
+    json = handrail("--dry-run", "--json", "call", "write_file", "path=b", "content=x")
+    batch = handrail("--dry-run", "batch", calls)
+    looking = handrail("--dry-run", "call", "list_files")
+
+    told = "Dry run: 1 action would be carried out.\n1. write_file: create b\n"
+    assert text.out.endswith(told)
+    assert (json.err, batch.err) == (told, told)
+    assert len(json.lines) == len(batch.lines) == 1
+    assert looking.out.endswith("Dry run: nothing would be done.\n")

@@ -1,0 +1,222 @@
+"""Who may use which tool, from the settings to what a model is shown and may call."""
+
+import pytest
+
+import handrail
+from handrail import ProblemRaised
+
+
+def names(declared):
+    return {one["name"] for one in declared}
+
+
+@pytest.mark.feature("C17", "C18")
+@pytest.mark.parametrize("key", ["allowed_tools", "tools"])
+async def test_an_agent_sees_and_calls_what_its_list_names_in_any_vocabulary(
+    workspace, open_runtime, key
+):
+    workspace.write("a.txt", "x\n")
+    config = {"agents": {"reviewer": {key: ["Read", "grep_files", "job_*"]}}}
+    async with open_runtime(config=config) as rt:
+        shown = names(rt.declare("anthropic", agent="reviewer"))
+        asked = names(rt.declare("anthropic", agent="reviewer", allowed=["Write", "Read"]))
+        main = names(rt.declare("anthropic"))
+        read = await rt.call("Read", {"file_path": "a.txt"}, agent="reviewer")
+        write = await rt.call("Write", {"file_path": "b", "content": ""}, agent="reviewer")
+        batch = await rt.batch(
+            [{"name": "write_file", "arguments": {"path": "b", "content": ""}}], agent="reviewer"
+        )
+
+    assert shown == {"read_file", "grep", "job_output", "job_kill", "job_list"}
+    assert asked == {"read_file"}
+    assert "write_file" in main
+    assert read.ok
+    assert [write.problem.code, batch[0].problem.code] == ["unknown_tool"] * 2
+    assert workspace.tree() == {"a.txt": b"x\n"}
+
+
+@pytest.mark.feature("C18")
+async def test_a_star_is_no_limit_and_an_empty_list_means_nothing(open_runtime):
+    config = {"agents": {"all": {"tools": ["Read", "*"]}, "none": {"tools": []}}}
+    async with open_runtime(config=config) as rt:
+        every = names(rt.declare("mcp", agent="all"))
+        main = names(rt.declare("mcp"))
+        nothing = rt.declare("mcp", agent="none")
+        read = await rt.call("list_files", {}, agent="none")
+
+    assert every == main
+    assert nothing == []
+    assert read.problem.code == "unknown_tool"
+
+
+async def test_an_agent_that_nobody_wrote_about_has_nothing_unless_a_default_says_otherwise(
+    open_runtime,
+):
+    async with open_runtime(config={"agents": {"known": {"tools": ["*"]}}}) as rt:
+        stranger = await rt.call("list_files", {}, agent="stranger")
+        main = await rt.call("list_files", {})
+    config = {"agents": {"default": {"tools": ["list_files"]}}}
+    async with open_runtime(config=config) as rt:
+        calls = [("list_files", {}), ("grep", {"pattern": "x"})]
+        by_default = [await rt.call(*call, agent="stranger") for call in calls]
+        by_main = [await rt.call(*call) for call in calls]
+    async with open_runtime() as rt:
+        unlimited = await rt.call("list_files", {}, agent="anybody")
+
+    assert (stranger.problem.code, main.ok, unlimited.ok) == ("unknown_tool", True, True)
+    assert [one.ok for one in by_default] == [True, False]
+    assert [one.ok for one in by_main] == [True, False]
+
+
+async def test_tools_of_a_server_are_matched_when_they_come(open_runtime):
+    @handrail.tool(name="mcp__tracker__list")
+    def listed() -> str:
+        """Lists."""
+        return "listed"
+
+    @handrail.tool(name="mcp__other__list")
+    def other() -> str:
+        """Lists too."""
+        return "other"
+
+    config = {"agents": {"a": {"tools": ["mcp__tracker__*"]}}}
+    async with open_runtime(mode="bypass", config=config) as rt:
+        rt.register(listed)
+        rt.register(other)
+        shown = names(rt.declare("mcp", agent="a"))
+        mine = await rt.call("mcp__tracker__list", {}, agent="a")
+        not_mine = await rt.call("mcp__other__list", {}, agent="a")
+
+    assert shown == {"mcp__tracker__list"}
+    assert mine.text == "listed"
+    assert not_mine.problem.code == "unknown_tool"
+
+
+@pytest.mark.feature("C19")
+async def test_without_patch_an_agent_changes_no_file_by_tool_or_by_command(
+    workspace, open_runtime
+):
+    config = {"agents": {"looker": {"tools": ["*"], "policy": ["Delegate"]}}}
+    async with open_runtime(mode="bypass", config=config) as rt:
+        shown = names(rt.declare("anthropic", agent="looker"))
+        wrote = await rt.call("write_file", {"path": "a", "content": ""}, agent="looker")
+        undo = await rt.call("undo", {}, agent="looker")
+        commands = ["echo x > a", "tee a", "cp /etc/hostname a", "ls"]
+        ran = [await rt.call("run_command", {"command": one}, agent="looker") for one in commands]
+        access = rt.agents.of("looker")
+        person = await rt.undo()
+
+    assert shown.isdisjoint({"write_file", "edit_file", "apply_patch", "undo"})
+    assert {"read_file", "run_command"} <= shown
+    assert [wrote.problem.code, undo.problem.code] == ["unknown_tool"] * 2
+    assert [one.problem and one.problem.code for one in ran] == ["denied"] * 3 + [None]
+    assert [access.may(one) for one in ("Patch", "Finalize", "Delegate")] == [False, False, True]
+    assert person.problem.code == "not_found"
+    assert workspace.tree() == {}
+
+
+async def test_a_child_may_never_do_more_than_its_parent(open_runtime):
+    config = {"agents": {"parent": {"tools": ["Read", "LS"], "policy": ["Finalize"]}}}
+    async with open_runtime(config=config) as rt:
+        rt.limit_agent("child", ["*"], parent="parent")
+        rt.limit_agent("grandchild", ["Read", "Write"], parent="child")
+        shown = [names(rt.declare("mcp", agent=one)) for one in ("child", "grandchild")]
+        rt.limit_agent("parent", ["LS"])
+        narrowed = [names(rt.declare("mcp", agent=one)) for one in ("child", "grandchild")]
+        rt.limit_agent("parent", ["Read", "LS", "Write"])
+        widened = names(rt.declare("mcp", agent="parent"))
+        may = rt.agents.of("grandchild").may("Patch")
+        with pytest.raises(ProblemRaised):
+            rt.limit_agent("parent", ["*"], parent="grandchild")
+
+    assert shown == [{"read_file", "list_files"}, {"read_file"}]
+    assert narrowed == [{"list_files"}, set()]
+    assert widened == {"read_file", "list_files"}
+    assert may is False
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[agents.a]\ntool = ["x"]\n', "settings.toml:2: agents.a.tool is not known"),
+        ('[agents.a]\ntools = "read_file"\n', "settings.toml:2: agents.a.tools is no list"),
+        ("[agents]\na = 1\n", "settings.toml:2: agents.a is no table"),
+        ('[agents.a]\npolicy = ["Pach"]\n', "settings.toml:2: agents.a.policy names 'Pach'"),
+        ('[agents.a]\ntools = [" "]\n', "settings.toml:2: agents.a.tools has an empty name"),
+        ('[agents.a]\ntools = ["x"]\nallowed_tools = []\n', "agents.a.allowed_tools says it a"),
+        ("[agents.a]\n", "agents.a says nothing"),
+    ],
+)
+async def test_a_section_that_makes_no_sense_is_an_error_with_its_place(workspace, text, told):
+    file = workspace.root.parent / "settings.toml"
+    file.write_text(text)
+
+    with pytest.raises(ProblemRaised) as caught:
+        await handrail.open(workspace.root, store=":memory:", config=file)
+
+    assert told in caught.value.problem.message
+
+
+async def test_a_name_that_no_tool_has_is_said_at_the_start(open_runtime, caplog):
+    async with open_runtime(config={"agents": {"a": {"tools": ["raed_file"]}}}) as rt:
+        shown = rt.declare("mcp", agent="a")
+
+    assert shown == []
+    assert "there is no tool 'raed_file' yet" in caplog.text
+
+
+async def test_a_cloned_workspace_cannot_give_its_agents_tools(workspace):
+    workspace.write(".handrail/config.toml", '[agents.default]\ntools = ["*"]\n')
+    config = {"agents": {"known": {"tools": ["*"]}}}
+
+    async with handrail.open(workspace.root, store=":memory:", config=config) as rt:
+        result = await rt.call("list_files", {}, agent="stranger")
+
+    assert result.problem.code == "unknown_tool"
+
+
+# Rows E62 and E63 of the acceptance list, for the tools that exist, under the names they have
+# there: what each could harm, and whether it is sensitive.
+LEVELS = {
+    "read_file": ({"path": "a"}, "safe"),
+    "write_file": ({"path": "a", "content": ""}, "moderate"),
+    "edit_file": ({"path": "a", "old_string": "a", "new_string": "b"}, "moderate"),
+    "list_files": ({}, "safe"),
+    "grep": ({"pattern": "a"}, "safe"),
+    "Glob": ({"pattern": "a"}, "safe"),
+    "search_code": ({"pattern": "a"}, "safe"),
+    "find_files": ({"pattern": "a"}, "safe"),
+    "delete_file": ({"path": "a"}, "dangerous"),
+    "apply_patch": ({"patch": "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n+b\n"}, "moderate"),
+    "undo": ({}, "moderate"),
+    "undo_file": ({"path": "a"}, "moderate"),
+}
+BASH = {"ls": "safe", "npm test": "moderate", "rm -r x": "dangerous", "rm -rf /": "critical"}
+
+
+@pytest.mark.feature("E62", "E63")
+async def test_every_tool_is_as_dangerous_as_it_says(workspace, open_runtime):
+    workspace.write("a", "a")
+
+    @handrail.tool(name="mcp__server__anything")
+    def anything() -> str:
+        """May touch anything."""
+        return ""
+
+    async with open_runtime(mode="plan", allow_delete=True) as rt:
+        rt.register(anything)
+        calls = [(name, arguments) for name, (arguments, _) in LEVELS.items()]
+        calls += [("run_command", {"command": text}) for text in BASH]
+        calls += [("mcp__server__anything", {})]
+        for number, (name, arguments) in enumerate(calls):
+            await rt.call(name, arguments, id=str(number))
+        records = {one.call_id: one for one in await rt.store.calls(limit=100)}
+        risks = [records[str(number)].requested["risk"] for number in range(len(calls))]
+
+    wanted = [level for _, level in LEVELS.values()]
+    assert risks == [*wanted, *BASH.values(), "moderate"]
+    sensitive = {name for (name, _), risk in zip(calls, risks, strict=True) if risk != "safe"}
+    assert sensitive == {
+        *("write_file", "edit_file", "delete_file", "apply_patch"),
+        *("undo", "undo_file", "run_command", "mcp__server__anything"),
+    }

@@ -1,0 +1,65 @@
+"""The tool that asks to leave plan mode, on its own; stories in tests/spec/test_plan_mode.py."""
+
+import pytest
+from pydantic import ValidationError
+
+from handrail.core.planning import Announced, Left
+from handrail.core.problems import ProblemRaised
+from handrail.core.verdicts import Risk
+from handrail.tools.exit_plan_mode import ExitPlanMode, ExitPlanModeParams
+
+
+class Planning:
+    def __init__(self, waiting=0):
+        self.waiting = waiting
+        self.heard = []
+
+    def check(self):
+        self.heard.append("check")
+
+    def show(self, announced):
+        self.heard.append(announced)
+        return "the plan"
+
+    def leave(self, announced):
+        self.heard.append(announced)
+        return Left("default", "do it", self.waiting)
+
+
+PROMPTS = [{"tool": "Bash", "prompt": "run the tests"}]
+
+
+@pytest.mark.feature("E49")
+async def test_it_shows_the_plan_with_what_it_will_need_and_hands_that_on():
+    planning = Planning(waiting=2)
+    tool = ExitPlanMode(planning)
+    args = ExitPlanModeParams.model_validate({"allowed_prompts": PROMPTS})
+
+    await tool.preflight(args, None)
+    shown = tool.preview(args)
+    left = await tool.run(args, None)
+
+    announced = [Announced("Bash", "run the tests")]
+    assert planning.heard == ["check", announced, announced]
+    assert shown == "the plan"
+    assert left.data == {"mode": "default", "plan": "do it", "waiting": 2}
+    assert "2 queued calls wait" in left.text
+
+
+def test_it_takes_no_plan_as_an_argument():
+    with pytest.raises(ValidationError):
+        ExitPlanModeParams.model_validate({"plan": "do it"})
+
+
+def test_it_is_asked_about_and_runs_alone():
+    tool, args = ExitPlanMode(Planning()), ExitPlanModeParams()
+
+    assert tool.risk(args) is Risk.MODERATE
+    assert tool.footprint(args).alone
+
+
+async def test_without_a_plan_mode_it_says_so():
+    with pytest.raises(ProblemRaised) as caught:
+        await ExitPlanMode(None).preflight(ExitPlanModeParams(), None)
+
+    assert caught.value.problem.code == "unavailable"
