@@ -22,6 +22,8 @@ from bench import (
     i_schemas,
     j_audit,
     k_policy,
+    l_shadow,
+    m_serve,
     tokens,
 )
 from bench.figure import Figure, Scale, table
@@ -38,6 +40,8 @@ MEASURES = {
     "i": i_schemas,
     "j": j_audit,
     "k": k_policy,
+    "l": l_shadow,
+    "m": m_serve,
 }
 SCALES = {
     "quick": Scale(files=5_000, rounds=5, calls=1_000, deep_mb=20, big_edit_mb=10),

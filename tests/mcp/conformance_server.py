@@ -11,6 +11,7 @@ import json
 import sys
 from typing import Any
 
+from mcp import MCPError
 from mcp_types import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
 
 import handrail
@@ -22,7 +23,6 @@ from handrail.mcp.http import Door, listen, serve_http, url_of
 from handrail.mcp.offer import Offer
 from handrail.mcp.server import ToolServer
 from handrail.mcp.tokens import Tokens
-from mcp import MCPError
 
 TOKENS = Tokens("c" * 43, "a" * 43)
 PIXEL = base64.b64decode(

@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 import httpx2
 import pytest
+from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_client_server_memory_streams
 
@@ -18,7 +19,6 @@ import handrail
 from handrail.mcp.offer import Offer
 from handrail.mcp.server import ToolServer
 from handrail.mcp.session import Session
-from mcp import Client, StdioServerParameters
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = str(Path(sys.executable).with_name("handrail"))

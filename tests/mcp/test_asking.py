@@ -4,6 +4,7 @@ import asyncio
 
 import anyio
 import pytest
+from mcp import MCPError
 from mcp_types import ElicitResult
 from tests.mcp.conftest import ERAS
 
@@ -12,7 +13,6 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.mcp.asking import ClientApprover, Said
 from handrail.mcp.form import MAX_PREVIEW, SCHEMA, answer_of, message_of
-from mcp import MCPError
 
 WRITE = {"path": "b.txt", "content": "x\n"}
 both_eras = pytest.mark.parametrize("era", ERAS)

@@ -2,11 +2,11 @@
 
 import anyio
 import pytest
+from mcp import MCPError
 from tests.mcp.conftest import ERAS
 
 import handrail
 from handrail.core.results import Image, Output
-from mcp import MCPError
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 

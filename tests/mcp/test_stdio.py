@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from mcp import Client
 from tests.mcp.conftest import ERAS, SCRIPT, stdio_parameters
 
 from handrail.mcp.stdio import lines
 from handrail.mcp.wire import MAX_BYTES, Unreadable
-from mcp import Client
 
 HELLO = {
     "jsonrpc": "2.0",

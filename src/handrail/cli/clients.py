@@ -96,7 +96,7 @@ _CLIENTS: Final[Mapping[str, Client]] = {
     "codex": Client(
         "~/.codex/config.toml",
         _codex,
-        "Switch off its own shell, in the same file:\n"
+        "Switch off its own tools: its shell, in the same file:\n"
         "  [features]\n"
         "  shell_tool = false\n"
         'Where that is not known, sandbox_mode = "read-only" keeps it from writing.',

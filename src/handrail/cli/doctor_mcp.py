@@ -6,6 +6,7 @@ What it reports is what came back over the wire, not what we think that we serve
 from __future__ import annotations
 
 import asyncio
+import os
 from argparse import Namespace
 from typing import Any, Final
 
@@ -57,7 +58,8 @@ async def _connect(command: str, words: list[str], era: str) -> dict[str, Any]:
     from mcp import Client, StdioServerParameters
     from mcp_types import TextContent
 
-    server = StdioServerParameters(command=command, args=words)
+    # As it is here: the SDK's own choice would leave out where state and settings lie.
+    server = StdioServerParameters(command=command, args=words, env=dict(os.environ))
     mode: Any = era
     async with Client(server, mode=mode, read_timeout_seconds=_PATIENCE_S) as client:
         tools = (await client.list_tools()).tools

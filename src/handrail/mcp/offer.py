@@ -57,7 +57,6 @@ def limit(runtime: Runtime, offer: Offer) -> None:
     if offer.tools is None and not offer.read_only:
         return
     tools = runtime.registry.list_all()
-    chosen = [tool for tool in tools if offer.tools is None or tool.name in offer.tools]
     for name in runtime.registry.missing(offer.tools or ()):
         raise ProblemRaised(
             "invalid_arguments",
@@ -65,5 +64,18 @@ def limit(runtime: Runtime, offer: Offer) -> None:
             hint=f"tools: {', '.join(tool.name for tool in tools)}",
             field="tools",
         )
-    names = [tool.name for tool in chosen if tool.only_reads or not offer.read_only]
-    runtime.limit_agent("main", names)
+    chosen = offer.tools if offer.tools is not None else _usual(runtime)
+    allowed = [tool.name for tool in tools if tool.name in chosen]
+    if offer.read_only:
+        allowed = [name for name in allowed if runtime.registry.get(name).only_reads]
+    runtime.limit_agent("main", allowed)
+
+
+def _usual(runtime: Runtime) -> set[str]:
+    """The canonical names of the tools that are shown to those who name none."""
+    shown = {tool["name"] for tool in runtime.declare("mcp")}
+    return {
+        tool.name
+        for tool in runtime.registry.list_all()
+        if any(one["name"] in shown for one in runtime.declare("mcp", allowed=[tool.name]))
+    }

@@ -1,0 +1,102 @@
+"""`handrail serve` and `handrail doctor --mcp` as a person types them."""
+
+import json
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from tests.cli.conftest import PROGRAM
+
+from handrail.cli.serve import CLIENTS
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_clients_configuration_starts_the_installed_program_on_this_workspace(
+    handrail, workspace, client
+):
+    done = handrail("serve", "--config", client, "--mode", "sandboxed", "--read-only")
+
+    shown = "\n".join(line for line in done.out.splitlines() if not line.startswith("#")).strip()
+    words = [str(PROGRAM), "serve", "--workspace", str(workspace), "--mode", "sandboxed"]
+    assert done.code == 0
+    assert "-m handrail" not in done.out
+    assert _command(client, shown) == [*words, "--read-only"]
+    assert "tools" in done.out.partition(shown)[2]
+
+
+def _command(client, shown):
+    if client == "claude-code":
+        return shown.partition(" -- ")[2].split()
+    if client == "codex":
+        server = tomllib.loads(shown)["mcp_servers"]["handrail"]
+    else:
+        outer = {"vscode": "servers", "zed": "context_servers"}.get(client, "mcpServers")
+        server = json.loads(shown)[outer]["handrail"]
+    return [server["command"], *server["args"]]
+
+
+def test_another_name_after_config_is_a_file_of_settings(handrail):
+    done = handrail("serve", "--config", "cursur")
+
+    assert done.code == 2
+    assert "cursur" in done.err
+
+
+def test_without_the_extra_serving_says_what_to_install(handrail, monkeypatch):
+    monkeypatch.setattr("handrail.cli.serve.find_spec", lambda name: None)
+
+    done = handrail("serve")
+
+    assert (done.code, 'install "handrail[mcp]"' in done.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--expose",),
+        ("--add", "x=."),
+        ("--http", "0.0.0.0:0"),
+        ("--http", "127.0.0.1:0", "--session", "mine"),
+        ("--http", "127.0.0.1:0", "--add", "nowhere=/no/such"),
+        ("--http", "127.0.0.1:0", "--add", "../x=."),
+    ],
+    ids=" ".join,
+)
+def test_options_that_cannot_be_meant_are_refused_before_anything_starts(handrail, words):
+    done = handrail("serve", *words)
+
+    assert done.code == 2
+    assert done.out == ""
+
+
+def test_other_commands_do_not_load_the_protocol(workspace):
+    code = (
+        "import sys; from handrail.cli.main import main; main(['tools']); "
+        "sys.exit('mcp' in sys.modules or 'handrail.mcp' in sys.modules)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+
+    assert done.returncode == 0, done.stderr
+
+
+def doctor(*words):
+    return subprocess.run(
+        [PROGRAM, "doctor", "--mcp", *words], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_doctor_tells_what_a_client_would_see(workspace):
+    eras = json.loads(doctor("--json"))["eras"]
+
+    assert [era["protocol"] for era in eras] == ["2026-07-28", "2025-11-25"]
+    assert [era["failed"] for era in eras] == [False, False]
+    assert {"name": "read_file", "read_only": True} in eras[0]["tools"]
+
+
+def test_doctor_says_it_to_a_person_too(workspace):
+    told = doctor()
+
+    assert "may change" in told
+    assert str(PROGRAM) in told
