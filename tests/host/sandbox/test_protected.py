@@ -1,32 +1,12 @@
 """Protected names around a command: whatever it does to them, they are as before afterwards."""
 
-import os
 import stat
 from pathlib import Path
 
 import pytest
-from tests.host.sandbox.protected_workspace import TABLE, build, repaired, tree, whats
-
-from handrail.host.sandbox.protected import ProtectedState, Top
+from tests.support.protected_workspace import repaired, tree, whats
 
 HOOK = ".git/hooks/pre-commit.sample"
-
-
-@pytest.fixture
-def work(tmp_path):
-    return build(tmp_path / "work")
-
-
-@pytest.fixture
-def top(work):
-    handle = os.open(work, os.O_PATH)
-    yield Top(str(work), handle)
-    os.close(handle)
-
-
-@pytest.fixture
-def state(tmp_path):
-    return ProtectedState(TABLE, tmp_path / "state")
 
 
 TAMPERING = [

@@ -3,26 +3,9 @@
 import os
 
 import pytest
-from tests.host.sandbox.protected_workspace import TABLE, build, repaired, run, whats
+from tests.support.protected_workspace import repaired, run, whats
 
-from handrail.host.sandbox.protected import ProtectedState, Top, read_only_paths
-
-
-@pytest.fixture
-def work(tmp_path):
-    return build(tmp_path / "work")
-
-
-@pytest.fixture
-def top(work):
-    handle = os.open(work, os.O_PATH)
-    yield Top(str(work), handle)
-    os.close(handle)
-
-
-@pytest.fixture
-def state(tmp_path):
-    return ProtectedState(TABLE, tmp_path / "state")
+from handrail.host.sandbox.protected import Top, read_only_paths
 
 
 def test_a_commit_is_no_tampering_where_git_may_write(work, state, top):

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.host.sandbox.protected_workspace import (
+from tests.support.protected_workspace import (
     TABLE,
     build,
     put,
@@ -27,23 +27,6 @@ from handrail.host.sandbox import (
 from handrail.host.sandbox.protected import ProtectedState, Top
 
 TOOL = "pkg/.venv/bin/tool"
-
-
-@pytest.fixture
-def work(tmp_path):
-    return build(tmp_path / "work")
-
-
-@pytest.fixture
-def top(work):
-    handle = os.open(work, os.O_PATH)
-    yield Top(str(work), handle)
-    os.close(handle)
-
-
-@pytest.fixture
-def state(tmp_path):
-    return ProtectedState(TABLE, tmp_path / "state")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.host.sandbox.protected_workspace import TABLE, build, put, tree
+from tests.support.protected_workspace import TABLE, build, put, tree
 
 from handrail.host.sandbox import protected_restore
 from handrail.host.sandbox.protected import ProtectedState, Top
