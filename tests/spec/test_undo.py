@@ -2,11 +2,9 @@
 
 import errno
 import os
-import signal
 import stat
 import subprocess
 import sys
-import textwrap
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +14,6 @@ import handrail
 import handrail.sync
 from handrail.store.verify import verify
 
-KILLS = 20  # of each of three parts, so that they run side by side
 LARGE = b"0123456789abcdef" * 10_000
 
 
@@ -114,82 +111,6 @@ async def test_an_undo_shows_its_diff_and_is_on_record_as_the_persons(workspace,
     assert "-new\n+old\n" in result.display
     assert record.requested["agent"] == "person"
     assert record.completed["cleared"] == ["allow", "person"]
-
-
-WORKER = """
-import asyncio, sys
-import handrail
-
-async def main(root, store):
-    async with handrail.open(root, store=store, mode="accept-edits", allow_delete=True) as rt:
-        print("ready", flush=True)
-        for number in range(10_000):
-            await rt.call("write_file", {"path": "a.txt", "content": f"{number}\\n" * 20_000})
-            patch = ["*** Begin Patch"]
-            for name in "vwxyz":
-                patch += [f"*** Update File: {name}.txt", f"-{number}", f"+{number + 1}"]
-            result = await rt.call("apply_patch", {"patch": "\\n".join([*patch, "*** End Patch"])})
-            assert result.ok, result.text
-            await rt.undo()
-            await rt.redo()
-            await rt.call("edit_file", {"path": "a.txt", "old_string": f"{number}\\n",
-                                        "new_string": "x\\n", "replace_all": True})
-
-asyncio.run(main(*sys.argv[1:3]))
-"""
-
-
-async def _kill_and_look(workspace, tmp_path, delay_s, round_number):
-    store = tmp_path / f"store{round_number}.db"
-    for name in "vwxyz":
-        workspace.write(f"{name}.txt", f"{name}\n" * 20_000 + "0\n")
-    script = tmp_path / "worker.py"
-    script.write_text(textwrap.dedent(WORKER))
-    process = subprocess.Popen(
-        [sys.executable, "-P", script, workspace.root, store],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    assert process.stdout.readline() == b"ready\n"
-    try:
-        process.wait(delay_s)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
-
-    async with handrail.open(workspace.root, store=store, mode="accept-edits") as rt:
-        unfinished = await rt.store.unfinished()
-        a = workspace.tree().get("a.txt", b"")
-        lines = set(a.splitlines())
-        assert len(lines) <= 1, "a torn file"
-        assert not lines or len(a.splitlines()) == 20_000, "a torn file"
-        versions = {workspace.read(f"{name}.txt").splitlines()[-1] for name in "vwxyz"}
-        assert len(versions) == 1, "a patch that happened in part"
-        assert unfinished == []
-        before = workspace.tree()
-        assert not [name for name in before if ".handrail-" in name]
-        undone = await rt.undo()
-        if undone.ok:
-            assert (await rt.redo()).ok
-            assert workspace.tree() == before
-        else:
-            assert undone.problem.code == "not_found"
-    assert verify(store).broken is None
-
-
-@pytest.mark.parametrize("part", range(3))
-async def test_killed_at_any_moment_every_file_is_old_or_new_and_undo_works(
-    workspace, tmp_path, part
-):
-    for number in range(KILLS):
-        await _kill_and_look(workspace, tmp_path, 0.02 + part * 0.004 + number * 0.013, number)
-
-
-@pytest.mark.torture
-async def test_killed_a_thousand_times(workspace, tmp_path):
-    for number in range(1000):
-        await _kill_and_look(workspace, tmp_path, 0.03 + (number % 97) * 0.004, number)
 
 
 CONTENT = st.binary(max_size=300)
