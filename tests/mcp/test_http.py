@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import anyio
 import httpx2
 import pytest
+from mcp import MCPError
 from mcp_types import ElicitResult
 from tests.mcp.conftest import ERAS
 
@@ -68,6 +69,7 @@ def test_who_is_not_let_in(serve_http):
     bearer = server.headers["Authorization"]
     good = {**JSON, "Authorization": bearer}
     answer = {"jsonrpc": "2.0", "id": 1, "result": {"action": "accept"}}
+    odd = {**answer, "method": 5}
     attempts = {
         "no token": (JSON, PING, 401),
         "wrong token": ({**JSON, "Authorization": "Bearer x"}, PING, 401),
@@ -80,6 +82,8 @@ def test_who_is_not_let_in(serve_http):
         "a null origin": ({**good, "Origin": "null"}, PING, 403),
         "a form's content type": ({**good, "Content-Type": "text/plain"}, PING, 415),
         "an answer without the right to": (good, answer, 403),
+        "one that looks like a request": (good, {**answer, "method": "ping"}, 403),
+        "one with a method that is none": (good, odd, 403),
     }
 
     found = {
@@ -286,3 +290,30 @@ async def test_an_idle_session_is_closed_and_a_used_one_is_not():
 
     assert kept is first
     assert sessions.find(context) is not first
+
+
+def asking(session_id):
+    headers = {"mcp-session-id": session_id}
+    return SimpleNamespace(request=SimpleNamespace(headers=headers))
+
+
+async def test_the_client_that_was_idle_longest_makes_room_for_a_new_one():
+    now = iter(range(100))
+    sessions = Sessions(Offer(open=None), most=2, clock=lambda: next(now))
+    first, second = sessions.find(asking("1")), sessions.find(asking("2"))
+
+    with sessions.using("1"):
+        sessions.find(asking("3"))
+        kept = sessions.find(asking("1"))
+    await sessions.aclose()
+
+    assert kept is first
+    assert sessions.find(asking("2")) is not second
+
+
+async def test_nobody_is_thrown_out_in_the_middle_of_something():
+    sessions = Sessions(Offer(open=None), most=1)
+    sessions.find(asking("1"))
+
+    with sessions.using("1"), pytest.raises(MCPError, match="too many clients"):
+        sessions.find(asking("2"))

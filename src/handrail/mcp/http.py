@@ -23,12 +23,13 @@ from handrail.mcp.guard import APPROVES, Guard
 from handrail.mcp.offer import Offer
 from handrail.mcp.serve import ending
 from handrail.mcp.server import Context, ToolServer
-from handrail.mcp.sessions import IDLE_S, MOST_SESSIONS, SESSION_HEADER, Sessions
+from handrail.mcp.sessions import IDLE_S, SESSION_HEADER, Sessions
 from handrail.mcp.tokens import Tokens
 from handrail.mcp.wire import MAX_BYTES
 
 PATH: Final = "/mcp"
 _MOST_CONNECTIONS: Final = 512
+_MOST_HANDSHAKES: Final = 2000
 _FIRST_REQUEST_S: Final = 10.0
 _GOODBYE_S: Final = 3
 
@@ -118,7 +119,8 @@ class _Endpoint:
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             session_idle_timeout=IDLE_S,
             max_request_body_size=MAX_BYTES,
-            max_sessions=MOST_SESSIONS,
+            # Cheap until a call opens a runtime; those are counted by `Sessions`.
+            max_sessions=_MOST_HANDSHAKES,
         )
 
     async def enter(self, ends: AsyncExitStack) -> None:

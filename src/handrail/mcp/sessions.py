@@ -31,14 +31,21 @@ class Sessions:
     """
 
     def __init__(
-        self, offer: Offer, *, idle_s: float = IDLE_S, clock: Callable[[], float] | None = None
+        self,
+        offer: Offer,
+        *,
+        idle_s: float = IDLE_S,
+        most: int = MOST_SESSIONS,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self._offer = offer
+        self._most = most
         self._idle_s = idle_s
         self._clock = clock or asyncio.get_running_loop().time
         self._sessions: dict[str, Session] = {}
         self._used: dict[str, float] = {}
         self._open: dict[str, int] = {}
+        self._ending: set[asyncio.Task[None]] = set()
 
     def find(self, ctx: ServerRequestContext[Any, Any]) -> Session:
         """The session of a request; a new one for a new client."""
@@ -47,11 +54,26 @@ class Sessions:
         key = f"id {given}" if given is not None else _name(ctx, headers.get(NAME_HEADER))
         session = self._sessions.get(key)
         if session is None:
-            if len(self._sessions) >= MOST_SESSIONS:
-                raise MCPError(INTERNAL_ERROR, "too many clients are connected; try again later")
+            self._make_room()
             session = self._sessions[key] = Session(self._offer, own_ids=given is not None)
         self._used[key] = self._clock()
         return session
+
+    def _make_room(self) -> None:
+        """Let the client that was idle longest go; many never say goodbye."""
+        if len(self._sessions) < self._most:
+            return
+        idle = [key for key in self._sessions if self._is_idle(key)]
+        if not idle:
+            raise MCPError(INTERNAL_ERROR, "too many clients are connected; try again later")
+        oldest = min(idle, key=self._used.__getitem__)
+        del self._used[oldest]
+        ending = asyncio.create_task(self._sessions.pop(oldest).aclose())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    def _is_idle(self, key: str) -> bool:
+        return not self._sessions[key].busy and key not in self._open
 
     @contextmanager
     def using(self, session_id: str | None) -> Iterator[None]:
@@ -76,8 +98,8 @@ class Sessions:
         now = self._clock()
         idle = [
             key
-            for key, session in self._sessions.items()
-            if not session.busy and key not in self._open and now - self._used[key] > self._idle_s
+            for key in self._sessions
+            if self._is_idle(key) and now - self._used[key] > self._idle_s
         ]
         for key in idle:
             await self._close(key)
@@ -92,6 +114,8 @@ class Sessions:
         """Close all of them."""
         for key in list(self._sessions):
             await self._close(key)
+        if self._ending:
+            await asyncio.wait(set(self._ending))
 
     async def _close(self, key: str) -> None:
         session = self._sessions.pop(key, None)
