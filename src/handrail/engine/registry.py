@@ -68,6 +68,11 @@ class Registry:
         self.version += 1
         self._bus.emit(ToolRegistered(tool.name))
 
+    def register_builtin(self, tools: Iterable[Tool[Any]]) -> None:
+        """Add the tools that nobody can replace."""
+        for tool in tools:
+            self.register(tool, origin=Origin.BUILTIN)
+
     def with_retry(self, name: str, attempts: int) -> None:
         """Try calls of a tool up to so many times; raises ValueError unless it is idempotent,
         `ToolNotFoundError` if it does not exist.
