@@ -191,7 +191,7 @@ LEVELS = {
     "undo": ({}, "moderate"),
     "undo_file": ({"path": "a"}, "moderate"),
 }
-BASH = {"ls": "safe", "npm test": "moderate", "rm -r x": "dangerous", "rm -rf /": "critical"}
+BASH = {"ls": "safe", "npm test": "moderate", "frobnicate": "dangerous", "rm -rf /": "critical"}
 
 
 @pytest.mark.feature("E62", "E63")

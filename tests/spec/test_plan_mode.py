@@ -7,6 +7,7 @@ import pytest
 
 import handrail
 from handrail import Effect, Rewrite, Status, Verdict
+from handrail.policy.grants import AllowedPrompt
 
 
 def write(path, content="x\n"):
@@ -439,6 +440,21 @@ async def test_what_the_plan_announces_is_a_hint_and_allows_nothing(open_runtime
     assert rt.grants.active() == ()
 
 
+@pytest.mark.feature("E50")
+async def test_a_function_of_the_persons_says_which_announcement_fits_a_call(open_runtime):
+    def fits(announced, subject):
+        return announced.prompt in subject.command.text
+
+    async with open_runtime(mode="default") as rt:
+        rt.grants.match_prompts(fits)
+        rt.grants.foresee([AllowedPrompt("Bash", "make test"), AllowedPrompt("Bash", "deploy")])
+        refused = await rt.call("run_command", {"command": "make test"})
+
+    assert refused.problem.code == "needs_approval"
+    assert "'make test'" in refused.problem.hint
+    assert "deploy" not in refused.problem.hint
+
+
 async def test_calls_of_one_batch_see_the_mode_of_their_place(workspace, open_runtime):
     async with open_runtime(mode="accept-edits") as rt:
         results = await rt.batch(
@@ -465,6 +481,33 @@ async def test_going_into_plan_mode_never_allows_more_than_the_mode_below(open_r
     assert entered.ok
     assert looked.problem.code == "denied"
     assert wrote.problem.code == "denied"
+
+
+async def test_a_queued_undo_takes_back_what_was_shown_or_asks(workspace, open_runtime):
+    workspace.write("old.txt", "one\n")
+    async with open_runtime(mode="accept-edits") as rt:
+        await rt.call(*write("old.txt", "two\n"))
+        await rt.call("enter_plan_mode")
+        await rt.call(*write("new.txt", "x\n"))
+        await rt.call("undo", {})
+        shown = rt.plan_queue.items()[1].preview
+        results = await rt.plan_queue.approve()
+
+    assert "old.txt" in shown
+    assert [one.problem and one.problem.code for one in results] == [None, "needs_approval"]
+    assert workspace.tree() == {"new.txt": b"x\n", "old.txt": b"two\n"}
+
+
+async def test_a_command_is_approved_for_the_directory_it_was_shown_with(workspace, open_runtime):
+    workspace.write("sub/a", "")
+    async with open_runtime(mode="accept-edits", dialect="claude") as rt:
+        await rt.call("EnterPlanMode")
+        await rt.call("Bash", {"command": "touch made"})
+        await rt.call("Bash", {"command": "cd sub"})
+        (result,) = await rt.plan_queue.approve()
+
+    assert result.problem.code == "needs_approval"
+    assert "made" not in {Path(one).name for one in workspace.tree()}
 
 
 class TestThePlanFile:

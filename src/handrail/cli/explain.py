@@ -188,7 +188,10 @@ def _subject(judged: Judgement) -> Subject:
 def _sentence(verdict: Verdict) -> str:
     from handrail.cli.screen import one_line
     from handrail.core.verdicts import Effect
+    from handrail.policy.modes import QUEUED
 
+    if verdict.code == QUEUED:
+        return "it would be queued for you, see `handrail plan`"
     words = {
         Effect.ALLOW: "it would run unasked",
         Effect.ASK: f"you would be asked ({one_line(verdict.reason)})",

@@ -58,8 +58,9 @@ class PlanItem:
         return self.status is PlanStatus.PENDING
 
     def promise(self, built: Mapping[str, str | None]) -> Promise:
-        """The person's yes to it."""
-        return Promise(self.bound.essence, frozenset(self.bound.shapes), built)
+        """The person's yes to it; of what others have built, its own files count."""
+        own = {path: digest for path, digest in built.items() if path in self.bound.paths}
+        return Promise(self.bound.essence, frozenset(self.bound.shapes), own)
 
     def tried(self, result: ToolResult, *, ran: bool) -> Self:
         """The item after a run; one that was stopped, or only shown in a dry run, still waits

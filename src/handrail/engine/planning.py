@@ -95,6 +95,7 @@ class PlanMode:
 
     def leave(self, announced: Sequence[Announced]) -> Left:
         """The person agreed to what was shown; raises `stale` if the plan changed since."""
+        self.check()
         text = self.text
         if text != self._shown:
             raise ProblemRaised(

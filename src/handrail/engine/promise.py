@@ -45,7 +45,7 @@ class Seen(NamedTuple):
 @dataclass(slots=True)
 class Promise:
     """What the person saw of a queued call. `built` is what calls approved before it have made
-    of the files: a plan that starts from there is what was approved, in its place in the row.
+    of its files: a plan that starts from there is what was approved, in its place in the row.
     `drifted` is what the call had become, if it no longer was what they saw.
     """
 

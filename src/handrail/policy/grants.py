@@ -191,6 +191,10 @@ class Grants:
             one._replace(tool=self._canonical(one.tool) or one.tool) for one in prompts
         )
 
+    def match_prompts(self, fits: Fits) -> None:
+        """Let a function say what was announced for which call; otherwise the tool decides."""
+        self._fits = fits
+
     def foreseen(self, subject: Subject) -> tuple[str, ...]:
         """What the approved plan announced that fits a call, in the model's own words."""
         return tuple(one.prompt for one in self._foreseen if self._fits(one, subject))
