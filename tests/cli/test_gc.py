@@ -95,3 +95,73 @@ def test_a_dry_run_counts_old_contents_too(handrail, workspace, own_home):
     assert planned["content_bytes"] == done["content_bytes"] > 0
     assert "old contents would take " in told
     assert [path for path in own_home.rglob("blobs/*") if path.is_file()] == []
+
+
+def test_contents_that_a_command_replaced_are_kept_as_long_as_its_record(
+    handrail, workspace, own_home
+):
+    (workspace / "a.txt").write_text("0123456789\n" * 10_000)
+    run = ("call", "run_command", "command=printf new > a.txt", "--id", "c")
+    assert handrail("--mode", "sandboxed", *run).code == 0
+
+    kept = handrail("gc", "--json").json
+    undone = handrail("undo", "--call", "c")
+
+    assert kept["payloads"] == 0
+    assert undone.code == 0, undone.err
+    assert (workspace / "a.txt").read_text() == "0123456789\n" * 10_000
+
+
+def test_while_a_call_runs_no_content_is_dropped(handrail, workspace, own_home):
+    """What it changed lies there before its record says so."""
+    import sqlite3
+
+    from handrail.host.owner import this_process
+
+    (workspace / "a.txt").write_text("0123456789\n" * 10_000)
+    handrail("--mode", "accept-edits", "call", "--id", "w", "write_file", "path=a.txt", "content=x")
+    (blob,) = [path for path in own_home.rglob("blobs/*") if path.is_file()]
+    unpromised = blob.with_name("0" * 64)
+    unpromised.write_bytes(b"x" * 1000)
+    (store,) = own_home.rglob("store.db")
+    with sqlite3.connect(store) as db:
+        body = f'{{"tool": "run_command", "runs": "run_command", "owner": "{this_process()}"}}'
+        row = db.execute(
+            "INSERT INTO rows (session, seq, kind, call_id, turn, at_ns, payload_hash, prev_hash,"
+            " hash) SELECT 'x', 1, 'intent', 'c', 1, 1, '', '', '' RETURNING id"
+        ).fetchone()[0]
+        db.execute("INSERT INTO payloads VALUES (?, ?)", (row, body))
+    db.close()
+
+    running = handrail("gc", "--json").json
+    there = unpromised.exists()
+    with sqlite3.connect(store) as db:
+        db.execute("DELETE FROM rows WHERE id = ?", (row,))
+    db.close()
+    over = handrail("gc", "--json").json
+
+    assert (running["content_bytes"], there) == (0, True)
+    assert over["content_bytes"] > 1000
+    assert not unpromised.exists()
+    assert os.listdir(blob.parent) == [f"{blob.name}.z"]
+
+
+def test_what_commands_left_is_counted_and_dropped(handrail, own_home):
+    handrail("call", "read_file", "path=a.txt")
+    (store,) = own_home.rglob("store.db")
+    thing = store.parent / "quarantine" / "abc" / "1-.envrc"
+    thing.parent.mkdir(parents=True)
+    thing.write_text("export X=1\n")
+    past = time.time() - 40 * 86_400
+    os.utime(thing.parent, (past, past))
+
+    planned = handrail("gc", "--dry-run", "--json").json
+    told = handrail("gc", "--dry-run").out
+    sizes = handrail("doctor", "--json").json["state"]
+    done = handrail("gc", "--json").json
+
+    assert sizes["quarantine_bytes"] == 11
+    assert (planned["quarantined"], planned["quarantine_bytes"]) == (1, 11)
+    assert (done["quarantined"], done["quarantine_bytes"]) == (1, 11)
+    assert "1 thing in quarantine (11 bytes)" in told
+    assert not thing.exists()
