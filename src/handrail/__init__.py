@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from handrail.core.verdicts import Effect, Risk, Verdict
     from handrail.engine.function_tool import tool
     from handrail.engine.hooks import Hook, HookCall, Opinion, Rewrite
+    from handrail.engine.plan_item import PlanItem, PlanStatus
+    from handrail.engine.planned import PlannedAction
     from handrail.engine.registry import DuplicateToolError, Registry, ToolNotFoundError
     from handrail.engine.runtime import Runtime
 
@@ -72,6 +74,9 @@ _PUBLIC = {
     "HookCall": "handrail.engine.hooks",
     "Opinion": "handrail.engine.hooks",
     "Rewrite": "handrail.engine.hooks",
+    "PlanItem": "handrail.engine.plan_item",
+    "PlanStatus": "handrail.engine.plan_item",
+    "PlannedAction": "handrail.engine.planned",
     "DuplicateToolError": "handrail.engine.registry",
     "Registry": "handrail.engine.registry",
     "ToolNotFoundError": "handrail.engine.registry",
@@ -97,6 +102,9 @@ __all__ = [
     "Params",
     "PermissionGranted",
     "Plan",
+    "PlanItem",
+    "PlanStatus",
+    "PlannedAction",
     "Problem",
     "ProblemRaised",
     "QueueCommand",
