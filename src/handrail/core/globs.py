@@ -12,12 +12,13 @@ def split_glob(glob: str) -> list[str]:
 
 
 def fits(parts: Sequence[str], glob: Sequence[str]) -> bool:
-    """Whether the glob matches the whole path."""
-    if not glob:
-        return not parts
-    if glob[0] == "**":
-        return any(fits(parts[skipped:], glob[1:]) for skipped in range(len(parts) + 1))
-    return bool(parts) and fnmatchcase(parts[0], glob[0]) and fits(parts[1:], glob[1:])
+    """Whether the glob matches the whole path, in time that follows the product of the two."""
+    # Every place in the glob that can be reached at once: going back from a `**` that did not
+    # fit would take as many ways as there are to share the names out.
+    places = _across(glob, {0})
+    for part in parts:
+        places = _across(glob, {place for one in places for place in _after(glob, one, part)})
+    return len(glob) in places
 
 
 def reaches(parts: Sequence[str], glob: Sequence[str]) -> bool:
@@ -27,3 +28,20 @@ def reaches(parts: Sequence[str], glob: Sequence[str]) -> bool:
     if not glob:
         return False
     return glob[0] == "**" or (fnmatchcase(parts[0], glob[0]) and reaches(parts[1:], glob[1:]))
+
+
+def _across(glob: Sequence[str], places: set[int]) -> set[int]:
+    """The places, and those behind a `**` that stands for nothing."""
+    reached = set(places)
+    for place in range(len(glob)):
+        if place in reached and glob[place] == "**":
+            reached.add(place + 1)
+    return reached
+
+
+def _after(glob: Sequence[str], place: int, part: str) -> tuple[int, ...]:
+    if place == len(glob):
+        return ()
+    if glob[place] == "**":
+        return (place,)
+    return (place + 1,) if fnmatchcase(part, glob[place]) else ()
