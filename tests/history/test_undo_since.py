@@ -38,6 +38,20 @@ def test_a_time_is_understood(text, moment):
     assert found == round(datetime.fromisoformat(moment).timestamp() * 1000) * 10**6
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "25:00", "2026-13-01", "c1", "5", "5w", "m"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "yesterday",
+        "25:00",
+        "2026-13-01",
+        "c1",
+        "5",
+        "5w",
+        "m",
+        "999999d",
+        "0001-01-01T00:00+14:00",
+    ],
+)
 def test_what_is_no_time_is_not_guessed(text):
     assert parse_time(text, int(NOW.timestamp()) * 10**9) is None

@@ -68,6 +68,6 @@ class Folders:
         if known and folder.identity == self._here.identity:
             # Also if it was moved since.
             return Where.HERE
-        if folder.path != self._here.path:
+        if folder.path and folder.path != self._here.path:
             return Where.ELSEWHERE
         return Where.BEFORE if known else Where.HERE

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from handrail.core.past import PastChange
+from handrail.core.places import shown
 from handrail.core.records import Trace
 
 TOOL: Final = "undo"
@@ -229,4 +230,4 @@ def _steps(trace: Trace, row: int, described: Any, where: tuple[str, ...]) -> It
 
 def _some(paths: Sequence[object]) -> str:
     more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
-    return ", ".join(str(one) for one in paths[:_LISTED]) + more
+    return ", ".join(shown(str(one)) for one in paths[:_LISTED]) + more

@@ -14,13 +14,14 @@ from typing import Any
 from anyio import to_thread
 
 from handrail.core.past import Asker, PastChange, Wanted
+from handrail.core.places import shown
 from handrail.core.plan import Plan
 from handrail.core.ports import Blobs, Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Store
 from handrail.history import undo_words as words
 from handrail.history.folders import folders_seen_by
-from handrail.history.past import Key, Step, Taken, list_changes
+from handrail.history.past import Key, Step, Taken, is_redo, is_undo, list_changes
 from handrail.history.undo_choose import Chooser, Chosen
 from handrail.history.undo_compose import Way, find_ways, make_changes
 from handrail.history.undo_lookup import Lookup
@@ -39,6 +40,11 @@ class Undo:
     async def undo_plan(self, wanted: Wanted, asker: Asker) -> Plan:
         """The plan that takes it back; see `Past.undo_plan`."""
         lookup = await self._lookup(asker)
+        if wanted.scope == "call" and wanted.target != "last":
+            named = await lookup.call(wanted.target)
+            if is_undo(named) and not is_redo(named):
+                # Taking an undo back is what redo does.
+                return await self.redo_plan(wanted, asker)
         passed: list[str] = []
         async for chosen in self._candidates(lookup, wanted):
             ways = await self._ways(chosen.steps, force=wanted.force)
@@ -124,7 +130,7 @@ class Undo:
     ) -> Plan:
         taken = _taken(chosen.steps, ways)
         kept = [
-            f"{step.name} cannot be undone in {way.path}: its old content was not kept"
+            f"{step.name} cannot be undone in {shown(way.path)}: its old content was not kept"
             for way in ways
             for step in way.kept_back
         ]

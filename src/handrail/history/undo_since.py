@@ -16,18 +16,17 @@ def parse_time(text: str, now_ns: int) -> int | None:
     in the time zone of this machine unless it names one. None if it is none of these.
     """
     now = datetime.fromtimestamp(now_ns / 1e9).astimezone()
-    ago = _AGO.fullmatch(text.strip())
+    try:
+        moment = _moment(text.strip(), now).astimezone()
+        return int(moment.timestamp()) * 1_000_000_000 + moment.microsecond * 1000
+    except (ValueError, OverflowError):
+        return None
+
+
+def _moment(given: str, now: datetime) -> datetime:
+    ago = _AGO.fullmatch(given)
     if ago is not None:
-        return _ns(now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}))
-    given = text.strip()
+        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     if _CLOCK.fullmatch(given):
         given = f"{now.date().isoformat()}T{given.zfill(8 if given.count(':') > 1 else 5)}"
-    try:
-        moment = datetime.fromisoformat(given)
-    except ValueError:
-        return None
-    return _ns(moment if moment.tzinfo is not None else moment.replace(tzinfo=now.tzinfo))
-
-
-def _ns(moment: datetime) -> int:
-    return int(moment.timestamp()) * 1_000_000_000 + moment.microsecond * 1000
+    return datetime.fromisoformat(given)

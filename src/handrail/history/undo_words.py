@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from handrail.core.content import Content
+from handrail.core.places import shown
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
 from handrail.history.past import Taken
@@ -29,7 +30,8 @@ def lines(changes: Sequence[Change], ways: Sequence[Way]) -> list[str]:
     """A line for each file."""
     forced = {way.path for way in ways if way.forced}
     return [
-        f"  {_what(one)} {one.path}{' (overwriting what was there)' if one.path in forced else ''}"
+        f"  {_what(one)} {shown(one.path)}"
+        + (" (overwriting what was there)" if one.path in forced else "")
         for one in changes
     ]
 
