@@ -23,6 +23,7 @@ from bench import (
     j_audit,
     k_policy,
     l_shadow,
+    l_shadow,
     m_serve,
     tokens,
 )
@@ -40,6 +41,7 @@ MEASURES = {
     "i": i_schemas,
     "j": j_audit,
     "k": k_policy,
+    "l": l_shadow,
     "l": l_shadow,
     "m": m_serve,
 }
