@@ -6,7 +6,7 @@ def test_the_overview_says_where_you_are_and_what_holds(handrail, workspace):
     assert "mode       default: reading is free, a change asks you\n" in done.out
     assert "files      beneath the workspace's own handle (" in done.out
     assert "search     ripgrep, " in done.out
-    assert "commands   confined by bubblewrap\n  enforced fs_write, fs_read, tcp, " in done.out
+    assert "commands   confined by bubblewrap\n  enforced fs_write, fs_read, fs_hide, tcp, " in done.out
     assert "  repaired protected_names\n" in done.out
     assert "nothing recorded yet" in done.out
     assert "handrail demo" in done.out
@@ -36,7 +36,8 @@ def test_the_overview_names_each_property_and_how_far_it_holds(handrail):
 
     assert measured["fs_write"] == "enforced"
     assert measured["protected_names"] == "repaired"
-    assert len(measured) == 15
+    assert measured["fs_hide"] == "enforced"
+    assert len(measured) == 16
 
 
 def test_commands_that_nothing_confines_are_told_as_that(handrail, tmp_path):

@@ -68,6 +68,25 @@ def test_a_place_outside_is_named(said):
     assert "the setting directories" in why(said)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "cat: .env: Permission denied",
+        "grep: ./.env: Permission denied",
+        "grep: ./pkg/.env: Permission denied",
+        "PermissionError: [Errno 13] Permission denied: '/w/keys/a.pem'",
+        "mv: cannot move '/w/.env' to '/w/x': Device or resource busy",
+    ],
+)
+@pytest.mark.parametrize("writable", [("/w",), ()])
+def test_a_withheld_path_is_named(said, writable):
+    withheld = ("/w/.env", "/w/pkg/.env", "/w/keys")
+    confinement = Confinement(writable, withheld=withheld)
+
+    assert "withheld from commands by a rule" in why(said, confinement=confinement)
+    assert "withheld" not in (why(said, confinement=Confinement(writable)) or "")
+
+
 def test_the_answer_does_not_depend_on_what_exists_outside():
     assert why("cat: /etc/../root/x: No such file or directory") == why(
         "cat: /etc/../root/x: No such file or directory"

@@ -2,7 +2,7 @@
 
 from tests.support.scenes import files_in, scenery
 
-from handrail.host.sandbox.places import remainder
+from handrail.host.sandbox.places import remainder, ways
 
 
 def test_the_workspace_is_writable_and_the_rest_is_closed(tmp_path):
@@ -108,3 +108,23 @@ def test_what_remains_of_a_tree_is_as_few_trees_as_can_be(tmp_path):
     assert remainder(top, [f"{top}/a/b/c"]) == [f"{top}/a/d", f"{top}/e"]
     assert remainder(top, [top]) == []
     assert remainder(f"{top}/gone", [f"{top}/gone/x"]) == []
+
+
+def test_the_ways_to_what_is_hidden_are_the_folders_above_it():
+    assert ways("/w", ["/w/a/b/c", "/w/d", "/x/y"]) == {"/w", "/w/a", "/w/a/b"}
+    assert ways("/w", ["/w", "/wx"]) == set()
+    assert ways("/", ["/etc/x"]) == {"/", "/etc"}
+
+
+def test_folders_above_what_is_not_even_seen_cannot_be_listed(tmp_path):
+    for name in ("a/.env", "a/beside", "b/state/store", "b/.env", "b/beside"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    withheld = (f"{tmp_path}/a/.env", f"{tmp_path}/b/.env")
+
+    with scenery("landlock", [tmp_path], hidden=[tmp_path / "b/state"]) as scene:
+        listed = scene.run("ls -A a; cat a/beside", writable=(), withheld=withheld)
+        closed = scene.run("ls -A b b/state; cat b/beside", writable=(), withheld=withheld)
+
+    assert listed[1].split() == [".env", "beside", "a/beside"]
+    assert closed[1] == "b/beside"
