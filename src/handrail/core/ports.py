@@ -66,8 +66,10 @@ class Staged(Protocol):
     def revert(self) -> None:
         """Put the old content back after `publish` (another change of the plan failed)."""
 
-    def discard(self) -> None:
-        """Remove what staging left behind; safe to call at any time, and twice."""
+    def discard(self) -> bool:
+        """Remove what staging left behind; safe to call at any time, and twice. False if the
+        disk did not let go of something.
+        """
 
 
 class Files(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from handrail.core.plan import Change, Plan, temp_name
 from handrail.core.ports import Blobs, Files, Staged
@@ -28,6 +28,16 @@ class Keeping:
     numbers: frozenset[int]
 
 
+@dataclass(slots=True)
+class Mess:
+    """What a failing disk kept a commit from doing: `left`, something that was needed on the
+    way may lie about still; `torn`, changes stand that should have been put back.
+    """
+
+    left: bool = False
+    torn: bool = False
+
+
 # Blocks until the intent is on disk, and says what to keep; raises if it never will be.
 Announced = Callable[[], Keeping | None]
 
@@ -39,13 +49,15 @@ def commit(
     durable: bool,
     token: str,
     announced: Announced = lambda: None,
+    mess: Mess | None = None,
 ) -> tuple[ChangeRecord, ...]:
     """Make the plan's changes; raises `stale` (nothing changed) if a file is not as planned.
 
     `token` names the temp files, so that recovery finds what a crash leaves behind. New
     contents are written while the intent is still on its way to the disk: nothing of them
-    appears before `announced` has returned.
+    appears before `announced` has returned. `mess` is told what could not be cleared away.
     """
+    mess = Mess() if mess is None else mess
 
     def announce() -> None:
         announced()
@@ -56,10 +68,14 @@ def commit(
             temp = temp_name(token, number)
             staged.append(files.stage(change, temp, durable=durable, announce=announce))
         keeping = announced()
-        _publish(plan.changes, staged, keeping)
+        _publish(plan.changes, staged, keeping, mess)
+    except ProblemRaised as raised:
+        # What was being staged when the disk failed cannot say what it left.
+        mess.left = mess.left or raised.problem.code == "unavailable"
+        raise
     finally:
         for one in staged:
-            one.discard()
+            mess.left = not one.discard() or mess.left
     for change in plan.changes:
         if change.empties:
             files.prune(change.place, change.empties)
@@ -73,24 +89,41 @@ def _record(change: Change, *, hashed: bool) -> ChangeRecord:
     return ChangeRecord(change.path, change.operation, change.before_hash, change.after_hash)
 
 
-def _publish(changes: Sequence[Change], staged: Sequence[Staged], keeping: Keeping | None) -> None:
-    done: list[tuple[Staged, Change]] = []
+def _publish(
+    changes: Sequence[Change], staged: Sequence[Staged], keeping: Keeping | None, mess: Mess
+) -> None:
     try:
-        for one, change in zip(staged, changes, strict=True):
+        for one in staged:
             one.publish()
-            done.append((one, change))
-        for number, (one, change) in enumerate(done):
+        for number, (one, change) in enumerate(zip(staged, changes, strict=True)):
             if keeping is not None and number in keeping.numbers and change.before is not None:
                 keep_old(change.before, one, keeping.blobs)
-    except ProblemRaised:
-        for one, change in reversed(done):
-            _put_back(one, change)
+    except BaseException as error:
+        # Also the one that failed: it may be visible all the same.
+        back = [
+            _put_back(one, change) for one, change in zip(staged[::-1], changes[::-1], strict=True)
+        ]
+        mess.torn = not all(back)
+        if mess.torn and isinstance(error, ProblemRaised):
+            raise _not_put_back(error) from error
         raise
 
 
-def _put_back(staged: Staged, change: Change) -> None:
-    try:
-        staged.revert()
-    except ProblemRaised:
-        # The first problem is the one to tell; this one must not hide it.
-        _log.exception("%s could not be put back after a failed change", change.path)
+def _put_back(staged: Staged, change: Change) -> bool:
+    # Twice, as a disk may fail once; what is back stays back.
+    for _ in range(2):
+        try:
+            staged.revert()
+        except ProblemRaised:
+            # The first problem is the one to tell; this one must not hide it.
+            _log.exception("%s could not be put back after a failed change", change.path)
+        else:
+            return True
+    return False
+
+
+def _not_put_back(error: ProblemRaised) -> ProblemRaised:
+    problem = error.problem
+    message = f"{problem.message}; what had been changed already could not be put back yet"
+    hint = "see to the disk, then open the workspace again: that makes it whole"
+    return ProblemRaised.of(replace(problem, message=message, hint=hint))

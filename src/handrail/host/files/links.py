@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Sequence
@@ -53,6 +54,9 @@ class TopLinks:
 def _is_link(handle: int, name: str) -> bool:
     try:
         os.readlink(name, dir_fd=handle)
-    except OSError:
+    except OSError as error:
+        # A disk that cannot say whether it is one must not pass for one that says no.
+        if error.errno not in (errno.EINVAL, errno.ENOENT):
+            raise
         return False
     return True

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import suppress
+from typing import Final
 
 from handrail.core.places import Place
 from handrail.host.files.openat2 import LIST, LOOK_IN
 from handrail.host.files.roots import Roots
 from handrail.host.files.temp import Announce
+
+_LEADS_ELSEWHERE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV, errno.EACCES)
 
 
 class Parent:
@@ -41,18 +44,27 @@ class Parent:
         """Whether the path still leads to this very directory."""
         try:
             now = self._roots.open(self._place, LOOK_IN)
-        except OSError:
+        except OSError as error:
+            # Anything else says nothing about where the path leads.
+            if error.errno not in _LEADS_ELSEWHERE:
+                raise
             return False
         try:
             return os.path.samestat(os.fstat(now), os.fstat(self.handle))
         finally:
             os.close(now)
 
-    def remove_made(self) -> None:
-        """Remove the directories that were made, as far as they are empty."""
+    def remove_made(self) -> bool:
+        """Remove the directories that were made, as far as they are empty; False if the disk
+        did not let go of one.
+        """
+        clean = True
         while self._made:
-            with suppress(OSError):
+            try:
                 remove_empty(self._roots, self._place._replace(rel=self._made.pop()))
+            except OSError as error:
+                clean = clean and error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
+        return clean
 
     def close(self) -> None:
         """Let go of the handle; safe to call twice."""
@@ -85,6 +97,17 @@ class Parent:
             if durable:
                 os.fsync(handle)
         return os.open(name, LIST | os.O_NOFOLLOW, dir_fd=handle)
+
+
+def remove_name(name: str, directory: int) -> bool:
+    """Remove a file; False if the disk did not let go of it."""
+    try:
+        os.unlink(name, dir_fd=directory)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def remove_empty(roots: Roots, place: Place) -> None:

@@ -43,7 +43,11 @@ def open_regular(roots: Roots, place: Place) -> Opened:
         raise missing(roots, place) from error
     except OSError as error:
         raise explain(error, place.path) from error
-    info = os.fstat(descriptor)
+    try:
+        info = os.fstat(descriptor)
+    except OSError as error:
+        os.close(descriptor)
+        raise explain(error, place.path) from error
     if not stat.S_ISREG(info.st_mode):
         os.close(descriptor)
         raise not_regular(info.st_mode, place.path)
@@ -105,6 +109,8 @@ def look(roots: Roots, place: Place) -> Stat | None:
         raise explain(error, place.path) from error
     try:
         return stat_of(os.fstat(descriptor))
+    except OSError as error:
+        raise explain(error, place.path) from error
     finally:
         os.close(descriptor)
 

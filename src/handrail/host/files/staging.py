@@ -19,7 +19,7 @@ from handrail.core.plan import Change, temp_name
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import explain, not_regular, quoted
 from handrail.host.files.openat2 import READ
-from handrail.host.files.parents import Parent
+from handrail.host.files.parents import Parent, remove_name
 from handrail.host.files.reading import stat_of
 from handrail.host.files.renames import exchange, rename_new
 from handrail.host.files.roots import Roots
@@ -56,6 +56,8 @@ class StagedChange:
         self._file: Temp | None = None
         self._visible = False
         self._aside = False
+        # The second name of the old file, while it is not known to stand under its own.
+        self._spare: str | None = None
         with _explained(change.path):
             self._parent = Parent(
                 roots, change.place, announce if change.after is not None else None, durable=durable
@@ -100,7 +102,12 @@ class StagedChange:
         return True
 
     def revert(self) -> None:
-        """Put the old content back; raises `conflict` if somebody changed the file since."""
+        """Put the old content back; raises `conflict` if somebody changed the file since. What
+        is back already stays so: it may be tried again.
+        """
+        if self._spare is not None:
+            with _explained(self._change.path):
+                self._restore_spare(self._spare)
         if not self._visible:
             return
         handle, name = self._parent.handle, self._parent.name
@@ -118,18 +125,22 @@ class StagedChange:
             self._visible = self._aside = False
             self._sync()
 
-    def discard(self) -> None:
-        """Remove what staging left behind; safe to call at any time, and twice."""
+    def discard(self) -> bool:
+        """Remove what staging left behind; safe to call at any time, and twice. False if the
+        disk did not let go of something.
+        """
         if self._parent.handle < 0:
-            return
+            return True
         if self._file is not None:
-            self._file.close()
-        if self._aside or (self._file is not None and self._file.named and not self._visible):
             with suppress(OSError):
-                os.unlink(self._temp, dir_fd=self._parent.handle)
+                self._file.close()
+        clean = self._spare is None
+        if self._aside or (self._file is not None and self._file.named and not self._visible):
+            clean = remove_name(self._temp, self._parent.handle) and clean
         if not self._visible:
-            self._parent.remove_made()
+            clean = self._parent.remove_made() and clean
         self._parent.close()
+        return clean
 
     def _write(self, content: Content) -> None:
         like = Likeness(self._parent.name, self._old, self._change.mode)
@@ -157,8 +168,22 @@ class StagedChange:
         handle, name = self._parent.handle, self._parent.name
         spare = f"{self._temp}~"
         os.link(name, spare, src_dir_fd=handle, dst_dir_fd=handle, follow_symlinks=False)
-        os.rename(self._temp, name, src_dir_fd=handle, dst_dir_fd=handle)
-        os.rename(spare, self._temp, src_dir_fd=handle, dst_dir_fd=handle)
+        self._spare = spare
+        try:
+            os.rename(self._temp, name, src_dir_fd=handle, dst_dir_fd=handle)
+            os.rename(spare, self._temp, src_dir_fd=handle, dst_dir_fd=handle)
+        except OSError:
+            self._restore_spare(spare)
+            raise
+        self._spare = None
+
+    def _restore_spare(self, spare: str) -> None:
+        handle, name = self._parent.handle, self._parent.name
+        os.rename(spare, name, src_dir_fd=handle, dst_dir_fd=handle)
+        # Where both were names of one file still, a rename leaves both.
+        with suppress(FileNotFoundError):
+            os.unlink(spare, dir_fd=handle)
+        self._spare = None
 
     def _check_replaced(self) -> None:
         """What stands aside must be what was looked at: nobody slipped in between."""
@@ -211,7 +236,10 @@ class StagedChange:
 
 def _ours_alone(name: str, directory: int) -> bool:
     """Whether nobody else can change this file: no other name, nobody has it open to write."""
-    descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=directory)
+    try:
+        descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=directory)
+    except OSError:
+        return False
     try:
         if os.fstat(descriptor).st_nlink > 1:
             return False

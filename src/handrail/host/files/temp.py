@@ -116,7 +116,8 @@ class Temp:
         if self.named:
             with suppress(OSError):
                 os.unlink(self._name, dir_fd=self._handle)
-        self.close()
+        with suppress(OSError):
+            self.close()
 
     def close(self) -> None:
         """Let go of the handle; safe to call twice."""

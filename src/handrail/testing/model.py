@@ -1,0 +1,114 @@
+"""A model that was told beforehand what to say, in the shape of a real provider's response."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from handrail.core.problems import ProblemRaised
+from handrail.engine.messages import Provider
+
+
+class Said(NamedTuple):
+    """One response: some text, and tool calls as (name, arguments)."""
+
+    text: str
+    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+
+
+def says(text: str) -> Said:
+    """A response without a tool call."""
+    return Said(text)
+
+
+def calls(name: str, /, **arguments: Any) -> Said:
+    """A response with one tool call; `together` makes one response of several."""
+    return Said("", ((name, arguments),))
+
+
+def together(*said: Said) -> Said:
+    """One response of several: their texts, and all their calls."""
+    text = "\n".join(one.text for one in said if one.text)
+    return Said(text, tuple(call for one in said for call in one.calls))
+
+
+class ScriptedModel:
+    """Says its script, one response per question, in the shape of `provider` ("openai",
+    "openai-responses" or "anthropic"); raises `unavailable` once it has nothing more to say.
+
+    `asked` holds what it was sent each time, as it was then.
+    """
+
+    def __init__(self, script: Iterable[Said], provider: Provider = "openai") -> None:
+        if provider not in _SHAPES:
+            raise ValueError(f"provider is one of {', '.join(_SHAPES)}, not {provider!r}")
+        self._script = list(script)
+        self._provider = provider
+        self._calls = 0
+        self.asked: list[Sequence[Any]] = []
+
+    async def respond(self, messages: Sequence[Any]) -> dict[str, Any]:
+        """The next response, for `Runtime.answer` and for your loop."""
+        self.asked.append(copy.deepcopy(messages))
+        if len(self.asked) > len(self._script):
+            raise ProblemRaised(
+                "unavailable",
+                f"the model was asked {len(self.asked)} times and has {len(self._script)} answers",
+                hint="add one to its script, or let the loop end",
+            )
+        said = self._script[len(self.asked) - 1]
+        ids = [f"call_{self._calls + number}" for number in range(1, len(said.calls) + 1)]
+        self._calls += len(ids)
+        return {"id": f"response_{len(self.asked)}", **_SHAPES[self._provider](said, ids)}
+
+
+def _chat(said: Said, ids: Sequence[str]) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": said.text or None}
+    if ids:
+        message["tool_calls"] = [
+            {
+                "id": one,
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)},
+            }
+            for one, (name, arguments) in zip(ids, said.calls, strict=True)
+        ]
+    reason = "tool_calls" if ids else "stop"
+    choice = {"index": 0, "message": message, "finish_reason": reason}
+    return {"object": "chat.completion", "choices": [choice]}
+
+
+def _responses(said: Said, ids: Sequence[str]) -> dict[str, Any]:
+    output: list[dict[str, Any]] = []
+    if said.text:
+        content = [{"type": "output_text", "text": said.text, "annotations": []}]
+        output.append({"type": "message", "role": "assistant", "content": content})
+    output += [
+        {
+            "type": "function_call",
+            "call_id": one,
+            "name": name,
+            "arguments": json.dumps(arguments),
+        }
+        for one, (name, arguments) in zip(ids, said.calls, strict=True)
+    ]
+    return {"object": "response", "status": "completed", "output": output}
+
+
+def _anthropic(said: Said, ids: Sequence[str]) -> dict[str, Any]:
+    content: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
+    content += [
+        {"type": "tool_use", "id": one, "name": name, "input": dict(arguments)}
+        for one, (name, arguments) in zip(ids, said.calls, strict=True)
+    ]
+    reason = "tool_use" if ids else "end_turn"
+    return {"type": "message", "role": "assistant", "content": content, "stop_reason": reason}
+
+
+_SHAPES: Final[Mapping[str, Callable[[Said, Sequence[str]], dict[str, Any]]]] = {
+    "openai": _chat,
+    "openai-responses": _responses,
+    "anthropic": _anthropic,
+}
