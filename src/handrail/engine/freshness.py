@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from handrail.core.context import ReadRecord, ReadState
-from handrail.core.places import Kind, Place
+from handrail.core.places import Kind, Place, Stat
 from handrail.core.plan import Change, Plan
 from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
@@ -60,7 +60,7 @@ class Freshness:
         """What was written is what the model knows now."""
         for change in plan.changes:
             absolute = change.place.absolute
-            stat = self._files.stat(change.place) if change.after is not None else None
+            stat = self._stat(change) if change.after is not None else None
             if change.after is None or stat is None:
                 self._reads.forget(absolute)
                 self._unread.discard(absolute)
@@ -79,6 +79,13 @@ class Freshness:
                 self._reads.record_read(
                     absolute, known._replace(stat=stat, digest=change.after.digest)
                 )
+
+    def _stat(self, change: Change) -> Stat | None:
+        try:
+            return self._files.stat(change.place)
+        except ProblemRaised:
+            # The change has happened, and that nobody could look at it is no failure of it.
+            return None
 
     def _note(self, change: Change, plan: Plan) -> str | None:
         record = self._reads.get(change.place.absolute)

@@ -6,10 +6,12 @@ is recorded first; every exit passes through the recorder's `settle`.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from handrail.core.call import ToolCall
 from handrail.core.context import Session, ToolContext
@@ -43,11 +45,13 @@ from handrail.engine.running import (
 )
 from handrail.engine.threads import Awaited, ended, over, to_the_end
 from handrail.engine.ticker import Ticker, Watch
-from handrail.history.commit import Keeping, commit
+from handrail.history.commit import Keeping, Mess, commit
 from handrail.history.images import INLINE_BYTES, describe_changes
 from handrail.policy.loop_guard import LoopGuard
 
 _log = logging.getLogger("handrail")
+# What a disk says for itself, whoever asked it: no defect of the tool.
+_DISK: Final = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS})
 
 
 @dataclass(slots=True)
@@ -258,10 +262,12 @@ class Pipeline:
         """
         token = os.urandom(8).hex()
         intent = Awaited[Keeping | None]()
+        running.mess = mess = Mess()
+        power = self.durable
 
         def work() -> None:
             running.changes = commit(
-                plan, self.files, durable=self.durable, token=token, announced=intent.wait
+                plan, self.files, durable=power, token=token, announced=intent.wait, mess=mess
             )
 
         writing = asyncio.get_running_loop().run_in_executor(None, work)
@@ -338,6 +344,8 @@ def _ended(running: Running) -> Problem:
 
 
 def _bug(prepared: Prepared, bug: BaseException) -> Problem:
+    if isinstance(bug, OSError) and bug.errno in _DISK:
+        return Problem("unavailable", f"{prepared.name} failed: the disk reported {bug.strerror!r}")
     return Problem(
         "internal",
         f"{prepared.name} failed: {type(bug).__name__}: {bug}",

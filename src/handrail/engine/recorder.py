@@ -32,6 +32,7 @@ from handrail.engine.events import EventBus, tell
 from handrail.engine.oversize import fit
 from handrail.engine.prepare import Prepared
 from handrail.engine.running import Outcome, Running
+from handrail.history.given_up import give_up
 
 _log = logging.getLogger("handrail")
 
@@ -122,9 +123,14 @@ class Recorder:
     def settle(self, running: Running, outcome: Outcome) -> ToolResult:
         """The one exit of every call: result, record, events."""
         result = self.result(running, outcome)
-        name = running.prepared.name
+        name, mess = running.prepared.name, running.mess
         try:
-            self._store.append(self._row(running, "completed", record.completed(running, result)))
+            if mess is not None and (mess.left or mess.torn):
+                give_up(self._store, self._session.id, result.call_id)
+            # Without its completion it is what a crash leaves, and recovery makes it whole.
+            if mess is None or not mess.torn:
+                told = record.completed(running, result)
+                self._store.append(self._row(running, "completed", told))
         except ProblemRaised as raised:
             # What happened has happened: the caller must hear of it even so. A store that
             # failed holds the row back and writes it once it can.

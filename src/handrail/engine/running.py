@@ -15,6 +15,7 @@ from handrail.core.results import ChangeRecord, Image, Modifier, Output, Status
 from handrail.core.verdicts import Verdict
 from handrail.engine.prepare import Prepared
 from handrail.engine.ticker import Watch
+from handrail.history.commit import Mess
 
 _REFUSALS: Final = frozenset(
     {
@@ -50,6 +51,7 @@ class Running:
     answered_by: Mapping[str, Any] | None = None
     approved: str | None = None
     changes: tuple[ChangeRecord, ...] = ()
+    mess: Mess | None = None
     # A command's look at the files before it, and what it changed, for the record.
     tracked: Any = None
     effects: Mapping[str, Any] | None = None

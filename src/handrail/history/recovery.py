@@ -18,9 +18,10 @@ from handrail.core.plan import Change, Plan, temp_name
 from handrail.core.ports import Blobs, Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import CallRecord, Row, Store
-from handrail.history.commit import commit
+from handrail.history.commit import Mess, commit
 from handrail.history.effects import Report
-from handrail.history.folders import Where, folders_seen_by
+from handrail.history.folders import Folders, Where, folders_seen_by
+from handrail.history.given_up import given_up, settled
 from handrail.history.images import load_image, state_of
 
 _log = logging.getLogger("handrail")
@@ -74,8 +75,8 @@ class Recovery:
 
         `session` is open on this workspace; what was done in others is left to them.
         """
-        unfinished = await self._store.unfinished()
-        if not unfinished:
+        unfinished, over = await self._store.unfinished(), await given_up(self._store)
+        if not unfinished and not over:
             return []
         openings = await self._store.openings()
         folders = folders_seen_by(openings, session, self._files.roots[0])
@@ -83,16 +84,40 @@ class Recovery:
         for record in unfinished:
             intent = record.intent or {}
             where = folders.where(record.session, record.requested_ns)
-            if where is Where.ELSEWHERE or self._alive(str(intent.get("owner", ""))):
+            running = self._alive(str(intent.get("owner", ""))) and _key(record) not in over
+            if where is Where.ELSEWHERE or running:
                 continue
             report = self._report(intent) if where is Where.HERE else None
             recovered = self._settle(record, intent, where, report)
             done.append(recovered)
             if recovered.whole:
                 self._store.append(self._row(record, recovered, intent, report))
-        if done:
+                if _key(record) in over:
+                    settled(self._store, *_key(record))
+        for key in over.difference(map(_key, unfinished)):
+            await self._clear(*key, folders)
+        if done or over:
             await self._store.flush()
         return done
+
+    async def _clear(self, session: str, call_id: str, folders: Folders) -> None:
+        """Remove what a call that is on record with its end could not remove itself."""
+        found = await self._store.calls(session=session, call_id=call_id, limit=1)
+        intent = found[0].intent if found else None
+        where = Where.BEFORE if intent is None else folders.where(session, found[0].requested_ns)
+        if where is Where.ELSEWHERE:
+            return
+        if intent is not None and where is Where.HERE:
+            described, completed = intent.get("changes") or (), found[0].completed or {}
+            try:
+                if not self._sweep(described, str(intent.get("token")), ""):
+                    return
+                for one in described if completed.get("status") != "ok" else ():
+                    self._prune(one)
+            except ProblemRaised:
+                _log.exception("what %s left behind could not be removed yet", call_id)
+                return
+        settled(self._store, session, call_id)
 
     def _report(self, intent: Mapping[str, Any]) -> Report | None:
         return self._looked(intent) if self._looked is not None and "runs" in intent else None
@@ -135,7 +160,7 @@ class Recovery:
     def _settle_plan(
         self, call_id: str, tool: str, token: str, described: list[Mapping[str, Any]]
     ) -> Recovered:
-        self._sweep(described, f".handrail-{token}-back", f".handrail-{token}-sweep")
+        self._sweep(described, token, "-back", "-sweep")
         states = [self._state(one) for one in described]
         others: list[str] = []
         if all(state == "after" for state in states):
@@ -161,7 +186,7 @@ class Recovery:
             if others:
                 status = "unknown"
                 text = f"it was interrupted; changed by somebody else since: {', '.join(others)}"
-        self._sweep(described, f".handrail-{token}")
+        self._sweep(described, token, "")
         for one in described if status != "ok" else ():
             self._prune(one)
         return Recovered(call_id, tool, status, text, paths=tuple(others))
@@ -220,24 +245,31 @@ class Recovery:
                 return place
         return None
 
-    def _sweep(self, described: list[Mapping[str, Any]], *prefixes: str) -> None:
-        """Remove temp files of these names from the directories of the changes."""
+    def _sweep(self, described: Sequence[Mapping[str, Any]], token: str, *ends: str) -> bool:
+        """Remove temp files of these names from the directories of the changes; False if the
+        disk did not let go of one.
+        """
+        prefixes, clean = tuple(f".handrail-{token}{end}" for end in ends), True
         for directory in {one["path"].rpartition("/")[0] for one in described}:
             place = self._files.locate(directory or ".")
             if place.kind is not Kind.DIRECTORY:
                 continue
             for entry in self._files.scan(place):
                 if entry.name.startswith(prefixes) and entry.kind is Kind.FILE:
-                    self._remove(f"{directory}/{entry.name}" if directory else entry.name)
+                    path = f"{directory}/{entry.name}" if directory else entry.name
+                    clean = self._remove(path, f"{token}-sweep{os.urandom(4).hex()}") and clean
+        return clean
 
-    def _remove(self, path: str) -> None:
-        place = self._files.locate(path)
+    def _remove(self, path: str, token: str) -> bool:
+        place, mess = self._files.locate(path), Mess()
         found = self._files.read(place)
         gone = Change(place, found.content, None, found.stat)
         try:
-            commit(Plan((gone,), ""), self._files, durable=False, token=os.urandom(8).hex())
+            commit(Plan((gone,), ""), self._files, durable=False, token=token, mess=mess)
         except ProblemRaised:
             _log.exception("%s could not be removed", path)
+            return False
+        return not mess.left
 
     def _row(
         self,
@@ -277,6 +309,10 @@ class Recovery:
         return Row(
             record.session, "completed", record.call_id, record.turn, self._clock.now_ns(), payload
         )
+
+
+def _key(record: CallRecord) -> tuple[str, str]:
+    return record.session, record.call_id
 
 
 def _hint(recovered: Recovered) -> str | None:
