@@ -319,15 +319,6 @@ def test_names_may_be_listed_around_a_file_that_may_not_be_read():
     assert effect(rules("deny list_files(.env)"), everywhere) == DENY
 
 
-def test_denied_paths_are_published_for_the_sandbox():
-    denied = rules(
-        SECRETS, "deny Read(*.pem)", "deny Read(~/.ssh/**)", "ask Edit(a)", "deny Edit(//etc/x)"
-    ).denied_paths()
-
-    assert denied.reads == ("/ws/**/*.pem", "/other/**/*.pem", "/home/me/.ssh/**")
-    assert denied.writes == ("/ws/secrets/**", "/other/secrets/**", "/etc/x")
-
-
 def test_a_rule_about_another_tools_paths_is_for_that_tool():
     own = rules("allow read_file(b)").with_rules([])
     from handrail.core.verdicts import Effect

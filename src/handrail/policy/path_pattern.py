@@ -105,18 +105,6 @@ def narrow_globs(pattern: str, grounds: Grounds) -> Iterator[Glob]:
             yield compile_glob(top, one.names, fold=False)
 
 
-def absolute_globs(pattern: str, grounds: Grounds) -> Iterator[str]:
-    """The pattern as absolute globs; one that holds at any depth holds below every root."""
-    for one in _all(pattern):
-        tops = (
-            [split(root) for root in grounds.roots]
-            if one.base == "root"
-            else _tops(one, grounds, ())
-        )
-        for top in tops:
-            yield "/" + "/".join((*top, *one.names))
-
-
 def _all(pattern: str) -> Iterator[_Parsed]:
     for text in alternatives(pattern):
         yield _parse(text)

@@ -13,7 +13,7 @@ from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.command_pattern import CommandPattern, parse_command_pattern
 from handrail.policy.path_glob import Glob, Meeting
 from handrail.policy.path_index import Entry, Hit, NarrowIndex, WideIndex
-from handrail.policy.path_pattern import Grounds, absolute_globs, narrow_globs, wide_globs
+from handrail.policy.path_pattern import Grounds, narrow_globs, wide_globs
 from handrail.policy.rule_match import CommandRules
 from handrail.policy.rule_verdict import (
     Finding,
@@ -40,13 +40,6 @@ class Kept(NamedTuple):
 
     searches: Callable[[], bool] = lambda: False
     commands: Callable[[Judgement], bool] = lambda judged: False
-
-
-class DeniedPaths(NamedTuple):
-    """Absolute globs that no call may read, and that no call may write."""
-
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
 
 
 class Admitted(NamedTuple):
@@ -128,17 +121,6 @@ class RuleSet:
     def with_rules(self, rules: Iterable[Rule]) -> RuleSet:
         """A set with further rules."""
         return RuleSet((*self.rules, *rules), self.grounds, self.kept)
-
-    def denied_paths(self) -> DeniedPaths:
-        """What the sandbox and the search must keep away; a pattern that holds at any depth
-        is given for the roots only.
-        """
-        return DeniedPaths(*(tuple(self._denied(family)) for family in (READERS, WRITERS)))
-
-    def _denied(self, family: frozenset[str]) -> Iterator[str]:
-        for rule in self.rules:
-            if _denies_paths(rule) and rule.tool in family and rule.pattern is not None:
-                yield from absolute_globs(rule.pattern, self.grounds)
 
     # --- what binds --------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ Rules and other sources (guardrails) are read alike: wide, as every deny.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -57,7 +58,9 @@ class WithheldPaths:
         # A pattern without any name means everything.
         self._everything = None in lasts
         self._names = frozenset(last for last in lasts if isinstance(last, str))
-        self._wild = tuple({last for last in lasts if isinstance(last, Wild)})
+        wild = {last.regex.pattern for last in lasts if isinstance(last, Wild)}
+        self._wild = re.compile("|".join(f"(?:{one})" for one in wild) or "(?!)", re.DOTALL)
+        self._floats = any(place.floating for _, place in placed)
         self._bare = bare
         fixed = [one for one in placed if not one[1].floating]
         self.anchored: WithheldPaths | None = self
@@ -75,13 +78,11 @@ class WithheldPaths:
         # Asked for every entry of a workspace.
         plain = name.isascii() and name[-1:] not in (".", " ")
         lowered = name.lower() if plain else folded(name)
-        return lowered in self._names or any(
-            one.regex.fullmatch(lowered) is not None for one in self._wild
-        )
+        return lowered in self._names or self._wild.fullmatch(lowered) is not None
 
     def reaches(self, path: str) -> bool:
         """Whether something below a directory could be withheld."""
-        return next(self._index.find(Target(path, Extent.TREE)), None) is not None
+        return self._floats or next(self._index.find(Target(path, Extent.TREE)), None) is not None
 
     def minds(self, judged: Judgement) -> bool:
         """Whether the command may read something withheld, were nothing hidden from it."""

@@ -36,7 +36,7 @@ class Landlocked:
         wanted = launch.confinement
         hidden = _hidden(wanted, scene)
         writable = _writable(wanted)
-        readable = _readable(wanted, scene)
+        readable = _readable(wanted, scene, writable)
         withheld = [path for path in wanted.withheld if not inside_any(path, writable)]
         read = _granted(readable, (*hidden, *withheld))
         if len(read) > _MOST_GRANTS:
@@ -61,7 +61,7 @@ class Landlocked:
         if any(inside_any(path, writable) for path in confinement.withheld):
             return "Landlock cannot hide a part of what a command may write"
         hidden = (*_hidden(confinement, scene), *confinement.withheld)
-        if len(_granted(_readable(confinement, scene), hidden)) > _MOST_GRANTS:
+        if len(_granted(_readable(confinement, scene, writable), hidden)) > _MOST_GRANTS:
             return "too many files lie beside the withheld ones for Landlock to hide them"
         return None
 
@@ -74,8 +74,7 @@ def _writable(wanted: Confinement) -> list[str]:
     return [os.path.realpath(path) for path in wanted.writable]
 
 
-def _readable(wanted: Confinement, scene: Scene) -> list[str]:
-    writable = _writable(wanted)
+def _readable(wanted: Confinement, scene: Scene, writable: Sequence[str]) -> list[str]:
     roots = [root for root in scene.roots if not inside_any(root, writable)]
     return ["/proc", *scene.places.read, *wanted.readable, *roots]
 
