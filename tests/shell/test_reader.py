@@ -368,3 +368,40 @@ def test_a_plain_target_is_read(target):
     (statement,) = tree(f"echo x >&{target}").statements
 
     assert statement.redirects[0].target.value == target.strip("'")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'echo "$\\\n(id)"',
+        "cat <<E\n$\\\n(id)\nE",
+        'echo "$\\\n\\\n(id)"',
+        'echo "$\\\n{x@P}"',
+        "echo $(\\\n(id))",
+        "cat <\\\n(id)",
+        "bash -c 'echo \"$\\\n(id)\"'",
+    ],
+)
+def test_a_sign_over_two_lines_is_not_read(command):
+    with pytest.raises(Unreadable, match="over two lines"):
+        tree(command)
+
+
+def test_lines_that_go_on_after_a_word_or_an_operator_are_read():
+    assert len(tree("echo a \\\n b && \\\n echo c &&\\\necho d |\\\ncat").statements) == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["echo `'true'#; id`", 'echo `"true"# ; id`', "echo `a b'c'# `"],
+)
+def test_what_is_a_comment_only_to_the_parser_is_not_read(command):
+    with pytest.raises(Unreadable):
+        tree(command)
+
+
+@pytest.mark.parametrize(
+    "command", ["ls # all", "# first\nls", "ls;# x\npwd", "(ls # in\n)", "echo a#b '#' \"#\" $#"]
+)
+def test_comments_are_read(command):
+    assert tree(command).statements
