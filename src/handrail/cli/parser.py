@@ -29,6 +29,7 @@ COMMANDS: Final = (
     "verify",
     "approvals",
     "plan",
+    "gates",
     "jobs",
     "gc",
     "config",
@@ -60,7 +61,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Leave with exit code 2 and a pointer to the help."""
-        self.exit(2, safe_text(f"handrail: {message}\nhint: see `{self.prog} --help`\n"))
+        told = safe_text(message, one_line=True)
+        self.exit(2, f"handrail: {told}\nhint: see `{self.prog} --help`\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         known = [str(choice) for choice in action.choices or ()]

@@ -1,8 +1,39 @@
-"""What a person asks for themselves: the arguments of an undo or redo from what they named."""
+"""What a person asks for themselves: recorded like any call, and asked of nobody."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from handrail.core.call import ToolCall
+from handrail.core.results import ToolResult
+from handrail.engine.numbers import Numbers
+from handrail.engine.pipeline import Pipeline
+from handrail.policy.guardrails.gates import GateResult, GateRun, gate_run
+
+
+@dataclass(frozen=True, slots=True)
+class AsPerson:
+    """Makes calls in the person's name."""
+
+    pipeline: Pipeline
+    numbers: Numbers
+
+    async def run(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Make one call."""
+        given, turn = self.numbers.fresh_id(), self.numbers.turn()
+        call = ToolCall(given, name, arguments, turn, "person", by_person=True)
+        return await self.pipeline.finish(self.pipeline.preparer.prepare(call))
+
+    async def run_quality_gates(self) -> Sequence[GateResult]:
+        """Run the commands that the settings name as quality gates."""
+
+        async def run(command: str, timeout_s: float) -> GateRun:
+            arguments = {"command": command, "timeout_s": timeout_s}
+            return gate_run(await self.run("run_command", arguments))
+
+        return await self.pipeline.gate.guardrails.run_quality_gates(run)
 
 
 def undo_arguments(

@@ -27,7 +27,7 @@ from handrail.core.records import Store
 from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
 from handrail.engine.answered import Answered
-from handrail.engine.as_person import undo_arguments
+from handrail.engine.as_person import AsPerson, undo_arguments
 from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus, tell
 from handrail.engine.hooks import Hook
@@ -46,6 +46,7 @@ from handrail.engine.scheduler import Ordering, Scheduler, order
 from handrail.history.recovery import Recovered
 from handrail.policy.agents import Agents
 from handrail.policy.grants import Grants
+from handrail.policy.guardrails.gates import GateResult
 
 Call = Mapping[str, Any]
 
@@ -80,6 +81,7 @@ class Runtime:
         self._parts = parts
         self._pipeline = parts.pipeline
         self._numbers = Numbers(parts.answered.prefix, parts.first_turn, self.grants.end_turn)
+        self._person = AsPerson(parts.pipeline, self._numbers)
         self._once = Once(parts.pipeline, parts.answered, self._numbers)
         parts.pipeline.plans.queue.maker = QueuedCalls(self._once)
         self._closed = False
@@ -276,9 +278,11 @@ class Runtime:
         ("start", "all", a time, a call). As the person: not asked, but checked for conflicts,
         recorded, and itself undoable. `force` overwrites what others changed since.
         """
-        return await self._as_person(
-            undo_arguments(self.session.id, call, turn=turn, path=path, since=since, force=force)
+        arguments = undo_arguments(
+            self.session.id, call, turn=turn, path=path, since=since, force=force
         )
+        self._check_open()
+        return await self._person.run("undo", arguments)
 
     async def redo(
         self,
@@ -290,19 +294,15 @@ class Runtime:
     ) -> ToolResult:
         """Bring back what was undone: by default what the last undo took."""
         arguments = undo_arguments(self.session.id, call, turn=turn, path=path, force=force)
-        return await self._as_person({**arguments, "redo": True})
-
-    async def _as_person(self, arguments: Mapping[str, Any]) -> ToolResult:
         self._check_open()
-        call = ToolCall(
-            self._numbers.fresh_id(),
-            "undo",
-            arguments,
-            self._numbers.turn(),
-            "person",
-            by_person=True,
-        )
-        return await self._pipeline.finish(self._pipeline.preparer.prepare(call))
+        return await self._person.run("undo", {**arguments, "redo": True})
+
+    async def run_quality_gates(self) -> Sequence[GateResult]:
+        """Run the commands that the settings name as quality gates, confined like any; what
+        `feedback_of` makes of the results is for the model.
+        """
+        self._check_open()
+        return await self._person.run_quality_gates()
 
     async def cancel(self, id: str) -> bool:
         """End a running call; it returns as interrupted. False if no such call runs."""
