@@ -136,7 +136,7 @@ def _look_back(options: Namespace, calls: int) -> None:
 
     output.say()
     output.say(_title(len(STEPS) + 3, f"All {calls} calls are on record, refused ones too."))
-    options.limit = calls
+    options.limit, options.path, options.turn = calls, None, None
     log.run(options)
     output.say()
     output.say(_title(len(STEPS) + 4, "The record is chained by hashes."))

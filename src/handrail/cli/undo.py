@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from handrail.core.results import ToolResult
 
 _EPILOG: Final = """\
-a turn:  last, session:number as `handrail log` shows it, or the id of a call in it
-since:   start (of the session that changed something last), all, 14:30, 2026-03-01T14:30,
-         20m (ago), or the id of a call"""
+TURN  last, session:number as `handrail log` shows it, or the id of a call
+WHEN  start (of the session that changed something last), all, 14:30,
+      2026-03-01T14:30, 20m (ago), or the id of a call"""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
