@@ -131,7 +131,10 @@ class Pipeline:
             self.ticker.end_others(running.watch)
             return of_problem(aborted.problem)
         except ProblemRaised as raised:
-            return of_problem(raised.problem, running.prepared.spelled)
+            outcome = of_problem(raised.problem, running.prepared.spelled)
+            if running.mess is not None and running.mess.torn:
+                outcome.status = Status.UNKNOWN
+            return outcome
         except asyncio.CancelledError as cancelled:
             running.watch.take_back()
             if running.watch.cancelled_by_caller:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Final
 
 from handrail.core.plan import Change, Plan, temp_name
 from handrail.core.ports import Blobs, Files, Staged
@@ -18,6 +19,7 @@ from handrail.core.results import ChangeRecord
 from handrail.history.images import keep_old
 
 _log = logging.getLogger("handrail")
+_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def _publish(
         ]
         mess.torn = not all(back)
         if mess.torn and isinstance(error, ProblemRaised):
-            raise _not_put_back(error) from error
+            raise _torn(error, [change.path for change in changes]) from error
         raise
 
 
@@ -122,8 +124,10 @@ def _put_back(staged: Staged, change: Change) -> bool:
     return False
 
 
-def _not_put_back(error: ProblemRaised) -> ProblemRaised:
-    problem = error.problem
-    message = f"{problem.message}; what had been changed already could not be put back yet"
-    hint = "see to the disk, then open the workspace again: that makes it whole"
-    return ProblemRaised.of(replace(problem, message=message, hint=hint))
+def _torn(error: ProblemRaised, paths: Sequence[str]) -> ProblemRaised:
+    named = ", ".join(map(repr, paths[:_NAMED])) + (" and others" if len(paths) > _NAMED else "")
+    return ProblemRaised(
+        error.problem.code,
+        f"the disk failed midway: the change of {named} is neither whole nor put back yet",
+        hint="see to the disk, then open the workspace again: that makes it whole",
+    )
