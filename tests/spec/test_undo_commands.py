@@ -3,8 +3,10 @@
 import asyncio
 import os
 import shutil
+import signal
 import stat
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -514,3 +516,45 @@ async def test_a_jobs_doings_are_not_the_next_commands(recorded, workspace):
 def test_sync_results_carry_the_word_too(workspace):
     with handrail.sync.open(workspace.root, store=":memory:", mode="sandboxed") as rt:
         assert rt.call("run_command", {"command": "echo x > a.txt"}).meta["undo"] == "full"
+
+
+KILLED = """
+import asyncio, os, signal, sys
+import handrail
+
+async def main(root, store, code):
+    async with handrail.open(root, store=store, mode="sandboxed") as rt:
+        asyncio.create_task(rt.call("execute_code", {"language": "python", "code": code}, id="dies"))
+        while not os.path.exists(os.path.join(root, "begun")):
+            await asyncio.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def test_after_sigkill_the_changed_paths_are_known_and_come_back_by_name(
+    recorded, workspace, tmp_path
+):
+    workspace.write("a.txt", "1\n")
+    workspace.write("gone.txt", "gone\n")
+    workspace.write("person.txt", "1\n")
+    code = (
+        "import os,time\nopen('a.txt','w').write('2')\nos.remove('gone.txt')\n"
+        "open('begun','w').close()\ntime.sleep(60)\n"
+    )
+    words = [sys.executable, "-c", KILLED, str(workspace.root), str(tmp_path / "store.db"), code]
+    died = await anyio.run_process(words, check=False)
+    workspace.write("person.txt", "2\n")
+
+    async with recorded() as rt:
+        found = rt.recovered[0]
+        undone = [await rt.undo(path=path) for path in ("a.txt", "gone.txt")]
+
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    assert (found.call_id, found.status) == ("dies", "unknown")
+    assert {"a.txt", "gone.txt", "begun"} <= set(found.paths)
+    assert all(one.ok for one in undone), [one.text for one in undone]
+    assert workspace.read("a.txt") == b"1\n"
+    assert workspace.read("gone.txt") == b"gone\n"
+    assert workspace.read("person.txt") == b"2\n"

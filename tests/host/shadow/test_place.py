@@ -159,3 +159,37 @@ def test_a_temporary_shadow_leaves_nothing(folder, tmp_path):
     shadow.close()
 
     assert not (tmp_path / "passing").exists()
+
+
+def test_two_runtimes_that_crashed_are_both_found_again(folder, tmp_path):
+    folder.write("a", "1")
+    shadows = [folder.shadow(), folder.shadow()]
+    references = []
+    for number, shadow in enumerate(shadows):
+        before = shadow.before(None)
+        references.append(dict(shadow.reference(before, shadow.notes())))
+        folder.write("a", f"by {number}")
+    for shadow in shadows:
+        shadow.close()
+
+    later = folder.shadow()
+    looks = [later.since(one)[0] for one in references]
+
+    assert [set(told(look)) for look in looks] == [{"a"}, {"a"}]
+    blobs = DirectoryBlobs(tmp_path / "blobs")
+    for look, old in zip(looks, [b"1", b"by 0"], strict=True):
+        before = look.deltas[0].before
+        assert later.hand_over(before.text, before.size, blobs)
+        assert blobs.load(before.text) == old
+
+
+def test_a_look_after_a_crash_does_not_blame_a_repository(folder):
+    folder.write(".git/HEAD", "ref: refs/heads/main\n")
+    folder.write("a", "1")
+    crashed = folder.shadow()
+    reference = crashed.reference(crashed.before(None), "")
+    crashed.close()
+
+    look, _ = folder.shadow().since(reference)
+
+    assert look.repositories == ()

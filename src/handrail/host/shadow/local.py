@@ -6,12 +6,11 @@ that neither removes what the other needs.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,13 +19,13 @@ from handrail.core.shadows import Delta, Look, Noted, ShadowLimits
 from handrail.host.files.openat2 import choose_opener
 from handrail.host.shadow.contents import Contents
 from handrail.host.shadow.entries import Tree, Usage
-from handrail.host.shadow.manifest import Manifest, Moment
+from handrail.host.shadow.manifest import Moment
 from handrail.host.shadow.notes import new_notes, read_notes
+from handrail.host.shadow.place import SlotPlace, claim, claim_any
 from handrail.host.shadow.presence import Presence
 from handrail.host.shadow.reading import Means
 from handrail.host.shadow.walk import Top, Walk
 
-_SLOTS: Final = 16
 # Copies that nobody needs any more may take this much before they are looked for and removed.
 _MOST_STALE: Final = 64 << 20
 
@@ -38,7 +37,8 @@ class Before:
     scopes: tuple[tuple[int, str], ...] | None
     trees: dict[str, Tree]
     usage: Usage
-    repositories: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    # When the history of each repository moved; None: nobody looked.
+    repositories: dict[str, tuple[int, ...]] | None = None
     moment: Moment | None = None
 
 
@@ -64,7 +64,9 @@ class LocalShadow:
         self._temporary = temporary
         self._lock = threading.Lock()
         self._presence = Presence(directory / "present")
-        self._place: _Place | None = None
+        self._place: SlotPlace | None = None
+        # Places of runtimes that are gone, whose copies are still asked for.
+        self._gone: list[SlotPlace] = []
         self._trees: dict[str, Tree] = {}
         self._pinned: list[Before] = []
 
@@ -103,8 +105,7 @@ class LocalShadow:
         with self._lock:
             usage = Usage()
             trees = {path: tree.copy(usage) for path, tree in before.trees.items()}
-            marks = dict(before.repositories)
-            pinned = Before(before.scopes, trees, usage, marks, before.moment)
+            pinned = Before(before.scopes, trees, usage, before.repositories, before.moment)
             self._pinned.append(pinned)
             return pinned
 
@@ -141,25 +142,28 @@ class LocalShadow:
             if trees is None or any(top.path not in trees for top in self._tops):
                 return None
             usage = Usage()
-            self._trees = {top.path: trees[top.path].count_in(usage) for top in self._tops}
-            place.manifest.restart()
+            found = {top.path: trees[top.path].count_in(usage) for top in self._tops}
+            if place is self._place:
+                self._trees = found
+                place.manifest.restart()
             name = Path(str(reference.get("notes") or "none")).name
             noted = read_notes(str(place.directory / "notes" / name))
-            return self._look(Before(None, self._trees, usage), tells=True), noted
+            before = Before(None, found, usage)
+            return self._look(before, tells=True, contents=place.contents), noted
 
     def hand_over(self, digest: str, size: int, blobs: Blobs) -> bool:
         """Put a copied content among the old contents."""
         with self._lock:
-            return self._open().contents.hand_over(digest, size, blobs)
+            places = (self._open(), *self._gone)
+            return any(one.contents.hand_over(digest, size, blobs) for one in places)
 
     def close(self) -> None:
         """Let go of the place; its copies stay for the next runtime, unless temporary."""
         with self._lock:
             self._presence.close()
-            if self._place is not None:
-                self._place.close()
-                self._place = None
-                self._trees = {}
+            for place in (*self._gone, *([] if self._place is None else [self._place])):
+                place.close()
+            self._gone, self._place, self._trees = [], None, {}
             if self._temporary:
                 shutil.rmtree(self._home, ignore_errors=True)
 
@@ -167,14 +171,9 @@ class LocalShadow:
     def _usage(self) -> Usage:
         return self._trees[self._tops[0].path].usage
 
-    def _look(self, before: Before, *, tells: bool) -> Look:
-        means = Means(
-            self._opener,
-            self._open().contents,
-            self._limits,
-            self._hidden,
-            before.usage,
-        )
+    def _look(self, before: Before, *, tells: bool, contents: Contents | None = None) -> Look:
+        kept = contents or self._open().contents
+        means = Means(self._opener, kept, self._limits, self._hidden, before.usage)
         deltas, unseen = list[Delta](), 0
         left, marks = dict[str, str](), dict[str, tuple[int, ...]]()
         for top in self._tops:
@@ -189,8 +188,9 @@ class LocalShadow:
             unseen += walk.found.unseen
             left |= {_absolute(top, rel): why for rel, why in walk.found.left.items()}
             marks |= {_absolute(top, rel): mark for rel, mark in walk.repositories.items()}
-        moved = tuple(path for path in marks if marks[path] != before.repositories.get(path))
+        known = marks if before.repositories is None else before.repositories
         before.repositories = marks
+        moved = tuple(path for path in marks if marks[path] != known.get(path))
         return Look(tuple(deltas), left, unseen, moved)
 
     def _widened(self, scopes: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
@@ -217,7 +217,7 @@ class LocalShadow:
         os.close(handle)
         return True
 
-    def _tidy(self, place: _Place) -> None:
+    def _tidy(self, place: SlotPlace) -> None:
         if self._usage.stale > _MOST_STALE:
             trees = [
                 *self._trees.values(),
@@ -226,53 +226,29 @@ class LocalShadow:
             place.contents.sweep({digest for tree in trees for digest in tree.digests()})
             self._usage.stale = 0
 
-    def _open(self) -> _Place:
+    def _open(self) -> SlotPlace:
         """The place of this runtime: the first that nobody else has."""
-        if self._place is None:
-            for number in range(_SLOTS):
-                place = _claim(self._home / str(number))
-                if place is not None:
-                    self._use(place)
-                    return place
-            raise OSError(f"all {_SLOTS} places in {self._home} are in use")
-        return self._place
+        place = self._place
+        if place is None:
+            place = claim_any(self._home)
+            self._use(place)
+        return place
 
-    def _reopen(self, slot: str) -> _Place | None:
+    def _reopen(self, slot: str) -> SlotPlace | None:
         """The very place of a runtime that is gone."""
-        if self._place is not None and self._place.directory.name != slot:
-            return None
-        if self._place is None and slot.isdigit() and (self._home / slot).is_dir():
-            place = _claim(self._home / slot)
-            if place is not None:
-                self._use(place)
-        return self._place
+        known = [one for one in (self._place, *self._gone) if one is not None]
+        found = next((one for one in known if one.directory.name == slot), None)
+        if found is None and slot.isdigit() and (self._home / slot).is_dir():
+            found = claim(self._home / slot)
+            if found is not None and self._place is None:
+                self._use(found)
+            elif found is not None:
+                self._gone.append(found)
+        return found
 
-    def _use(self, place: _Place) -> None:
+    def _use(self, place: SlotPlace) -> None:
         self._place = place
         self._trees = place.manifest.load([top.path for top in self._tops])
-
-
-class _Place:
-    def __init__(self, directory: Path, handle: int) -> None:
-        self.directory = directory
-        self.contents = Contents(directory / "contents")
-        self.manifest = Manifest(directory)
-        self._handle = handle
-
-    def close(self) -> None:
-        os.close(self._handle)
-
-
-def _claim(directory: Path) -> _Place | None:
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    handle = os.open(directory / "lock", flags, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        return None
-    return _Place(directory, handle)
 
 
 def _within(scopes: Sequence[tuple[int, str]], number: int) -> list[str]:

@@ -1,0 +1,101 @@
+"""Whose doing a change is: what speaks for the command, and what against it."""
+
+import pytest
+
+from handrail.core.shadows import Delta, Form, Noted, Sight
+from handrail.history.effects_evidence import (
+    AFTER,
+    BEFORE,
+    BOTH,
+    OTHERS,
+    UNSEEN,
+    Evidence,
+    Window,
+    covers,
+)
+
+SECOND = 1_000_000_000
+WINDOW = Window(looked_ns=10 * SECOND, started_ns=11 * SECOND, ended_ns=20 * SECOND)
+
+
+def sight(at_s: float, size: int = 5) -> Sight:
+    at = int(at_s * SECOND)
+    return Sight(Form.FILE, 0o644, size, "ab" * 32, "", at, at)
+
+
+def delta(before: float | None, after: float | None) -> Delta:
+    return Delta(
+        0,
+        "a",
+        None if before is None else sight(before),
+        None if after is None else sight(after),
+    )
+
+
+def noted(*files: str, trees: tuple[str, ...] = (), complete: bool = True) -> Noted:
+    return Noted(dict.fromkeys(files), trees, complete)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (delta(5, 15), None),
+        (delta(5, None), None),
+        (delta(None, 15), None),
+        (delta(5, 21), AFTER),
+        (delta(None, 21), AFTER),
+        (delta(5, 10.5), BEFORE),
+        # Moved there with its folder: it keeps its times.
+        (delta(None, 10.5), None),
+        # Within a tick of the start: nobody can tell.
+        (delta(5, 10.99), None),
+        # Put there with old times: a restored archive.
+        (delta(5, 1), None),
+    ],
+)
+def test_time_stamps_tell_what_the_command_cannot_have_done(change, why):
+    assert Evidence(WINDOW).against(change, "/w/a") == why
+
+
+def test_what_was_not_seen_is_not_the_commands_even_if_its_text_names_it():
+    evidence = Evidence(WINDOW, ("/w/a",), noted("/w/b"))
+
+    assert evidence.against(delta(5, 15), "/w/a") == UNSEEN
+    assert evidence.against(delta(5, 15), "/w/b") is None
+
+
+def test_what_lies_in_a_moved_directory_is_the_commands():
+    evidence = Evidence(WINDOW, (), noted("/w/d", trees=("/w/d/",)))
+
+    assert evidence.against(delta(5, None), "/w/d/deep/file") is None
+    assert evidence.against(delta(5, None), "/w/dd") == UNSEEN
+
+
+def test_a_file_that_was_not_as_before_when_the_command_came_is_nobodys():
+    before = (5, 5 * SECOND)
+    same = Noted({"/w/a": before}, (), complete=True)
+    other = Noted({"/w/a": (5, 12 * SECOND)}, (), complete=True)
+
+    assert Evidence(WINDOW, (), same).against(delta(5, 15), "/w/a") is None
+    assert Evidence(WINDOW, (), other).against(delta(5, 15), "/w/a") == BOTH
+
+
+def test_incomplete_notes_are_no_evidence():
+    evidence = Evidence(WINDOW, (), noted("/w/b", complete=False))
+
+    assert evidence.against(delta(5, 15), "/w/a") is None
+
+
+def test_while_others_work_only_what_the_text_names_is_the_commands():
+    evidence = Evidence(WINDOW, ("/w/a", "/w/tree/"), others=True)
+
+    assert evidence.against(delta(5, 15), "/w/a") is None
+    assert evidence.against(delta(5, 15), "/w/tree/x") is None
+    assert evidence.against(delta(5, 15), "/w/b") == OTHERS
+
+
+def test_a_tree_covers_what_is_below_it_and_nothing_beside():
+    assert covers(["/w/tree/"], "/w/tree")
+    assert covers(["/w/tree/"], "/w/tree/x")
+    assert not covers(["/w/tree/"], "/w/trees")
+    assert not covers(["/w/file"], "/w/file/x")
