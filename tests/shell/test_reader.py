@@ -405,3 +405,9 @@ def test_what_is_a_comment_only_to_the_parser_is_not_read(command):
 )
 def test_comments_are_read(command):
     assert tree(command).statements
+
+
+@pytest.mark.parametrize("command", ["coproc command x=a p", "coproc x=a p", "coproc p | q"])
+def test_a_coproc_that_others_read_differently_is_not_read(command):
+    with pytest.raises(Unreadable, match="coproc"):
+        tree(command)

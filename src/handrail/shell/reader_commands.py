@@ -263,14 +263,20 @@ class Commands:
         name = self.words.optional(node.get("Name"))
         script = self.script([node.get("Stmt")])
         command = script.statements[0].command
-        plain = isinstance(command, Simple) and command.words and "=" not in command.words[0].source
-        if not (isinstance(command, Block) or (plain and not name)):
+        if not (isinstance(command, Block) or (_plain(command) and not name)):
             # The parser takes a program before a pipe or a redirect for the coproc's name.
             raise Unreadable("of coproc, only a block or one plain command is understood")
         return Compound("coproc", (script,), name)
 
     def _function(self, node: Node) -> Command:
         return Function(self.words.literal(node.get("Name")), self._statement(node.get("Body")))
+
+
+def _plain(command: Command) -> bool:
+    """Whether it begins with the program, and nothing that looks like an assignment."""
+    if not isinstance(command, Simple) or not command.words or command.assignments:
+        return False
+    return "=" not in command.words[0].source
 
 
 def _declared(source: str, assignment: Assignment, *, naked: bool) -> Word:
