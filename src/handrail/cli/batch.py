@@ -92,7 +92,7 @@ def _tell_order(ordering: Ordering, lines: Sequence[Line], *, as_json: bool) -> 
     output.say(safe_text(str(ordering)))
     for number, line in enumerate(lines, 1):
         if isinstance(line, Problem):
-            output.warn(f"line {number}: {line.code}: {line.message}")
+            output.warn_of(f"line {number}: {line.code}", line.message)
 
 
 def _read(file: str) -> Iterator[str]:

@@ -40,7 +40,7 @@ def run_words(words: Sequence[str]) -> int:
         return DONE
     except OSError as error:
         # The machine said no: a full disk, a terminal that went away.
-        output.warn(f"unavailable: {error}")
+        output.warn_of("unavailable", error)
         _discard_output()
         return FAILED
     except Exception as error:  # noqa: BLE001 - the last stop before the person
@@ -68,7 +68,7 @@ def _discard_output() -> None:
 
 
 def _own_fault(error: Exception) -> int:
-    output.warn(f"internal: {type(error).__name__}: {error}")
+    output.warn_of(f"internal: {type(error).__name__}", error)
     output.warn("this is a bug in handrail; please report it with the line above")
     if output.debugging():
         import traceback

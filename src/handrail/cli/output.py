@@ -42,6 +42,13 @@ def warn(text: str) -> None:
     print(safe_text(text), file=sys.stderr)
 
 
+def warn_of(title: str, text: object) -> None:
+    """A title and what stands behind it. Lines of a text that is not ours stay behind an
+    indent, so that none can pass for one of our own.
+    """
+    warn(f"{title}: {text}".replace("\n", "\n    "))
+
+
 def say_json(value: Any) -> None:
     """One value as one line of JSON."""
     print(to_json(value))
@@ -58,7 +65,7 @@ def take_over_log() -> None:
 
     class Lines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            warn(f"{record.levelname.lower()}: {record.getMessage()}")
+            warn_of(record.levelname.lower(), record.getMessage())
             if record.exc_info and debugging():
                 warn(logging.Formatter().formatException(record.exc_info))
 
@@ -77,9 +84,9 @@ def tell_problem(problem: Problem, *, as_json: bool = False) -> None:
     if as_json:
         say_json({"problem": problem.to_dict()})
         return
-    warn(f"{problem.code}: {problem.message}")
+    warn_of(problem.code, problem.message)
     if problem.hint:
-        warn(f"hint: {problem.hint}")
+        warn_of("hint", problem.hint)
 
 
 def _nowhere() -> TextIO:

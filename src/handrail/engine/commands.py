@@ -12,6 +12,7 @@ from typing import Any, Final
 from handrail.core.commands import CommandClass, Judgement
 from handrail.core.context import ToolContext
 from handrail.core.footprint import Access, Footprint
+from handrail.core.places import shown
 from handrail.core.plan import Plan
 from handrail.core.problems import Problem
 from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox, Strength
@@ -268,7 +269,7 @@ def _changed(repaired: Sequence[Repaired]) -> str:
 def _told(one: Repaired) -> str:
     partly = "" if one.restored else ", NOT restored in full"
     kept = f", its version kept as {one.kept}" if one.kept else ""
-    return f"{one.path} ({one.what}{partly}{kept})"
+    return f"{shown(one.path)} ({one.what}{partly}{kept})"
 
 
 def _warn(who: str, repaired: Sequence[Repaired]) -> None:

@@ -22,6 +22,7 @@ from handrail.core.events import (
     Event,
     FileChanged,
 )
+from handrail.core.places import shown
 from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput, Stream
@@ -134,14 +135,15 @@ class Recorder:
         except ProblemRaised as raised:
             # What happened has happened: the caller must hear of it even so. A store that
             # failed holds the row back and writes it once it can.
-            _log.error("the record of %s waits: %s", name, raised.problem.message)
+            _log.error("the record of %s waits: %s", shown(name), raised.problem.message)
         if self._heard(running):
             for change in result.changes:
                 event = FileChanged(result.call_id, change.path, change.operation)
                 self._emit(running, event)
             self._emit(running, _ended(name, result))
         if _log.isEnabledFor(logging.INFO):
-            _log.info("%s: %s", name, result.status.value, extra={"call_id": result.call_id})
+            ended = result.status.value
+            _log.info("%s: %s", shown(name), ended, extra={"call_id": result.call_id})
         return result
 
     def result(self, running: Running, outcome: Outcome) -> ToolResult:

@@ -75,12 +75,12 @@ def diff(change: Change) -> str:
 def text_diff(path: str, before: Content, after: Content) -> str:
     """A unified diff; of large contents only their sizes."""
     if max(before.size, after.size) > _SHOWN_BYTES:
-        return f"{path}: {before.size} bytes become {after.size}\n"
+        return f"{shown(path)}: {before.size} bytes become {after.size}\n"
     old, new = (
         one.tobytes().decode("utf-8", "replace").splitlines(keepends=True)
         for one in (before, after)
     )
-    found = difflib.unified_diff(old, new, f"a/{path}", f"b/{path}")
+    found = difflib.unified_diff(old, new, shown(f"a/{path}"), shown(f"b/{path}"))
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in found)
 
 
