@@ -135,7 +135,7 @@ def test_a_file_that_became_a_folder_is_left_out(scene):
 def test_what_somebody_else_did_is_listed_apart_with_the_reason(scene):
     scene.write("ours", "1")
     scene.write("theirs", "1")
-    noted = Noted({str(scene.root / "ours"): None}, (), complete=True)
+    noted = Noted({str(scene.root / "ours"): None}, (), blind=False)
 
     def act():
         scene.write("ours", "2")

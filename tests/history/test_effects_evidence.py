@@ -32,8 +32,8 @@ def delta(before: float | None, after: float | None) -> Delta:
     )
 
 
-def noted(*files: str, trees: tuple[str, ...] = (), complete: bool = True) -> Noted:
-    return Noted(dict.fromkeys(files), trees, complete)
+def noted(*files: str, trees: tuple[str, ...] = (), blind: bool = False) -> Noted:
+    return Noted(dict.fromkeys(files), trees, blind)
 
 
 @pytest.mark.parametrize(
@@ -73,15 +73,15 @@ def test_what_lies_in_a_moved_directory_is_the_commands():
 
 def test_a_file_that_was_not_as_before_when_the_command_came_is_nobodys():
     before = (5, 5 * SECOND)
-    same = Noted({"/w/a": before}, (), complete=True)
-    other = Noted({"/w/a": (5, 12 * SECOND)}, (), complete=True)
+    same = Noted({"/w/a": before}, (), blind=False)
+    other = Noted({"/w/a": (5, 12 * SECOND)}, (), blind=False)
 
     assert Evidence(WINDOW, (), same).against(delta(5, 15), "/w/a") is None
     assert Evidence(WINDOW, (), other).against(delta(5, 15), "/w/a") == BOTH
 
 
-def test_incomplete_notes_are_no_evidence():
-    evidence = Evidence(WINDOW, (), noted("/w/b", complete=False))
+def test_notes_of_one_who_could_not_see_are_no_evidence():
+    evidence = Evidence(WINDOW, (), noted("/w/b", blind=True))
 
     assert evidence.against(delta(5, 15), "/w/a") is None
 

@@ -70,12 +70,12 @@ class Look(NamedTuple):
 class Noted(NamedTuple):
     """What the processes of a program were seen to open for writing, rename, remove and the
     like. `files`: path → size and time of writing when they first came to it, None if there was
-    nothing; `trees`: directories that were moved. Not `complete`: there may be more.
+    nothing; `trees`: directories that were moved. `blind`: we were not let see all.
     """
 
     files: Mapping[str, tuple[int, int] | None]
     trees: tuple[str, ...]
-    complete: bool
+    blind: bool
     # When the last word was written.
     written_ns: int = 0
 

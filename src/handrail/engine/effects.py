@@ -127,8 +127,7 @@ class CommandEffects:
         if found is None:
             return None
         look, noted = found
-        complete = noted is not None and noted.complete
-        ended = noted.written_ns if noted is not None and complete else self._clock.now_ns()
+        ended = self._clock.now_ns() if noted is None or noted.blind else noted.written_ns
         judged = intent.get("effects")
         writes = judged.get("writes", ()) if isinstance(judged, Mapping) else ()
         # Anything may have happened since: only what speaks for the command is its doing.

@@ -48,7 +48,7 @@ class Evidence:
         when = self._time(delta)
         if when is not None:
             return when
-        if self.noted is not None and self.noted.complete:
+        if self.noted is not None and not self.noted.blind:
             return _by_notes(self.noted, delta, absolute)
         if self.others and not covers(self.derived, absolute):
             return OTHERS

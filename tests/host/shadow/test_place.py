@@ -78,7 +78,7 @@ def test_after_a_crash_the_state_before_a_command_is_found_again(folder):
     notes = crashed.notes()
     reference = json.loads(json.dumps(crashed.reference(before, notes)))
     with open(notes, "w") as file:
-        file.write(json.dumps([str(folder.root / "a"), [1, 2]]) + "\ntrue\n")
+        file.write(json.dumps([str(folder.root / "a"), [1, 2]]) + "\n")
     folder.write("a", "2")
     (folder.root / "gone").unlink()
     crashed._place.close()
@@ -87,7 +87,7 @@ def test_after_a_crash_the_state_before_a_command_is_found_again(folder):
     look, noted = folder.shadow().since(reference)
 
     assert set(told(look)) == {"a", "gone"}
-    assert noted.complete
+    assert not noted.blind
     assert noted.files == {str(folder.root / "a"): (1, 2)}
 
 

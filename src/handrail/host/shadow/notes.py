@@ -33,19 +33,19 @@ def read_notes(path: str) -> Noted | None:
 
 
 def parse(text: bytes) -> Noted:
-    """Notes as they were written; a line that cannot be read makes them incomplete."""
+    """Notes as they were written; a line that was cut off is passed over."""
     files: dict[str, tuple[int, int] | None] = {}
     trees: dict[str, None] = {}
-    complete = False
+    blind = False
     for line in text.splitlines():
         try:
             said: Any = json.loads(line)
         except ValueError:
-            return Noted(files, tuple(trees), complete=False)
-        if said is True:
-            complete = True
+            break
+        if said is None:
+            blind = True
         elif len(said) == 1:
             trees[f"{said[0]}/"] = None
         else:
             files.setdefault(said[0], None if said[1] is None else (said[1][0], said[1][1]))
-    return Noted(files, tuple(trees), complete)
+    return Noted(files, tuple(trees), blind=blind)

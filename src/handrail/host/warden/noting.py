@@ -8,6 +8,7 @@ with it but to look at the entry that it names and to write it down.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import platform
@@ -29,8 +30,7 @@ _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 class Notebook:
     """Paths that were about to be written, in a file made for them. Lines are
-    `[path, [size, written_ns] or null]`, `[path]` for a tree; the last one is `true` if
-    nothing is missing.
+    `[path, [size, written_ns] or null]`, `[path]` for a tree, and `null` if we are not let see.
     """
 
     def __init__(self, path: str) -> None:
@@ -42,19 +42,21 @@ class Notebook:
         # Directory as written → where it leads; emptied when a name may lead elsewhere now.
         self._leads: dict[str, str] = {}
         self._lines: list[str] = []
-        self._complete = True
+        self._blind = False
 
     def note(self, pid: int, number: int, arguments: Sequence[int]) -> None:
         """A process is about to make this call."""
         call = self._calls.get(number)
-        if call is None or not self._complete:
+        if call is None or self._blind or len(self._known) > _MOST:
             return
         for named in call.names:
-            path = self._path(pid, named, arguments)
-            if path is None or len(self._known) > _MOST:
-                self._complete = False
+            try:
+                path = self._path(pid, named, arguments)
+            except PermissionError:
+                self.give_up()
                 return
-            self._write(path, moves=call.moves)
+            if path is not None:
+                self._write(path, moves=call.moves)
         if call.moves or len(self._leads) > _MOST_KNOWN:
             self._leads.clear()
 
@@ -66,10 +68,13 @@ class Notebook:
             while data:
                 data = data[os.write(self._file, data) :]
 
-    def close(self, *, complete: bool) -> None:
+    def give_up(self) -> None:
+        """We cannot see what they do, so that our silence means nothing."""
+        self._blind = True
+        self._lines.append("null\n")
+
+    def close(self) -> None:
         """The end; nothing can be noted any more."""
-        if complete and self._complete:
-            self._lines.append("true\n")
         try:
             self.flush()
         finally:
@@ -91,7 +96,9 @@ class Notebook:
             self.flush()
 
     def _path(self, pid: int, named: Named, arguments: Sequence[int]) -> str | None:
-        """The path that is named, links on the way followed; None if it cannot be read."""
+        """The path that is named, links on the way followed; None if there is none, so that
+        the call will fail. Raises PermissionError.
+        """
         if named.handle:
             return _link(f"/proc/{pid}/fd/{_signed(arguments[named.path])}")
         text = self._memory.text(pid, arguments[named.path])
@@ -128,7 +135,9 @@ class _Memory:
         self._buffer = ctypes.create_string_buffer(_PAGE)
 
     def text(self, pid: int, address: int) -> bytes | None:
-        """The bytes up to the next zero, at most two pages; None if there is no such text."""
+        """The bytes up to the next zero, None if there is no such text: the kernel will not
+        find one either. Raises PermissionError if we may not look.
+        """
         text = b""
         while len(text) <= _PAGE:
             # Not across the end of a page: the next one may not be there.
@@ -137,6 +146,8 @@ class _Memory:
             remote = struct.pack("@PN", address, count)
             got = self._call(pid, local, 1, remote, 1, 0)
             if got <= 0:
+                if ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
+                    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
                 return None
             part, zero, _ = self._buffer.raw[:got].partition(b"\0")
             text += part
@@ -149,6 +160,8 @@ class _Memory:
 def _link(path: str) -> str | None:
     try:
         return str(Path(path).readlink())
+    except PermissionError:
+        raise
     except OSError:
         return None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import logging
 import os
 import platform
 import select
@@ -37,6 +38,7 @@ _NOTICE: Final = struct.Struct("=QIIiIQ6Q")
 _REPLY: Final = struct.Struct("=QqiI")
 _IDLE_MS: Final = 500
 _LAST_WORDS_S: Final = 5.0
+_log = logging.getLogger("handrail")
 
 
 def can_watch(recipe: Recipe) -> bool:
@@ -74,7 +76,7 @@ class Witness:
 
     def install(self) -> None:
         """Put this thread, and all it starts, before our eyes; without effect where the kernel
-        cannot do it: then the notes are not complete.
+        cannot do it: then the notes say so.
         """
         code = filter_for(platform.machine())
         buffer = ctypes.create_string_buffer(code, len(code))
@@ -92,16 +94,18 @@ class Witness:
 
     def _watch(self) -> None:
         self._ready.wait()
-        if self._handle < 0:
-            return
         try:
-            self._serve()
-            self._notebook.close(complete=True)
+            if self._handle < 0:
+                self._notebook.give_up()
+            else:
+                self._serve()
+            self._notebook.close()
         except OSError:
-            # Whoever waits for our answer must not wait for ever.
-            self._notebook.close(complete=False)
+            _log.exception("what a program writes could not be noted")
         finally:
-            os.close(self._handle)
+            if self._handle >= 0:
+                # Whoever waits for an answer must not wait for ever.
+                os.close(self._handle)
 
     def _serve(self) -> None:
         poll = select.poll()
