@@ -27,6 +27,7 @@ from handrail.core.ports import Approver, Blobs, Clock
 from handrail.core.tool import Tool
 from handrail.dialects.known import vocabulary_of
 from handrail.engine.catalog import Catalog
+from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.events import EventBus, tell
 from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
@@ -159,6 +160,7 @@ class _Begun:
     recovered: Sequence[Recovered]
     past: Undo
     reserved: PathLocks
+    letters: DeadLetters
 
 
 async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -> _Begun:
@@ -174,7 +176,8 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
     if not named:
         machine.ends.push_async_callback(reserved.aclose)
     past = Undo(store, plans.every, blobs, clock)
-    return _Begun(session, resumed, blobs, plans, recovered, past, reserved)
+    letters = DeadLetters(store, session, this_process(), may_still_run)
+    return _Begun(session, resumed, blobs, plans, recovered, past, reserved, letters)
 
 
 async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
@@ -216,6 +219,7 @@ async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
             most_at_once=opening.settings.most_at_once,
             first_turn=first,
             recovered=begun.recovered,
+            letters=begun.letters,
             jobs=Jobs(None if commands is None else commands.processes),
             close=close,
         )
@@ -264,6 +268,7 @@ def _pipeline(
         reserved=begun.reserved,
         plans=plans.mode,
         commands=None if commands is None else commands.runner,
+        letters=begun.letters if settings.dead_letters else None,
     )
 
 

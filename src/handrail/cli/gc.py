@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentTypeError, Namespace
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ class Freed:
     jobs: int = 0
     job_bytes: int = 0
     temporary_bytes: int = 0
+    letters: int = 0
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -81,7 +82,8 @@ def collect(place: Workspace, days: float, *, dry_run: bool) -> Freed:
         DirectoryArtifacts(place.home.oversized).sweep(days * _DAY_S)
     contents = _old_contents(place, before_ns, dry_run=dry_run)
     left = _leftovers(place, before_ns, dry_run=dry_run)
-    return Freed(
+    letters = _dead_letters(place, dry_run=dry_run)
+    freed = Freed(
         payloads,
         payload_bytes,
         len(texts),
@@ -93,6 +95,19 @@ def collect(place: Workspace, days: float, *, dry_run: bool) -> Freed:
         erased,
         *left,
     )
+    return replace(freed, letters=letters)
+
+
+def _dead_letters(place: Workspace, *, dry_run: bool) -> int:
+    """Dead letters that are over go after seven days, whatever age was asked for."""
+    from handrail.cli.workspace import reading
+    from handrail.store.dead_letters import count_over, purge
+
+    if not place.recorded:
+        return 0
+    with reading(place) as db:
+        over = count_over(db, now_ns=time.time_ns())
+    return over if dry_run or not over else purge(place.home.store, now_ns=time.time_ns())
 
 
 def _leftovers(place: Workspace, before_ns: int, *, dry_run: bool) -> tuple[int, ...]:
@@ -138,6 +153,8 @@ def tell(freed: Freed) -> None:
     verb = "would drop" if freed.dry_run else "dropped"
     age = f"{freed.older_than_days:g} days"
     commands = freed.quarantined + freed.jobs + freed.temporary_bytes
+    if freed.letters:
+        output.say(f"{verb} {counted(freed.letters, 'dead letter')} that were over")
     if not (freed.payloads or freed.texts or freed.content_bytes or commands):
         output.say(f"nothing is older than {age}")
         return

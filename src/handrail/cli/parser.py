@@ -31,6 +31,7 @@ COMMANDS: Final = (
     "plan",
     "gates",
     "jobs",
+    "letters",
     "gc",
     "config",
     "trust",

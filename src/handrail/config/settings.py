@@ -102,6 +102,9 @@ class Settings(BaseModel):
     )
     store_timeout_s: float = Field(5.0, gt=0, description="how long to wait for a locked store")
     keep_days: int = Field(30, ge=1, description="age at which `handrail gc` drops payloads")
+    dead_letters: bool = Field(
+        True, description="keep calls that failed by a defect, to be tried again"
+    )
     client_roots: bool = Field(
         False, description="let the roots that an MCP client names be further roots"
     )

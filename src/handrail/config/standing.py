@@ -158,6 +158,7 @@ STANDINGS: Final[Mapping[str, Row]] = {
     "reads_without_store": Row(Standing.NARROWS, _only(False)),
     "store_timeout_s": Row(Standing.NEVER),
     "keep_days": Row(Standing.NEVER),
+    "dead_letters": Row(Standing.NARROWS, _only(True)),
     # Whoever wrote the workspace must not widen it by what an editor has open beside it.
     "client_roots": Row(Standing.NARROWS, _only(False)),
     # Of these, each part has a standing of its own: see `PARTS`.

@@ -25,6 +25,7 @@ from handrail.core.verdicts import Effect
 from handrail.engine.approval import Aborted
 from handrail.engine.checked import syntax_notes
 from handrail.engine.commands import CommandRunner
+from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.locks import Locks
@@ -74,6 +75,7 @@ class Pipeline:
     reserved: PathLocks
     plans: PlanMode
     commands: CommandRunner | None = None
+    letters: DeadLetters | None = None
 
     async def run(self, call: ToolCall, listener: Listener | None = None) -> ToolResult:
         """Both halves: understand the call, then carry it out."""
@@ -98,7 +100,10 @@ class Pipeline:
             self.recorder.settle(running, outcome or of_problem(_ended(running)))
             raise
         else:
-            return self.recorder.settle(running, outcome)
+            result = self.recorder.settle(running, outcome)
+            if result.problem is not None and self.letters is not None:
+                await self.letters.note(running, result)
+            return result
         finally:
             self.gate.settle(running, outcome)
             current_session.reset(inside)

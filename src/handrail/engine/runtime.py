@@ -29,6 +29,7 @@ from handrail.core.tool import Tool
 from handrail.engine.answered import Answered
 from handrail.engine.as_person import AsPerson, undo_arguments
 from handrail.engine.catalog import Catalog
+from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.events import EventBus, tell
 from handrail.engine.hooks import Hook
 from handrail.engine.jobs import Jobs
@@ -67,6 +68,7 @@ class Parts:
     first_turn: int
     recovered: Sequence[Recovered]
     jobs: Jobs
+    letters: DeadLetters
     close: Callable[[], Awaitable[None]]
 
 
@@ -84,6 +86,7 @@ class Runtime:
         self._person = AsPerson(parts.pipeline, self._numbers)
         self._once = Once(parts.pipeline, parts.answered, self._numbers)
         parts.pipeline.plans.queue.maker = QueuedCalls(self._once)
+        parts.letters.caller = self.call
         self._closed = False
         self.queue: deque[str] = deque(maxlen=1000)
 
@@ -111,6 +114,11 @@ class Runtime:
     def jobs(self) -> Jobs:
         """The background jobs of the workspace."""
         return self._parts.jobs
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """Calls that failed by a defect, for the person to retry or abandon."""
+        return self._parts.letters
 
     @property
     def grants(self) -> Grants:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from handrail.core.dead_letters import DeadLetter, LetterState, Moved, NewLetter
 from handrail.core.leases import Lease, Reserved
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.records import (
@@ -22,7 +23,7 @@ from handrail.core.records import (
     SessionRecord,
     Trace,
 )
-from handrail.store import claims, leases, queries, record, traces
+from handrail.store import claims, dead_letters, leases, queries, record, traces
 from handrail.store.chain import encode_json, storable
 from handrail.store.connect import MEMORY, Database
 from handrail.store.items import Act, Commit, State
@@ -158,6 +159,24 @@ class SqliteStore:
         """See `Leases.leases`."""
         now_ns = self._now_ns
         return await self._ask(lambda db: leases.active(db, now_ns()))
+
+    async def keep_letter(self, letter: NewLetter) -> None:
+        """See `DeadLetterStore.keep_letter`."""
+        now_ns = self._now_ns
+        await self._ask(lambda db: dead_letters.keep(db, letter, now_ns()), writes=True)
+
+    async def letters(self, state: LetterState | None = None) -> Sequence[DeadLetter]:
+        """See `DeadLetterStore.letters`."""
+        return await self._ask(lambda db: dead_letters.listed(db, state))
+
+    async def letter(self, id: int) -> DeadLetter | None:
+        """See `DeadLetterStore.letter`."""
+        return await self._ask(lambda db: dead_letters.find(db, id))
+
+    async def move_letter(self, seen: DeadLetter, to: Moved) -> bool:
+        """See `DeadLetterStore.move_letter`."""
+        now_ns = self._now_ns
+        return await self._ask(lambda db: dead_letters.move(db, seen, to, now_ns()), writes=True)
 
     async def calls(
         self,

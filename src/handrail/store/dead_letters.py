@@ -1,0 +1,127 @@
+"""The SQL of dead letters. Arguments and errors go in without secrets that show by their shape.
+
+Runs inside the caller's write transaction, so that of several processes one comes first.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from handrail.core.dead_letters import DeadLetter, LetterState, Moved, NewLetter
+from handrail.core.redact import redact
+from handrail.store.chain import encode_json, storable
+from handrail.store.connect import Database
+from handrail.store.refusals import explain, raised
+
+# So many wait at most; beyond that the oldest goes. The record has the call all the same.
+MOST_PENDING: Final = 1_000
+KEPT_NS: Final = 7 * 86_400 * 10**9
+
+_COLUMNS: Final = (
+    "id, session, call_id, workspace, agent, operation, arguments, redacted, error, state,"
+    " attempts, owner, created_ns, changed_ns"
+)
+_OVER: Final = "state IN ('resolved', 'abandoned') AND changed_ns < ?"
+
+
+def keep(db: sqlite3.Connection, letter: NewLetter, at_ns: int) -> None:
+    """Write it down, or count one more failure of the same call that waits already."""
+    arguments, redacted = _without_secrets(letter.arguments)
+    error, _ = _without_secrets(letter.error)
+    session, workspace = storable(letter.session), storable(letter.workspace)
+    call_id, agent = storable(letter.call_id), storable(letter.agent)
+    known = db.execute(
+        "UPDATE dead_letters SET attempts = attempts + 1, error = ?, call_id = ?, changed_ns = ?"
+        " WHERE state = 'pending' AND session = ? AND workspace = ? AND agent = ?"
+        " AND operation = ? AND arguments = ?",
+        (error, call_id, at_ns, session, workspace, agent, letter.operation, arguments),
+    )
+    if known.rowcount:
+        return
+    db.execute(
+        "INSERT INTO dead_letters (session, call_id, workspace, agent, operation, arguments,"
+        " redacted, error, state, attempts, owner, created_ns, changed_ns)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 1, '', ?, ?)",
+        (session, call_id, workspace, agent, letter.operation, arguments, redacted, error,
+         at_ns, at_ns),
+    )  # fmt: skip
+    db.execute(
+        "DELETE FROM dead_letters WHERE state = 'pending' AND id <= (SELECT id FROM dead_letters"
+        " WHERE state = 'pending' ORDER BY id DESC LIMIT 1 OFFSET ?)",
+        (MOST_PENDING,),
+    )
+
+
+def listed(db: sqlite3.Connection, state: LetterState | None) -> list[DeadLetter]:
+    """All, or those in one state, oldest first."""
+    where, values = ("", ()) if state is None else (" WHERE state = ?", (state.value,))
+    query = f"SELECT {_COLUMNS} FROM dead_letters{where} ORDER BY id"  # noqa: S608 - our columns
+    return [_letter(row) for row in db.execute(query, values)]
+
+
+def find(db: sqlite3.Connection, id: int) -> DeadLetter | None:
+    """One of them, None if there is none of that number."""
+    query = f"SELECT {_COLUMNS} FROM dead_letters WHERE id = ?"  # noqa: S608 - our columns
+    row = db.execute(query, (id,)).fetchone()
+    return None if row is None else _letter(row)
+
+
+def move(db: sqlite3.Connection, seen: DeadLetter, to: Moved, at_ns: int) -> bool:
+    """Change its state, unless somebody else did since it was seen."""
+    error = None if to.error is None else _without_secrets(to.error)[0]
+    done = db.execute(
+        "UPDATE dead_letters SET state = ?, owner = ?, error = coalesce(?, error),"
+        " attempts = attempts + ?, changed_ns = ? WHERE id = ? AND state = ? AND owner = ?",
+        (to.state.value, to.owner, error, error is not None, at_ns, seen.id, seen.state.value,
+         seen.owner),
+    )  # fmt: skip
+    return done.rowcount == 1
+
+
+def purge(location: str | Path, *, now_ns: int, busy_timeout_s: float = 5.0) -> int:
+    """Drop for good what was resolved or abandoned more than seven days ago; how many."""
+    path = str(Path(location).absolute())
+    database = Database(path, busy_timeout_s=busy_timeout_s)
+    try:
+        database.db.execute("PRAGMA secure_delete = ON")
+        with database.writing("process", busy_timeout_s) as db:
+            return db.execute(
+                f"DELETE FROM dead_letters WHERE {_OVER}",  # noqa: S608 - our clause
+                (now_ns - KEPT_NS,),
+            ).rowcount
+    except sqlite3.Error as error:
+        raise raised(explain(error, path)) from error
+    finally:
+        database.db.close()
+
+
+def count_over(db: sqlite3.Connection, *, now_ns: int) -> int:
+    """How many `purge` would drop; none where a store is too old to have any."""
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'dead_letters'").fetchone():
+        return 0
+    query = f"SELECT count(*) FROM dead_letters WHERE {_OVER}"  # noqa: S608 - our clause
+    count: int = db.execute(query, (now_ns - KEPT_NS,)).fetchone()[0]
+    return count
+
+
+def _without_secrets(value: Mapping[str, Any]) -> tuple[str, bool]:
+    body = encode_json(value)
+    kept = redact(body)
+    return kept.decode(), kept != body
+
+
+def _letter(row: tuple[Any, ...]) -> DeadLetter:
+    named = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    return DeadLetter(
+        **{
+            **named,
+            "arguments": json.loads(named["arguments"]),
+            "redacted": bool(named["redacted"]),
+            "error": json.loads(named["error"]),
+            "state": LetterState(named["state"]),
+        }
+    )
