@@ -108,8 +108,10 @@ class Files(Protocol):
     def unchanged(self, change: Change) -> bool:
         """Whether the change's target is still what the plan saw."""
 
-    def prune(self, place: Place, levels: int) -> None:
-        """Remove up to so many directories above a place, lowest first, while they are empty."""
+    def prune(self, place: Place, levels: int) -> bool:
+        """Remove up to so many directories above a place, lowest first, while they are empty;
+        False if the disk did not let go of one.
+        """
 
     def stage(
         self,

@@ -79,8 +79,8 @@ def commit(
         for one in staged:
             mess.left = not one.discard() or mess.left
     for change in plan.changes:
-        if change.empties:
-            files.prune(change.place, change.empties)
+        if change.empties and not files.prune(change.place, change.empties):
+            mess.left = True
     return tuple([_record(change, hashed=keeping is not None) for change in plan.changes])
 
 

@@ -100,6 +100,8 @@ def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, A
     }
     if change.operation == "create" and change.place.missing_above:
         described["made"] = _folders(change.path, change.place.missing_above)
+    if change.empties:
+        described["empties"] = change.empties
     if described["image"] == "inline" and change.before is not None:
         described["before"] = base64.b64encode(change.before.tobytes()).decode("ascii")
     return described

@@ -112,8 +112,10 @@ class Recovery:
             try:
                 if not self._sweep(described, str(intent.get("token")), ""):
                     return
-                for one in described if completed.get("status") != "ok" else ():
-                    self._prune(one)
+                happened = completed.get("status") == "ok"
+                pruned = [self._prune(one, happened=happened) for one in described]
+                if not all(pruned):
+                    return
             except ProblemRaised:
                 _log.exception("what %s left behind could not be removed yet", call_id)
                 return
@@ -187,8 +189,8 @@ class Recovery:
                 status = "unknown"
                 text = f"it was interrupted; changed by somebody else since: {', '.join(others)}"
         self._sweep(described, token, "")
-        for one in described if status != "ok" else ():
-            self._prune(one)
+        for one in described:
+            self._prune(one, happened=status == "ok")
         return Recovered(call_id, tool, status, text, paths=tuple(others))
 
     def _state(self, described: Mapping[str, Any]) -> State:
@@ -212,12 +214,15 @@ class Recovery:
             described["before_mode"],
         )
 
-    def _prune(self, described: Mapping[str, Any]) -> None:
-        """Remove the directories that were made for a file which is not there now."""
-        made = described.get("made", ())
-        place = self._files.locate(described["path"]) if made else None
-        if place is not None and place.kind is Kind.MISSING:
-            self._files.prune(place, len(made))
+    def _prune(self, described: Mapping[str, Any], *, happened: bool) -> bool:
+        """Remove the directories that were made for a file which is not there now, or that
+        were to go with it.
+        """
+        levels = described.get("empties", 0) if happened else len(described.get("made", ()))
+        place = self._files.locate(described["path"]) if levels else None
+        if place is None or place.kind is not Kind.MISSING:
+            return True
+        return self._files.prune(place, levels)
 
     def _old(self, number: int, described: Mapping[str, Any], token: str) -> Content | None:
         if described["image"] in ("absent", "inline"):

@@ -198,7 +198,7 @@ def _change(way: Way, blobs: Blobs | None, one: Mapping[str, Any]) -> Change:
             before = load_image(one, blobs)
         except ProblemRaised as raised:
             raise ProblemRaised(
-                "not_found",
+                raised.problem.code,
                 f"{way.path!r} cannot get its old content back: {raised.problem.message}",
                 hint="nothing was touched; the other files can be named by their paths",
             ) from raised

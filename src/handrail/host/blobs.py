@@ -44,12 +44,16 @@ class DirectoryBlobs:
         return digest
 
     def load(self, digest: str) -> bytes:
-        """The content of a hash; raises `not_found` if it is gone or damaged."""
+        """The content of a hash; raises `not_found` if it is gone or damaged, `unavailable` if
+        the disk fails.
+        """
         path = self._directory / digest
         try:
             data = path.read_bytes()
-        except OSError:
+        except FileNotFoundError:
             data = self._unpack(path.with_suffix(_PACKED), digest)
+        except OSError as error:
+            raise _unreadable(path, error) from error
         content = Content(data)
         if content.digest != digest:
             raise ProblemRaised("not_found", f"the content kept as {digest} is damaged")
@@ -150,8 +154,10 @@ class DirectoryBlobs:
         try:
             packed = path.read_bytes()
             return zlib.decompress(packed)
-        except OSError:
+        except FileNotFoundError:
             raise ProblemRaised("not_found", f"no content with hash {digest} is kept") from None
+        except OSError as error:
+            raise _unreadable(path, error) from error
         except zlib.error:
             raise ProblemRaised("not_found", f"the content kept as {digest} is damaged") from None
 
@@ -197,6 +203,11 @@ def _packed(path: Path) -> bytes | None:
     if content.digest != path.name or len(packed) > content.size * 0.9:
         return None
     return packed
+
+
+def _unreadable(path: Path, error: OSError) -> ProblemRaised:
+    message = f"the disk could not read the old content kept in {str(path)!r}: {error.strerror}"
+    return ProblemRaised("unavailable", message, hint="check the disk, then call again")
 
 
 def _sync_directory(directory: Path) -> None:

@@ -128,9 +128,9 @@ class WithPlan:
         """Whether the change's target is still what the plan saw."""
         return self._at(change.place).unchanged(_owned(change))
 
-    def prune(self, place: Place, levels: int) -> None:
+    def prune(self, place: Place, levels: int) -> bool:
         """Remove up to so many empty directories above a place."""
-        self._at(place).prune(_own(place), levels)
+        return self._at(place).prune(_own(place), levels)
 
     def stage(
         self,

@@ -9,6 +9,8 @@ from typing import Final
 from handrail.core.problems import Code, ProblemRaised
 
 _SHOWN: Final = 200
+# What a disk says that fails, whatever was asked of it.
+FAILING: Final = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT})
 
 _SENTENCES: Final[dict[int, tuple[Code, str, str | None]]] = {
     errno.ENOENT: ("not_found", "{path} does not exist", None),

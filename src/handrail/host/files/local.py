@@ -13,7 +13,7 @@ from handrail.core.ports import FileContent, Staged, Window
 from handrail.core.problems import ProblemRaised
 from handrail.host.files import reading
 from handrail.host.files.cache import WindowCache
-from handrail.host.files.errors import explain, quoted
+from handrail.host.files.errors import FAILING, explain, quoted
 from handrail.host.files.locate import Locator
 from handrail.host.files.openat2 import LIST
 from handrail.host.files.parents import Parent, remove_empty
@@ -120,15 +120,20 @@ class LocalFiles:
         finally:
             parent.close()
 
-    def prune(self, place: Place, levels: int) -> None:
-        """Remove up to so many directories above a place, lowest first, while they are empty."""
+    def prune(self, place: Place, levels: int) -> bool:
+        """Remove up to so many directories above a place, lowest first, while they are empty;
+        False if the disk did not let go of one.
+        """
         above = place.rel
-        # In use by somebody: then so are those above it.
-        with suppress(OSError):
+        try:
             for _ in range(levels):
                 above = above.rpartition("/")[0]
                 with suppress(FileNotFoundError):
                     remove_empty(self._roots, place._replace(rel=above))
+        except OSError as error:
+            # In use by somebody: then so are those above it.
+            return error.errno not in FAILING
+        return True
 
     def stage(
         self,

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from handrail.core.places import Place
+from handrail.host.files.errors import FAILING
 from handrail.host.files.openat2 import LIST, LOOK_IN
 from handrail.host.files.roots import Roots
 from handrail.host.files.temp import Announce
@@ -63,7 +64,7 @@ class Parent:
             try:
                 remove_empty(self._roots, self._place._replace(rel=self._made.pop()))
             except OSError as error:
-                clean = clean and error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
+                clean = clean and error.errno not in FAILING
         return clean
 
     def close(self) -> None:
