@@ -41,10 +41,10 @@ check: setup
 	$(BIN)/lint-imports
 
 test: check
-	$(PYTEST) -m "not torture"
+	$(PYTEST)
 
 coverage: setup
-	$(PYTEST) -m "not torture" --cov --cov-report=term-missing:skip-covered
+	$(PYTEST) --cov --cov-report=term-missing:skip-covered
 
 torture: setup
 	$(PYTEST) -m torture

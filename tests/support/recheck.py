@@ -143,7 +143,10 @@ class _Reader:
                 end = self.text.find("\n", self.at)
                 self.at = end if end >= 0 else len(self.text)
             elif words[:1] == ["[["] and words[-1] != "]]":
+                start = self.at
                 words.append(self.word(test=True))
+                # What ends a word elsewhere is only a character here.
+                self.at += self.at == start
             elif char in "\n;&|()":
                 self.operator(char, words)
                 words = []
