@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import shutil
 import signal
 import stat
@@ -558,3 +559,70 @@ async def test_after_sigkill_the_changed_paths_are_known_and_come_back_by_name(
     assert workspace.read("a.txt") == b"1\n"
     assert workspace.read("gone.txt") == b"gone\n"
     assert workspace.read("person.txt") == b"2\n"
+
+
+MUTATE = """
+import pathlib, random, shutil
+dice = random.Random(SEED)
+here = pathlib.Path('.')
+def some(kind):
+    found = sorted(path for path in here.rglob('*') if kind(path))
+    return dice.choice(found) if found else here / 'none'
+def name(what): return here / f'{what}{dice.randrange(99)}'
+def make():
+    path = name('x') / name('y')
+    path.mkdir(parents=True)
+    (path / 'z').write_text('z')
+acts = [
+    lambda: some(pathlib.Path.is_file).write_bytes(dice.randbytes(dice.randrange(3000))),
+    lambda: some(pathlib.Path.is_file).unlink(),
+    lambda: (some(pathlib.Path.is_dir) / name('n')).write_bytes(b'new'),
+    lambda: shutil.rmtree(some(pathlib.Path.is_dir)),
+    lambda: some(pathlib.Path.is_file).rename(name('m')),
+    lambda: some(pathlib.Path.is_dir).rename(name('d')),
+    lambda: some(pathlib.Path.is_file).chmod(dice.choice([0o600, 0o644, 0o755])),
+    lambda: some(pathlib.Path.is_file).open('ab').write(b'tail'),
+    make,
+]
+for _ in range(dice.randint(1, 25)):
+    try: dice.choice(acts)()
+    except OSError: pass
+"""
+
+
+async def _mutate_and_undo(rt, workspace, seed):
+    dice = random.Random(seed)
+    for path in list(workspace.root.iterdir()):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for number in range(dice.randint(1, 30)):
+        folders = "".join(f"d{dice.randrange(3)}/" for _ in range(dice.randrange(4)))
+        workspace.write(f"{folders}f{number}", dice.randbytes(dice.randrange(2000)))
+    before = snapshot(workspace.root)
+    code = MUTATE.replace("SEED", str(seed))
+    result = await rt.call("execute_code", {"language": "python", "code": code}, id=f"s{seed}")
+    changed = bool(result.changes)
+    undone = await rt.undo(f"s{seed}")
+    after = snapshot(workspace.root)
+    if result.meta["undo"] != "full":
+        # Folders without files are all that may be left out here, and were named.
+        named = set(result.meta["undo_left_out"])
+        before, after = (
+            {name: one for name, one in found.items() if one != "folder" or name not in named}
+            for found in (before, after)
+        )
+    assert undone.ok or not changed, undone.text
+    assert "unattributed" not in result.meta
+    assert after == before, (seed, result.meta)
+
+
+async def test_whatever_a_command_does_to_files_comes_back(recorded, workspace):
+    async with recorded() as rt:
+        for seed in range(6):
+            await _mutate_and_undo(rt, workspace, seed)
+
+
+@pytest.mark.torture
+async def test_whatever_a_command_does_to_files_comes_back_at_length(recorded, workspace):
+    async with recorded() as rt:
+        for seed in range(1000, 1300):
+            await _mutate_and_undo(rt, workspace, seed)

@@ -91,6 +91,7 @@ async def test_a_directory_that_is_moved_counts_as_a_tree(programs, watched):
     _, lines = await watched("mv src lib")
 
     assert [f"{programs.folder}/src"] in lines
+    assert [f"{programs.folder}/lib"] in lines
 
 
 async def test_names_that_are_no_text_are_noted_too(programs, watched):

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from handrail.core.ports import Blobs
 from handrail.core.shadows import Delta, Look, Noted, ShadowLimits
-from handrail.host.files.openat2 import choose_opener
+from handrail.host.files.openat2 import LOOK, choose_opener
 from handrail.host.shadow.contents import Contents
 from handrail.host.shadow.entries import Tree, Usage
 from handrail.host.shadow.manifest import Moment
@@ -211,7 +211,7 @@ class LocalShadow:
 
     def _there(self, root: int, rel: str) -> bool:
         try:
-            handle = self._opener(self._tops[root].handle, os.fsencode(rel), os.O_PATH)
+            handle = self._opener(self._tops[root].handle, os.fsencode(rel), LOOK)
         except OSError:
             return False
         os.close(handle)

@@ -49,14 +49,17 @@ class Notebook:
         call = self._calls.get(number)
         if call is None or self._blind or len(self._known) > _MOST:
             return
-        for named in call.names:
-            try:
-                path = self._path(pid, named, arguments)
-            except PermissionError:
-                self.give_up()
-                return
-            if path is not None:
-                self._write(path, moves=call.moves)
+        try:
+            found = [self._path(pid, named, arguments) for named in call.names]
+        except PermissionError:
+            self.give_up()
+            return
+        paths = [path for path in found if path is not None]
+        if call.moves and any(map(_is_folder, paths)):
+            # With all that is in it, from here to there.
+            self._lines.extend(f"{_encode([path])}\n" for path in paths)
+        for path in paths:
+            self._write(path)
         if call.moves or len(self._leads) > _MOST_KNOWN:
             self._leads.clear()
 
@@ -80,16 +83,11 @@ class Notebook:
         finally:
             os.close(self._file)
 
-    def _write(self, path: str, *, moves: bool) -> None:
-        try:
-            info = os.lstat(path)
-        except (OSError, ValueError):
-            info = None
-        if moves and info is not None and stat.S_ISDIR(info.st_mode):
-            self._lines.append(f"{_encode([path])}\n")
+    def _write(self, path: str) -> None:
         if path in self._known:
             return
         self._known.add(path)
+        info = _lstat(path)
         met = None if info is None else [info.st_size, info.st_mtime_ns]
         self._lines.append(f"{_encode([path, met])}\n")
         if len(self._lines) >= _FLUSH_EVERY:
@@ -166,11 +164,21 @@ def _link(path: str) -> str | None:
         return None
 
 
-def _is_link(path: str) -> bool:
+def _lstat(path: str) -> os.stat_result | None:
     try:
-        return stat.S_ISLNK(os.lstat(path).st_mode)
+        return os.lstat(path)
     except (OSError, ValueError):
-        return False
+        return None
+
+
+def _is_link(path: str) -> bool:
+    info = _lstat(path)
+    return info is not None and stat.S_ISLNK(info.st_mode)
+
+
+def _is_folder(path: str) -> bool:
+    info = _lstat(path)
+    return info is not None and stat.S_ISDIR(info.st_mode)
 
 
 def _signed(argument: int) -> int:
