@@ -17,7 +17,7 @@ LOOKERS = words("""
     : [ [[ ag arch b2sum base32 base64 basename break bzcat cal cat cd cksum cloc cmp col column comm
     command continue cut date df diff dir dirname du echo egrep env exit expand expr factor false fd
     fgrep file find fmt fold free getconf getent git grep groups gunzip hash hd head help hexdump
-    hostname iconv id info join jobs jq less loc local locale logname ls lsd lsblk lscpu man md5sum more
+    hostname iconv id ifconfig info iwconfig join jobs jq less loc local locale logname ls lsd lsblk lscpu man md5sum more
     mount nl nm nproc numfmt objdump od paste pathchk pgrep pidof pinky pr printenv printf ps pwd read
     readelf readlink realpath return rev rg sed seq sha1sum sha224sum sha256sum sha384sum sha512sum
     shift shuf size sleep sort stat strings sum tac tail tar test time tokei tput tr tree true tsort tty
@@ -52,6 +52,8 @@ HARMFUL = {
     "sed": r"(-\w*i|--i|-f|--file|-s\b.*w)",
     "date": r"(-\w*s|--s|\d{8})",
     "hostname": r"[^-].*|-F|-b|--file|--boot",
+    "ifconfig": r"up|down|add|del|hw|mtu|netmask|broadcast|-?arp|-?promisc|[0-9a-f.:]+",
+    "iwconfig": r"essid|mode|key|enc|power|commit|rate|txpower|channel|freq|ap",
     "git": r"--(output|ext-diff|filters|textconv|upload-pack|open-files-in-pager).*",
     "tar": r"--(extract|create|append|update|delete|checkpoint|use|to-command|rsh|info-script"
     r"|new-vol|directory|remove|get|concatenate).*|-[xcruAIF]",
