@@ -23,7 +23,6 @@ from bench import (
     j_audit,
     k_policy,
     l_shadow,
-    l_shadow,
     m_serve,
     tokens,
 )
@@ -41,7 +40,6 @@ MEASURES = {
     "i": i_schemas,
     "j": j_audit,
     "k": k_policy,
-    "l": l_shadow,
     "l": l_shadow,
     "m": m_serve,
 }

@@ -6,7 +6,10 @@ def test_the_overview_says_where_you_are_and_what_holds(handrail, workspace):
     assert "mode       default: reading is free, a change asks you\n" in done.out
     assert "files      beneath the workspace's own handle (" in done.out
     assert "search     ripgrep, " in done.out
-    assert "commands   confined by bubblewrap\n  enforced fs_write, fs_read, fs_hide, tcp, " in done.out
+    assert (
+        "commands   confined by bubblewrap\n  enforced fs_write, fs_read, fs_hide, tcp, "
+        in done.out
+    )
     assert "  repaired protected_names\n" in done.out
     assert "nothing recorded yet" in done.out
     assert "handrail demo" in done.out
