@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from contextlib import suppress
 from typing import Any, Final
 
 _NOREPLACE: Final = 1
@@ -25,7 +26,13 @@ def rename_new(handle: int, source: str, target: str) -> None:
         # No links on this file system either; the caller has looked just before.
         os.rename(source, target, src_dir_fd=handle, dst_dir_fd=handle)
     else:
-        os.unlink(source, dir_fd=handle)
+        try:
+            os.unlink(source, dir_fd=handle)
+        except OSError:
+            # It must not have two names; the caller looks whether this one could be taken back.
+            with suppress(OSError):
+                os.unlink(target, dir_fd=handle)
+            raise
 
 
 def exchange(handle: int, one: str, two: str) -> bool:

@@ -154,6 +154,9 @@ class StagedChange:
                 rename_new(handle, self._temp, name)
             except FileExistsError:
                 raise _stale(self._change, "another file of that name appeared") from None
+            except OSError:
+                self._visible = self._appeared()
+                raise
         elif self._new is None:
             rename_new(handle, name, self._temp)
             self._aside = True
@@ -221,6 +224,15 @@ class StagedChange:
                 "write would either change too or part from it",
                 hint="write to another path; a person may allow it with break_hard_links = true",
             )
+
+    def _appeared(self) -> bool:
+        """Whether a new file bears its name although giving it failed."""
+        try:
+            info = lstat(self._parent)
+        except OSError:
+            # Nobody can tell: then it is to be put back, which looks again.
+            return True
+        return info is not None and written(info) == self._new
 
     def _ours(self) -> None:
         info = lstat(self._parent)
