@@ -179,3 +179,13 @@ def test_meta_names_at_most_fifty_paths(scene):
     meta = scene.report(act).to_meta()
 
     assert (len(meta["undo_left_out"]), meta["undo_left_out_count"]) == (50, 80)
+
+
+def test_a_new_folder_that_will_stay_because_of_what_is_in_it_is_named(scene):
+    def act():
+        scene.write("new/file")
+        (scene.root / "new" / "empty").mkdir()
+
+    report = scene.report(act)
+
+    assert set(report.left_out) == {"new", "new/empty"}

@@ -189,7 +189,7 @@ class _Writer:
             why = self._keep(before)
         if why:
             if not theirs:
-                self._report.leave_out(path, why)
+                self._leave_out(delta, path, why)
             return None
         described: dict[str, Any] = {
             "path": path,
@@ -250,11 +250,19 @@ class _Writer:
         if forms == {Form.FOLDER} and (delta.root, delta.rel) in self._filled:
             return
         if Form.SPECIAL in forms:
-            self._report.leave_out(path, SPECIAL)
+            self._leave_out(delta, path, SPECIAL)
             return
         form = after.form if after is not None else before.form if before is not None else Form.LINK
-        self._report.leave_out(path, _OTHER.get(form, REPLACED))
+        self._leave_out(delta, path, _OTHER.get(form, REPLACED))
         self._report.others.append({"path": path, "before": _plain(before), "after": _plain(after)})
+
+    def _leave_out(self, delta: Delta, path: str, why: str) -> None:
+        """It stays as it is now; so do the new folders that hold it."""
+        self._report.leave_out(path, why)
+        if delta.after is not None:
+            for folder in self._folders(delta):
+                if folder not in self._report.left_out:
+                    self._report.leave_out(folder, _OTHER[Form.FOLDER])
 
     def _folders(self, delta: Delta) -> list[str]:
         """The folders that were made for a new file, lowest first."""
