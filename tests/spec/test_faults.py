@@ -105,10 +105,8 @@ async def fail_everywhere(top, call, failure, *, lasting=False):
     (await do()).unwrap()
     after = tree(bench.root)
     assert before != after
-    number = 0
-    for number, fault in enumerate(
-        each_call([bench.root, bench.store.with_name("store.db.d")], failure, lasting=lasting)
-    ):
+    beneath = [bench.root, bench.store.with_name("store.db.d")]
+    for fault in each_call(beneath, failure, lasting=lasting):
         do = await bench.lay()
         with fault:
             result = await do()
@@ -128,7 +126,7 @@ async def fail_everywhere(top, call, failure, *, lasting=False):
             assert any(word in result.text for word in WORDS[failure]), (fault, result.text)
     assert await bench.runtime.store.unfinished() == []
     await bench.close()
-    return number, ends
+    return fault.call - 1, ends
 
 
 @pytest.fixture(autouse=True)
