@@ -178,6 +178,9 @@ def _create(path: str) -> None:
 def _identity(file: str) -> tuple[int, int] | None:
     try:
         found = os.stat(file)  # noqa: PTH116 - three for every commit; half the time of Path
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        reason = f"its disk reports an error ({error.strerror})"
+        raise raised(unavailable(file, reason, "check the disk, then call again")) from error
     return found.st_dev, found.st_ino
