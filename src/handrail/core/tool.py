@@ -15,7 +15,7 @@ from handrail.core.paths import PathUse, path_fields
 from handrail.core.plan import Plan
 from handrail.core.results import Output
 from handrail.core.schema import model_from_schema
-from handrail.core.verdicts import Risk
+from handrail.core.verdicts import Risk, Verdict
 
 
 class Params(BaseModel):
@@ -73,11 +73,13 @@ class Tool(ABC, Generic[P]):
 
     _plans: ClassVar[bool] = False
     _has_preflight: ClassVar[bool] = False
+    _has_opinion: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls._plans = cls.plan is not Tool.plan
         cls._has_preflight = cls.preflight is not Tool.preflight
+        cls._has_opinion = cls.opinion is not Tool.opinion
 
     @property
     def plans(self) -> bool:
@@ -89,6 +91,11 @@ class Tool(ABC, Generic[P]):
         """Whether this tool has a check of its own."""
         return self._has_preflight
 
+    @property
+    def has_opinion(self) -> bool:
+        """Whether this tool has a say in who may call it."""
+        return self._has_opinion
+
     def footprint(self, args: P) -> Footprint | None:
         """What the call will touch; None: exactly its path arguments, by their types.
 
@@ -99,6 +106,13 @@ class Tool(ABC, Generic[P]):
 
     def risk(self, args: P) -> Risk | None:
         """How much the call could harm; None: safe if it only reads, else moderate."""
+        del args
+        return None
+
+    def opinion(self, args: P) -> Verdict | None:
+        """What the tool itself has against the call: ASK or DENY; None: nothing. It is one
+        opinion beside the guards, rules and hooks, and an ALLOW counts as none.
+        """
         del args
         return None
 

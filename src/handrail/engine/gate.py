@@ -116,8 +116,8 @@ class Gate:
         """
         prepared, free = running.prepared, self._clearance.free_read
         safe_read = prepared.reads_only and prepared.risk is Risk.SAFE
-        judged = prepared.footprint.command
-        if free is not None and safe_read and judged is None and not running.opinions:
+        plain = prepared.footprint.command is None and not prepared.tool.has_opinion
+        if free is not None and safe_read and plain and not running.opinions:
             running.verdict = free
             return Effect.ALLOW
         running.verdict = verdict = self._judge(running, plan)
@@ -196,9 +196,10 @@ class Gate:
         if running.allowed is not None and verdict.effect is Effect.ASK and by_mode:
             # It answers in the person's place where only the mode asks, and nowhere else.
             verdict = running.allowed
-        if not running.opinions:
+        opinions = _opinions(running)
+        if not opinions:
             return verdict
-        verdict = strictest([*running.opinions, verdict])
+        verdict = strictest([*opinions, verdict])
         if verdict.effect is Effect.ASK and self._clearance.never_asks:
             return replace(verdict, effect=Effect.DENY)
         return verdict
@@ -237,6 +238,15 @@ class Gate:
             raise ProblemRaised.of(rewritten.problem)
         rewritten.promise = prepared.promise
         return rewritten
+
+
+def _opinions(running: Running) -> tuple[Verdict, ...]:
+    """What hooks and the tool itself have against the call."""
+    prepared = running.prepared
+    own = prepared.tool.opinion(prepared.args) if prepared.tool.has_opinion else None
+    if own is None or own.effect is Effect.ALLOW:
+        return running.opinions
+    return (*running.opinions, own)
 
 
 def subject_of(prepared: Prepared, plan: Plan | None) -> Subject:
