@@ -63,4 +63,7 @@ async def over(work: asyncio.Future[None]) -> asyncio.CancelledError | None:
             cancelled = error
         except BaseException:  # noqa: BLE001, S110 - told by `ended`, or not to be told
             pass
+    if not work.cancelled():
+        # Looked at: asyncio complains of a failure that nobody asks for.
+        work.exception()
     return cancelled
