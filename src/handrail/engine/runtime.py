@@ -17,7 +17,6 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from handrail.core.call import ToolCall
 from handrail.core.context import Session
 from handrail.core.events import BatchEnded, BatchStarted, ContextModified, Event, Listener
 from handrail.core.ports import Clock
@@ -28,6 +27,7 @@ from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
 from handrail.engine.answered import Answered
 from handrail.engine.as_person import AsPerson, undo_arguments
+from handrail.engine.calls import Call, Calls
 from handrail.engine.catalog import Catalog
 from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.events import EventBus, tell
@@ -48,8 +48,6 @@ from handrail.history.recovery import Recovered
 from handrail.policy.agents import Agents
 from handrail.policy.grants import Grants
 from handrail.policy.guardrails.gates import GateResult
-
-Call = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -83,6 +81,7 @@ class Runtime:
         self._parts = parts
         self._pipeline = parts.pipeline
         self._numbers = Numbers(parts.answered.prefix, parts.first_turn, self.grants.end_turn)
+        self._calls = Calls(parts.pipeline.preparer, self._numbers)
         self._person = AsPerson(parts.pipeline, self._numbers)
         self._once = Once(parts.pipeline, parts.answered, self._numbers)
         parts.pipeline.plans.queue.maker = QueuedCalls(self._once)
@@ -170,7 +169,7 @@ class Runtime:
     ) -> ToolResult:
         """Run one tool. Its own turn, unless inside `turn()`."""
         self._check_open()
-        call = self._tool_call(id, name, arguments, self._numbers.turn(), agent)
+        call = self._calls.tool_call(id, name, arguments, self._numbers.turn(), agent)
         prepared = self._pipeline.preparer.prepare(call)
         if id is None:
             result = await self._pipeline.finish(prepared, on_event)
@@ -194,7 +193,7 @@ class Runtime:
     ) -> list[ToolResult]:
         self._check_open()
         turn = self._numbers.turn()
-        prepared = self._prepare_all(calls, turn, agent)
+        prepared = self._calls.prepare_all(calls, turn, agent)
         for one in prepared:
             one.response = response
         footprints = [one.footprint for one in prepared]
@@ -222,7 +221,7 @@ class Runtime:
 
     def plan(self, calls: Iterable[Call], *, agent: str = "main") -> Ordering:
         """How a batch of these calls would be ordered; runs nothing."""
-        prepared = self._prepare_all(calls, 0, agent)
+        prepared = self._calls.prepare_all(calls, 0, agent)
         return order([one.call.id for one in prepared], [one.footprint for one in prepared])
 
     @asynccontextmanager
@@ -356,35 +355,6 @@ class Runtime:
         await self._pipeline.ticker.idle()
         self._pipeline.ticker.close()
         await self._parts.close()
-
-    def _prepare_all(self, calls: Iterable[Call], turn: int, agent: str) -> list[Prepared]:
-        prepare = self._pipeline.preparer.prepare
-        calls = list(calls)
-        if not all(isinstance(call, Mapping) for call in calls):
-            raise TypeError('a batch is a list of calls, each {"name": ..., "arguments": {...}}')
-        prepared = [
-            prepare(
-                self._tool_call(
-                    call.get("id"), call.get("name"), call.get("arguments"), turn, agent
-                )
-            )
-            for call in calls
-        ]
-        for one, call in zip(prepared, calls, strict=True):
-            one.given_id = call.get("id") is not None
-        return prepared
-
-    def _tool_call(
-        self,
-        id: Any,
-        name: Any,
-        arguments: Mapping[str, Any] | str | None,
-        turn: int,
-        agent: str,
-    ) -> ToolCall:
-        call_id = str(id) if id is not None else self._numbers.fresh_id()
-        given = {} if arguments is None else arguments
-        return ToolCall(call_id, "" if name is None else str(name), given, turn, agent)
 
     def _apply(self, results: Iterable[ToolResult], listener: Listener | None) -> None:
         """Hand on what tools ask of the conversation, in call order."""
