@@ -93,7 +93,7 @@ def _check_workspace(workspace, calls):
 
 
 @pytest.mark.parametrize(
-    "calls", [200, pytest.param(1_000, marks=pytest.mark.torture)], ids=["some", "thousand"]
+    "calls", [1_000, pytest.param(5_000, marks=pytest.mark.torture)], ids=["thousand", "more"]
 )
 async def test_calls_made_all_at_once_lose_and_double_nothing(workspace, tmp_path, calls):
     path = tmp_path / "store.db"
@@ -150,8 +150,8 @@ def _start(workspace, path, name, count):
 
 @pytest.mark.parametrize(
     ("processes", "rounds"),
-    [(3, 4), pytest.param(8, 25, marks=pytest.mark.torture)],
-    ids=["three", "eight"],
+    [(8, 10), pytest.param(8, 100, marks=pytest.mark.torture)],
+    ids=["eight", "for longer"],
 )
 def test_processes_on_one_store_and_workspace_lose_and_double_nothing(
     workspace, tmp_path, processes, rounds
