@@ -4,11 +4,15 @@ workspace's own file may do to it; without one it cannot be set there.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from handrail.config.sections import Permissions, Table
+
+
+# A pattern of endless stars would take its time at every write.
+_Glob = Annotated[str, Field(max_length=1000)]
 
 
 class Settings(BaseModel):
@@ -20,7 +24,7 @@ class Settings(BaseModel):
     dialect: str = Field("canonical", description="the vocabulary shown to the model")
     directories: tuple[str, ...] = Field((), description="further roots beside the workspace")
     allow_delete: bool = Field(False, description="whether delete_file works")
-    allow_protected: tuple[str, ...] = Field((), description="globs of protected names to allow")
+    allow_protected: tuple[_Glob, ...] = Field((), description="globs of protected names to allow")
     break_hard_links: bool = Field(
         False, description="replace a file that has other names, parting it from them"
     )

@@ -20,6 +20,8 @@ DEFAULT: Final = "default"
 ALL: Final = "*"
 _TOOLS: Final = ("tools", "allowed_tools")
 _KEYS: Final = (*_TOOLS, "policy")
+# Tools have short names, and a pattern of many stars would take its time.
+_LONGEST: Final = 200
 
 # Answers where a setting was written (file and line), by its dotted name.
 Where = Callable[[str], str]
@@ -183,6 +185,8 @@ def _texts(key: str, value: Any, where: Where) -> list[str]:
         raise _wrong(key, "is no list of names", where, 'such as ["read_file", "Grep"]')
     if not all(one.strip() for one in value):
         raise _wrong(key, "has an empty name in it", where, "an empty list means no tool at all")
+    if any(len(one) > _LONGEST for one in value):
+        raise _wrong(key, f"has a name of more than {_LONGEST} letters", where, "use shorter ones")
     return [one.strip() for one in value]
 
 

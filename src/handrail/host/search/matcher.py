@@ -30,6 +30,9 @@ class Matched(NamedTuple):
     turned_binary: bool
 
 
+# Linear is not fast: what a pattern takes follows its own length as well, and its groups.
+_LONGEST: Final = 10_000
+_MOST_GROUPS: Final = 100
 _NOTHING: Final = Matched(0, [], turned_binary=False)
 
 
@@ -110,9 +113,14 @@ def _compile(query: GrepQuery) -> Any:
     elif not query.multiline and _LINE_BREAK.search(text):
         raise bad_pattern(query, 'the literal "\\n" is not allowed')
     flags = "(?ms)" if query.multiline else "(?m)"
+    if len(text) > _LONGEST and not query.literal:
+        raise bad_pattern(query, f"it is longer than {_LONGEST:,} letters")
     try:
-        return re2.compile((flags + text).encode(), options)
+        compiled = re2.compile((flags + text).encode(), options)
     except re2.error as error:
         reason = error.args[0]
         words = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         raise bad_pattern(query, words.partition(": ")[0]) from error
+    if compiled.groups > _MOST_GROUPS:
+        raise bad_pattern(query, f"it has more than {_MOST_GROUPS} groups")
+    return compiled

@@ -41,6 +41,7 @@ KEYS: Final = (
     "quality_gates",
 )
 _LONGEST_S: Final = 600
+_LONGEST: Final = 2_000
 
 
 def parse_guardrails(table: Mapping[str, Any], where: Where) -> GuardrailSettings:
@@ -186,6 +187,8 @@ class _Table:
             yield _Table(value, f"{name}.", self._where)
 
     def _expression(self, name: str, text: str, *, ignore_case: bool) -> Expression:
+        if len(text) > _LONGEST:
+            raise self.wrong(name, f"the expression is longer than {_LONGEST:,} letters")
         try:
             regex = compiled(text, ignore_case=ignore_case)
         except BadExpression as error:

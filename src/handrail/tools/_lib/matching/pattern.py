@@ -22,6 +22,11 @@ from handrail.tools._lib.splice import Splice
 _GROUP: Final = re.compile(r"\\g<(\w+)>")
 _MAX_MEM: Final = 64 << 20
 _MOST_BYTES: Final = 50_000_000
+_LONGEST: Final = 10_000
+_MOST_GROUPS: Final = 100
+# Linear is not fast: at worst every step of the pattern is taken at every letter, a second
+# for some thirty million of them, and nothing can stop it halfway.
+_MOST_STEPS: Final = 2_000_000_000
 
 
 def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Splice]:
@@ -38,6 +43,7 @@ def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Spli
     compiled = _compiled(pattern)
     names = _groups(compiled, new)
     text = _Shown(FileLines(file, path))
+    _check_steps(compiled.programsize * len(text.text), path)
     splices: list[Splice] = []
     for found in compiled.finditer(text.text):
         start, end = found.span()
@@ -57,21 +63,46 @@ def find_pattern(file: ByteText, path: str, pattern: str, new: str) -> list[Spli
     return splices
 
 
+def _check_steps(steps: int, path: str) -> None:
+    if steps > _MOST_STEPS:
+        raise ProblemRaised(
+            "too_large",
+            f"the pattern could take {steps:,} steps in {path!r}; {_MOST_STEPS:,} are allowed",
+            hint="write it shorter, with smaller counts in {…}, or give the exact text",
+            field="old_string",
+        )
+
+
 def _compiled(pattern: str) -> Any:
     import re2  # noqa: PLC0415 - 5 ms, and only for edits by pattern
 
+    if len(pattern) > _LONGEST:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"the pattern has {len(pattern):,} letters; {_LONGEST:,} are allowed",
+            hint="give the exact text instead of a pattern",
+            field="old_string",
+        )
     options = re2.Options()
     options.max_mem = _MAX_MEM
     options.log_errors = False
     try:
-        return re2.compile(f"(?m){pattern}", options)
+        compiled = re2.compile(f"(?m){pattern}", options)
     except (re2.error, UnicodeEncodeError) as error:
         raise ProblemRaised(
             "invalid_arguments",
-            f"the pattern {pattern!r} is not valid: {_reason(error)}",
+            f"the pattern {pattern!r:.200} is not valid: {_reason(error)}",
             hint="the syntax is RE2: no look-around and no back-references",
             field="old_string",
         ) from error
+    if compiled.groups > _MOST_GROUPS:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"the pattern has {compiled.groups} groups; {_MOST_GROUPS} are allowed",
+            hint="write (?:...) where nothing is taken from a group",
+            field="old_string",
+        )
+    return compiled
 
 
 def _reason(error: Exception) -> str:
