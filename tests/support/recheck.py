@@ -52,8 +52,6 @@ HARMFUL = {
     "sed": r"(-\w*i|--i|-f|--file|-s\b.*w)",
     "date": r"(-\w*s|--s|\d{8})",
     "hostname": r"[^-].*|-F|-b|--file|--boot",
-    "ifconfig": r"up|down|add|del|hw|mtu|netmask|broadcast|-?arp|-?promisc|[0-9a-f.:]+",
-    "iwconfig": r"essid|mode|key|enc|power|commit|rate|txpower|channel|freq|ap",
     "git": r"--(output|ext-diff|filters|textconv|upload-pack|open-files-in-pager).*",
     "tar": r"--(extract|create|append|update|delete|checkpoint|use|to-command|rsh|info-script"
     r"|new-vol|directory|remove|get|concatenate).*|-[xcruAIF]",
