@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handrail.config.sections import Permissions, Table
 
-
 # A pattern of endless stars would take its time at every write.
 _Glob = Annotated[str, Field(max_length=1000)]
 
