@@ -47,12 +47,11 @@ async def begin_session(
     return session, resumed
 
 
-def save_session(session: Session, store: SqliteStore, guardrails: Guardrails | None) -> None:
+def save_session(session: Session, store: SqliteStore, guardrails: Guardrails) -> None:
     """What a named session goes on with."""
     store.save_state(session.id, "reads", save_reads(session.reads))
     store.save_state(session.id, "directory", session.whereabouts.directory)
-    if guardrails is not None:
-        save_counts(guardrails, session, store)
+    save_counts(guardrails, session, store)
 
 
 async def next_turn(session: Session, store: SqliteStore) -> int:

@@ -46,7 +46,7 @@ class Gate:
         approval: Approval,
         preparer: Preparer,
         grants: Grants,
-        guardrails: Guardrails | None = None,
+        guardrails: Guardrails,
     ) -> None:
         self._clearance = clearance
         self.guardrails = guardrails
@@ -139,7 +139,7 @@ class Gate:
 
     def _reserve(self, running: Running, plan: Plan | None) -> None:
         """Hold the call's share of the limits; another one may have taken it meanwhile."""
-        if self.guardrails is None or not self.guardrails.counts:
+        if not self.guardrails.counts:
             return
         call, subject = running.prepared.call, subject_of(running.prepared, plan)
         counted = not call.by_person
@@ -169,8 +169,7 @@ class Gate:
 
     def still_clear(self, running: Running, plan: Plan) -> bool:
         """Whether a plan that was made anew needs no new question."""
-        if self.guardrails is not None:
-            self.guardrails.settle(key_of(running), Ended.NOTHING)
+        self.guardrails.settle(key_of(running), Ended.NOTHING)
         verdict = self._judge(running, plan)
         if verdict.effect is not Effect.ALLOW and binding(running, plan) != running.approved:
             return False
@@ -179,12 +178,12 @@ class Gate:
 
     def settle(self, running: Running, outcome: Outcome | None) -> None:
         """Count what the call did, however it ended."""
-        if self.guardrails is not None and self.guardrails.counts:
+        if self.guardrails.counts:
             self.guardrails.settle(key_of(running), how_it_ended(running, outcome))
 
     def warnings(self, running: Running, plan: Plan | None) -> list[str]:
         """What the guardrails have to say about what was done."""
-        if self.guardrails is None or running.prepared.call.by_person:
+        if running.prepared.call.by_person:
             return []
         return self.guardrails.warnings(subject_of(running.prepared, plan))
 
