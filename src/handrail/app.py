@@ -175,7 +175,9 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
     reserved = PathLocks(store, machine.files.roots, session.id, clock)
     if not named:
         machine.ends.push_async_callback(reserved.aclose)
-    past = Undo(store, plans.every, blobs, clock)
+    commands = machine.commands
+    settle = None if commands is None else commands.runner.settle_jobs
+    past = Undo(store, plans.every, blobs, clock, settle)
     letters = DeadLetters(store, session, this_process(), may_still_run)
     return _Begun(session, resumed, blobs, plans, recovered, past, reserved, letters)
 

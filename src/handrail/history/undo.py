@@ -6,7 +6,7 @@ the person says to overwrite it. An undo is journalled itself, so redo is its un
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -29,9 +29,19 @@ from handrail.history.undo_redo import Redoer
 
 
 class Undo:
-    """Implements `Past` on the record of one store."""
+    """Implements `Past` on the record of one store. `settle` brings what still waits to be
+    recorded, such as the changes of a job that is over, before anything is looked up.
+    """
 
-    def __init__(self, store: Store, files: Files, blobs: Blobs | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        files: Files,
+        blobs: Blobs | None,
+        clock: Clock,
+        settle: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._settle = settle
         self._store = store
         self._files = files
         self._blobs = blobs
@@ -84,6 +94,8 @@ class Undo:
         return list(islice(list_changes(traces, session=session, path=shown), limit))
 
     async def _lookup(self, asker: Asker) -> Lookup:
+        if self._settle is not None:
+            await self._settle()
         openings = await self._store.openings()
         folders = folders_seen_by(openings, asker.session, self._files.roots[0])
         return Lookup(self._store, folders, asker)
