@@ -48,3 +48,22 @@ async def test_an_edit_of_a_file_with_a_token_is_undone_byte_exactly(workspace, 
         (await rt.undo()).unwrap()
 
     assert workspace.read("conf.py") == before.encode()
+
+
+async def test_files_that_hold_secrets_are_not_copied_and_undo_says_so(workspace, tmp_path):
+    home = tmp_path / "state"
+    home.mkdir()
+    secret = "correct horse battery staple"
+    workspace.write(".env", f"# {secret}\nA=1\n" * 3000)
+    store = home / "store.db"
+    async with handrail.open(workspace.root, store=store, mode="accept-edits") as rt:
+        read = await rt.call("read_file", {"path": ".env", "limit": 5000})
+        written = await rt.call("write_file", {"path": ".env", "content": "A=2\n"})
+        undone = await rt.undo()
+
+    assert "could not be kept" in read.text or read.meta.get("oversize") is None
+    assert ".env cannot be undone: files that hold secrets are not copied" in written.text
+    assert undone.problem.code == "not_found"
+    assert workspace.read(".env") == b"A=2\n"
+    copies = [one for one in home.rglob("*") if one.is_file() and "store.db" not in one.name]
+    assert not any(secret.encode() in one.read_bytes() for one in copies)

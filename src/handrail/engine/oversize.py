@@ -23,11 +23,13 @@ class Fitted(NamedTuple):
     saved: str | None
 
 
-def fit(text: str, limit: int, keep: Keep, artifacts: Artifacts, name: str) -> Fitted:
-    """The text itself, or a window of at most about `limit` characters with a marker."""
+def fit(text: str, limit: int, keep: Keep, artifacts: Artifacts | None, name: str) -> Fitted:
+    """The text itself, or a window of at most about `limit` characters with a marker. Without
+    `artifacts` the rest is not kept.
+    """
     if len(text) <= limit:
         return Fitted(text, 0, None)
-    saved = _save(artifacts, name, text)
+    saved = None if artifacts is None else _save(artifacts, name, text)
     where = f"full text kept as {saved}" if saved else "the full text could not be kept"
     head, tail = _window(text, limit, keep)
     cut = len(text) - len(head) - len(tail)

@@ -47,7 +47,7 @@ from handrail.engine.running import (
 from handrail.engine.threads import Awaited, ended, over, to_the_end
 from handrail.engine.ticker import Ticker, Watch
 from handrail.history.commit import Keeping, Mess, commit
-from handrail.history.images import INLINE_BYTES, describe_changes
+from handrail.history.images import INLINE_BYTES, describe_changes, not_kept
 from handrail.policy.loop_guard import LoopGuard
 
 _log = logging.getLogger("handrail")
@@ -300,9 +300,9 @@ class Pipeline:
         if self.blobs is None:
             return None
         running.remarks = [
-            f"{one['path']} cannot be undone: there was no room to keep its old content"
+            f"{one['path']} cannot be undone: {why}"
             for one in described
-            if one["image"] == "none"
+            if (why := not_kept(one)) is not None
         ]
         kept = (number for number, one in enumerate(described) if one["image"] == "blob")
         return Keeping(self.blobs, frozenset(kept))

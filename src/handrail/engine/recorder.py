@@ -28,6 +28,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput, Stream
 from handrail.core.records import Durability, Row, Store
 from handrail.core.results import ToolResult
+from handrail.core.sensitive import is_sensitive
 from handrail.engine import record
 from handrail.engine.events import EventBus, tell
 from handrail.engine.oversize import fit
@@ -181,7 +182,10 @@ class Recorder:
             limit = min(limit, self._recording.max_chars)
         if len(text) <= limit:
             return text
-        fitted = fit(text, limit, tool.keep, self._session.artifacts, running.prepared.call.id)
+        prepared = running.prepared
+        secret = any(is_sensitive(place.rel) for place in prepared.places.values())
+        artifacts = None if secret else self._session.artifacts
+        fitted = fit(text, limit, tool.keep, artifacts, prepared.call.id)
         meta["oversize"] = {"cut": fitted.cut, "saved": fitted.saved}
         return fitted.text
 

@@ -16,6 +16,7 @@ from handrail.core.places import Stat
 from handrail.core.plan import Change, Plan
 from handrail.core.ports import Blobs, Staged
 from handrail.core.problems import ProblemRaised
+from handrail.core.sensitive import is_sensitive
 from handrail.history.hashing import hash_side_by_side
 
 INLINE_BYTES: Final = 64 * 1024
@@ -35,6 +36,15 @@ def describe_changes(plan: Plan, blobs: Blobs | None) -> list[dict[str, Any]]:
             reserved += change.before.size
         described.append(one)
     return described
+
+
+def not_kept(described: Mapping[str, Any]) -> str | None:
+    """Why the old content of a described change is not kept, None if it is."""
+    if described["image"] != "none":
+        return None
+    if is_sensitive(described["path"]):
+        return "files that hold secrets are not copied"
+    return "there was no room to keep its old content"
 
 
 def state_of(
@@ -119,6 +129,9 @@ def _folders(path: str, count: int) -> list[str]:
 def _image(change: Change, blobs: Blobs, reserved: int) -> str:
     if change.before is None:
         return "absent"
+    if is_sensitive(change.place.rel):
+        # A copy of a secret would outlive its original.
+        return "none"
     if change.before.size <= INLINE_BYTES:
         return "inline"
     return "blob" if blobs.has_room(reserved + change.before.size) else "none"
