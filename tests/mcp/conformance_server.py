@@ -8,6 +8,7 @@ Run as `python conformance_server.py DIRECTORY`; prints its URL.
 import asyncio
 import base64
 import json
+import os
 import sys
 from typing import Any
 
@@ -294,7 +295,11 @@ class Fixture(ToolServer):
             said = {key: one.model_dump(mode="json", by_alias=True) for key, one in given.items()}
             return text(f"state-ok: {json.dumps(said)}")
         wire = {"resultType": "input_required", "inputRequests": rounds[reached]}
-        return wire if name in WITHOUT_STATE else {**wire, "requestState": session.park(reached)}
+        if name in WITHOUT_STATE:
+            return wire
+        state = os.urandom(16).hex()
+        session.park(state, reached)
+        return {**wire, "requestState": state}
 
 
 class Trusting:

@@ -136,6 +136,36 @@ async def test_an_answer_that_is_sent_twice_runs_the_call_once(connect, root):
     assert (root / "log.txt").read_text() == "once\n"
 
 
+async def test_a_yes_that_is_sent_again_does_not_answer_the_next_question(connect, root):
+    given = {"path": "a.txt", "content": "by the model\n"}
+    yes = {"approval": ElicitResult(action="accept", content={"answer": "yes"})}
+
+    async with connect(client=answering(("accept", "yes"))[1]) as connection:
+
+        async def answer(question):
+            return await connection.session.call_tool(
+                "write_file",
+                given,
+                input_responses=yes,
+                request_state=question.request_state,
+                allow_input_required=True,
+            )
+
+        send = connection.session.call_tool
+        first = await send("write_file", given, allow_input_required=True)
+        (root / "a.txt").write_text("by a person meanwhile\n")
+        second = await answer(first)
+        again = await answer(first)
+        kept = (root / "a.txt").read_text()
+        done = await answer(second)
+
+    assert "by a person meanwhile" in second.input_requests["approval"].params.message
+    assert again.request_state == second.request_state != first.request_state
+    assert kept == "by a person meanwhile\n"
+    assert not done.is_error
+    assert (root / "a.txt").read_text() == "by the model\n"
+
+
 @pytest.mark.parametrize(
     "arguments", [WRITE, {**WRITE, "content": "other\n"}], ids=["state", "call"]
 )

@@ -7,8 +7,9 @@ the answer; the call waits in between, and nothing has happened yet.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Coroutine, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import anyio
 
@@ -21,6 +22,13 @@ PATIENCE_S: Final = 15 * 60.0
 _ENDING_S: Final = 30.0
 
 
+class Question(NamedTuple):
+    """What the person is to be asked, and the secret by which its answer comes back."""
+
+    message: str
+    state: str
+
+
 class Pending:
     """One call, what was asked about it, and who listens to it now."""
 
@@ -28,11 +36,13 @@ class Pending:
         loop = asyncio.get_running_loop()
         self._name = name
         self._arguments = dict(arguments)
-        self._question: asyncio.Future[str] = loop.create_future()
+        self._question: asyncio.Future[Question] = loop.create_future()
         self._answer: asyncio.Future[Said | None] | None = None
         self._expiry: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[ToolResult] | None = None
         self.can_ask = can_ask
+        # Of the question that stands now: an answer to an earlier one is none to it.
+        self.state: str | None = None
         self.reports: Reports | None = None
 
     def start(self, call: Coroutine[Any, Any, ToolResult]) -> asyncio.Task[ToolResult]:
@@ -49,7 +59,8 @@ class Pending:
         loop = asyncio.get_running_loop()
         self._answer = loop.create_future()
         self._expiry = loop.call_later(PATIENCE_S, self.reply, Said("cancel", None))
-        self._question.set_result(message)
+        self.state = os.urandom(16).hex()
+        self._question.set_result(Question(message, self.state))
         try:
             return await self._answer
         finally:
@@ -59,21 +70,22 @@ class Pending:
         """The answer to the question; a second one changes nothing."""
         if self._answer is None or self._answer.done():
             return
+        self.state = None
         self._question = asyncio.get_running_loop().create_future()
         self._answer.set_result(said)
 
-    async def outcome(self) -> ToolResult | str:
+    async def outcome(self) -> ToolResult | Question:
         """The result, or the question that stands before it."""
-        task = self._task
+        task, question = self._task, self._question
         if task is None:
             raise RuntimeError("the call was not started")
         try:
-            waited: list[asyncio.Future[Any]] = [task, self._question]
+            waited: list[asyncio.Future[Any]] = [task, question]
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             await self.end()
             raise
-        return task.result() if task.done() else self._question.result()
+        return task.result() if task.done() else question.result()
 
     async def end(self) -> None:
         """Cancel the call and wait until what it started is gone."""

@@ -36,7 +36,7 @@ from handrail.mcp.asking import Said
 from handrail.mcp.channels import HandshakeChannel, may_elicit
 from handrail.mcp.form import SCHEMA
 from handrail.mcp.offer import shown_tools
-from handrail.mcp.pending import Pending
+from handrail.mcp.pending import Pending, Question
 from handrail.mcp.reports import LEVELS, Reports
 from handrail.mcp.results import wire_result
 from handrail.mcp.roots import client_roots
@@ -107,7 +107,8 @@ class ToolServer:
             outcome = await pending.outcome()
         if isinstance(outcome, ToolResult):
             return wire_result(outcome)
-        return _input_required(outcome, session.park(pending))
+        session.park(outcome.state, pending)
+        return _input_required(outcome)
 
     def _started(
         self,
@@ -150,8 +151,10 @@ class ToolServer:
         if isinstance(said, ElicitResult):
             if not self._approves(ctx):
                 raise MCPError(INVALID_REQUEST, "the sender may call, but not approve")
-            pending.reply(Said(said.action, cast("dict[str, object] | None", said.content)))
-        # Without an answer to it, the question still stands and is put again.
+            if pending.state == params.request_state:
+                pending.reply(Said(said.action, cast("dict[str, object] | None", said.content)))
+        # Without an answer to it, as with one to a question that was put before it, the
+        # question still stands and is put again.
         return pending
 
     async def _runtime(self, ctx: Context, session: Session) -> Runtime:
@@ -214,10 +217,10 @@ def _key(ctx: Context) -> str | None:
     return key
 
 
-def _input_required(message: str, state: str) -> dict[str, Any]:
-    form = {"mode": "form", "message": message, "requestedSchema": SCHEMA}
+def _input_required(question: Question) -> dict[str, Any]:
+    form = {"mode": "form", "message": question.message, "requestedSchema": SCHEMA}
     return {
         "resultType": "input_required",
         "inputRequests": {_QUESTION: {"method": "elicitation/create", "params": form}},
-        "requestState": state,
+        "requestState": question.state,
     }

@@ -97,14 +97,13 @@ class Session:
         """Run a call in a task that this session owns."""
         self._own(pending.start(call))
 
-    def park(self, pending: Pending) -> str:
-        """Keep a call that waits for an answer; returns the secret that brings it back."""
-        state = os.urandom(16).hex()
+    def park(self, state: str, pending: Pending) -> None:
+        """Keep a call that waits for an answer, by the secret that brings it back."""
         self._parked[state] = pending
         if len(self._parked) > _MOST_STATES:
-            _, oldest = self._parked.popitem(last=False)
-            oldest.reply(None)
-        return state
+            forgotten, oldest = self._parked.popitem(last=False)
+            if oldest.state == forgotten:
+                oldest.reply(None)
 
     def parked(self, state: str) -> Pending | None:
         """The call of that secret. It stays known: an answer that is sent twice is one."""
