@@ -13,6 +13,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.host.sandbox.choose import open_sandbox
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
 from handrail.host.warden.noting import Notebook
+from handrail.host.warden.watched import _AT
 from handrail.host.warden.witness import Witness
 
 EVERYWHERE = LandlockRules(("/",), ("/",), True)
@@ -92,6 +93,34 @@ async def test_a_directory_that_is_moved_counts_as_a_tree(programs, watched):
 
     assert [f"{programs.folder}/src"] in lines
     assert [f"{programs.folder}/lib"] in lines
+
+
+async def test_what_is_done_over_and_over_is_noted_once(programs, watched):
+    again = (
+        "import os\n"
+        "os.mkdir('here')\n"
+        "for _ in range(300): os.rename('here', 'there'); os.rename('there', 'here')"
+    )
+
+    ended, lines = await watched(f'{sys.executable} -c "{again}"')
+
+    assert ended.exit_code == 0, ended.stderr
+    assert [line for line in lines if line[0].endswith("/there")] == [
+        [f"{programs.folder}/there"],
+        [f"{programs.folder}/there", None],
+    ]
+
+
+def test_a_program_that_writes_without_end_does_not_fill_the_disk_with_notes(tmp_path, monkeypatch):
+    monkeypatch.setattr("handrail.host.warden.noting._MOST_BYTES", 10_000)
+    notebook = Notebook(str(tmp_path / "notes"))
+    unlink = next(number for number, call in notebook._calls.items() if call.names == (_AT,))
+    for count in range(1000):
+        name = ctypes.create_string_buffer(f"{tmp_path}/{count}".encode())
+        notebook.note(os.getpid(), unlink, [0, ctypes.addressof(name)])
+    notebook.close()
+
+    assert 10_000 <= (tmp_path / "notes").stat().st_size < 11_000
 
 
 async def test_names_that_are_no_text_are_noted_too(programs, watched):

@@ -21,7 +21,9 @@ from typing import Final
 from handrail.host.warden.watched import CALLS, Named
 
 _PAGE: Final = 4096
+# Beyond these nothing more is noted, so that it counts as nobody's.
 _MOST: Final = 200_000
+_MOST_BYTES: Final = 64 << 20
 _MOST_KNOWN: Final = 4096
 _FLUSH_EVERY: Final = 256
 _HERE: Final = -100
@@ -39,6 +41,8 @@ class Notebook:
         self._calls = CALLS.get(platform.machine(), {})
         self._memory = _Memory()
         self._known: set[str] = set()
+        self._trees: set[str] = set()
+        self._room = _MOST_BYTES
         # Directory as written → where it leads; emptied when a name may lead elsewhere now.
         self._leads: dict[str, str] = {}
         self._lines: list[str] = []
@@ -47,7 +51,7 @@ class Notebook:
     def note(self, pid: int, number: int, arguments: Sequence[int]) -> None:
         """A process is about to make this call."""
         call = self._calls.get(number)
-        if call is None or self._blind or len(self._known) > _MOST:
+        if call is None or self._blind or self._room <= 0 or len(self._known) > _MOST:
             return
         try:
             found = [self._path(pid, named, arguments) for named in call.names]
@@ -57,7 +61,9 @@ class Notebook:
         paths = [path for path in found if path is not None]
         if call.moves and any(map(_is_folder, paths)):
             # With all that is in it, from here to there.
-            self._lines.extend(f"{_encode([path])}\n" for path in paths)
+            for path in set(paths) - self._trees:
+                self._trees.add(path)
+                self._add([path])
         for path in paths:
             self._write(path)
         if call.moves or len(self._leads) > _MOST_KNOWN:
@@ -89,7 +95,12 @@ class Notebook:
         self._known.add(path)
         info = _lstat(path)
         met = None if info is None else [info.st_size, info.st_mtime_ns]
-        self._lines.append(f"{_encode([path, met])}\n")
+        self._add([path, met])
+
+    def _add(self, said: list[object]) -> None:
+        line = f"{_encode(said)}\n"
+        self._lines.append(line)
+        self._room -= len(line)
         if len(self._lines) >= _FLUSH_EVERY:
             self.flush()
 
