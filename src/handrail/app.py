@@ -172,7 +172,7 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
     looked = None if effects is None else effects.unfinished
     recovery = Recovery(store, plans.every, blobs, clock, may_still_run, looked)
     recovered = await recovery.run(session.id)
-    reserved = PathLocks(store, machine.files.roots, session.id, clock)
+    reserved = PathLocks(store, machine.files, session.id, clock)
     if not named:
         machine.ends.push_async_callback(reserved.aclose)
     commands = machine.commands

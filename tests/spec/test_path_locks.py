@@ -88,6 +88,41 @@ async def test_commands_respect_locks(workspace, open_runtime):
     assert workspace.read("mine/a.txt") == b"one\n"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv deep away",
+        "python3 -c \"import os; os.rename('de'+'ep', 'away'); os.mkdir('deep')\"",
+        "python3 -c \"import os; os.rename('deep/er', 'away'); os.makedirs('deep/er')\"",
+    ],
+)
+async def test_what_is_locked_is_not_moved_away_with_its_folder(workspace, open_runtime, command):
+    workspace.write("deep/er/a.txt", "one\n")
+    workspace.write("deep/b.txt", "b\n")
+    async with open_runtime(mode="sandboxed") as rt:
+        await rt.call("lock_paths", {"globs": ["deep/er/a.txt"]}, agent="one")
+        moved = await rt.call("run_command", {"command": command}, agent="two")
+        beside = {"command": "python3 -c \"open('deep/b.txt', 'w').write('two')\""}
+        written = await rt.call("run_command", beside, agent="two")
+
+    assert not moved.ok
+    assert written.ok
+    assert workspace.tree() == {"deep/er/a.txt": b"one\n", "deep/b.txt": b"two"}
+
+
+async def test_a_lock_taken_through_a_link_holds_by_every_name(workspace, open_runtime):
+    workspace.write("real/a.txt", "one\n")
+    (workspace.root / "link").symlink_to("real")
+    async with open_runtime() as rt:
+        await rt.call("lock_paths", {"globs": ["link/*.txt", "link/new/**"]}, agent="one")
+        names = ("real/a.txt", "link/a.txt", "real/new/b.txt", "link/new/b.txt")
+        refused = [(await write(rt, name, "two")).problem.code for name in names]
+        beside = await write(rt, "real/c.md", "two")
+
+    assert refused == ["conflict"] * 4
+    assert beside.ok
+
+
 async def test_the_person_stands_above_locks(workspace, open_runtime):
     async with open_runtime() as rt:
         await write(rt, "a.txt", "two")

@@ -32,7 +32,22 @@ def hold_back(
                 hint="run it when it is free, or a command that says what it writes",
                 retryable=True,
             )
-    return narrower
+    # As mounts of their own, the folders above cannot be moved away with what they hold.
+    above = {folder for path in paths for folder in _above(path, confinement)}
+    return narrower._replace(writable=(*narrower.writable, *sorted(above)))
+
+
+def _above(path: str, confinement: Confinement) -> list[str]:
+    """The folders between a writable tree and what lies in it; none that must not be written."""
+    closed = {*confinement.read_only, *confinement.hidden, *confinement.withheld}
+    folders = list[str]()
+    folder = path.rpartition("/")[0]
+    while folder and folder not in confinement.writable:
+        if folder in closed:
+            return []
+        folders.append(folder)
+        folder = folder.rpartition("/")[0]
+    return folders if folder else []
 
 
 def fixed_part(glob: str) -> str:

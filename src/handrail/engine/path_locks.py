@@ -10,10 +10,11 @@ from handrail.core.commands import CommandClass
 from handrail.core.globs import split_glob
 from handrail.core.leases import Lease, Leases
 from handrail.core.plan import Plan
-from handrail.core.ports import Clock
+from handrail.core.ports import Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text
 from handrail.engine.gate import subject_of
+from handrail.engine.held_back import fixed_part
 from handrail.engine.running import Running
 
 _SECOND_NS: Final = 1_000_000_000
@@ -23,9 +24,10 @@ _LONGEST: Final = 200
 class PathLocks:
     """The reserved paths of one store, as the agents of one session see them."""
 
-    def __init__(self, leases: Leases, roots: Sequence[str], session: str, clock: Clock) -> None:
+    def __init__(self, leases: Leases, files: Files, session: str, clock: Clock) -> None:
         self._leases = leases
-        self._roots = tuple(roots)
+        self._files = files
+        self._roots = tuple(files.roots)
         self._session = session
         self._clock = clock
         self._given: dict[str, str] = {}
@@ -108,4 +110,6 @@ class PathLocks:
             raise ProblemRaised(
                 "outside_workspace", f"{glob!r} lies outside the workspace", field="globs"
             )
-        return joined
+        # By its real name: links lead the writes of others to the same place.
+        fixed = fixed_part(joined)
+        return self._files.locate(fixed).absolute + joined.removeprefix(fixed)
