@@ -92,7 +92,7 @@ class Says:
         return None
 
 
-@pytest.mark.feature("F05", "F06", "F07", "F09", "F10", "F11", "G11", "K10")
+@pytest.mark.feature("F05", "F06", "F07", "F09", "F10", "F11", "G11", "G17", "K10")
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("rule", RULES)
 async def test_every_combination_is_decided_as_stated(open_runtime, workspace, mode, rule):
