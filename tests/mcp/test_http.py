@@ -156,6 +156,23 @@ def test_half_open_connections_do_not_keep_others_out(serve_http):
     assert closed == [True] * 200
 
 
+def test_half_a_second_request_does_not_keep_a_connection(serve_http):
+    server = serve_http()
+    port = int(server.url.rpartition(":")[2].partition("/")[0])
+    connections = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
+    for one in connections:
+        one.sendall(f"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+    refused = [one.recv(1000) for one in connections]
+    for one in connections:
+        one.sendall(b"GET /mcp HTTP/1.1\r\nHost:")
+
+    deadline = time.monotonic() + 30
+    closed = [_is_closed(one, deadline) for one in connections]
+
+    assert all(one.startswith(b"HTTP/1.1 401") for one in refused)
+    assert closed == [True] * 5
+
+
 def _is_closed(connection, deadline):
     with connection:
         connection.settimeout(max(0.1, deadline - time.monotonic()))

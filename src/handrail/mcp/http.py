@@ -30,7 +30,8 @@ from handrail.mcp.wire import MAX_BYTES
 PATH: Final = "/mcp"
 _MOST_CONNECTIONS: Final = 512
 _MOST_HANDSHAKES: Final = 2000
-_FIRST_REQUEST_S: Final = 10.0
+# Until a request's head is there, from the connection or from the answer before it.
+_REQUEST_S: Final = 10.0
 _GOODBYE_S: Final = 3
 
 
@@ -180,13 +181,22 @@ class _Uvicorn(uvicorn.Server):
 
 
 class _Protocol(H11Protocol):
-    """Closes a connection that brings no request: half-open ones must not fill the room."""
+    """Closes a connection that brings no request, or no further one: half-open ones must not
+    fill the room.
+    """
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self.loop.call_later(_FIRST_REQUEST_S, self._close_if_silent)
+        self._await_request(self.cycle)
 
-    def _close_if_silent(self) -> None:
-        asked: object = self.cycle
-        if asked is None:
+    def on_response_complete(self) -> None:
+        answered = self.cycle
+        super().on_response_complete()
+        self._await_request(answered)
+
+    def _await_request(self, last: object) -> None:
+        self.loop.call_later(_REQUEST_S, self._close_if_silent, last)
+
+    def _close_if_silent(self, last: object) -> None:
+        if self.cycle is last:
             self.transport.close()
