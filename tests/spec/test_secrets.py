@@ -67,3 +67,24 @@ async def test_files_that_hold_secrets_are_not_copied_and_undo_says_so(workspace
     assert workspace.read(".env") == b"A=2\n"
     copies = [one for one in home.rglob("*") if one.is_file() and "store.db" not in one.name]
     assert not any(secret.encode() in one.read_bytes() for one in copies)
+
+
+async def test_what_a_command_prints_of_a_secret_file_is_kept_in_no_file(workspace, tmp_path):
+    home = tmp_path / "state"
+    home.mkdir()
+    line = "# correct horse battery staple\n"
+    workspace.write(".env", line * 9000)
+    workspace.write("plain.txt", line.upper() * 9000)
+    async with handrail.open(
+        workspace.root, store=home / "store.db", mode="accept-edits", approver=lambda request: True
+    ) as rt:
+        secret = await rt.call("run_command", {"command": "cat .env"})
+        plain = await rt.call("run_command", {"command": "cat plain.txt"})
+
+    assert secret.ok
+    assert plain.ok
+    copies = [one for one in home.rglob("*") if one.is_file() and "store.db" not in one.name]
+    kept = b"".join(one.read_bytes() for one in copies)
+    assert line.upper().encode() in kept
+    assert line.encode() not in kept
+    assert "left out here" in secret.text

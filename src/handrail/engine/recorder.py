@@ -183,8 +183,10 @@ class Recorder:
         if len(text) <= limit:
             return text
         prepared = running.prepared
-        secret = any(is_sensitive(place.rel) for place in prepared.places.values())
-        artifacts = None if secret else self._session.artifacts
+        command = prepared.footprint.command
+        named = [place.rel for place in prepared.places.values()]
+        named += command.effects.reads if command is not None else ()
+        artifacts = None if any(map(is_sensitive, named)) else self._session.artifacts
         fitted = fit(text, limit, tool.keep, artifacts, prepared.call.id)
         meta["oversize"] = {"cut": fitted.cut, "saved": fitted.saved}
         return fitted.text

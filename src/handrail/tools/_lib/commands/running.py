@@ -16,6 +16,7 @@ from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.processes import Captured, Confinement, Ended, JobRequest, Launch
 from handrail.core.results import Output
+from handrail.core.sensitive import is_sensitive
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import INTEGER, STRING, object_schema
 from handrail.tools._lib.commands.output import shown, told
@@ -163,6 +164,9 @@ async def run_to_end(
     files: Files | None = None,
 ) -> Output:
     """Run a program to its end and tell what came of it."""
+    if any(map(is_sensitive, judged.effects.reads)):
+        # What is printed of a secret is shown as far as it fits, and kept nowhere.
+        launch = launch._replace(spills=False)
     ended = await shell.processes.run(launch, ctx.on_output)
     if ended.directory is not None and files is not None:
         go_to(shell.whereabouts, ended.directory, files)
@@ -208,7 +212,7 @@ def _output(
         part = shown(captured, limits[name])
         data[name] = part.text
         saved = captured.saved
-        if saved is None and part.omitted:
+        if saved is None and part.omitted and launch.spills:
             saved = _kept(ctx, name, captured)
         if saved is not None:
             meta |= {f"{name}_saved": saved, f"{name}_bytes": captured.total}
