@@ -6,9 +6,18 @@ import pytest
 
 from handrail.core.paths import PathUse, path_fields
 from handrail.core.schema import schema_of
-from handrail.tools.builtin import builtin_tools, command_tools, filesystem_tools, search_tools
+from handrail.tools.builtin import (
+    builtin_tools,
+    command_tools,
+    filesystem_tools,
+    search_tools,
+    session_tools,
+)
 
-ACTING = {"run_command", "execute_code", "job_kill"}
+ACTING = {
+    *("run_command", "execute_code", "job_kill"),
+    *("enter_plan_mode", "exit_plan_mode", "lock_paths", "unlock_paths"),
+}
 WRITING = {"write_file", "edit_file", "apply_patch", "notebook_edit", "delete_file", "undo"}
 
 
@@ -22,7 +31,10 @@ def test_tools_come_in_groups_that_make_up_the_whole(workspace):
 
     assert search == ["find_files", "grep"]
     assert commands == ["run_command", "job_output", "job_kill", "job_list", "execute_code"]
-    assert [tool.name for tool in builtin_tools(services)] == filesystem + search + commands
+    session = [tool.name for tool in session_tools(services)]
+    assert session == ["enter_plan_mode", "exit_plan_mode", "lock_paths", "unlock_paths"]
+    every = [tool.name for tool in builtin_tools(services)]
+    assert every == filesystem + search + commands + session
 
 
 def test_only_tools_that_plan_changes_write(workspace):

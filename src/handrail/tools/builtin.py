@@ -28,19 +28,23 @@ from handrail.tools.undo import UndoTool
 from handrail.tools.unlock_paths import UnlockPaths
 from handrail.tools.write_file import WriteFile
 
-__all__ = ["Services", "builtin_tools", "command_tools", "filesystem_tools", "search_tools"]
+__all__ = [
+    "Services",
+    "builtin_tools",
+    "command_tools",
+    "filesystem_tools",
+    "search_tools",
+    "session_tools",
+]
 
 
 def builtin_tools(services: Services) -> list[Tool[Any]]:
     """Every built-in tool, in the order in which a model is shown them."""
-    plan_mode: list[Tool[Any]] = [EnterPlanMode(services.planning), ExitPlanMode(services.planning)]
     return [
         *filesystem_tools(services),
         *search_tools(services),
         *command_tools(services),
-        *plan_mode,
-        LockPaths(services.locks),
-        UnlockPaths(services.locks),
+        *session_tools(services),
     ]
 
 
@@ -73,4 +77,14 @@ def command_tools(services: Services) -> list[Tool[Any]]:
         JobKill(services.shell),
         JobList(services.shell),
         ExecuteCode(services.shell),
+    ]
+
+
+def session_tools(services: Services) -> list[Tool[Any]]:
+    """Tools that change how the session goes on, and no file."""
+    return [
+        EnterPlanMode(services.planning),
+        ExitPlanMode(services.planning),
+        LockPaths(services.locks),
+        UnlockPaths(services.locks),
     ]
