@@ -4,7 +4,8 @@ import os
 
 from tests.host.shadow.conftest import told
 
-from handrail.core.shadows import NO_ROOM, TOO_LARGE
+from handrail.core.shadows import NO_ROOM, TOO_LARGE, ShadowLimits
+from handrail.host.shadow.local import LocalShadow
 
 
 def test_a_file_over_the_size_is_named(folder):
@@ -120,6 +121,43 @@ def test_copies_that_nobody_needs_are_removed(folder, monkeypatch):
 
     assert sum(path.stat().st_size for path in contents) < 2500
     assert any(path.read_bytes() == b"k" * 100 for path in contents)
+
+
+def test_runtimes_of_one_command_each_leave_only_what_is_there(folder):
+    folder.write("kept", "k" * 100)
+    for number in range(10):
+        folder.write("churn", f"{number}" * 100)
+        shadow = folder.shadow()
+        before = shadow.before(None)
+        shadow.after(before)
+        shadow.close()
+
+    assert copies(folder) == {b"k" * 100, b"9" * 100}
+
+
+def test_copies_of_a_root_that_is_not_open_now_stay(folder, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "far").write_text("f" * 100)
+    folder.write("churn", "old")
+    handle = os.open(other, os.O_RDONLY)
+    roots = [(str(folder.root), folder.handle), (str(other), handle)]
+    both = LocalShadow(roots, folder.state, limits=ShadowLimits())
+    both.before(None)
+    both.close()
+    os.close(handle)
+
+    folder.write("churn", "new")
+    shadow = folder.shadow()
+    shadow.before(None)
+    shadow.close()
+
+    assert copies(folder) == {b"f" * 100, b"new"}
+
+
+def copies(folder):
+    contents = folder.state / "0" / "contents"
+    return {path.read_bytes() for path in contents.rglob("*") if path.is_file()}
 
 
 def test_memory_does_not_grow_with_the_commands(folder):

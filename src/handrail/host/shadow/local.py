@@ -83,7 +83,7 @@ class LocalShadow:
             before = Before(None, self._trees, self._usage)
             self._look(before, tells=False)
             before.moment = place.manifest.save(self._trees)
-            self._tidy(place)
+            self._tidy(place, _MOST_STALE)
             return before
 
     def after(self, before: Before) -> Look:
@@ -161,6 +161,9 @@ class LocalShadow:
         """Let go of the place; its copies stay for the next runtime, unless temporary."""
         with self._lock:
             self._presence.close()
+            if self._place is not None:
+                # The next runtime would not know of them, and nobody would ever remove them.
+                self._tidy(self._place, 0)
             for place in (*self._gone, *([] if self._place is None else [self._place])):
                 place.close()
             self._gone, self._place, self._trees = [], None, {}
@@ -217,13 +220,14 @@ class LocalShadow:
         os.close(handle)
         return True
 
-    def _tidy(self, place: SlotPlace) -> None:
-        if self._usage.stale > _MOST_STALE:
+    def _tidy(self, place: SlotPlace, most_stale: int) -> None:
+        if self._usage.stale > most_stale:
             trees = [
                 *self._trees.values(),
                 *(t for one in self._pinned for t in one.trees.values()),
             ]
-            place.contents.sweep({digest for tree in trees for digest in tree.digests()})
+            needed = {digest for tree in trees for digest in tree.digests()}
+            place.contents.sweep(needed | place.manifest.elsewhere)
             self._usage.stale = 0
 
     def _open(self) -> SlotPlace:

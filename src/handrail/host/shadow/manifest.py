@@ -35,6 +35,8 @@ class Manifest:
         self._directory = directory
         self._lines = 0
         self._path: Path | None = None
+        # Contents of roots that stand in the file and are not open now.
+        self.elsewhere: frozenset[str] = frozenset()
 
     def load(self, roots: Sequence[str]) -> dict[str, Tree]:
         """The trees of these roots as they were last written down; new ones if there are none."""
@@ -44,6 +46,8 @@ class Manifest:
             trees, self._lines, whole = _read(newest, None)
             # A line that was cut off by a crash would spoil the next one.
             self._path = newest if whole else None
+        others = [tree.digests() for root, tree in trees.items() if root not in roots]
+        self.elsewhere = frozenset().union(*others)
         usage = Usage()
         return {root: trees.get(root, Tree(usage)).count_in(usage) for root in roots}
 
@@ -85,7 +89,7 @@ class Manifest:
             file.write(f"{_encode(_HEADER)}\n".encode("ascii"))
         for tree in trees.values():
             tree.dirty.update(tree.listings)
-        self._path, self._lines = path, 1
+        self._path, self._lines, self.elsewhere = path, 1, frozenset()
         for one in old[:-1]:
             one.unlink(missing_ok=True)
 
