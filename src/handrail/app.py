@@ -9,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn
 
-from handrail.app_agents import agents_of
 from handrail.app_approver import Asked, approver_for
+from handrail.app_check import Checked, checked
 from handrail.app_config import config_file, load_from
 from handrail.app_effects import track_commands
 from handrail.app_gate import open_gate
@@ -25,7 +25,6 @@ from handrail.core.context import Session
 from handrail.core.events import CallHeartbeat
 from handrail.core.ports import Approver, Blobs, Clock
 from handrail.core.tool import Tool
-from handrail.dialects.known import vocabulary_of
 from handrail.engine.catalog import Catalog
 from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.events import EventBus, tell
@@ -46,7 +45,7 @@ from handrail.host.clock import SystemClock
 from handrail.host.owner import may_still_run, this_process
 from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.policy.loop_guard import LoopGuard
-from handrail.policy.modes import Mode, parse_mode
+from handrail.policy.modes import Mode
 from handrail.tools.builtin import Services, builtin_tools
 
 _log = logging.getLogger("handrail")
@@ -139,11 +138,10 @@ class Opening:
 
 async def _assemble(opening: Opening) -> Runtime:
     settings = opening.settings
-    mode = parse_mode(settings.mode)
-    roots = [opening.root, *map(Path, settings.directories)]
-    machine = await open_machine(roots, settings, opening.file, opening.store)
+    meant = checked(opening.loaded, opening.root)
+    machine = await open_machine(meant.roots, settings, opening.file, opening.store)
     try:
-        return await _connect(opening, mode, machine)
+        return await _connect(opening, meant, machine)
     except BaseException:
         await machine.ends.aclose()
         raise
@@ -182,23 +180,22 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
     return _Begun(session, resumed, blobs, plans, recovered, past, reserved, letters)
 
 
-async def _connect(opening: Opening, mode: Mode, machine: Machine) -> Runtime:
+async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtime:
     clock, bus = SystemClock(), EventBus()
-    begun = await _begin(opening, mode, machine, clock)
-    registry, vocabulary = Registry(bus), vocabulary_of(opening.settings.dialect)
+    begun = await _begin(opening, meant.mode, machine, clock)
+    registry, vocabulary = Registry(bus), meant.vocabulary
     registry.register_builtin(_tools(opening.settings, machine, begun))
     catalog = Catalog(registry, vocabulary, begun.session)
     await catalog.refresh()
     names = canonical_names(vocabulary, registry)
-    agents = agents_of(opening.loaded, names)
-    preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, agents)
+    preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, meant.agents)
     gate = await open_gate(
-        opening.loaded, opening.approver, mode, machine, begun.session, preparer, names, begun.plans
+        meant, opening.approver, machine, begun.session, preparer, names, begun.plans
     )
     named = opening.session is not None
     await resume(begun.plans, begun.session, machine, named=named)
     pipeline = _pipeline(opening.settings, machine, begun, preparer, gate, bus)
-    await open_hooks(opening.loaded, machine, pipeline, registry, bus, resumed=begun.resumed)
+    await open_hooks(meant.hooks, opening.loaded, machine, pipeline, bus, resumed=begun.resumed)
 
     async def close() -> None:
         if named:

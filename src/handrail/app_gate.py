@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
+from handrail.app_check import Checked
 from handrail.app_guardrails import guardrails_from
 from handrail.app_machine import Machine
 from handrail.app_plan import Plans
 from handrail.app_policy import grants_from, keep_away, kept_by
-from handrail.config.layers import Loaded
 from handrail.core.context import Session
 from handrail.core.ports import Approver
 from handrail.engine.approval import Approval
@@ -17,16 +18,25 @@ from handrail.engine.prepare import Preparer
 from handrail.host.clock import SystemClock
 from handrail.host.files.links import TopLinks
 from handrail.policy.clearance import Clearance
+from handrail.policy.grants import Grants
+from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.modes import Mode
 from handrail.policy.protected import LINKED, Guard, ProtectedNames
 from handrail.policy.rule_set import RuleSet
 from handrail.policy.rule_text import Canonical
 
 
+class Cleared(NamedTuple):
+    """What judges calls, and the parts of it that the session goes on to speak with."""
+
+    clearance: Clearance
+    grants: Grants
+    guardrails: Guardrails
+
+
 async def open_gate(
-    loaded: Loaded,
+    checked: Checked,
     approver: Approver | None,
-    mode: Mode,
     machine: Machine,
     session: Session,
     preparer: Preparer,
@@ -34,12 +44,22 @@ async def open_gate(
     plans: Plans,
 ) -> Gate:
     """What every call passes: guards, rules, mode, hooks, and the person."""
+    clearance, grants, guardrails = await open_clearance(checked, machine, session, names)
+    plans.mode.govern(clearance, grants)
+    return Gate(clearance, Approval(approver, grants), preparer, grants, guardrails)
+
+
+async def open_clearance(
+    checked: Checked, machine: Machine, session: Session, names: Canonical
+) -> Cleared:
+    """What says whether a call may happen, short of hooks and the person."""
+    loaded, mode = checked.loaded, checked.mode
     commands, roots = machine.commands, machine.files.roots
     runner = None if commands is None else commands.runner
     kept = kept_by(machine.search, runner)
-    grants = grants_from(loaded, names, roots, machine.judge, SystemClock(), kept)
+    grants = grants_from(checked.rules, names, roots, SystemClock(), kept)
     rules = partial(RuleSet, kept=kept)
-    guardrails = await guardrails_from(loaded, session, machine.store, rules)
+    guardrails = await guardrails_from(checked.guardrails, session, machine.store, rules)
     keep_away(machine.search, runner, grants.rules, guardrails.denied_reads)
     protected = ProtectedNames(
         roots,
@@ -51,7 +71,4 @@ async def open_gate(
     guards: list[Guard] = [protected, guardrails]
     guards += commands.guards if commands is not None else ()
     held = commands.hold if commands is not None else bool
-    clearance = Clearance(mode, guards, held, grants)
-    approval = Approval(approver, grants)
-    plans.mode.govern(clearance, grants)
-    return Gate(clearance, approval, preparer, grants, guardrails)
+    return Cleared(Clearance(mode, guards, held, grants), grants, guardrails)

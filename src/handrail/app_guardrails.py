@@ -14,6 +14,7 @@ from handrail.core.context import Session
 from handrail.core.records import Store
 from handrail.policy.guardrails.guard import Guardrails, RuleSets
 from handrail.policy.guardrails.section import parse_guardrails
+from handrail.policy.guardrails.settings import GuardrailSettings
 from handrail.policy.path_pattern import Grounds
 from handrail.policy.rule_set import RuleSet
 
@@ -22,13 +23,15 @@ _SECTION: Final = "guardrails"
 _LAST: Final = re.compile(r"(?:\[\d+\]|\.?[^.\[\]]+)$")
 
 
+def guardrail_settings(loaded: Loaded) -> GuardrailSettings:
+    """What the section says; raises `invalid_arguments`, naming the key and its place."""
+    return parse_guardrails(_table(loaded), lambda key: _place(loaded, key))
+
+
 async def guardrails_from(
-    loaded: Loaded, session: Session, store: Store, rule_set: RuleSets = RuleSet
+    settings: GuardrailSettings, session: Session, store: Store, rule_set: RuleSets = RuleSet
 ) -> Guardrails:
-    """The guardrails of a session, with the counts of an earlier run of it; raises
-    `invalid_arguments`, naming the key and its place.
-    """
-    settings = parse_guardrails(_table(loaded), lambda key: _place(loaded, key))
+    """The guardrails of a session, with the counts of an earlier run of it."""
     guardrails = Guardrails(settings, _grounds(session), rule_set)
     if guardrails.counts:
         saved = (await store.load_state(session.id)).get(_SECTION)

@@ -17,9 +17,11 @@ from handrail.app_shell import Commands, Places, open_commands
 from handrail.config.files import read_own
 from handrail.config.layers import Loaded
 from handrail.config.sources import FOREIGN
+from handrail.core.commands import CommandJudge
 from handrail.core.nesting import nested_deeper
 from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text
+from handrail.dialects.canonical import CANONICAL
 from handrail.dialects.known import DIALECTS, vocabulary_of
 from handrail.dialects.spellings import SPELLINGS
 from handrail.engine.events import EventBus
@@ -30,7 +32,6 @@ from handrail.engine.hook_desk import HookDesk
 from handrail.engine.hook_runner import HookRunner
 from handrail.engine.hook_session import FirstWords, SessionHooks
 from handrail.engine.pipeline import Pipeline
-from handrail.engine.registry import Registry
 from handrail.host.binaries import find
 from handrail.host.programs import find_program
 from handrail.host.shfmt import Shfmt
@@ -38,7 +39,7 @@ from handrail.policy.hooks import selftest
 from handrail.policy.hooks.checks import Parsed, Surroundings
 from handrail.policy.hooks.claude import HooksFile, claude_files, parse_claude
 from handrail.policy.hooks.fields import Where
-from handrail.policy.hooks.model import OF_CALLS, HookSpec, Style
+from handrail.policy.hooks.model import OF_CALLS, HookEvent, HookSpec, Style
 from handrail.policy.hooks.parse import parse_hooks
 from handrail.policy.modes import Mode
 from handrail.policy.protected import protected_reason
@@ -55,30 +56,51 @@ _FAMILIES: Final = (
 _KERNEL: Final = ("/dev/", "/proc/", "/sys/", "/run/")
 
 
+def hooks_of(loaded: Loaded, roots: Sequence[str], judge: CommandJudge) -> Parsed:
+    """The configured hooks, read and tested without running any. Raises `invalid_arguments`
+    with file, line and key for a hook that cannot be used.
+    """
+    if not loaded.settings.hooks:
+        return Parsed((), ())
+    aliases = _aliases()
+    built_in = {view.tool for view in CANONICAL.views}
+    parsed = _parse(loaded, roots, frozenset().union(*map(aliases, built_in)))
+    _test(parsed, _machine(roots, judge))
+    for spec in parsed.specs:
+        for line in _unguarded(spec, aliases):
+            _log.warning("%s", safe_text(line, one_line=True))
+    return parsed
+
+
+def guards_of(parsed: Parsed, tool: str) -> list[HookSpec]:
+    """The hooks that every call of a tool waits for, and that may stop it."""
+    names = _aliases()(tool)
+    return [
+        spec
+        for spec in parsed.specs
+        if spec.event is HookEvent.PRE_TOOL_USE
+        and not (spec.background or spec.needs_file)
+        and spec.files is None
+        and spec.matcher.matches(names)
+    ]
+
+
 async def open_hooks(
+    parsed: Parsed,
     loaded: Loaded,
     machine: Machine,
     pipeline: Pipeline,
-    registry: Registry,
     bus: EventBus,
     *,
     resumed: bool,
 ) -> None:
-    """Set the configured hooks around a runtime's calls, and tell them that the session has
-    begun. Raises `invalid_arguments` with file, line and key for a hook that cannot be used.
-    """
-    if not loaded.settings.hooks:
+    """Set the hooks around a runtime's calls, and tell them that the session has begun."""
+    if not parsed.specs:
         return
     roots, session = machine.files.roots, pipeline.session
     aliases = _aliases()
-    known = [aliases(tool.name) for tool in registry.list_all()]
-    parsed = _parse(loaded, roots, frozenset().union(*known))
     commands = machine.commands or _commands_for_hooks(machine, loaded)
-    around = _machine(roots, commands)
-    _test(parsed, around)
-    for spec in parsed.specs:
-        for line in _unguarded(spec, aliases):
-            _log.warning("%s", safe_text(line, one_line=True))
+    around = _machine(roots, commands.judge)
     environment = child_environment(os.environ, roots)
     runner = HookRunner(
         processes=commands.processes,
@@ -181,15 +203,18 @@ def _unguarded(spec: HookSpec, aliases: Callable[[str], frozenset[str]]) -> Iter
     for family in _FAMILIES:
         left = [tool for tool in family if not spec.matcher.matches(aliases(tool))]
         if left and len(left) < len(family):
-            yield f"{spec.where}: hook {spec.name} does not guard {', '.join(left)}"
+            yield (
+                f"{spec.where}: hook {spec.name} does not guard {', '.join(left)}; "
+                f"to end this warning, add {'it' if len(left) == 1 else 'them'} to its matcher"
+            )
 
 
-def _machine(roots: Sequence[str], commands: Commands) -> selftest.Machine:
+def _machine(roots: Sequence[str], judge: CommandJudge) -> selftest.Machine:
     search_path = child_environment(os.environ, roots)["PATH"]
     shfmt = find("shfmt", roots)
 
     def words(text: str) -> list[tuple[str | None, ...]]:
-        judged = commands.judge.judge(text, cwd=roots[0], env={})
+        judged = judge.judge(text, cwd=roots[0], env={})
         return [part.words for part in judged.parts]
 
     return selftest.Machine(

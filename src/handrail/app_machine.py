@@ -50,7 +50,7 @@ async def open_machine(
 
     `config` is the person's configuration file, `where` the store that was named.
     """
-    roots = [_directory(one) for one in given]
+    roots = [real_directory(one) for one in given]
     home = home_of(roots[0], where)
     hidden = _outside(home, roots)
     ends = AsyncExitStack()
@@ -91,7 +91,8 @@ def open_locks(home: Home) -> FileLocks | None:
         return FileLocks(private_directory(home.directory / "locks"))
 
 
-def _directory(path: Path) -> Path:
+def real_directory(path: Path) -> Path:
+    """A root as it is on disk; raises `not_found` if it is no directory."""
     try:
         resolved = path.expanduser().resolve(strict=True)
     except OSError:

@@ -40,29 +40,39 @@ _SOURCES = {
 }
 
 
-def grants_from(
-    loaded: Loaded,
-    names: Canonical,
-    roots: Sequence[str],
-    judge: CommandJudge | None,
-    clock: Clock,
-    kept: Kept = Kept(),  # noqa: B008 - an immutable value
-) -> Grants:
-    """What the person wrote down, ready to judge and to be granted more during the session.
-    `kept` is what keeps away by itself what the rules forbid to read. Raises
+def grounds_of(roots: Sequence[str]) -> Grounds:
+    """What the paths in rules are meant from."""
+    return Grounds(tuple(roots), os.path.realpath(Path.home()), os.path.realpath)
+
+
+def rules_of(
+    loaded: Loaded, names: Canonical, grounds: Grounds, judge: CommandJudge | None
+) -> tuple[Rule, ...]:
+    """What the person wrote down, without what a workspace may not say. Raises
     `invalid_arguments`, naming the rule and where it stands.
     """
-    grounds = Grounds(tuple(roots), os.path.realpath(Path.home()), os.path.realpath)
     rules = list(_rules(loaded, names))
     for rule in rules:
         check_examples(
             rule,
             grounds,
             names,
-            None if judge is None else lambda text: judge.judge(text, cwd=roots[0], env={}),
+            None if judge is None else lambda text: judge.judge(text, cwd=grounds.roots[0], env={}),
         )
-    admitted = admit(rules, trusted=loaded.trusted).rules
-    return Grants(RuleSet(admitted, grounds, kept), names, clock.monotonic)
+    return tuple(admit(rules, trusted=loaded.trusted).rules)
+
+
+def grants_from(
+    rules: Sequence[Rule],
+    names: Canonical,
+    roots: Sequence[str],
+    clock: Clock,
+    kept: Kept = Kept(),  # noqa: B008 - an immutable value
+) -> Grants:
+    """The rules, ready to judge and to be granted more during the session. `kept` is what
+    keeps away by itself what they forbid to read.
+    """
+    return Grants(RuleSet(rules, grounds_of(roots), kept), names, clock.monotonic)
 
 
 def kept_by(search: RipgrepSearch | PythonSearch, runner: CommandRunner | None) -> Kept:

@@ -105,7 +105,7 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
     program = find("bash", places.files.roots, search_path=_BASH)
     if not settings.commands or program is None:
         return None
-    _check_required(settings.sandbox_require)
+    check_required(settings.sandbox_require)
     roots, home = places.files.roots, places.home
     sandbox = sandbox_for(roots, places.hidden, settings, home)
     ends.callback(sandbox.close)
@@ -238,7 +238,8 @@ def _beside_git() -> tuple[str, ...]:
     return (*trees, *(f"**/{name}" for name in (*names, *FILES)))
 
 
-def _check_required(required: Sequence[str]) -> None:
+def check_required(required: Sequence[str]) -> None:
+    """Raise `invalid_arguments` for a property that the sandbox does not have."""
     unknown = sorted(set(required) - set(PROPERTIES))
     if unknown:
         raise ProblemRaised(

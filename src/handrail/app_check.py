@@ -1,0 +1,100 @@
+"""What the settings mean, worked out before anything is opened: opening a workspace and
+`handrail config check` both go through `checked`, so that neither takes what the other refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from handrail.app_agents import agents_of
+from handrail.app_guardrails import guardrail_settings
+from handrail.app_hooks import hooks_of
+from handrail.app_machine import real_directory
+from handrail.app_policy import grounds_of, rules_of
+from handrail.app_shell import check_required, command_judge
+from handrail.config.layers import Loaded
+from handrail.core.commands import CommandJudge
+from handrail.core.problems import ProblemRaised
+from handrail.dialects.base import Vocabulary
+from handrail.dialects.known import vocabulary_of
+from handrail.policy.agents import Agents
+from handrail.policy.guardrails.settings import GuardrailSettings
+from handrail.policy.hooks.checks import Parsed
+from handrail.policy.modes import Mode, parse_mode
+from handrail.policy.rules import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Settings that can be used, and everything that was read out of them."""
+
+    loaded: Loaded
+    roots: tuple[Path, ...]
+    mode: Mode
+    vocabulary: Vocabulary
+    agents: Agents
+    rules: tuple[Rule, ...]
+    guardrails: GuardrailSettings
+    hooks: Parsed
+
+
+def checked(loaded: Loaded, root: Path) -> Checked:
+    """The settings, read as opening the workspace does; opens and runs nothing of theirs.
+    Raises `invalid_arguments` with the place of what cannot be used, `not_found` for a
+    directory that is none.
+    """
+    settings = loaded.settings
+    with _at(loaded, "mode"):
+        mode = parse_mode(settings.mode)
+    with _at(loaded, "dialect"):
+        vocabulary = vocabulary_of(settings.dialect)
+    roots = tuple(_roots(loaded, root))
+    judge = _judge(loaded, [str(one) for one in roots])
+
+    def names(name: str) -> str | None:
+        view = vocabulary.resolve(name)
+        return None if view is None else view.tool
+
+    texts = [str(one) for one in roots]
+    return Checked(
+        loaded,
+        roots,
+        mode,
+        vocabulary,
+        agents_of(loaded, names),
+        rules_of(loaded, names, grounds_of(texts), judge if settings.commands else None),
+        guardrail_settings(loaded),
+        hooks_of(loaded, texts, judge),
+    )
+
+
+def _roots(loaded: Loaded, root: Path) -> Iterator[Path]:
+    yield real_directory(root)
+    with _at(loaded, "directories"):
+        yield from [real_directory(Path(one)) for one in loaded.settings.directories]
+
+
+def _judge(loaded: Loaded, roots: list[str]) -> CommandJudge:
+    with _at(loaded, "sandbox_require"):
+        check_required(loaded.settings.sandbox_require)
+    with _at(loaded, "programs"):
+        try:
+            return command_judge(roots, loaded.settings)
+        except ValueError as error:
+            raise ProblemRaised("invalid_arguments", str(error), field="programs") from error
+
+
+@contextmanager
+def _at(loaded: Loaded, key: str) -> Iterator[None]:
+    """Say where a setting stands that only its reader knows to be wrong."""
+    try:
+        yield
+    except ProblemRaised as raised:
+        source, problem = loaded.sources[key], raised.problem
+        if source.file is None:
+            raise
+        where = f"{source}: {key}: {problem.message}"
+        raise ProblemRaised(problem.code, where, hint=problem.hint, field=key) from raised
