@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = Path(sys.executable).with_name("handrail")
 EDIT = ["call", "edit_file", "path=a.txt", "old_string=two", "new_string=2"]
-QUESTION = "Allow this once? [y/n/a/always/v] "
+QUESTION = "Allow this once? [y/n/a] "
 
 
 class Asking:
@@ -122,16 +122,25 @@ def test_the_list_and_one_question_in_full(handrail, asking, asked):
     assert "edit_file(path='a.txt'" in listed.out
     assert "moderate" in listed.out
     assert "│ -two\n│ +2\n" in shown.out
-    assert "always would allow: edit_file(/a.txt)" in shown.out
+    assert f"answer with: handrail approvals yes {question['id']} (or no, abort)" in shown.out
     assert question["binding"].startswith(question["id"])
     assert as_json == question
 
 
-def test_always_says_how_to_keep_it(handrail, asking, asked):
-    one = asking()
-    done = handrail("approvals", "always", asked()["id"])
+def test_always_is_offered_by_a_run_of_several_calls_and_says_how_to_keep_it(
+    handrail, asking, asked, tmp_path
+):
+    calls = tmp_path / "calls.jsonl"
+    arguments = {"path": "a.txt", "old_string": "two", "new_string": "2"}
+    calls.write_text(json.dumps({"name": "edit_file", "arguments": arguments}))
+    one = asking("batch", calls)
+    question = asked()
+    shown = handrail("approvals", "show", question["id"])
+    done = handrail("approvals", "always", question["id"])
 
     assert one.end()[0] == 0
+    assert "always would allow: edit_file(/a.txt)" in shown.out
+    assert f"approvals yes {question['id']} (or always, no, abort)" in shown.out
     assert 'permissions.allow = ["edit_file(/a.txt)"]' in done.out
 
 
@@ -198,8 +207,9 @@ def test_a_watching_terminal_asks_as_questions_come(terminal, asking, workspace)
     assert second.end()[0] == 1
     watching.type("\x03")
 
-    assert watching.end() == 130
+    assert watching.end() == 0
     assert b"Traceback" not in watching.screen
+    assert b"interrupted" not in watching.screen
     assert str(workspace).encode() in watching.screen
     assert (workspace / "a.txt").read_text() == "one\n2\n"
     assert not (workspace / "b.txt").exists()
@@ -216,7 +226,7 @@ def test_a_watching_terminal_is_told_when_somebody_else_was_faster(
     watching.wait_for("it is no longer asked")
     watching.type("\x03")
 
-    assert watching.end() == 130
+    assert watching.end() == 0
 
 
 def test_nobody_is_asked_where_nobody_is_wanted(terminal, workspace):

@@ -81,6 +81,7 @@ def test_json_is_the_judgement(handrail, workspace):
                 "reads": [f"{workspace}/a.txt"],
                 "writes": [],
                 "hosts": [],
+                "network": False,
                 "background": False,
                 "open_ended": False,
             },

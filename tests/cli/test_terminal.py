@@ -1,7 +1,7 @@
 """With a person at a terminal: questions, colour, Ctrl-C."""
 
 EDIT = ["call", "edit_file", "path=a.txt", "old_string=two", "new_string=2"]
-QUESTION = "Allow this once? [y/n/a/always/v] "
+QUESTION = "Allow this once? [y/n/a] "
 
 
 def test_a_change_happens_after_a_yes(terminal, workspace):

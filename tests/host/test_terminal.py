@@ -16,6 +16,7 @@ from handrail.core.verdicts import Risk
 from handrail.host.terminal import TerminalApprover
 
 PROMPT = re.compile(rb"Allow this once\? \[[a-z/]+\] $")
+PAGER = re.compile(rb"-- Enter: more .*abort everything -- $")
 EVIL = "\x1b[2J\x1b]52;c;eA==\x07\u202egnp.\u200b\r\x9b\u2066ok\U000e0041"
 
 
@@ -157,7 +158,7 @@ async def test_several_lines_at_once_are_no_answer(person):
     await alice.reads()
 
     alice.type("y\ny\nrm -rf /\n")
-    told = await alice.reads(re.compile(rb"several lines.*Allow this once\? \[y/n/a/v\] $", re.S))
+    told = await alice.reads(re.compile(rb"several lines.*Allow this once\? \[y/n/a\] $", re.S))
     alice.type("n\n")
 
     assert "several lines at once are no answer" in told
@@ -181,7 +182,7 @@ async def test_always_is_offered_only_with_a_rule_that_is_shown_first(person):
     await alice.sees(re.compile(rb"permissions.allow"))
 
     assert "always" not in without
-    assert "no rule is narrow enough" in told
+    assert "there is no rule to allow this always" in told
     assert first is Answer.NO
     assert f"│ {rule}" in offered
     assert second is Answer.ALWAYS
@@ -235,8 +236,8 @@ async def test_no_text_can_pass_for_a_line_of_ours(person, text):
         "why you are asked:",
         "the model says (nobody has checked it):",
         "what would happen:",
-        "y: yes, this once · n: no · a or Ctrl-C: abort everything · v: show all of it",
-        "Allow this once? [y/n/a/v] ",
+        "y: yes, this once · n: no · a or Ctrl-C: abort everything",
+        "Allow this once? [y/n/a] ",
     ]
 
 
@@ -246,10 +247,10 @@ async def test_a_long_preview_is_cut_with_its_count_and_can_be_seen_whole(person
     asking = asyncio.create_task(TerminalApprover(alice.device).ask(request(preview=preview)))
     first = await alice.reads()
     alice.type("v\n")
-    pages = await alice.reads(re.compile(rb"-- more: Enter, back: q -- $"))
+    pages = await alice.reads(PAGER)
     while "+line 99" not in pages:
         alice.type("\n")
-        pages += await alice.reads(re.compile(rb"(-- more: Enter, back: q -- |\] )$"))
+        pages += await alice.reads(re.compile(rb"(abort everything -- |\] )$"))
     if not pages.endswith("] "):
         pages += await alice.reads()
     alice.type("y\n")
@@ -268,12 +269,40 @@ async def test_a_person_who_has_seen_enough_goes_back_to_the_question(person):
     asking = asyncio.create_task(TerminalApprover(alice.device).ask(request(preview=preview)))
     await alice.reads()
     alice.type("v\n")
-    await alice.reads(re.compile(rb"-- more: Enter, back: q -- $"))
+    await alice.reads(PAGER)
     alice.type("q\n")
-    await alice.reads()
+    again = await alice.reads()
     alice.type("n\n")
 
+    assert again.endswith(
+        "\r\n── write_file wants to run (moderate) ──\r\nAllow this once? [y/n/a/v] "
+    )
     assert await answered(asking) is Answer.NO
+
+
+@pytest.mark.parametrize("typed", ["\x03", "a\n"])
+async def test_a_person_can_abort_while_they_look_at_all_of_it(person, typed):
+    alice = person()
+    preview = "\n".join("x" * 10 for _ in range(1000))
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request(preview=preview)))
+    await alice.reads()
+    alice.type("v\n")
+    await alice.reads(PAGER)
+    alice.type(typed)
+
+    assert await answered(asking) is Answer.ABORT
+    await alice.sees(re.compile(rb"\n$"))
+
+
+async def test_showing_all_is_offered_only_where_something_is_missing(person):
+    alice = person()
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request(preview="+one")))
+    shown = await alice.reads()
+    alice.type("n\n")
+    await answered(asking)
+
+    assert "show all of it" not in shown
+    assert shown.endswith("Allow this once? [y/n/a] ")
 
 
 async def test_the_terminal_is_left_as_it_was(person):
@@ -297,7 +326,7 @@ async def test_a_terminal_that_another_program_left_raw_is_read_by_lines_all_the
     alice = person()
     tty.setraw(alice._end)
     asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
-    await alice.reads(re.compile(rb"Allow this once\? \[y/n/a/v\] $"))
+    await alice.reads(re.compile(rb"Allow this once\? \[y/n/a\] $"))
 
     alice.type("y\r")
 

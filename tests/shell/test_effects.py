@@ -47,6 +47,35 @@ def test_paths_that_are_read(command, reads):
 
 
 @pytest.mark.parametrize(
+    ("command", "network"),
+    [
+        ("git push", True),
+        ("git -C sub fetch origin", True),
+        ("git pull --rebase && make", True),
+        ("git remote show origin", True),
+        ("pip install -e .", True),
+        ("python -m pip install requests", True),
+        ("uv pip install requests", True),
+        ("npm ci", True),
+        ("npm install lodash@4.17", True),
+        ("npx eslint .", True),
+        ("cargo fetch", True),
+        ("bundle install", True),
+        ("curl https://example.com", True),
+        ("git commit -m push", False),
+        ("git log", False),
+        ("npm test", False),
+        ("npm run install-all", False),
+        ("pip list", False),
+        ("pytest", False),
+        ("echo git push", False),
+    ],
+)
+def test_commands_that_talk_to_machines_they_do_not_name(command, network):
+    assert effects(command).needs_network is network
+
+
+@pytest.mark.parametrize(
     ("command", "writes"),
     [
         ("echo x > a", ["a"]),

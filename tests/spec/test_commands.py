@@ -374,6 +374,34 @@ async def test_the_network_is_off_and_a_failure_says_so(open_runtime):
     assert "network" in result.text.split("exit_code:")[1]
 
 
+async def test_a_yes_to_a_command_that_needs_the_network_opens_it_for_that_one(
+    open_runtime, workspace
+):
+    reached = asyncio.Event()
+
+    async def answer(reader, writer):
+        reached.set()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    for words in (("init", "-q"), ("remote", "add", "origin", f"http://127.0.0.1:{port}/x")):
+        subprocess.run(["git", *words], cwd=workspace.root, check=True)
+    workspace.write("reach.py", f"import socket\nsocket.create_connection(('127.0.0.1', {port}))\n")
+    asked = []
+    async with server, open_runtime(approver=lambda one: asked.append(one) or True) as rt:
+        await rt.call("run_command", {"command": "git fetch origin"})
+        fetched = reached.is_set()
+        reached.clear()
+        await rt.call("run_command", {"command": "python3 reach.py"})
+
+    assert fetched
+    assert not reached.is_set()
+    assert "with network: opened for this command, if you say yes" in asked[0].preview
+    assert asked[0].effects["network"] is True
+    assert "without network: it is not opened for this command" in asked[1].preview
+
+
 @pytest.mark.feature("H07")
 async def test_allowed_only_refuses_before_anybody_is_asked(open_runtime):
     asked = []

@@ -119,7 +119,8 @@ def _show(asked: Pending, options: Namespace) -> None:
     if asked.request.always is not None:
         output.say(f"always would allow: {one_line(asked.request.always)}")
     output.say(f"workspace: {one_line(asked.workspace)}")
-    output.say(f"answer with: handrail approvals yes {asked.id} (or no, abort)")
+    others = "no, abort" if asked.request.always is None else "always, no, abort"
+    output.say(f"answer with: handrail approvals yes {asked.id} (or {others})")
 
 
 def _answer(asked: Pending, options: Namespace) -> None:
@@ -157,7 +158,10 @@ def _watch(options: Namespace) -> int:
         )
     approver = person(Namespace(ask="terminal"))
     output.say("waiting for questions; Ctrl-C ends this")
-    asyncio.run(_keep_asking(options, approver))
+    try:
+        asyncio.run(_keep_asking(options, approver))
+    except KeyboardInterrupt:
+        output.say("")
     return 0
 
 

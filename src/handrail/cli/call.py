@@ -126,9 +126,13 @@ class _Asked:
         self.said_no = False
 
     async def ask(self, request: ApprovalRequest) -> Reply:
+        from dataclasses import replace
+
         from handrail.policy.approvers import reply_of
 
-        reply = reply_of(await self._person.ask(request), self._person)
+        # One call is all that happens here: what "always" grants would end with it.
+        once = replace(request, always=None)
+        reply = reply_of(await self._person.ask(once), self._person)
         self.said_no = reply.answer == "no"
         return reply
 

@@ -37,7 +37,8 @@ class Effects(NamedTuple):
     `programs` in the order in which they stand. Paths are absolute and normalised, with a
     trailing `/` for a whole tree; globs are kept as globs. `open_ended`: it may read or write
     more than is listed. `changes_directory`: the session's directory may move. `git`: it
-    needs to write in `.git`.
+    needs to write in `.git`. `network`: it talks to other machines, whether or not it names
+    them in `hosts`.
     """
 
     programs: tuple[str, ...] = ()
@@ -48,6 +49,12 @@ class Effects(NamedTuple):
     open_ended: bool = False
     changes_directory: bool = False
     git: bool = False
+    network: bool = False
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether it can only do its work with the network."""
+        return self.network or bool(self.hosts)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape that `handrail explain` prints."""
@@ -56,6 +63,7 @@ class Effects(NamedTuple):
             "reads": list(self.reads),
             "writes": list(self.writes),
             "hosts": list(self.hosts),
+            "network": self.needs_network,
             "background": self.background,
             "open_ended": self.open_ended,
         }
@@ -91,6 +99,7 @@ class Judgement(NamedTuple):
     wants it outside the sandbox. `plain`: the parts tell all of it, for certain: there is no
     doubt, no variable is set for a program, and no wrapper hands one to another user, machine
     or list of arguments. Only plain commands can be allowed by a rule. `text` is the command.
+    `told`: every program that it starts stands in `parts`, though not every word of it.
     """
 
     klass: CommandClass
@@ -102,6 +111,7 @@ class Judgement(NamedTuple):
     segments: tuple[Segment, ...] = ()
     plain: bool = False
     text: str = ""
+    told: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape that `handrail explain` prints."""

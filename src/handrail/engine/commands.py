@@ -211,8 +211,8 @@ class CommandRunner:
     ) -> Confinement:
         if judged.unconfined:
             return Confinement(self.roots, network=True, off=True)
-        # A person who said yes to a command saw which hosts it names.
-        network = self.network or (approved and bool(judged.effects.hosts))
+        # A person who said yes to a command was told that it is given the network.
+        network = self.network or (approved and judged.effects.needs_network)
         read_only = self.guarded.read_only(snapshot)
         return self._confinement(self.roots, read_only, withheld, network=network)
 

@@ -64,8 +64,10 @@ def _lines(judged: Judgement) -> list[str]:
         lines.append("may touch more than its text shows")
     if effects.background:
         lines.append("starts something in the background")
-    if effects.hosts:
-        lines.append("network: on for this command, if you say yes")
+    if effects.needs_network:
+        lines.append("with network: opened for this command, if you say yes")
+    elif not judged.unconfined:
+        lines.append("without network: it is not opened for this command")
     if judged.unconfined:
         lines.append("OUTSIDE THE SANDBOX: nothing confines it")
     return lines

@@ -11,7 +11,7 @@ import pwd
 import select
 import termios
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ import anyio.to_thread
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
 from handrail.core.safe_text import safe_text
-from handrail.host.question import MARGIN, Screen, question, whole
+from handrail.host.question import MARGIN, Screen, heading, question, whole
 
 _LOOK_S: Final = 0.2
 # Nobody has read a question before this: what is typed within it was meant for something else.
@@ -27,6 +27,7 @@ _UNREAD_S: Final = 0.3
 # The lines of a paste come closer together than this, those of a person do not.
 _PASTE_S: Final = 0.05
 _CTRL_C: Final = b"\x03"
+_MORE: Final = "-- Enter: more · q: back to the question · a or Ctrl-C: abort everything -- "
 _LFLAG: Final = 3
 _CC: Final = 6
 _WORDS: Final = {
@@ -82,13 +83,14 @@ class _Conversation:
     def ask(self, request: ApprovalRequest) -> Answer:
         shown = question(request, self._screen)
         self._say(shown.text)
-        self._say(_choices(request))
+        self._say(_choices(request, cut=shown.cut))
         self._over.wait(_UNREAD_S)
-        letters = ["y", "n", "a", *(["always"] if request.always else []), "v"]
+        letters = ["y", "n", "a", *(["always"] if request.always else [])]
+        prompt = f"Allow this once? [{'/'.join([*letters, *(['v'] if shown.cut else [])])}] "
         while True:
-            line = self._read(f"Allow this once? [{'/'.join(letters)}] ")
+            line = self._read(prompt)
             if line.endswith(_CTRL_C):
-                return Answer.ABORT
+                return self._abort()
             if not line:
                 return Answer.NO
             word = line.decode("utf-8", "replace").strip().lower() if line.endswith(b"\n") else ""
@@ -98,19 +100,29 @@ class _Conversation:
                 self._say(f"to keep it, add to your own configuration:\n{_kept(request.always)}\n")
                 return Answer.ALWAYS
             if word == "v":
-                self._page(request)
+                if not self._page(request):
+                    return self._abort()
+                self._say(f"\n{heading(request)}\n")
             elif word == "always":
-                self._say("no rule is narrow enough to allow this always; it can be allowed once\n")
+                self._say("there is no rule to allow this always; it can be allowed once\n")
 
-    def _page(self, request: ApprovalRequest) -> None:
-        """Show everything, a screenful at a time."""
+    def _abort(self) -> Answer:
+        # The terminal shows ^C, and leaves the line open.
+        self._say("\n")
+        return Answer.ABORT
+
+    def _page(self, request: ApprovalRequest) -> bool:
+        """Show everything, a screenful at a time; False if they abort."""
         room = max(self._screen.height - 1, 5)
         for number, row in enumerate(whole(request, self._screen), 1):
             self._say(f"{row}\n")
             if number % room == 0:
-                line = self._read("-- more: Enter, back: q -- ")
-                if not line or line.endswith(_CTRL_C) or line.strip().lower() == b"q":
-                    return
+                line = self._read(_MORE)
+                if line.endswith(_CTRL_C) or line.strip().lower() in (b"a", b"abort"):
+                    return False
+                if not line or line.strip():
+                    break
+        return True
 
     def _read(self, prompt: str) -> bytes:
         """One line that was typed after the prompt, and alone; empty at the end of input, or
@@ -147,15 +159,23 @@ def user_name() -> str:
         return f"uid {os.getuid()}"
 
 
-def _choices(request: ApprovalRequest) -> str:
-    lines = ["y: yes, this once · n: no · a or Ctrl-C: abort everything · v: show all of it"]
+def _choices(request: ApprovalRequest, *, cut: bool) -> str:
+    more = " · v: show all of it" if cut else ""
+    lines = [f"y: yes, this once · n: no · a or Ctrl-C: abort everything{more}"]
     if request.always is not None:
         lines += [
             "always: yes, and until this session ends, without asking"
-            + (", inside the sandbox:" if request.effects is not None else ":"),
+            + f"{_within(request.effects)}:",
             _kept(request.always, line=False),
         ]
     return "\n".join(lines) + "\n"
+
+
+def _within(effects: Mapping[str, Any] | None) -> str:
+    """The bounds that a command stays in without a question."""
+    if effects is None:
+        return ""
+    return ", inside the sandbox" + (" and without network" if effects.get("network") else "")
 
 
 def _kept(rule: str, *, line: bool = True) -> str:

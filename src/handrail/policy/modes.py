@@ -47,7 +47,7 @@ def parse_mode(text: str) -> Mode:
     try:
         return ALIASES[name] if name in ALIASES else Mode(name)
     except ValueError:
-        known = ", ".join([*Mode, *ALIASES])
+        known = ", ".join(Mode)
         raise ProblemRaised(
             "invalid_arguments", f"{text!r} is not a mode", hint=f"use one of: {known}"
         ) from None
@@ -105,11 +105,23 @@ def _runs_unasked(mode: Mode, subject: Subject) -> bool:
 def _why(mode: Mode, subject: Subject) -> str:
     judged = subject.command
     if judged is None:
-        return f"{subject.tool} is {subject.risk.word}"
+        return _why_no_command(mode, subject)
     if not subject.confined and _runs_unasked(mode, subject._replace(confined=True)):
         return "the sandbox does not hold commands here (see `handrail doctor`)"
     why = f": {judged.reasons[0].text}" if judged.reasons else ""
     return f"the command is {judged.klass.word}{why}"
+
+
+def _why_no_command(mode: Mode, subject: Subject) -> str:
+    if mode in NEVER_ASK:
+        does = "changes files" if subject.edits_files else f"is {subject.risk.word}"
+        return f"{subject.tool} {does}"
+    if mode is Mode.AUTO_SAFE:
+        return f"the mode {mode} asks before {subject.tool}, which is {subject.risk.word}"
+    what = (
+        "files are changed" if subject.edits_files else f"{subject.tool}, which changes something"
+    )
+    return f"the mode {mode} asks before {what}"
 
 
 def _least(subject: Subject, *, asks: bool = True) -> str | None:

@@ -211,6 +211,8 @@ class Classifier:
             site.danger(f"{program.name} never ends by itself")
         if "bare" in traits and not given:
             site.danger(program.why or f"{program.name} alone")
+        if not traits.isdisjoint(("net", "fetches")):
+            site.tally.network = True
         if "net" in traits:
             hosts.gather(given, site.tally)
         if "host" in traits:

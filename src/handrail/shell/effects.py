@@ -17,6 +17,7 @@ class Tally:
         self.open_ended = False
         self.changes_directory = False
         self.git = False
+        self.network = False
         self._reasons: dict[Reason, CommandClass] = {}
         self._programs: list[str] = []
         self._reads: dict[str, None] = {}
@@ -68,4 +69,5 @@ class Tally:
             open_ended=self.open_ended,
             changes_directory=self.changes_directory,
             git=self.git,
+            network=self.network or bool(self._hosts),
         )

@@ -73,9 +73,9 @@ class Program:
     argument can make it harmful), "lister" (prints paths that it found), "filter" (prints
     what it is fed), "open" (touches more than it names), "git" (writes in `.git`),
     "endless", "bare" (harmful without arguments), "alone" (does its work without a
-    subcommand too), "net" and "host" (its arguments name machines), "dashless" (its first
-    word is options), "wrapper" and "modules" (it runs what follows). `deny`: arguments that
-    make it dangerous. `clears`: options of a wrapper that take variables away.
+    subcommand too), "net" and "host" (its arguments name machines), "fetches" (it talks to
+    machines that they do not name), "dashless" (its first word is options), "wrapper" and
+    "modules" (it runs what follows). `deny`: arguments that make it dangerous. `clears`: options of a wrapper that take variables away.
     """
 
     name: str
@@ -177,8 +177,13 @@ def _program(name: str, raw: Mapping[str, Any]) -> Program:
 
 def _subcommands(raw: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Subcommands with entries of their own, and those that are merely listed by class."""
+    fetching = raw.get("fetching", "").split()
     dev = {
-        word: {"class": "dev", "operands": "any*", "traits": "open"}
+        word: {
+            "class": "dev",
+            "operands": "any*",
+            "traits": "open fetches" if word in fetching else "open",
+        }
         for word in raw.get("dev", "").split()
     }
     danger = {
