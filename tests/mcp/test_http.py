@@ -201,6 +201,19 @@ async def test_every_client_has_its_own_session(serve_http, root, era):
     assert not (root / "b.txt").exists()
 
 
+async def test_a_stale_session_id_means_nothing_where_there_are_no_sessions(serve_http, root):
+    server = serve_http("--mode", "accept-edits")
+    append = {"path": "log.txt", "content": "x\n", "mode": "append"}
+
+    # Each connection counts its requests from the start: as ids of one session they would
+    # be the same call.
+    for _ in range(2):
+        async with server.client(more={"Mcp-Session-Id": "0" * 32}) as client:
+            await client.call_tool("write_file", append)
+
+    assert (root / "log.txt").read_text() == "x\nx\n"
+
+
 async def test_several_workspaces_are_served_at_once(serve_http, root, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
@@ -294,7 +307,7 @@ def test_an_address_that_others_reach_can_be_insisted_on():
 
 
 async def test_an_idle_session_is_closed_and_a_used_one_is_not():
-    context = SimpleNamespace(request=SimpleNamespace(headers={"mcp-session-id": "s"}))
+    context = asking("s")
     now = [0.0]
     sessions = Sessions(Offer(open=None), idle_s=10, clock=lambda: now[0])
     first = sessions.find(context)
@@ -311,7 +324,8 @@ async def test_an_idle_session_is_closed_and_a_used_one_is_not():
 
 def asking(session_id):
     headers = {"mcp-session-id": session_id}
-    return SimpleNamespace(request=SimpleNamespace(headers=headers))
+    request = SimpleNamespace(headers=headers)
+    return SimpleNamespace(request=request, protocol_version="2025-11-25")
 
 
 async def test_the_client_that_was_idle_longest_makes_room_for_a_new_one():

@@ -12,6 +12,7 @@ from typing import Any, Final
 from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp_types import INTERNAL_ERROR
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from handrail.mcp.offer import Offer
 from handrail.mcp.session import Session
@@ -50,7 +51,8 @@ class Sessions:
     def find(self, ctx: ServerRequestContext[Any, Any]) -> Session:
         """The session of a request; a new one for a new client."""
         headers = ctx.request.headers if ctx.request is not None else {}
-        given = headers.get(SESSION_HEADER)
+        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        given = None if modern else headers.get(SESSION_HEADER)
         key = f"id {given}" if given is not None else _name(ctx, headers.get(NAME_HEADER))
         session = self._sessions.get(key)
         if session is None:
