@@ -170,7 +170,10 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
     looked = None if effects is None else effects.unfinished
     recovery = Recovery(store, plans.every, blobs, clock, may_still_run, looked)
     recovered = await recovery.run(session.id)
-    reserved = PathLocks(store, machine.files, session.id, clock)
+    process = "" if named else this_process()
+    reserved = PathLocks(
+        store, machine.files, session.id, clock, process=process, may_still_run=may_still_run
+    )
     if not named:
         machine.ends.push_async_callback(reserved.aclose)
     commands = machine.commands

@@ -1,6 +1,8 @@
 """Several agents in one workspace: reserved paths, through the front door."""
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 
@@ -69,6 +71,37 @@ async def test_locks_hold_between_runtimes_and_end_with_theirs(workspace, tmp_pa
         after = await write(rt, "a.txt", "main")
 
     assert (during.ok, after.ok) == (False, True)
+
+
+LOCKS = """
+import sys
+import handrail.sync
+
+with handrail.sync.open(sys.argv[1], store=sys.argv[2], session=sys.argv[3] or None) as rt:
+    print(rt.call("lock_paths", {"globs": ["a.txt"], "ttl_s": 3600}).ok, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("session", ["", "named"])
+async def test_the_locks_of_a_killed_process_are_free_unless_its_session_has_a_name(
+    workspace, tmp_path, session
+):
+    store = tmp_path / "s.db"
+    command = [sys.executable, "-c", LOCKS, workspace.root, store, session]
+    async with handrail.open(workspace.root, store=store, mode="accept-edits") as rt:
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as other:
+            locked = other.stdout.readline().strip()
+            during = await write(rt, "a.txt", "main")
+            other.kill()
+        after = await write(rt, "a.txt", "main")
+        lock = await rt.call("lock_paths", {"globs": ["a.txt"]})
+
+    assert locked == "True"
+    assert not during.ok
+    assert (after.ok, bool(lock.data["acquired"])) == ((False, False) if session else (True, True))
 
 
 @pytest.mark.feature("E57")

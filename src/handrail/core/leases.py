@@ -14,7 +14,8 @@ class Lease(NamedTuple):
     """A glob over absolute paths that belongs to one owner until it runs out.
 
     A directory's lease covers what is in it. `fence` grows with every lease that is given, so
-    that a late writer can be told from the present holder.
+    that a late writer can be told from the present holder. `process` is the one that it ends
+    with, empty if it is to outlive processes.
     """
 
     token: str
@@ -22,6 +23,7 @@ class Lease(NamedTuple):
     glob: str
     until_ns: int
     fence: int
+    process: str
 
     def covers(self, path: str) -> bool:
         """Whether an absolute path, or something above it, is reserved."""
@@ -39,7 +41,9 @@ class Reserved(NamedTuple):
 class Leases(Protocol):
     """Gives out leases; what has run out counts for nothing."""
 
-    async def reserve(self, owner: str, globs: Sequence[str], ttl_ns: int) -> Reserved:
+    async def reserve(
+        self, owner: str, globs: Sequence[str], ttl_ns: int, process: str
+    ) -> Reserved:
         """Reserve each glob that overlaps no other owner's; one's own is renewed."""
 
     async def release(self, owner: str, tokens: Sequence[str]) -> Sequence[str]:

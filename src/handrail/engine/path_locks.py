@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from handrail.core.commands import CommandClass
@@ -22,9 +22,22 @@ _LONGEST: Final = 200
 
 
 class PathLocks:
-    """The reserved paths of one store, as the agents of one session see them."""
+    """The reserved paths of one store, as the agents of one session see them. What is reserved
+    here ends with `process`; empty: with its time. `may_still_run` tells of those of others.
+    """
 
-    def __init__(self, leases: Leases, files: Files, session: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        leases: Leases,
+        files: Files,
+        session: str,
+        clock: Clock,
+        *,
+        process: str,
+        may_still_run: Callable[[str], bool],
+    ) -> None:
+        self._process = process
+        self._may_still_run = may_still_run
         self._leases = leases
         self._files = files
         self._roots = tuple(files.roots)
@@ -36,7 +49,9 @@ class PathLocks:
         """Reserve paths for an agent; what of it somebody else has, and for how long."""
         owner = self._owner(agent)
         absolute = {self._absolute(glob): glob for glob in globs}
-        reserved = await self._leases.reserve(owner, list(absolute), round(ttl_s * _SECOND_NS))
+        await self.others(agent)
+        ttl_ns = round(ttl_s * _SECOND_NS)
+        reserved = await self._leases.reserve(owner, list(absolute), ttl_ns, self._process)
         self._given.update({one.token: owner for one in reserved.acquired})
         return {
             "acquired": [
@@ -75,9 +90,13 @@ class PathLocks:
             running.reserved = tuple(others)
 
     async def others(self, agent: str) -> Sequence[Lease]:
-        """What somebody else has reserved."""
+        """What somebody else has reserved; what the dead had is given back for them."""
         owner = self._owner(agent)
-        return [one for one in await self._leases.leases() if one.owner != owner]
+        found = [one for one in await self._leases.leases() if one.owner != owner]
+        dead = [one for one in found if one.process and not self._may_still_run(one.process)]
+        for one in dead:
+            await self._leases.release(one.owner, [one.token])
+        return [one for one in found if one not in dead]
 
     async def aclose(self) -> None:
         """Give back what was reserved here."""

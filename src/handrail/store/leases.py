@@ -12,7 +12,12 @@ from handrail.core.leases import Lease, Reserved, overlap
 
 
 def reserve(
-    db: sqlite3.Connection, owner: str, globs: Sequence[str], now_ns: int, ttl_ns: int
+    db: sqlite3.Connection,
+    owner: str,
+    globs: Sequence[str],
+    now_ns: int,
+    ttl_ns: int,
+    process: str,
 ) -> Reserved:
     """Give each glob to the owner unless somebody else's lease is in its way."""
     db.execute("DELETE FROM leases WHERE until_ns <= ?", (now_ns,))
@@ -24,7 +29,7 @@ def reserve(
         if other is not None:
             denied.append((glob, other))
             continue
-        acquired.append(_give(db, owner, glob, now_ns + ttl_ns))
+        acquired.append(_give(db, owner, glob, now_ns + ttl_ns, process))
     return Reserved(acquired, denied)
 
 
@@ -40,22 +45,23 @@ def release(db: sqlite3.Connection, owner: str, tokens: Sequence[str]) -> tuple[
 def active(db: sqlite3.Connection, now_ns: int) -> list[Lease]:
     """What holds now, in the order in which it was given."""
     found = db.execute(
-        "SELECT token, owner, glob, until_ns, fence FROM leases WHERE until_ns > ? ORDER BY fence",
+        "SELECT token, owner, glob, until_ns, fence, process FROM leases WHERE until_ns > ?"
+        " ORDER BY fence",
         (now_ns,),
     )
     return [Lease(*row) for row in found]
 
 
-def _give(db: sqlite3.Connection, owner: str, glob: str, until_ns: int) -> Lease:
+def _give(db: sqlite3.Connection, owner: str, glob: str, until_ns: int, process: str) -> Lease:
     own = db.execute(
-        "UPDATE leases SET until_ns = max(until_ns, ?) WHERE owner = ? AND glob = ?"
-        " RETURNING token, owner, glob, until_ns, fence",
-        (until_ns, owner, glob),
+        "UPDATE leases SET until_ns = max(until_ns, ?), process = ? WHERE owner = ? AND glob = ?"
+        " RETURNING token, owner, glob, until_ns, fence, process",
+        (until_ns, process, owner, glob),
     ).fetchone()
     if own is None:
         own = db.execute(
-            "INSERT INTO leases (token, owner, glob, until_ns) VALUES (?, ?, ?, ?)"
-            " RETURNING token, owner, glob, until_ns, fence",
-            (os.urandom(8).hex(), owner, glob, until_ns),
+            "INSERT INTO leases (token, owner, glob, until_ns, process) VALUES (?, ?, ?, ?, ?)"
+            " RETURNING token, owner, glob, until_ns, fence, process",
+            (os.urandom(8).hex(), owner, glob, until_ns, process),
         ).fetchone()
     return Lease(*own)

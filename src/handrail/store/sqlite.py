@@ -144,11 +144,13 @@ class SqliteStore:
         key = storable(session), storable(call_id)
         return await self._ask(lambda db: claims.take_over(db, *key, dead, owner), writes=True)
 
-    async def reserve(self, owner: str, globs: Sequence[str], ttl_ns: int) -> Reserved:
+    async def reserve(
+        self, owner: str, globs: Sequence[str], ttl_ns: int, process: str
+    ) -> Reserved:
         """See `Leases.reserve`."""
         now_ns = self._now_ns
         return await self._ask(
-            lambda db: leases.reserve(db, owner, globs, now_ns(), ttl_ns), writes=True
+            lambda db: leases.reserve(db, owner, globs, now_ns(), ttl_ns, process), writes=True
         )
 
     async def release(self, owner: str, tokens: Sequence[str]) -> Sequence[str]:
