@@ -17,7 +17,7 @@ LOOKERS = words("""
     : [ [[ ag arch b2sum base32 base64 basename break bzcat cal cat cd cksum cloc cmp col column comm
     command continue cut date df diff dir dirname du echo egrep env exit expand expr factor false fd
     fgrep file find fmt fold free getconf getent git grep groups gunzip hash hd head help hexdump
-    hostname iconv id ifconfig info iwconfig join jobs jq less loc local locale logname ls lsd lsblk lscpu man md5sum more
+    ack gojq jaq hostname iconv id ifconfig info iwconfig join jobs jq less loc local locale logname ls lsd lsblk lscpu man md5sum more
     mount nl nm nproc numfmt objdump od paste pathchk pgrep pidof pinky pr printenv printf ps pwd read
     readelf readlink realpath return rev rg sed seq sha1sum sha224sum sha256sum sha384sum sha512sum
     shift shuf size sleep sort stat strings sum tac tail tar test time tokei tput tr tree true tsort tty
@@ -36,9 +36,9 @@ TOLD = {
         ),
         rf"({_ASKED})( ({_ASKED}))*",
     ),
-    **dict.fromkeys(words("pip pip3"), rf"({_ASKED}|list|freeze|check|show|debug)( .*)?"),
+    **dict.fromkeys(words("pip pip3"), rf"(-q )*({_ASKED}|list|freeze|check|show|debug)( .*)?"),
     **dict.fromkeys(words("tee gzip xz bzip2 zstd cowsay"), "(-z)?"),
-    "npm": rf"({_ASKED}|list|ls|root|prefix)( .*)?",
+    "npm": rf"(-l|{_ASKED}|list|ls|root|prefix)( .*)?",
     "cargo": rf"{_ASKED}|--list|-Vv",
 }
 HARMFUL = {
@@ -103,6 +103,8 @@ RISKY = re.compile(
     r"|RIPGREP_.*|PROMPT_COMMAND|SHELLOPTS|TMPDIR|LOCPATH|GREP_.*|MANPAGER|PIP_.*|NPM_.*|npm_.*"
     r"|CARGO_.*|RUSTFLAGS|RUSTC.*|GO\w*|CDPATH|GLOBIGNORE|MAIL.*|HIST.*|TZ|TERMINFO.*|POSIXLY.*|BLOCK.*)"
 )
+VALUES = {"tail": ("-n", "-c"), "tree": ("-L", "-I", "-P")}
+OPENS = re.compile(r"-?\w*f")
 RESERVED = words("if then elif else fi while until do done esac ! { } in time")
 TARGETS = words("/dev/null /dev/stdout /dev/stderr /dev/tty")
 
@@ -379,8 +381,16 @@ class _Reader:
             self.git(told)
         elif base == "tar" and told and re.fullmatch(r"-?\w*[xcruA]\w*", told[0]):
             raise Suspicious(f"tar is told {told[0]!r}")
-        elif base == "tail":
-            return without_values(told, ("-n", "-c"))
+        elif base == "tar":
+            # What follows `f` is the archive, whatever it looks like.
+            return [word for before, word in pairwise(["", *told]) if not OPENS.fullmatch(before)]
+        elif base in VALUES:
+            return without_values(told, VALUES[base])
+        elif base == "printf":
+            return told[:1]
+        elif base in ("xxd", "ifconfig") and len([one for one in told if one[:1] != "-"]) < 2:
+            # Back to standard output; an interface is shown, whatever it is called.
+            return [one for one in told if one[:1] == "-" and one != "-r"]
         elif base in ("unzip", "gunzip") and not any(map(LISTING.match, told)):
             raise Suspicious(f"{base} unpacks")
         return told
