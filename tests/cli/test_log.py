@@ -108,5 +108,5 @@ def test_an_undo_and_a_redo_name_the_call_they_are_about(handrail, monkeypatch):
     failed, redone, undone, _ = handrail("log").out.splitlines()[1:]
 
     assert undone.endswith(f"undo        ok      target=last undid={made}")
-    assert redone.endswith(f"undo        ok      target=last redo=True redid={made}")
+    assert redone.endswith(f"redo        ok      target=last redid={made}")
     assert "undid" not in failed

@@ -42,7 +42,7 @@ def test_a_file_is_undone_alone_and_everything_since_then(handrail, workspace):
     nothing = handrail("undo", "--since", "all")
     back = handrail("redo", "--path", "b.txt")
 
-    assert alone.out.startswith("undid apply_patch (p)\n")
+    assert alone.out.startswith("undid apply_patch (p) in b.txt, and nowhere else\n")
     assert since["data"]["undid"] == ["o", "w", "p"]
     assert [change["path"] for change in since["changes"]] == ["a.txt"]
     assert nothing.code == 1
@@ -134,3 +134,52 @@ def test_a_call_shows_its_diff_again_and_whether_it_stands(handrail, workspace):
     assert "undone since" in undone.out
     assert "+other" in undone.out.splitlines()
     assert lost["diffs"][0]["diff"] is not None, "kept as the old content of the next change"
+
+
+def test_an_undo_of_many_files_begins_with_how_many_and_cuts_the_diff(handrail, tmp_path):
+    added = "".join(f"*** Add File: f{number}.txt\n+{number}\n" for number in range(50))
+    patch = f"*** Begin Patch\n{added}*** End Patch"
+    handrail(
+        "--mode", "accept-edits", "call", "--id", "p", "apply_patch", json.dumps({"patch": patch})
+    )
+
+    undone = handrail("undo")
+
+    lines = undone.out.splitlines()
+    assert lines[0] == "undid apply_patch (p); 50 files: 50 removed"
+    assert lines[-1].startswith("[100 more lines: `handrail show ")
+    assert len(lines) == 102
+
+
+def test_a_redo_is_called_a_redo(handrail):
+    handrail("--mode", "accept-edits", "call", "write_file", "path=a.txt", "content=x")
+    handrail("undo")
+    handrail("redo")
+
+    newest = handrail("log", "-n", "1").out.splitlines()[1]
+    of_the_file = handrail("log", "--path", "a.txt").out.splitlines()[1]
+
+    assert " redo " in newest
+    assert "redo=" not in newest
+    assert " redo " in of_the_file
+
+
+def test_nothing_to_take_back_says_how_to_go_further(handrail):
+    handrail("--mode", "accept-edits", "call", "--id", "w", "write_file", "path=a.txt", "content=x")
+    unknown = handrail("undo", "--call", "nope")
+    handrail("undo")
+
+    nothing = handrail("undo", "--since", "start")
+    none_left = handrail("undo", "--call", "nope")
+
+    assert "calls that changed files: w (write_file); `handrail log`" in unknown.err
+    assert "handrail undo --since all" in nothing.err
+    assert "no call that changed a file can still be undone; `handrail log`" in none_left.err
+
+
+def test_an_undo_without_lines_to_show_still_says_what_it_does(handrail, workspace):
+    handrail("--mode", "accept-edits", "call", "write_file", "path=new.txt", "content=")
+
+    undone = handrail("undo")
+
+    assert "new.txt: the empty file is removed" in undone.out

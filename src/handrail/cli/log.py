@@ -79,9 +79,20 @@ def tell(calls: Sequence[CallRecord]) -> None:
 
 
 def tool_of(call: CallRecord) -> str:
-    """The canonical name of the tool, also of a call whose payload is gone."""
+    """The canonical name of the tool, also of a call whose payload is gone; an undo of an undo
+    is called by its own name.
+    """
     done = call.completed or {}
+    if is_redo(call):
+        return "redo"
     return str(call.requested.get("tool") or done.get("tool") or "(purged)")
+
+
+def is_redo(call: CallRecord) -> bool:
+    """Whether it brought back what was undone: the tool `undo`, told to."""
+    arguments = call.requested.get("arguments")
+    undo = call.requested.get("tool") == "undo" and isinstance(arguments, dict)
+    return undo and arguments.get("redo") is True
 
 
 def status_of(call: CallRecord) -> str:
@@ -102,6 +113,7 @@ def arguments_of(call: CallRecord) -> str:
         # Cut twice: first so that a large content costs nothing, then to what can be seen.
         f"{one_line(key)}={cut(one_line(str(value)[:100]), 60)}"
         for key, value in {**arguments, **taken_back(call)}.items()
+        if not (key == "redo" and is_redo(call))
     )
 
 

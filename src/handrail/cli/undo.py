@@ -11,6 +11,7 @@ from handrail.cli.parser import Parser, Subparsers, add_command
 if TYPE_CHECKING:
     from handrail.core.results import ToolResult
 
+_MOST_LINES: Final = 100
 _EPILOG: Final = """\
 TURN  last, session:number as `handrail log` shows it, or the id of a call
 WHEN  start (of the session that changed something last), all, 14:30,
@@ -47,8 +48,19 @@ def run(options: Namespace) -> int:
     if options.json:
         output.say_json(result.to_dict())
     else:
-        tell(result)
+        tell(_cut(result))
     return 0 if result.ok else 1
+
+
+def _cut(result: ToolResult) -> ToolResult:
+    """The result with a diff that fits on a few screens; the record has all of it."""
+    from dataclasses import replace
+
+    lines = (result.display or "").splitlines()
+    if len(lines) <= _MOST_LINES:
+        return result
+    note = f"[{len(lines) - _MOST_LINES:,} more lines: `handrail show {result.call_id}`]"
+    return replace(result, display="\n".join([*lines[:_MOST_LINES], note]))
 
 
 async def _undo(options: Namespace) -> ToolResult:

@@ -213,7 +213,7 @@ def _past_change(trace: Trace, step: Step, *, standing: bool) -> PastChange:
         trace.session,
         trace.turn,
         trace.call_id,
-        step.tool,
+        "redo" if is_redo(trace) else step.tool,
         trace.at_ns,
         standing,
         step.attributed,

@@ -146,7 +146,8 @@ class Undo:
             for way in ways
             for step in way.kept_back
         ]
-        names = [f"{one.tool} ({one.key.call_id})" for one in taken]
+        of = f" in {shown(chosen.only)}, and nowhere else" if chosen.only is not None else ""
+        names = [f"{one.tool} ({one.key.call_id}){of}" for one in taken]
         notes = [*passed, *chosen.notes, *kept]
         said = words.headline("undid", names, chosen.what, notes)
         ids = [one.key.call_id for one in taken]
@@ -170,7 +171,7 @@ class Undo:
         changes = await to_thread.run_sync(work, abandon_on_cancel=True)
         return Plan(
             tuple(changes),
-            "\n".join([said, *words.lines(changes, ways)]),
+            "\n".join(["; ".join([said, *words.counted(changes)]), *words.lines(changes, ways)]),
             preview="".join(words.diff(one) for one in changes),
             data={
                 **data,

@@ -29,13 +29,15 @@ _SLACK_NS: Final = 60_000_000_000
 @dataclass(slots=True)
 class Chosen:
     """Steps to go back over, the newest first. `what` says what was meant; `notes` what was
-    passed over on the way. `whole`: nothing at all if a content of it is not kept.
+    passed over on the way. `whole`: nothing at all if a content of it is not kept. `only`: the
+    one file that is meant of a call that changed several.
     """
 
     steps: list[Step] = field(default_factory=list)
     what: str = ""
     notes: list[str] = field(default_factory=list)
     whole: bool = False
+    only: str | None = None
 
 
 class Chooser:
@@ -100,7 +102,9 @@ class Chooser:
             for step in seen.steps:
                 known[step.path] = None
                 if step.path == path:
-                    yield Chosen([step], name_of(trace), self._folder_notes(trace), whole=True)
+                    only = path if len(steps_of(trace)) > 1 else None
+                    notes = self._folder_notes(trace)
+                    yield Chosen([step], name_of(trace), notes, whole=True, only=only)
         if path not in known:
             listed = ", ".join(repr(one) for one in list(known)[:8]) or "none"
             raise ProblemRaised(
@@ -121,8 +125,17 @@ class Chooser:
         chosen.what = what
         if not chosen.steps:
             why = f" ({'; '.join(chosen.notes)})" if chosen.notes else ""
-            raise ProblemRaised("not_found", f"nothing can be taken back: {what}{why}")
+            raise ProblemRaised(
+                "not_found", f"nothing can be taken back: {what}{why}", hint=self._further(when)
+            )
         return chosen
+
+    def _further(self, when: str) -> str | None:
+        if when == "all":
+            return None
+        if self._lookup.asker.person:
+            return "`handrail undo --since all` goes back over every session"
+        return "since 'all' goes back over the whole session"
 
     async def _turn_of(self, trace: Trace) -> Chosen:
         group = group_of(trace)

@@ -153,7 +153,11 @@ class Lookup:
                 paths.update(step.path for step in seen.sure)
             if len(calls) == _LISTED:
                 break
-        hint = f"calls that changed files: {', '.join(calls) or 'none'}"
+        hint = f"calls that changed files: {', '.join(calls)}"
+        if not calls:
+            hint = "no call that changed a file can still be undone"
+        if self.asker.person:
+            hint += "; `handrail log` lists all calls"
         if name in paths:
             hint = f"{name!r} is a file: name it as a path (scope 'path')"
         return ProblemRaised(

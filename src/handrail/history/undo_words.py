@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -24,6 +25,14 @@ def headline(verb: str, names: Sequence[str], what: str, notes: Sequence[str]) -
     else:
         said = f"{verb} {len(names)} calls ({what}): {_some(names)}"
     return "; ".join([said, *notes[:_LISTED], *_more(notes)])
+
+
+def counted(changes: Sequence[Change]) -> list[str]:
+    """How many files became what, where there are several."""
+    if len(changes) < 2:
+        return []
+    found = Counter(_what(one) for one in changes)
+    return [f"{len(changes)} files: {', '.join(f'{n} {word}' for word, n in found.items())}"]
 
 
 def lines(changes: Sequence[Change], ways: Sequence[Way]) -> list[str]:
@@ -69,7 +78,8 @@ def as_data(taken: Sequence[Taken]) -> list[dict[str, Any]]:
 def diff(change: Change) -> str:
     """The change as a person reads it."""
     before, after = change.before or Content(b""), change.after or Content(b"")
-    return text_diff(change.path, before, after)
+    # An empty file that comes or goes has no lines, and neither has a change of permissions.
+    return text_diff(change.path, before, after) or f"{shown(change.path)}: {_unseen(change)}\n"
 
 
 def text_diff(path: str, before: Content, after: Content) -> str:
@@ -82,6 +92,14 @@ def text_diff(path: str, before: Content, after: Content) -> str:
     )
     found = difflib.unified_diff(old, new, shown(f"a/{path}"), shown(f"b/{path}"))
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in found)
+
+
+def _unseen(change: Change) -> str:
+    if change.after is None:
+        return "the empty file is removed"
+    if change.before is None:
+        return "the empty file is brought back"
+    return "the same content, with other permissions"
 
 
 def _what(change: Change) -> str:
