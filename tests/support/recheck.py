@@ -4,6 +4,7 @@ It reads a command letter by letter, and knows a short list of programs that onl
 words with which they would do more. What it does not understand it holds against the command.
 """
 
+import posixpath
 import re
 from itertools import pairwise
 
@@ -23,7 +24,7 @@ LOOKERS = words("""
     shift shuf size sleep sort stat strings sum tac tail tar test time tokei tput tr tree true tsort tty
     type ulimit uname unexpand uniq unzip uptime users vdir w wait wc whatis whereis which who whoami
     xargs xmllint xxd xzcat yq zcat zgrep zipinfo zstdcat apropos nice nohup timeout stdbuf builtin
-    busybox toybox set export declare typeset readonly unset alias pushd popd dmesg ss sysctl
+    busybox toybox set shopt export declare typeset readonly unset alias pushd popd dmesg ss sysctl
     exec
 """)
 # Programs that run code, unless this is all that they are told.
@@ -32,11 +33,13 @@ TOLD = {
     **dict.fromkeys(
         words("python python3 node ruby perl php java javac go rustc gcc clang make cmake deno bun")
         | words(
-            "yarn pnpm poetry uv docker kubectl terraform helm gh mvn gradle dotnet rustup gem"
+            "yarn pnpm poetry uv docker kubectl terraform helm gh mvn gradle dotnet rustup gem bundle"
         ),
         rf"({_ASKED})( ({_ASKED}))*",
     ),
-    **dict.fromkeys(words("pip pip3"), rf"(-q )*({_ASKED}|list|freeze|check|show|debug)( .*)?"),
+    **dict.fromkeys(
+        words("pip pip0 pip2 pip3"), rf"(-q )*({_ASKED}|list|freeze|check|show|debug)( .*)?"
+    ),
     **dict.fromkeys(words("tee gzip xz bzip2 zstd cowsay"), "(-z)?"),
     "npm": rf"(-l|{_ASKED}|list|ls|root|prefix)( .*)?",
     "cargo": rf"{_ASKED}|--list|-Vv",
@@ -121,6 +124,19 @@ def recheck(command):
 def without_values(told, options):
     """The words that are not the value of one of the options."""
     return [word for before, word in pairwise(["", *told]) if before not in options]
+
+
+def told_itself(base, told):
+    """The words that can be options: not the values of others, nor plain text."""
+    if base == "tar":
+        # What follows `f` is the archive, whatever it looks like.
+        return [word for before, word in pairwise(["", *told]) if not OPENS.fullmatch(before)]
+    if base == "printf":
+        return told[:1]
+    if base in ("xxd", "ifconfig") and len([one for one in told if one[:1] != "-"]) < 2:
+        # Back to standard output; an interface is shown, whatever it is called.
+        return [one for one in told if one[:1] == "-" and one != "-r"]
+    return without_values(told, VALUES.get(base, ()))
 
 
 class _Reader:
@@ -280,7 +296,7 @@ class _Reader:
         while self.at < len(self.text) and self.text[self.at] != '"':
             char = self.text[self.at]
             if char == "\\":
-                made += self.text[self.at + 1 : self.at + 2]
+                made += self.text[self.at + 1 : self.at + 2].replace("\n", "")
                 self.at += 2
             else:
                 made += self.plain(char)
@@ -381,19 +397,9 @@ class _Reader:
             self.git(told)
         elif base == "tar" and told and re.fullmatch(r"-?\w*[xcruA]\w*", told[0]):
             raise Suspicious(f"tar is told {told[0]!r}")
-        elif base == "tar":
-            # What follows `f` is the archive, whatever it looks like.
-            return [word for before, word in pairwise(["", *told]) if not OPENS.fullmatch(before)]
-        elif base in VALUES:
-            return without_values(told, VALUES[base])
-        elif base == "printf":
-            return told[:1]
-        elif base in ("xxd", "ifconfig") and len([one for one in told if one[:1] != "-"]) < 2:
-            # Back to standard output; an interface is shown, whatever it is called.
-            return [one for one in told if one[:1] == "-" and one != "-r"]
         elif base in ("unzip", "gunzip") and not any(map(LISTING.match, told)):
             raise Suspicious(f"{base} unpacks")
-        return told
+        return told_itself(base, told)
 
     def carried(self, words):
         for at, word in enumerate(words):
