@@ -60,7 +60,8 @@ async def open_clearance(
     grants = grants_from(checked.rules, names, roots, SystemClock(), kept)
     rules = partial(RuleSet, kept=kept)
     guardrails = await guardrails_from(checked.guardrails, session, machine.store, rules)
-    keep_away(machine.search, runner, grants.rules, guardrails.denied_reads)
+    closed = guardrails.denied_writes
+    keep_away(machine.search, runner, grants.rules, guardrails.denied_reads, closed)
     protected = ProtectedNames(
         roots,
         own=machine.own,

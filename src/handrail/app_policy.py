@@ -1,5 +1,5 @@
 """The person's rules, put together from the settings: parsed, checked by their examples, and
-what they forbid to read kept away.
+what they forbid to read or to write kept away.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from handrail.core.ports import Clock
 from handrail.core.verdicts import Effect
 from handrail.dialects.base import Vocabulary
 from handrail.engine.commands import CommandRunner
+from handrail.engine.held_back import Holding
 from handrail.engine.registry import Registry
 from handrail.engine.withholding import Withholding
 from handrail.host.search.python import PythonSearch
@@ -28,6 +29,7 @@ from handrail.policy.rule_examples import check_examples
 from handrail.policy.rule_set import Kept, RuleSet, admit
 from handrail.policy.rule_text import Canonical, parse_rule
 from handrail.policy.rules import Origin, Rule, Source
+from handrail.policy.unwritten import unwritten_by
 from handrail.policy.withheld import Pattern, withheld_from
 
 _SOURCES = {
@@ -78,7 +80,9 @@ def grants_from(
 def kept_by(search: RipgrepSearch | PythonSearch, runner: CommandRunner | None) -> Kept:
     """What the rules may rely on, once `keep_away` has told search and runner what to keep."""
     return Kept(
-        lambda: search.withholds, lambda judged: runner is not None and runner.hides(judged)
+        lambda: search.withholds,
+        lambda judged: runner is not None and runner.hides(judged),
+        lambda judged: frozenset() if runner is None else runner.unwritable(judged),
     )
 
 
@@ -87,10 +91,15 @@ def keep_away(
     runner: CommandRunner | None,
     rules: RuleSet,
     further: Iterable[tuple[str, str]] = (),
+    unwritten: Iterable[Rule] = (),
 ) -> None:
     """Withhold from searches and commands what the rules forbid to read, and `further` path
-    patterns, each with its place. Raises `invalid_arguments`.
+    patterns, each with its place; hold for commands what they and the rules `unwritten`
+    forbid to write. Raises `invalid_arguments`.
     """
+    closed = unwritten_by(rules, unwritten)
+    if runner is not None and closed is not None:
+        runner.holding = Holding(closed.paths, closed.minds, runner.sandbox, runner.roots)
     withheld = withheld_from(rules, [Pattern(*one) for one in further])
     if withheld is None:
         return
@@ -101,14 +110,14 @@ def keep_away(
         runner.withholding = Withholding(finder.find, withheld.minds, runner.sandbox)
 
 
-def canonical_names(vocabulary: Vocabulary, registry: Registry) -> Canonical:
+def canonical_names(vocabulary: Vocabulary, registry: Registry | None = None) -> Canonical:
     """A tool's canonical name by any vocabulary's, and by its own if it is a user's tool."""
 
     def canonical(name: str) -> str | None:
         view = vocabulary.resolve(name)
         if view is not None:
             return view.tool
-        return name if registry.entry(name) is not None else None
+        return name if registry is not None and registry.entry(name) is not None else None
 
     return canonical
 

@@ -29,6 +29,7 @@ class Confinement(NamedTuple):
     of it, or none. `off`: not confined at all, because a person said so. `readable`: further
     paths that it may read. `withheld`: paths that exist and must not be read, as far as
     `Sandbox.unhidden` says. `notes`: a file for what its processes are seen to write.
+    `ruled`: those of the read-only paths that a rule closes, each with the rule.
     """
 
     writable: tuple[str, ...]
@@ -39,6 +40,7 @@ class Confinement(NamedTuple):
     readable: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
     notes: str = ""
+    ruled: tuple[tuple[str, str], ...] = ()
 
 
 class Launch(NamedTuple):

@@ -19,7 +19,7 @@ from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox, Str
 from handrail.core.results import Output, Status
 from handrail.engine.effects import CommandEffects
 from handrail.engine.effects_jobs import JobEffects
-from handrail.engine.held_back import hold_back
+from handrail.engine.held_back import Holding, hold_back
 from handrail.engine.running import Outcome, Running, of_output
 from handrail.engine.threads import to_the_end
 from handrail.engine.withholding import Withholding
@@ -38,7 +38,8 @@ class CommandRunner:
 
     `lifted` are globs of protected names that the person allows, `worktree` those that a git
     command may bring once it was approved. `own` and `hidden` are Handrail's places: never
-    written, and never seen. `withholding` None: every file in the roots may be read.
+    written, and never seen. `withholding` None: every file in the roots may be read; `holding`
+    None: no rule closes one to writing.
     """
 
     roots: tuple[str, ...]
@@ -50,6 +51,7 @@ class CommandRunner:
     hidden: tuple[str, ...] = ()
     network: bool = False
     withholding: Withholding | None = None
+    holding: Holding | None = None
     # What keeps track of what they and background jobs change; None: nothing of it is kept.
     effects: CommandEffects | None = None
     job_effects: JobEffects | None = None
@@ -103,6 +105,8 @@ class CommandRunner:
             sequences=judged.effects.git and _leaves_steps(judged),
         )
         allowed = self._for(judged, snapshot, withheld, approved=approved)
+        if self.holding is not None:
+            allowed = self.holding.hold(allowed, judged, approved=approved)
         context.confinement = hold_back(allowed, running.reserved, self.sandbox, self.roots)
         held = self.sandbox.held(context.confinement)
         repaired: list[Repaired] = []
@@ -152,6 +156,10 @@ class CommandRunner:
     def hides(self, judged: Judgement) -> bool:
         """Whether the command will not be able to read what no call may read."""
         return self.withholding is not None and self.withholding.hides(judged)
+
+    def unwritable(self, judged: Judgement) -> frozenset[str] | None:
+        """Which paths the command will not be able to change; None: none at all."""
+        return frozenset() if self.holding is None else self.holding.unwritable(judged)
 
     async def settle_jobs(self) -> None:
         """Record what background jobs that are over have changed."""

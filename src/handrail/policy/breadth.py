@@ -6,6 +6,7 @@ The tables are closed and fail towards asking: what is not listed is judged by i
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from handrail.policy.command_pattern import CommandPattern, parse_command_pattern
@@ -105,6 +106,18 @@ def _too_broad_prefix(pattern: CommandPattern) -> str | None:
 def has_subcommands(program: str) -> bool:
     """Whether the program's second word says what it does."""
     return program in _MANIFOLD
+
+
+def runs_what_follows(words: Sequence[str | None]) -> bool:
+    """Whether a program of these words may start another one that they name; a computed word
+    may be any.
+    """
+    program = (words[0] or "").rpartition("/")[2].lower()
+    if program in _ANYTHING:
+        return True
+    runs = _RUNS.get(program, frozenset())
+    operand = next((word for word in words[1:] if word is None or word[:1] != "-"), "")
+    return bool(runs) and (operand is None or not runs.isdisjoint(words[1:]))
 
 
 def is_interpreter(program: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from handrail.core.commands import CommandClass, CommandPart, Judgement
-from handrail.policy.breadth import is_interpreter
+from handrail.policy.breadth import is_interpreter, runs_what_follows
 from handrail.policy.command_pattern import CommandPattern, Fit, allows, speaks_of
 from handrail.policy.path_index import Entry
 
@@ -41,8 +41,7 @@ class CommandRules:
         """The deny and ask rules that speak of the command, in no order."""
         if not self._all:
             return
-        doubtful = not judged.plain and judged.klass >= CommandClass.DANGEROUS
-        if doubtful or (not judged.parts and judged.klass is not CommandClass.SAFE):
+        if _may_hide_a_program(judged):
             # Not all of it could be read, so it may be anything as well.
             yield from (CommandHit(entry, Fit.MAYBE, "") for _, entry in self._all)
         started = {_name(program) for program in judged.effects.programs}
@@ -91,6 +90,18 @@ class CommandRules:
 
     def _named(self, program: str) -> _Rules:
         return [*self._binding.get(program, ()), *self._binding.get("", ())]
+
+
+def _may_hide_a_program(judged: Judgement) -> bool:
+    """Whether it may start one that none of its parts shows. A computed argument is none,
+    unless what takes it starts the program that it names.
+    """
+    if not judged.parts:
+        return judged.klass is not CommandClass.SAFE
+    if judged.plain or judged.klass < CommandClass.DANGEROUS:
+        return False
+    handed = any(None in part.words and runs_what_follows(part.words) for part in judged.parts)
+    return handed or not judged.told
 
 
 def _by_program(rules: Iterable[tuple[CommandPattern, Entry]]) -> dict[str, _Rules]:

@@ -6,10 +6,13 @@ Where no rule speaks there is no verdict, and the mode decides; an empty set all
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 from handrail.core.commands import CommandClass, Judgement
-from handrail.core.verdicts import Effect, Verdict
+from handrail.core.footprint import Footprint
+from handrail.core.verdicts import Effect, Risk, Verdict
+from handrail.policy.closed import closed_paths
 from handrail.policy.command_pattern import CommandPattern, parse_command_pattern
 from handrail.policy.path_glob import Glob, Meeting
 from handrail.policy.path_index import Entry, Hit, NarrowIndex, WideIndex
@@ -34,12 +37,14 @@ _STRICTNESS: Final = {Effect.DENY: 0, Effect.ASK: 1, Effect.ALLOW: 2}
 
 
 class Kept(NamedTuple):
-    """What keeps away by itself what must not be read: whether a search of contents leaves it
-    out, and whether the sandbox hides it from a command.
+    """What keeps a rule by itself: whether a search of contents leaves out what must not be
+    read, whether the sandbox hides that from a command, and which paths it holds as they are
+    (None: a command that looks can write nothing at all).
     """
 
     searches: Callable[[], bool] = lambda: False
     commands: Callable[[Judgement], bool] = lambda judged: False
+    writes: Callable[[Judgement], frozenset[str] | None] = lambda judged: frozenset()
 
 
 class Admitted(NamedTuple):
@@ -95,11 +100,13 @@ class RuleSet:
             for tool in {entry.rule.tool for entry in covering} - {"run_command"}
         }
         self._commands = CommandRules(_command_rules(binding), _command_rules(covering))
-        self._first_denied = next((one for one in binding if _denies_paths(one.rule)), None)
-        self._first_unhidden = next(
-            (one for one in binding if _denies_paths(one.rule) and not _can_be_hidden(one.rule)),
-            None,
-        )
+        self._denied = [one for one in binding if _denies_paths(one.rule)]
+        # What must stay as it is for a deny of writing to be kept; None: it has no such path.
+        self._closed = {
+            one.order: closed_paths(one.rule.pattern or "", grounds)
+            for one in self._denied
+            if one.rule.tool in WRITERS
+        }
         # Whether no deny or ask can bind a call that only reads and runs no command.
         self.ignores_reads = all(
             entry.rule.tool in WRITERS or entry.rule.tool == "run_command" for entry in binding
@@ -137,7 +144,7 @@ class RuleSet:
             yield from self._of_paths(own, targets, subject, "touch")
         if subject.command is not None:
             yield from map(of_command, self._commands.find(subject.command))
-            if self._first_denied is not None:
+            if self._denied:
                 yield from self._of_unknown(subject.command)
 
     def _of_paths(
@@ -168,11 +175,11 @@ class RuleSet:
     def _of_unknown(self, judged: Judgement) -> Iterator[Finding]:
         """What denies about paths say of a command that may touch more than anybody sees."""
         dangerous = judged.klass >= CommandClass.DANGEROUS
+        keeps = self._keeper(judged)
         if dangerous or _hides_effects(judged):
-            hidden = self._first_denied is not self._first_unhidden and self._hidden_from(judged)
-            denied = self._first_unhidden if hidden else self._first_denied
+            denied = next((one for one in self._denied if not keeps(one)), None)
             if denied is not None:
-                yield of_unknown(denied)
+                yield of_unknown(denied, self._closed.get(denied.order, ()))
         # A word may name what the known effects do not list, such as a copy that git keeps.
         meeting = Meeting.SURE if dangerous else Meeting.MAYBE
         indexes = (
@@ -181,8 +188,29 @@ class RuleSet:
         for target in named(judged, self.grounds.roots, self.grounds.home):
             for index in indexes:
                 for hit in index.find(target):
-                    if hit.entry.rule.effect is Effect.DENY:
-                        yield of_path(hit._replace(meeting=meeting), "touch")
+                    if hit.entry.rule.effect is not Effect.DENY:
+                        continue
+                    # What reads it may; what writes it cannot.
+                    if index is self._writes and not dangerous and keeps(hit.entry):
+                        continue
+                    yield of_path(hit._replace(meeting=meeting), "touch")
+
+    def _keeper(self, judged: Judgement) -> Callable[[Entry], bool]:
+        """What answers whether a deny about paths is kept by the sandbox, whatever the command
+        does; each kind is looked at once, and only if it matters.
+        """
+        if judged.unconfined:
+            return lambda entry: False
+        hidden = cache(lambda: self.kept.commands(judged))
+        unwritable = cache(lambda: self.kept.writes(judged))
+
+        def keeps(entry: Entry) -> bool:
+            if entry.order not in self._closed:
+                return _can_be_hidden(entry.rule) and hidden()
+            held, paths = unwritable(), self._closed[entry.order]
+            return held is None or (paths is not None and held.issuperset(paths))
+
+        return keeps
 
     def _hidden_from(self, judged: Judgement) -> bool:
         return not judged.unconfined and self.kept.commands(judged)
@@ -219,6 +247,13 @@ class RuleSet:
             if entry.rule.pattern is not None and entry.rule.tool == tool:
                 for glob in narrow_globs(entry.rule.pattern, self.grounds):
                     yield glob, entry
+
+
+def speaks_of_command(rules: RuleSet, judged: Judgement) -> bool:
+    """Whether a rule has a say in a command, by whichever tool it is run."""
+    footprint = Footprint((), command=judged)
+    subject = Subject("run_command", Risk.DANGEROUS, footprint, False, None, False)
+    return rules.judge(subject) is not None
 
 
 def _hides_effects(judged: Judgement) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.command_pattern import Fit
@@ -10,6 +11,20 @@ from handrail.policy.path_glob import Meeting
 from handrail.policy.path_index import Entry, Hit
 from handrail.policy.rule_match import CommandHit
 from handrail.policy.rules import Rule
+
+# What would let a command run unasked although nobody knows what it touches.
+_HIDABLE: Final = (
+    "a person may approve it; where bubblewrap confines commands, what no call may read is "
+    "hidden from them and nobody is asked"
+)
+_CLOSABLE: Final = (
+    "a person may approve it; where bubblewrap confines commands and what the rule names "
+    "exists, it is held read-only for them and nobody is asked"
+)
+_UNCLOSABLE: Final = (
+    "a person may approve it; a rule about one folder or file (`migrations/**`, `./uv.lock`) is "
+    "kept by the sandbox without asking, one that may mean files anywhere (`*.lock`) is not"
+)
 
 
 class Finding(NamedTuple):
@@ -20,6 +35,7 @@ class Finding(NamedTuple):
     reason: str
     effect: Effect
     rule: Rule
+    hint: str = ""
 
 
 def of_tool(entry: Entry, tool: str) -> Finding:
@@ -47,10 +63,13 @@ def of_command(hit: CommandHit) -> Finding:
     return _finding(hit.entry, f"{what}, and may be what {_named(hit.entry)} means", sure=False)
 
 
-def of_unknown(entry: Entry) -> Finding:
-    """A deny about paths, for a command of which nobody knows what it touches."""
+def of_unknown(entry: Entry, closed: Sequence[str] | None) -> Finding:
+    """A deny about paths, for a command of which nobody knows what it touches. `closed` are
+    the paths that would have to be held; None: the rule has none.
+    """
     reason = f"nobody can know what the command reads and writes, and {_named(entry)} holds"
-    return _finding(entry, reason, sure=False)
+    help_ = _CLOSABLE if closed else _HIDABLE if closed is not None else _UNCLOSABLE
+    return _finding(entry, reason, sure=False)._replace(rank=3, hint=help_)
 
 
 def verdict_of(finding: Finding) -> Verdict:
@@ -59,7 +78,7 @@ def verdict_of(finding: Finding) -> Verdict:
     if finding.effect is Effect.DENY:
         hint = f"leave it; only a person can change the rule in {rule.origin}"
     elif rule.effect is Effect.DENY:
-        hint = "name the files and programs plainly, or use a file tool"
+        hint = finding.hint or "name the files and programs plainly, or use a file tool"
     else:
         hint = f"a person is asked each time; the rule stands in {rule.origin}"
     return Verdict(finding.effect, finding.reason, rule.name, hint=hint)
@@ -73,7 +92,9 @@ def allowed(rule: Rule) -> Verdict:
 def _finding(entry: Entry, reason: str, *, sure: bool = True) -> Finding:
     deny = sure and entry.rule.effect is Effect.DENY
     effect = Effect.DENY if deny else Effect.ASK
-    return Finding(0 if deny else 1, entry.order, reason, effect, entry.rule)
+    # Of two that ask, the one that surely means the call says more.
+    rank = 0 if deny else 1 if sure else 2
+    return Finding(rank, entry.order, reason, effect, entry.rule)
 
 
 def _named(entry: Entry) -> str:

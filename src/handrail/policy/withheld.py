@@ -10,17 +10,15 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from handrail.core.commands import Judgement
-from handrail.core.footprint import Footprint
 from handrail.core.problems import ProblemRaised
-from handrail.core.verdicts import Effect, Risk
+from handrail.core.verdicts import Effect
 from handrail.core.withheld import PathGlob
 from handrail.policy.path_glob import Wild, compile_glob
 from handrail.policy.path_index import Entry, WideIndex
 from handrail.policy.path_pattern import Grounds, WidePlace, check_path_pattern, wide_places
 from handrail.policy.protected import folded
-from handrail.policy.rule_set import RuleSet
+from handrail.policy.rule_set import RuleSet, speaks_of_command
 from handrail.policy.rules import READERS, Origin, Rule, Source
-from handrail.policy.subject import Subject
 from handrail.policy.touched import Extent, Target
 
 _TOOL: Final = "read_file"
@@ -86,9 +84,7 @@ class WithheldPaths:
 
     def minds(self, judged: Judgement) -> bool:
         """Whether the command may read something withheld, were nothing hidden from it."""
-        footprint = Footprint((), command=judged)
-        subject = Subject("run_command", Risk.DANGEROUS, footprint, False, None, False)
-        return self._bare.judge(subject) is not None
+        return speaks_of_command(self._bare, judged)
 
 
 def _denies_reading(rule: Rule) -> bool:
@@ -102,7 +98,8 @@ def _as_rule(pattern: Pattern) -> Rule:
     except ProblemRaised as raised:
         raise ProblemRaised(
             "invalid_arguments",
-            f"the path pattern {pattern.text!r} in {pattern.origin} cannot be used: {raised}",
+            f"the path pattern {pattern.text!r} in {pattern.origin} cannot be used: "
+            f"{raised.problem.message}",
             hint="write it as in a rule, like 'secrets/**' or '*.pem'",
         ) from raised
     spelled = f"{_TOOL}({pattern.text})"

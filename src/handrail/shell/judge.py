@@ -23,7 +23,7 @@ from handrail.shell.blocked.writes import derived
 from handrail.shell.classify import Classifier, Values
 from handrail.shell.effects import Tally
 from handrail.shell.invocation import Flat
-from handrail.shell.parts import is_plain, parts_of
+from handrail.shell.parts import is_plain, is_told, parts_of
 from handrail.shell.programs import Programs, load
 from handrail.shell.reader import read
 from handrail.shell.syntax import Script
@@ -108,6 +108,7 @@ class Judge:
         return tally.judgement()._replace(
             parts=parts_of(flat, classes),
             plain=is_plain(flat, env),
+            told=is_told(flat, env),
             cwd=where.cwd,
             segments=allowlist.segments(flat),
             text=known.text,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from handrail.core.commands import CommandClass, CommandPart
-from handrail.shell import redirects
+from handrail.shell import environment, redirects
 from handrail.shell.invocation import Flat, Invocation
 from handrail.shell.syntax import Word
 
@@ -32,6 +32,17 @@ def is_plain(flat: Flat, env: Mapping[str, str]) -> bool:
     """Whether the parts tell all of it: see `Judgement.plain`."""
     certain = not (env or flat.doubts or flat.functions or flat.evaluates)
     return certain and all(map(_is_plain, flat.invocations))
+
+
+def is_told(flat: Flat, env: Mapping[str, str]) -> bool:
+    """Whether they are all programs that are started: see `Judgement.told`."""
+    variables = {*env, *(each.name for one in flat.invocations for each in one.assignments)}
+    # With a value, arithmetic on it may run something.
+    if flat.doubts or not flat.evaluates.isdisjoint(env):
+        return False
+    if any(environment.weigh(name) >= CommandClass.DANGEROUS for name in variables):
+        return False
+    return not any(one.extra or one.remote for one in flat.invocations)
 
 
 def _is_plain(one: Invocation) -> bool:

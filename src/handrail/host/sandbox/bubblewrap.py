@@ -194,11 +194,12 @@ def _within(paths: Iterable[str], writable: Iterable[str]) -> Iterator[str]:
             yield real
 
 
-def _pins(read_only: Iterable[str], writable: Sequence[str]) -> Iterator[str]:
+def _pins(read_only: Collection[str], writable: Sequence[str]) -> Iterator[str]:
     """Each `.git` of which parts are held: as a mount of its own it cannot be moved away."""
     for path in read_only:
         top, found, _ = path.rpartition("/.git/")
-        if found and inside_any(top, writable):
+        # In what is held as a whole, it must not become writable.
+        if found and inside_any(top, writable) and not inside_any(f"{top}/.git", read_only):
             yield f"{top}/.git"
 
 

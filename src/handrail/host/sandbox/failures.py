@@ -87,10 +87,7 @@ def _files(line: str, confinement: Confinement, backend: str) -> str | None:
             return f"{named!r} is withheld from commands by a rule; only a person can change that"
         for path in _paths(line, confinement.writable):
             if inside_any(path, confinement.read_only):
-                return (
-                    f"{path!r} is protected and cannot be changed by commands; "
-                    "a person can lift that with the setting allow_protected"
-                )
+                return _closed(path, confinement.ruled)
             if inside_any(path, (_TEMPORARY,)) and not inside_any(path, confinement.writable):
                 return f"commands cannot write to {path!r}; $TMPDIR names a directory of their own"
             if not inside_any(path, confinement.writable):
@@ -110,6 +107,19 @@ def _withheld(line: str, withheld: Sequence[str]) -> str | None:
         if inside_any(path, withheld) or any(one.endswith(relative) for one in withheld):
             return str(path)
     return None
+
+
+def _closed(path: str, ruled: Sequence[tuple[str, str]]) -> str:
+    rule = next((one for top, one in ruled if inside_any(path, (top,))), None)
+    if rule is not None:
+        return (
+            f"{path!r} cannot be changed by commands: the rule {rule!r} forbids it; "
+            "only a person can change that"
+        )
+    return (
+        f"{path!r} is protected and cannot be changed by commands; "
+        "a person can lift that with the setting allow_protected"
+    )
 
 
 def _outside(path: str, what: str) -> str:

@@ -19,7 +19,7 @@ from handrail.policy.guardrails.settings import FilePattern, GuardrailSettings
 from handrail.policy.path_pattern import Grounds
 from handrail.policy.protected import Guard
 from handrail.policy.rule_set import RuleSet
-from handrail.policy.rules import Origin, Rule, Source
+from handrail.policy.rules import WRITERS, Origin, Rule, Source
 from handrail.policy.subject import Subject
 
 RuleSets = Callable[[Sequence[Rule], Grounds], RuleSet]
@@ -95,6 +95,11 @@ class Guardrails:
     def denied_reads(self) -> tuple[FilePattern, ...]:
         """What the sandbox and the search must keep away, each with its place."""
         return self.settings.sensitive
+
+    @property
+    def denied_writes(self) -> tuple[Rule, ...]:
+        """What the sandbox must hold as it is for commands."""
+        return tuple(rule for rule in self._of_commands.rules if rule.tool in WRITERS)
 
     def reserve(self, call_id: str, subject: Subject, *, counted: bool = True) -> Verdict | None:
         """Hold what a cleared call will use of the limits; DENY if it is too much by now."""
