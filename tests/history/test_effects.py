@@ -1,5 +1,6 @@
 """A report has the shape of a plan's record, and leaves nothing out in silence."""
 
+import json
 import os
 
 import pytest
@@ -118,6 +119,31 @@ def test_links_and_empty_folders_are_left_out_with_all_that_is_known(scene):
             {"form": "link", "mode": 0o777, "target": "new"},
         ),
     ]
+
+
+def test_links_without_end_do_not_fill_the_record(scene, monkeypatch):
+    monkeypatch.setattr(effects, "_RECORDED", 10)
+
+    def act():
+        for number in range(50):
+            os.symlink("x" * 4000, scene.root / f"link{number}")
+
+    report = scene.report(act)
+    recorded = report.to_record()
+
+    assert len(report.left_out) == recorded["left_out_count"] == 50
+    assert len(recorded["others"]) == len(recorded["left_out"]) == len(recorded["reasons"]) == 10
+    assert len(json.dumps(recorded)) < 10_000
+
+
+def test_links_that_differ_only_far_along_are_told_apart(scene):
+    os.symlink("x" * 4000, scene.root / "link")
+
+    def act():
+        (scene.root / "link").unlink()
+        os.symlink("x" * 3999 + "y", scene.root / "link")
+
+    assert [one["path"] for one in scene.report(act).others] == ["link"]
 
 
 def test_a_file_that_became_a_folder_is_left_out(scene):

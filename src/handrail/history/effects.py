@@ -19,6 +19,8 @@ from handrail.core.shadows import Delta, Form, Look, Shadow, Sight
 from handrail.history.effects_evidence import Evidence
 
 _MOST_CHANGES: Final = 20_000
+# Of what cannot be brought back: a program can make links without end.
+_RECORDED: Final = 2_000
 _LISTED: Final = 50
 _TOLD: Final = 5
 _HASHED_BYTES: Final = 256 << 20
@@ -74,9 +76,10 @@ class Report:
             "undo": self.undo,
             "changes": self.changes,
             "unattributed": self.unattributed,
-            "others": self.others,
-            "left_out": list(self.left_out),
-            "reasons": self.left_out,
+            "others": self.others[:_RECORDED],
+            "left_out": list(self.left_out)[:_RECORDED],
+            "left_out_count": len(self.left_out),
+            "reasons": dict(list(self.left_out.items())[:_RECORDED]),
             "doubts": self.doubts,
         }
 

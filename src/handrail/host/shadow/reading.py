@@ -7,6 +7,7 @@ if it is still a regular file; one that is written meanwhile is read again.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from handrail.host.shadow.entries import (
 )
 
 _TRIES: Final = 3
+_LONG_TARGET: Final = 300
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -74,7 +76,7 @@ class Reader:
             target = os.readlink(name, dir_fd=handle)
         except OSError:
             return None
-        return Found(entry_of(signature, target, self._started), info.st_nlink)
+        return Found(entry_of(signature, _short(target), self._started), info.st_nlink)
 
     def _file(self, rel: str, handle: int, name: str, info: os.stat_result) -> Found | None:
         signature = signature_of(info)
@@ -136,3 +138,11 @@ class Reader:
             return "!large"
         used = self._means.usage.size - self._freed
         return "!room" if used + size > limits.total_bytes else ""
+
+
+def _short(target: str) -> str:
+    """Where a link leads; of a long one what tells it from others, because it is remembered."""
+    if len(target) <= _LONG_TARGET:
+        return target
+    digest = hashlib.sha256(os.fsencode(target)).hexdigest()
+    return f"{target[: _LONG_TARGET - len(digest)]}…{digest}"
