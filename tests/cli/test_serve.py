@@ -15,7 +15,7 @@ from handrail.cli.serve import CLIENTS
 def test_a_clients_configuration_starts_the_installed_program_on_this_workspace(
     handrail, workspace, client
 ):
-    done = handrail("serve", "--config", client, "--mode", "sandboxed", "--read-only")
+    done = handrail("serve", "--client", client, "--mode", "sandboxed", "--read-only")
 
     shown = "\n".join(line for line in done.out.splitlines() if not line.startswith("#")).strip()
     words = [str(PROGRAM), "serve", "--workspace", str(workspace), "--mode", "sandboxed"]
@@ -36,11 +36,33 @@ def _command(client, shown):
     return [server["command"], *server["args"]]
 
 
-def test_another_name_after_config_is_a_file_of_settings(handrail):
-    done = handrail("serve", "--config", "cursur")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--config", "my.toml", "serve", "--client", "generic"),
+        ("--config", "my.toml", "serve", "--config", "generic"),
+        ("serve", "--config", "my.toml", "--config", "generic"),
+        ("serve", "--config", "generic", "--config", "my.toml"),
+        ("--config", "generic", "serve", "--config", "my.toml", "--client", "generic"),
+    ],
+    ids=" ".join,
+)
+def test_the_settings_that_were_named_stay_in_a_clients_configuration(handrail, workspace, words):
+    (workspace / "my.toml").write_text('mode = "sandboxed"\n')
+    done = handrail(*words)
+
+    shown = "\n".join(line for line in done.out.splitlines() if not line.startswith("#")).strip()
+    assert done.code == 0, done.err
+    assert _command("generic", shown)[-2:] == ["--config", str(workspace / "my.toml")]
+
+
+@pytest.mark.parametrize("option", ["--config", "--client"])
+def test_a_client_that_is_not_known_is_answered_with_those_that_are(handrail, option):
+    done = handrail("serve", option, "claude")
 
     assert done.code == 2
-    assert "cursur" in done.err
+    assert "'claude'" in done.err
+    assert "claude-code, claude-desktop, cursor" in done.err
 
 
 def test_without_the_extra_serving_says_what_to_install(handrail, monkeypatch):

@@ -10,6 +10,7 @@ import json
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from handrail.cli.program import script
@@ -34,9 +35,13 @@ def told(name: str, options: Namespace) -> str:
 
 def arguments_of(options: Namespace) -> list[str]:
     """The words after the command that serve what these options say."""
-    from handrail.cli.workspace import directory_of
+    from handrail.cli.workspace import config_of, directory_of
 
     words = ["serve", "--workspace", str(directory_of(options))]
+    config = config_of(options)
+    if config is not None:
+        # A client starts the server from a directory of its own.
+        words += ["--config", str(Path(config).resolve())]
     for flag in ("mode", "dialect", "store", "session", "tools"):
         value = getattr(options, flag)
         if value is not None:

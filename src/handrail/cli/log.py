@@ -91,8 +91,9 @@ def tool_of(call: CallRecord) -> str:
 def is_redo(call: CallRecord) -> bool:
     """Whether it brought back what was undone: the tool `undo`, told to."""
     arguments = call.requested.get("arguments")
-    undo = call.requested.get("tool") == "undo" and isinstance(arguments, dict)
-    return undo and arguments.get("redo") is True
+    if call.requested.get("tool") != "undo" or not isinstance(arguments, dict):
+        return False
+    return arguments.get("redo") is True
 
 
 def status_of(call: CallRecord) -> str:

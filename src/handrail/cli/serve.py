@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from argparse import SUPPRESS, Action, ArgumentParser, Namespace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,13 +23,22 @@ CLIENTS: Final = (
     "claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "zed", "generic",
 )  # fmt: skip
 _EPILOG: Final = f"""\
---config with a client's name prints what that client needs, and serves nothing:
-  {", ".join(CLIENTS)}"""
+--client prints what that client needs to start this, and serves nothing:
+  {", ".join(CLIENTS)}
+a client's name after --config does the same"""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
-    parser = add_command(subparsers, "serve", "serve the tools to an MCP client", epilog=_EPILOG)
+    parser = add_command(
+        subparsers, "serve", "serve the tools to an MCP client", epilog=_EPILOG,
+        conflict_handler="resolve",
+    )  # fmt: skip
+    parser.add_argument("--client", metavar="NAME", help="print what this client needs instead")
+    parser.add_argument(
+        "--config", action=_ConfigOrClient, default=SUPPRESS, metavar="FILE",
+        help="settings to use instead of your own file",
+    )  # fmt: skip
     parser.add_argument("--tools", metavar="NAMES", help="only these tools, with commas between")
     parser.add_argument("--read-only", action="store_true", help="only tools that change nothing")
     group = parser.add_argument_group("over HTTP")
@@ -53,10 +62,11 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 def run(options: Namespace) -> int:
     """Serve until the client goes away, or print what a client needs."""
-    if options.config in CLIENTS:
+    client = _client(options)
+    if client is not None:
         from handrail.cli.clients import told
 
-        output.say(told(options.config, options))
+        output.say(told(client, options))
         return 0
     need_extra()
     import asyncio
@@ -71,9 +81,38 @@ def run(options: Namespace) -> int:
 
     if sys.stdin.isatty():
         output.warn("waiting for an MCP client on standard input (Ctrl-D ends)")
-        output.warn("`handrail serve --config CLIENT` prints what a client needs to start this")
+        output.warn("`handrail serve --client NAME` prints what a client needs to start this")
     asyncio.run(serve_stdio(offer_of(options, root)))
     return 0
+
+
+class _ConfigOrClient(Action):
+    """A client's name is no file, and must not push out the file that was named before it."""
+
+    def __call__(
+        self, parser: ArgumentParser, namespace: Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Keep it under the name of what it is."""
+        del parser, option
+        setattr(namespace, "client" if values in CLIENTS else "config", values)
+
+
+def _client(options: Namespace) -> str | None:
+    """Whose configuration is wanted, None if it is to serve; raises `invalid_arguments`."""
+    if options.config in CLIENTS:
+        options.client, options.config = options.config, None
+    client: str | None = options.client
+    given = client or options.config
+    no_file = options.config is not None and not Path(options.config).expanduser().is_file()
+    if (client is not None and client not in CLIENTS) or (client is None and no_file):
+        what = "client" if client is not None else "configuration file and no client"
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"there is no {what} {given!r}",
+            hint=f"the clients are {', '.join(CLIENTS)}",
+            field="client",
+        )
+    return client
 
 
 def need_extra() -> None:
