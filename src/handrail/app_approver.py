@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from handrail.core.ports import Approver
+from handrail.core.problems import ProblemRaised
 from handrail.host.approvals import QueueApprover
 from handrail.host.clock import SystemClock
 from handrail.host.terminal import TerminalApprover
@@ -22,4 +23,11 @@ def approver_for(given: Asked, root: str | Path) -> Approver | None:
         return TerminalApprover()
     if given == "approvals":
         return QueueApprover(root, SystemClock().now_ns)
+    if isinstance(given, str):
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"there is no approver named {given!r}; known are 'terminal' and 'approvals'",
+            hint="or give a function that takes the request and returns True or False",
+            field="approver",
+        )
     return as_approver(given)

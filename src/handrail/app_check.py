@@ -13,7 +13,7 @@ from handrail.app_agents import agents_of
 from handrail.app_guardrails import guardrail_settings
 from handrail.app_hooks import hooks_of
 from handrail.app_machine import real_directory
-from handrail.app_policy import grounds_of, rules_of
+from handrail.app_policy import canonical_names, grounds_of, rules_of
 from handrail.app_shell import check_required, command_judge
 from handrail.config.layers import Loaded
 from handrail.core.commands import CommandJudge
@@ -24,6 +24,7 @@ from handrail.policy.agents import Agents
 from handrail.policy.guardrails.settings import GuardrailSettings
 from handrail.policy.hooks.checks import Parsed
 from handrail.policy.modes import Mode, parse_mode
+from handrail.policy.rule_text import Canonical
 from handrail.policy.rules import Rule
 
 
@@ -35,6 +36,7 @@ class Checked:
     roots: tuple[Path, ...]
     mode: Mode
     vocabulary: Vocabulary
+    canonical: Canonical
     agents: Agents
     rules: tuple[Rule, ...]
     guardrails: GuardrailSettings
@@ -54,16 +56,14 @@ def checked(loaded: Loaded, root: Path) -> Checked:
     roots = tuple(_roots(loaded, root))
     judge = _judge(loaded, [str(one) for one in roots])
 
-    def names(name: str) -> str | None:
-        view = vocabulary.resolve(name)
-        return None if view is None else view.tool
-
+    names = canonical_names(vocabulary)
     texts = [str(one) for one in roots]
     return Checked(
         loaded,
         roots,
         mode,
         vocabulary,
+        names,
         agents_of(loaded, names),
         rules_of(loaded, names, grounds_of(texts), judge if settings.commands else None),
         guardrail_settings(loaded),

@@ -68,10 +68,19 @@ def test_settings_of_the_person_are_part_of_what_would_happen(handrail, tmp_path
     assert blocked.startswith("class      blocked\n")
 
 
-def test_json_is_the_judgement(handrail, workspace):
+def test_json_is_the_judgement_and_the_verdict(handrail, workspace):
     done = handrail("explain", "--json", "cat a.txt")
+    told = done.json
+    verdict = told.pop("verdict")
 
-    assert (done.code, done.json) == (
+    assert verdict == {
+        "mode": "default",
+        "effect": "allow",
+        "rule": "mode:default",
+        "reason": "nothing speaks against it",
+        "hooks": [],
+    }
+    assert (done.code, told) == (
         0,
         {
             "class": "safe",

@@ -88,7 +88,7 @@ def test_the_same_keys_work_as_toml_tables(place):
             ":3: commands.allowed_only: it ",
         ),
         ("[workspace]\nroot = '/etc'\n", ":2: workspace.root: the workspace is chosen with -w"),
-        ("[hooks]\nwhen = 1979-05-27\n", ":1: hooks: Value error"),
+        ("[hooks]\nwhen = 1979-05-27\n", ":1: hooks: datetime.date(1979, 5, 27) is neither text"),
         ("hooks = 3\n", ":1: hooks: "),
         ("url = 'http://x'\n", ":1: url: there is no such setting"),
     ],
@@ -112,7 +112,7 @@ def test_all_errors_are_told_at_once_but_not_without_end(place):
     with pytest.raises(ProblemRaised) as two:
         place.load()
 
-    assert str(many.value).endswith("and 2990 more")
+    assert many.value.problem.message.endswith("and 2990 more")
     assert ":1: mode: " in str(two.value)
     assert ":2: network: " in str(two.value)
 
@@ -123,9 +123,10 @@ def test_a_hostile_key_cannot_forge_a_line_or_fill_the_screen(place):
     with pytest.raises(ProblemRaised) as raised:
         place.load()
 
-    assert "\n" not in str(raised.value)
-    assert "\x1b" not in str(raised.value)
-    assert len(str(raised.value)) < 1000
+    message = raised.value.problem.message
+    assert "\n" not in message
+    assert "\x1b" not in message
+    assert len(message) < 1000
 
 
 def test_a_wrong_keyword_is_named(place):

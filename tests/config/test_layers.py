@@ -285,7 +285,7 @@ def test_a_list_cannot_be_replaced_by_something_else(place):
     with pytest.raises(ProblemRaised) as raised:
         place.load()
 
-    assert str(raised.value) == (
+    assert raised.value.problem.message == (
         f"{project}:2: guardrails.protected_files is text, and a list elsewhere"
     )
 

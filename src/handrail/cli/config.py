@@ -26,7 +26,9 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
     parser = add_command(subparsers, "config", "explain the settings in force", epilog=_EPILOG)
     parser.add_argument("action", metavar="ACTION", choices=_ACTIONS, help=", ".join(_ACTIONS))
-    parser.add_argument("arguments", metavar="FILE", nargs="*", help="the files to check")
+    parser.add_argument(
+        "arguments", metavar="FILE", nargs="*", default=[], help="the files to check"
+    )
     parser.set_defaults(run=run)
 
 
@@ -157,19 +159,21 @@ def _check(options: Namespace) -> int:
         raise ProblemRaised(
             "invalid_arguments", "`config check` needs a FILE", hint="name the file to check"
         )
-    fits = [_check_one(name, as_json=options.json) for name in options.arguments]
+    if not options.json:
+        output.take_over_log()
+    fits = [_check_one(options, name) for name in options.arguments]
     return 0 if all(fits) else 1
 
 
-def _check_one(name: str, *, as_json: bool) -> bool:
+def _check_one(options: Namespace, name: str) -> bool:
     from handrail.cli.screen import counted, one_line
 
     problem, count = None, 0
     try:
-        count = _settings_in(Path(name).expanduser())
+        count = _settings_in(options, Path(name).expanduser())
     except ProblemRaised as raised:
         problem = raised.problem
-    if as_json:
+    if options.json:
         told_problem = None if problem is None else problem.to_dict()
         output.say_json({"file": name, "fits": problem is None, "problem": told_problem})
     elif problem is not None:
@@ -179,26 +183,33 @@ def _check_one(name: str, *, as_json: bool) -> bool:
     return problem is None
 
 
-def _settings_in(path: Path) -> int:
-    """How many settings a file has; raises if one does not fit."""
-    from handrail.config.document import parse
-    from handrail.config.files import read_own
-    from handrail.config.given import from_document
+def _settings_in(options: Namespace, path: Path) -> int:
+    """How many settings a file has; raises if opening a workspace with it would be refused."""
+    from handrail.app_check import checked
+    from handrail.cli.workspace import directory_of
+    from handrail.config.layers import load_alone
     from handrail.config.sources import Layer
-    from handrail.dialects.known import vocabulary_of
-    from handrail.policy.modes import parse_mode
 
-    file = read_own(path)
-    if file is None:
+    loaded = load_alone(path)
+    if loaded is None:
         raise ProblemRaised("not_found", f"there is no file {str(path)!r}")
-    given = from_document(Layer.USER, parse(file), None)
-    # What only their readers know to be right.
-    for key, read in (("mode", parse_mode), ("dialect", vocabulary_of)):
-        if key in given.values:
-            try:
-                read(given.values[key])
-            except ProblemRaised as raised:
-                problem = raised.problem
-                where = f"{given.source(key)}: {key}: {problem.message}"
-                raise ProblemRaised(problem.code, where, hint=problem.hint) from raised
-    return len(given.values)
+    root = loaded.files[0].parent.parent if loaded.files else directory_of(options)
+    checked(loaded, root)
+    for notice in loaded.notices:
+        output.warn_of("warning", notice)
+    if _in_force(options, path):
+        # Files that fit one by one can still contradict each other.
+        checked(loaded_for(options), directory_of(options))
+    said = {one.key for one in loaded.claims}
+    said |= {key for key, one in loaded.sources.items() if one.layer is not Layer.DEFAULT}
+    return len({key.partition(".")[0].partition("[")[0] for key in said})
+
+
+def _in_force(options: Namespace, path: Path) -> bool:
+    from handrail.app_config import config_file
+    from handrail.cli.workspace import config_of, directory_of
+    from handrail.config.files import LOCAL, PROJECT
+
+    root = directory_of(options)
+    files = [config_file(config_of(options)), *(root / name for name in (*PROJECT, *LOCAL))]
+    return path.resolve() in [one.resolve() for one in files]

@@ -14,10 +14,8 @@ from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
-    from handrail.config.settings import Settings
+    from handrail.app_explain import Fate
     from handrail.core.commands import CommandJudge, Effects, Judgement
-    from handrail.core.verdicts import Verdict
-    from handrail.policy.subject import Subject
 
 _EPILOG: Final = """\
 a line of --jsonl, `env` and `cwd` as needed:
@@ -55,21 +53,36 @@ def run(options: Namespace) -> int:
             "`explain` needs one command, or --jsonl FILE",
             hint="put the command into quotes: handrail explain 'git status'",
         )
-    root, settings = directory_of(options), settings_of(options)
-    roots = [str(root), *settings.directories]
-    judge = command_judge(roots, settings)
+    root = directory_of(options)
     if options.jsonl is not None:
+        settings = settings_of(options)
+        judge = command_judge([str(root), *settings.directories], settings)
         with _lines(options.jsonl) as lines:
             _answer(judge, root, lines)
         return 0
-    cwd = _cwd(root, options.cwd)
-    judged = judge.judge(options.shell_command, cwd=cwd, env=_variables(options.env))
+    judged, fate = _foreseen(options, root)
     if options.json:
-        output.say_json(judged.to_dict())
+        output.say_json({**judged.to_dict(), "verdict": _row(fate)})
         return 0
-    for line in _told(judged, _fate(judged, roots, settings)):
+    for line in _told(judged, f"in mode {fate.mode.value}: {_sentence(fate)}"):
         output.say(line)
     return 0
+
+
+def _foreseen(options: Namespace, root: Path) -> tuple[Judgement, Fate]:
+    import asyncio
+
+    from handrail.app_check import checked
+    from handrail.app_config import config_file
+    from handrail.app_explain import foresee
+    from handrail.cli.config import loaded_for
+    from handrail.cli.workspace import config_of
+
+    output.take_over_log()
+    meant = checked(loaded_for(options), root)
+    config = config_file(config_of(options))
+    cwd, env = _cwd(root, options.cwd), _variables(options.env)
+    return asyncio.run(foresee(meant, config, options.shell_command, cwd, env))
 
 
 def _answer(judge: CommandJudge, root: Path, lines: Iterable[bytes]) -> None:
@@ -142,62 +155,44 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
     return dict(one.split("=", 1) for one in given)
 
 
-def _fate(judged: Judgement, roots: Sequence[str], settings: Settings) -> str:
-    """What the mode in force would make of the command, in a sentence."""
-    from handrail.app_shell import commands_hold
-    from handrail.policy.modes import parse_mode
-
-    verdict = _verdict(judged, roots, settings, confined=commands_hold(roots, settings))
-    return f"in mode {parse_mode(settings.mode).value}: {_sentence(verdict)}"
-
-
-def _verdict(
-    judged: Judgement, roots: Sequence[str], settings: Settings, *, confined: bool
-) -> Verdict:
-    from handrail.policy.clearance import Clearance
-    from handrail.policy.commands import CommandPolicy
-    from handrail.policy.modes import parse_mode
-    from handrail.policy.protected import ProtectedNames
-
-    policy = CommandPolicy(
-        settings.command_policy,
-        settings.allowed_commands,
-        allowed_only=settings.allowed_only,
-        enabled=settings.commands,
-    )
-    protected = ProtectedNames(roots, allowed=settings.allow_protected)
-    clearance = Clearance(parse_mode(settings.mode), [policy, protected], lambda: confined)
-    return clearance.judge(_subject(judged))
-
-
-def _subject(judged: Judgement) -> Subject:
-    from handrail.core.footprint import Access, Footprint, Touch
-    from handrail.core.verdicts import Risk
-    from handrail.policy.subject import Subject
-
-    effects = judged.effects
-    touches = [Touch(f"file:{path}", Access.READ) for path in effects.reads]
-    touches += [Touch(f"file:{path.rstrip('/')}", Access.WRITE) for path in effects.writes]
-    touches += [Touch(f"net:{host}", Access.WRITE) for host in effects.hosts]
-    footprint = Footprint(tuple(touches), effects.open_ended or effects.background, judged)
-    # The classes of commands and the risks of calls are one ladder.
-    risk = Risk(judged.klass)
-    return Subject("run_command", risk, footprint, footprint.reads_only, None, False)
-
-
-def _sentence(verdict: Verdict) -> str:
+def _sentence(fate: Fate) -> str:
+    """What would become of the command with the settings in force."""
     from handrail.cli.screen import one_line
     from handrail.core.verdicts import Effect
     from handrail.policy.modes import QUEUED
 
+    verdict = fate.verdict
     if verdict.code == QUEUED:
         return "it would be queued for you, see `handrail plan`"
     words = {
         Effect.ALLOW: "it would run unasked",
-        Effect.ASK: f"you would be asked ({one_line(verdict.reason)})",
-        Effect.DENY: f"it would be refused ({one_line(verdict.reason)})",
+        Effect.ASK: "you would be asked",
+        Effect.DENY: "it would be refused",
     }
-    return words[verdict.effect]
+    by_mode = verdict.effect is Effect.ALLOW and verdict.rule.startswith("mode:")
+    why = "" if by_mode else f" ({one_line(verdict.reason)}{_standing(fate)})"
+    if not fate.hooks or verdict.effect is Effect.DENY:
+        return f"{words[verdict.effect]}{why}"
+    hooks = ", ".join(f"{one_line(one.name)!r} ({one_line(one.where)})" for one in fate.hooks)
+    return f"{words[verdict.effect]}{why}, unless a hook says otherwise: {hooks}"
+
+
+def _standing(fate: Fate) -> str:
+    """Where the rule stands that decides."""
+    from handrail.cli.screen import one_line
+
+    return "" if fate.rule is None else f"; it stands in {one_line(str(fate.rule.origin))}"
+
+
+def _row(fate: Fate) -> dict[str, Any]:
+    verdict = fate.verdict
+    return {
+        "mode": fate.mode.value,
+        "effect": verdict.effect.value,
+        "rule": verdict.rule,
+        "reason": verdict.reason,
+        "hooks": [one.name for one in fate.hooks],
+    }
 
 
 def _told(judged: Judgement, fate: str) -> Iterator[str]:

@@ -93,7 +93,7 @@ def _toml(file: FileText) -> tuple[Any, Mapping[Key, int]]:
         message = str(error)
         at = _AT_LINE.search(message)
         line = int(at[1]) if at is not None and at[1] else file.text.count("\n") + 1
-        raise _broken(file, line, _AT_LINE.sub("", message)) from error
+        raise _broken(file, line, _why(_AT_LINE.sub("", message))) from error
     except RecursionError as error:
         raise _broken(file, None, "it is nested too deep") from error
     return values, _lines(file.text)
@@ -105,6 +105,11 @@ def _lines(text: str) -> Mapping[Key, int]:
     except (ValueError, IndexError, RecursionError):
         # A message without a line is better than none.
         return {}
+
+
+def _why(message: str) -> str:
+    unquoted = message == "Invalid value"
+    return "there is no such value; text needs quotes" if unquoted else message
 
 
 def _broken(file: FileText, line: int | None, why: str) -> ProblemRaised:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from handrail.config.document import Document, dotted, place, shown
+from handrail.config.misfits import told
 from handrail.config.sections import Permissions
 from handrail.config.settings import Settings
 from handrail.config.sources import Layer, Source
@@ -32,6 +33,8 @@ ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 _ROOT: Final = "root"
 _MOST: Final = 10
+_HINT: Final = "`handrail config show` lists every setting and its value"
+_HINT_FILE: Final = "mend the file; `handrail config check FILE` tries it"
 
 
 class _Entry(NamedTuple):
@@ -146,9 +149,9 @@ def _from(root: Path, one: Any) -> Any:
 def _misfits(
     error: ValidationError, written: Mapping[str, tuple[str | int, ...]]
 ) -> Iterator[Fault]:
-    for one in error.errors(include_url=False, include_input=False):
+    for one in error.errors(include_url=False):
         key, *below = one["loc"]
-        yield (*written[str(key)], *below), one["msg"]
+        yield (*written[str(key)], *below), told(one)
 
 
 def _refusal(given: Given, faults: list[Fault]) -> ProblemRaised:
@@ -158,7 +161,7 @@ def _refusal(given: Given, faults: list[Fault]) -> ProblemRaised:
     return ProblemRaised(
         "invalid_arguments",
         f"these settings do not fit: {'; '.join(rows)}",
-        hint="`handrail config show` lists every setting and its value",
+        hint=_HINT_FILE if given.document is not None else _HINT,
         field=shown(dotted(faults[0][0])),
     )
 

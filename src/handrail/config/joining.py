@@ -43,7 +43,7 @@ def joined(base: Any, new: Any, key: Key, where: Where, sources: dict[str, Sourc
         raise ProblemRaised(
             "invalid_arguments",
             f"{where(key)}: {shown(dotted(key))} is {_kind(new)}, and {_kind(base)} elsewhere",
-            hint="`handrail config show` says where",
+            hint="write it the same way in both files",
         )
     if isinstance(new, Mapping):
         return _table(base or {}, new, key, where, sources)
@@ -87,9 +87,15 @@ def _list(base: Any, new: Any, key: Key, where: Where, sources: dict[str, Source
     for index, item in enumerate(new):
         if _same(item) not in seen:
             seen.add(_same(item))
-            sources[dotted((*key, len(merged)))] = where((*key, index))
+            for below in ((), *_inside(item)):
+                sources[dotted((*key, len(merged), *below))] = where((*key, index, *below))
             merged.append(item)
     return merged
+
+
+def _inside(item: Any) -> list[Key]:
+    """What a table in a list is made of, so that a mistake in it can be found."""
+    return [path for path, _ in leaves(item, ())] if isinstance(item, Mapping) else []
 
 
 def _same(item: Any) -> str:

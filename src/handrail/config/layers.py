@@ -104,6 +104,32 @@ def load(
     )
 
 
+def load_alone(path: Path) -> Loaded | None:
+    """What one file says, over nothing but the defaults and as if it were trusted, to see
+    whether it fits; None if there is no such file. Where it lies says whose it is.
+    """
+    layer, workspace = Layer.USER, None
+    for one, names in ((Layer.PROJECT, PROJECT), (Layer.LOCAL, LOCAL)):
+        if "/".join(path.absolute().parts[-2:]) in names:
+            layer, path = one, path.absolute()
+            workspace = path.parent.parent
+    file = read_own(path)
+    if file is None:
+        return None
+    given = from_document(layer, parse(file), workspace)
+    merge = _Merge()
+    merge.add(given, trusted=True)
+    return Loaded(
+        settings=merge.settings(),
+        sources=merge.sources,
+        notices=_notices(merge.claims, workspace),
+        claims=tuple(merge.claims),
+        files=() if workspace is None else (path,),
+        digest=None,
+        trusted=True,
+    )
+
+
 def _found(workspace: Path) -> dict[Layer, FileText]:
     texts = {
         Layer.PROJECT: read_workspace(workspace, PROJECT),

@@ -96,6 +96,8 @@ _RISKS = {risk.word: risk for risk in Risk}
 
 
 def config_line(rule: str) -> str:
-    """The line of a person's own configuration that makes a rule permanent."""
-    # A JSON string is a TOML string too, but for DEL, which no rule holds.
-    return f"permissions.allow = [{json.dumps(rule, ensure_ascii=False)}]"
+    """What a person adds to their own configuration, and where, to make a rule permanent."""
+    # No line to paste: one that is right on top of a file is wrong below a table, and a second
+    # list of the same name breaks the file. A JSON string is a TOML string too, but for DEL,
+    # which no rule holds.
+    return f"{json.dumps(rule, ensure_ascii=False)} in the list allow under [permissions]"

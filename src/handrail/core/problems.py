@@ -77,9 +77,10 @@ class ProblemRaised(Exception):
     ) -> None:
         super().__init__(message)
         self.problem = Problem(code, message, hint, field, retryable)
-        if hint is not None:
-            # Shown below a traceback, where the person who made the mistake looks.
-            self.add_note(f"hint: {hint}")
+
+    def __str__(self) -> str:
+        # With the hint: what is logged or printed is what the person who can mend it reads.
+        return str(self.problem)
 
     @classmethod
     def of(cls, problem: Problem) -> ProblemRaised:

@@ -254,6 +254,10 @@ def _reason(kind: str, message: str, value: Any) -> str:
     if kind == "missing":
         return "is required"
     plain = message.removeprefix("Input ").removeprefix("Value error, ")
+    if kind in ("too_short", "too_long"):
+        # How many there are "after validation" is told by the value itself.
+        plain = plain.partition(" after validation")[0].removeprefix("List ")
+    plain = plain.replace("a valid tuple", "a valid list")
     return f"{plain}, not {_brief(value)}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 _MAX_MEM: Final = 8 << 20
+_LINES: Final = "(?m)"
 
 
 class BadExpression(Exception):
@@ -20,9 +21,10 @@ def compiled(pattern: str, *, ignore_case: bool = False) -> Any:
     options.log_errors = False
     options.case_sensitive = not ignore_case
     try:
-        return re2.compile(f"(?m){pattern}".encode(), options)
+        return re2.compile(f"{_LINES}{pattern}".encode(), options)
     except (re2.error, UnicodeEncodeError) as error:
-        raise BadExpression(_reason(error)) from error
+        # Whoever is told knows the expression, and not what was put before it.
+        raise BadExpression(_reason(error).removesuffix(f": {_LINES}{pattern}")) from error
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,67 @@
+"""What would become of a command, by the same judge, rules and guards as a call of it meets.
+Nothing is run, no hook is asked, and nothing is recorded: the store is one in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from handrail.app_check import Checked
+from handrail.app_gate import open_clearance
+from handrail.app_hooks import guards_of
+from handrail.app_machine import Machine, open_machine
+from handrail.app_session import begin_session
+from handrail.app_shell import command_judge
+from handrail.core.commands import Judgement
+from handrail.core.context import Session
+from handrail.core.verdicts import Effect, Verdict
+from handrail.policy.hooks.model import HookSpec
+from handrail.policy.modes import Mode
+from handrail.policy.rules import Rule
+from handrail.policy.subject import Subject
+from handrail.tools._lib.commands.running import footprint_of, risk_of
+
+_TOOL: Final = "run_command"
+_OFF: Final = Verdict(Effect.DENY, "commands are switched off here", "commands", "unavailable")
+
+
+class Fate(NamedTuple):
+    """The verdict on a command; `rule` is the one that decides, `hooks` are those that would
+    be asked as well.
+    """
+
+    mode: Mode
+    verdict: Verdict
+    rule: Rule | None
+    hooks: list[HookSpec]
+
+
+async def foresee(
+    checked: Checked, config: Path, command: str, cwd: str, env: Mapping[str, str]
+) -> tuple[Judgement, Fate]:
+    """What the command is, and what would become of it; `config` is the person's own file."""
+    settings = checked.loaded.settings
+    machine = await open_machine(checked.roots, settings, config, ":memory:")
+    try:
+        judge = machine.judge or command_judge(machine.files.roots, settings)
+        judged = judge.judge(command, cwd=cwd, env=env)
+        session, _ = await begin_session(None, settings, checked.mode, machine)
+        verdict = await _verdict(checked, machine, session, judged)
+    finally:
+        await machine.ends.aclose()
+    rule = next((one for one in checked.rules if one.name == verdict.rule), None)
+    return judged, Fate(checked.mode, verdict, rule, guards_of(checked.hooks, _TOOL))
+
+
+async def _verdict(
+    checked: Checked, machine: Machine, session: Session, judged: Judgement
+) -> Verdict:
+    if machine.commands is None:
+        return _OFF
+    cleared = await open_clearance(checked, machine, session, checked.canonical)
+    footprint = footprint_of(judged, machine.commands.shell_in(session.whereabouts), job=False)
+    return cleared.clearance.judge(
+        Subject(_TOOL, risk_of(judged), footprint, footprint.reads_only, None, False)
+    )
