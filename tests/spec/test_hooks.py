@@ -282,8 +282,8 @@ async def test_every_run_leaves_a_line_for_people_and_an_event(open_runtime, cap
 
     lines = [line for line in caplog.messages if "Hook" in line]
     assert lines == [
-        "✓ Hook guard (pre_tool_use): ok ",
-        "⚠ Hook li\\x1b[31mnt (post_tool_use): failed it ended with exit code 3",
+        "✓ Hook guard (pre_tool_use): ok",
+        "⚠ Hook li\\x1b[31mnt (post_tool_use): failed, as it ended with exit code 3",
     ]
     ran = [event.to_dict() for event in events if event.type == "hook_ran"]
     assert [(one["hook"], one["event"], one["outcome"], one["exit_code"]) for one in ran] == [
@@ -494,7 +494,8 @@ async def test_a_guard_that_leaves_a_way_open_is_told_so(open_runtime, caplog):
 
     said = [line for line in caplog.messages if "does not guard" in line]
     assert said == [
-        "hooks.pre_tool_use[0]: hook narrow does not guard apply_patch, notebook_edit",
+        "hooks.pre_tool_use[0]: hook narrow does not guard apply_patch, notebook_edit; "
+        "to end this warning, add them to its matcher",
     ]
 
 

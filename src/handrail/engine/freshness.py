@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, Literal
 
+from handrail.core.content import Content
 from handrail.core.context import ReadRecord, ReadState
 from handrail.core.places import Kind, Place, Stat
 from handrail.core.plan import Change, Plan
@@ -79,6 +80,22 @@ class Freshness:
                 self._reads.record_read(
                     absolute, known._replace(stat=stat, digest=change.after.digest)
                 )
+
+    def knows(self, place: Place, digest: str | None) -> bool:
+        """Whether what the model saw of a file last is of this content."""
+        known = self._reads.get(place.absolute)
+        return known is not None and known.digest is not None and known.digest == digest
+
+    def follow(
+        self, place: Place, before: str | None, after: Content | None, stat: Stat | None
+    ) -> None:
+        """The model was told how a file became another one: if it knew the old, it knows this."""
+        known = self._reads.get(place.absolute)
+        if known is None or after is None or stat is None or known.digest != before:
+            return
+        record = known._replace(read_at=time.time(), stat=stat, digest=after.digest)
+        text = _text(after.tobytes()) if known.whole else None
+        self._reads.record_read(place.absolute, record, text)
 
     def _stat(self, change: Change) -> Stat | None:
         try:

@@ -11,11 +11,13 @@ from typing import Final
 from handrail.core.call import ToolCall
 from handrail.core.plan import Plan
 from handrail.core.problems import Code, ProblemRaised
+from handrail.core.results import ToolResult
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.engine.approval import Approval, binding
 from handrail.engine.commands import starts_job
 from handrail.engine.counted import how_it_ended, key_of
 from handrail.engine.hook_call import hook_call, opinion_of
+from handrail.engine.hook_files import Left, Note, current_left
 from handrail.engine.hooks import Hook, Rewrite
 from handrail.engine.planned import seen_of
 from handrail.engine.prepare import Prepared, Preparer
@@ -207,12 +209,34 @@ class Gate:
         approved = prepared.promise is not None
         return self._clearance.judge(subject_of(prepared, plan), approved=approved)
 
-    async def after_hooks(self, running: Running, outcome: Outcome, recorder: Recorder) -> None:
-        """Let every hook add words; none can change what happened."""
+    async def after_hooks(
+        self, running: Running, outcome: Outcome, recorder: Recorder, left: Left
+    ) -> None:
+        """Let every hook add words, which the person sees as well; what one changes in the
+        call's files counts as the call's own doing, and is said.
+        """
         # The time of the call is over, and what hooks take is not its own.
         running.watch.deadline = None
-        added = list(running.words)
+        added = [Note(one, one) for one in running.words]
         result = recorder.result(running, outcome)
+        inside = current_left.set(left)
+        try:
+            await self._after(running, result, left, added)
+        finally:
+            current_left.reset(inside)
+        if not added:
+            return
+        outcome.text = "\n".join([outcome.text, *(one.model for one in added)])
+        said = outcome.meta.get("remarks", [])
+        if isinstance(said, list):
+            remarks = [*said, *(one.person for one in added)]
+            outcome.meta = {**outcome.meta, "remarks": remarks}
+        if not running.prepared.call.by_person and recorder.fits(running, outcome.text):
+            left.told()
+
+    async def _after(
+        self, running: Running, result: ToolResult, left: Left, added: list[Note]
+    ) -> None:
         for hook in self.hooks:
             try:
                 words = await hook.after(hook_call(running.prepared), result)
@@ -220,14 +244,14 @@ class Gate:
                 running.watch.take_back()
                 if running.watch.cancelled_by_caller or not running.watch.ended:
                     raise
-                added.append("[the hooks after this call were cut short]")
-                break
+                words = "[the hooks after this call were cut short]"
+                added += [*left.take_notes(), Note(words, words)]
+                return
             except Exception as error:  # noqa: BLE001 - foreign code, and the call is over
                 _log.exception("a hook failed after %s", running.prepared.name)
                 words = f"[a hook failed after this call: {error}]"
-            if words:
-                added.append(words)
-        outcome.text = "\n".join([outcome.text, *added])
+            added += [Note(words, words)] if words else []
+            added += left.take_notes()
 
     def _rewritten(self, prepared: Prepared, rewrite: Rewrite) -> Prepared:
         old = prepared.call

@@ -157,7 +157,9 @@ class CommandHook:
                 return []
             plain = code != 0 and not ran.heard.timed_out and ran.heard.trouble is None
             why = f"exit {code}" if plain else answer.failed
-            return [f"[Hook {name}: FAILED ({why})]\n{answer.words}".rstrip()]
+            hindered = f"[{ran.heard.hindered}]" if plain and ran.heard.hindered else ""
+            parts = (f"[Hook {name}: FAILED ({why})]", answer.words, hindered)
+            return ["\n".join(part for part in parts if part)]
         if answer.effect is Effect.DENY:
             mark = f": FAILED (exit {code})" if code == BLOCKS else ""
             said = "\n".join(part for part in (answer.reason, answer.words) if part)

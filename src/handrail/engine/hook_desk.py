@@ -83,9 +83,9 @@ class HookDesk:
         reason = _line(answer.failed or (answer.reason if answer.effect else ""))
         level = logging.WARNING if answer.failed else logging.INFO
         name = spec.name
-        _log.log(
-            level, "%s Hook %s (%s): %s %s", _ICONS[outcome], name, told.event, outcome, reason
-        )
+        joined = ", as " if answer.failed else ": "
+        said = f"{outcome}{joined}{reason}" if reason else outcome
+        _log.log(level, "%s Hook %s (%s): %s", _ICONS[outcome], name, told.event, said)
         if answer.notice:
             _log.info("hook %s says: %s", name, _line(answer.notice))
         if not self.bus.idle:

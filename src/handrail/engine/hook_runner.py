@@ -22,6 +22,7 @@ from handrail.core.processes import (
     Strength,
 )
 from handrail.engine.commands import CommandRunner
+from handrail.engine.hook_files import current_left
 from handrail.engine.hook_message import Message
 from handrail.engine.locks import Locks
 from handrail.engine.threads import to_the_end
@@ -29,6 +30,10 @@ from handrail.policy.hooks.answer import Heard
 from handrail.policy.hooks.model import HookSpec
 
 _HOLDS: Final = (Strength.ENFORCED, Strength.REPAIRED)
+_NO_NETWORK: Final = (
+    "the network is closed to hooks, which is probably why it failed; a person can run it "
+    "outside of the sandbox with unconfined = true"
+)
 _SHELL_OPTIONS: Final = ("--norc", "--noprofile", "-c")
 
 
@@ -56,11 +61,22 @@ class HookRunner:
             if spec.unconfined:
                 return heard(await self._run(spec, message, self._free()))
             if spec.background or self.looks_only():
-                return heard(await self._run(spec, message, self._looking(spec)))
+                return await self._run_held(spec, message, self._looking(spec))
             async with self.locks.hold(OPEN_ENDED):
-                return await self._run_guarded(spec, message)
+                return await self._run_watched(spec, message)
         except ProblemRaised as raised:
             return Heard(trouble=raised.problem.message, unable=True)
+
+    async def _run_watched(self, spec: HookSpec, message: Message) -> Heard:
+        """What it does to the files of a call that is over is that call's doing."""
+        left = current_left.get()
+        if left is None:
+            return await self._run_guarded(spec, message)
+        await to_the_end(left.look)
+        try:
+            return await self._run_guarded(spec, message)
+        finally:
+            await to_the_end(lambda: left.compare(spec.name))
 
     async def _run_guarded(self, spec: HookSpec, message: Message) -> Heard:
         guarded = self.commands.guarded
@@ -79,10 +95,25 @@ class HookRunner:
         held = self.commands.sandbox.held(confinement)
         repaired: list[Repaired] = []
         try:
-            ended = await self._run(spec, message, confinement)
+            heard_ = await self._run_held(spec, message, confinement)
         finally:
             await to_the_end(lambda: repaired.extend(guarded.repair(taken[0], held=held)))
-        return heard(ended)._replace(trouble=_tampered(repaired))
+        return heard_._replace(trouble=_tampered(repaired))
+
+    async def _run_held(self, spec: HookSpec, message: Message, confinement: Confinement) -> Heard:
+        ended = await self._run(spec, message, confinement)
+        return heard(ended)._replace(hindered=self._hindered(ended, confinement))
+
+    def _hindered(self, ended: Ended, confinement: Confinement) -> str | None:
+        """What of the sandbox was probably in its way; None if nothing speaks for that."""
+        if not ended.exit_code or ended.timed_out:
+            return None
+        explain = self.commands.sandbox.why_failed
+        why = explain(ended, confinement)
+        if why is None or why == explain(ended, confinement._replace(network=True)):
+            return why
+        # The settings that open it to commands do not open it to hooks.
+        return _NO_NETWORK
 
     async def _run(self, spec: HookSpec, message: Message, confinement: Confinement) -> Ended:
         argument = () if message.file is None else (message.file,)

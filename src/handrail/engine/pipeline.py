@@ -28,6 +28,7 @@ from handrail.engine.commands import CommandRunner
 from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
+from handrail.engine.hook_files import Left
 from handrail.engine.locks import Locks
 from handrail.engine.modifiers import take_up
 from handrail.engine.path_locks import PathLocks
@@ -93,7 +94,8 @@ class Pipeline:
                 take_up(running, outcome, self.gate.grants)
             self._heed_loops(running, outcome)
             if self.gate.hooks:
-                await self.gate.after_hooks(running, outcome, self.recorder)
+                left = Left(running, self.files, self.freshness)
+                await self.gate.after_hooks(running, outcome, self.recorder, left)
             if watch.ended:
                 await _absorb(watch)
         except BaseException:

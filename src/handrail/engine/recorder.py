@@ -173,16 +173,21 @@ class Recorder:
             outcome.images,
         )
 
-    def _fitted(self, running: Running, text: str, meta: dict[str, Any]) -> str:
-        if running.prepared.entry is None:
-            return text
-        tool = running.prepared.tool
-        limit = tool.max_chars
+    def fits(self, running: Running, text: str) -> bool:
+        """Whether the model is told all of it."""
+        return running.prepared.entry is None or len(text) <= self._limit(running)
+
+    def _limit(self, running: Running) -> int:
+        limit = running.prepared.tool.max_chars
         if self._recording.max_chars is not None:
             limit = min(limit, self._recording.max_chars)
-        if len(text) <= limit:
+        return limit
+
+    def _fitted(self, running: Running, text: str, meta: dict[str, Any]) -> str:
+        if self.fits(running, text):
             return text
-        prepared = running.prepared
+        prepared, limit = running.prepared, self._limit(running)
+        tool = prepared.tool
         command = prepared.footprint.command
         named = [place.rel for place in prepared.places.values()]
         named += command.effects.reads if command is not None else ()

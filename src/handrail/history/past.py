@@ -88,7 +88,8 @@ def steps_of(trace: Trace) -> list[Step]:
     if not trace.intent.get("runs"):
         if not done.get("changes"):
             return []
-        return list(_steps(trace, trace.row, trace.intent.get("changes"), ("changes",)))
+        planned = _steps(trace, trace.row, trace.intent.get("changes"), ("changes",))
+        return _with_hooks(list(planned), done.get("effects"))
     effects = done.get("effects")
     if not isinstance(effects, Mapping) or trace.completed_row is None:
         return []
@@ -97,6 +98,20 @@ def steps_of(trace: Trace) -> list[Step]:
         trace, trace.completed_row, effects.get("unattributed"), ("effects", "unattributed")
     )
     return [*found, *(step._replace(attributed=False) for step in beside)]
+
+
+def _with_hooks(steps: list[Step], effects: Any) -> list[Step]:
+    """What hooks made of the files behind the call is how the call left them."""
+    hooks = effects.get("hooks") if isinstance(effects, Mapping) else None
+    if not hooks:
+        return steps
+    became = {
+        one["path"]: {"after_hash": one["after_hash"], "after_mode": one["after_mode"]}
+        for one in hooks
+    }
+    return [
+        step._replace(described={**step.described, **became.get(step.path, {})}) for step in steps
+    ]
 
 
 def taken_by(trace: Trace) -> list[Taken]:

@@ -50,6 +50,8 @@ class Heard(NamedTuple):
     duration_s: float = 0.0
     trouble: str | None = None
     unable: bool = False
+    # What of the sandbox was probably in the way of one that failed.
+    hindered: str | None = None
 
 
 class Answer(NamedTuple):
@@ -82,6 +84,8 @@ def understand(spec: HookSpec, heard: Heard, read_json: ReadJson) -> Answer:
         return Answer(Effect.DENY, output_of(heard) or "it gave no reason")
     if heard.exit_code != 0:
         failed = f"it ended with exit code {heard.exit_code}"
+        if heard.hindered is not None:
+            failed = f"{failed}; {heard.hindered}"
         return Answer(failed=failed, words=output_of(heard))
     try:
         return _printed(spec, heard, read_json)

@@ -1,0 +1,185 @@
+"""What hooks after a call did to the files that the call changed: it belongs to the call.
+
+Looked at right before and right after each hook, while no call writes: what others did in
+between is never taken for a hook's doing. Blocks; the runner looks in a thread.
+"""
+
+from __future__ import annotations
+
+import difflib
+import stat
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from handrail.core.content import Content
+from handrail.core.places import Kind, Place, Stat, shown
+from handrail.core.ports import Files
+from handrail.core.problems import ProblemRaised
+from handrail.core.sensitive import is_sensitive
+from handrail.engine.freshness import Freshness
+from handrail.engine.running import Running
+
+# As many files as hooks are run for, and no more of them than is held in memory with ease.
+MOST_FILES: Final = 50
+MOST_BYTES: Final = 64 << 20
+SHOWN_LINES: Final = 40
+SHOWN_CHARS: Final = 3000
+_DIFFED_BYTES: Final = 1 << 20
+# The comparison is quadratic in what differs.
+_PAIRS: Final = 250_000
+
+
+class Seen(NamedTuple):
+    """A file at one moment; `content` None: there is none."""
+
+    place: Place
+    content: Content | None = None
+    stat: Stat | None = None
+
+    @property
+    def digest(self) -> str | None:
+        """The hash of the content."""
+        return None if self.content is None else self.content.digest
+
+    @property
+    def mode(self) -> int | None:
+        """The permissions."""
+        return None if self.stat is None else stat.S_IMODE(self.stat.mode)
+
+
+class Note(NamedTuple):
+    """What is said of a change: to the model, and to the person, who may see all files."""
+
+    model: str
+    person: str
+
+
+class Left:
+    """The files of one call as it left them, and what its hooks make of them."""
+
+    def __init__(self, running: Running, files: Files, freshness: Freshness) -> None:
+        self._running = running
+        self._files = files
+        self._freshness = freshness
+        self._before: dict[str, Seen] = {}
+        self._notes: list[Note] = []
+        self._shown: list[tuple[Seen, Seen]] = []
+
+    def look(self) -> None:
+        """A hook is about to run."""
+        self._before = self._seen()
+
+    def compare(self, hook: str) -> None:
+        """It has ended: what it changed is the call's from now on."""
+        before, self._before = self._before, {}
+        after = self._seen() if before else {}
+        for path, was in before.items():
+            now = after.get(path)
+            if now is None or (was.digest, was.mode) == (now.digest, now.mode):
+                continue
+            self._notes.append(self._note(hook, was, now))
+            self._record(hook, path, was, now)
+
+    def take_notes(self) -> list[Note]:
+        """What is to be said of it, once."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    def told(self) -> None:
+        """The model was told in full: what it knew of these files it knows of the new ones."""
+        for was, now in self._shown:
+            self._freshness.follow(now.place, was.digest, now.content, now.stat)
+
+    def _seen(self) -> dict[str, Seen]:
+        found: dict[str, Seen] = {}
+        room = MOST_BYTES
+        for change in self._running.changes[:MOST_FILES]:
+            seen = self._see(change.path, room)
+            if seen is not None:
+                found[change.path] = seen
+                room -= 0 if seen.content is None else seen.content.size
+        return found
+
+    def _see(self, path: str, room: int) -> Seen | None:
+        """None if it cannot be told: something else stands there, or it is too large."""
+        try:
+            place = self._files.locate(path)
+            if place.path != path:
+                return None
+            if place.kind is Kind.MISSING:
+                return Seen(place)
+            content, stat_ = self._files.read(place, max_bytes=room)
+        except ProblemRaised:
+            return None
+        return Seen(place, content, stat_)
+
+    def _note(self, hook: str, was: Seen, now: Seen) -> Note:
+        name = shown(now.place.path)
+        what = f"Hook {hook} changed {name}"
+        if was.content is None or now.content is None:
+            what = f"Hook {hook} {'removed' if now.content is None else 'brought back'} {name}"
+            return Note(f"[{what}]", f"[{what}]")
+        if was.digest == now.digest:
+            what = f"Hook {hook} changed the permissions of {name}"
+            return Note(f"[{what}]", f"[{what}]")
+        diff = None if is_sensitive(now.place.rel) else _diff(was.content, now.content)
+        full = f"[{what}]" if diff is None else f"[{what}]\n{diff}"
+        # A file that the model has not read is not shown to it on this way either.
+        if diff is None or not self._known(was):
+            return Note(f"[{what}; read it before you change it again]", full)
+        self._shown.append((was, now))
+        return Note(full, full)
+
+    def _known(self, was: Seen) -> bool:
+        """Whether the model knew this, or was told of it by the hook before."""
+        told = ((now.place.absolute, now.digest) for _, now in self._shown)
+        return (was.place.absolute, was.digest) in told or self._freshness.knows(
+            was.place, was.digest
+        )
+
+    def _record(self, hook: str, path: str, was: Seen, now: Seen) -> None:
+        running = self._running
+        change = next(one for one in running.changes if one.path == path)
+        if change.after_hash != was.digest:
+            # Somebody else wrote it after the call, or nothing is kept to recognise it by.
+            return
+        became = {"after_hash": now.digest, "after_mode": now.mode}
+        running.changes = tuple(
+            replace(one, after_hash=now.digest) if one is change else one for one in running.changes
+        )
+        effects: dict[str, Any] = dict(running.effects or {})
+        entry = {"path": path, "hook": hook, "before_hash": was.digest, **became}
+        effects["hooks"] = [*effects.get("hooks", ()), entry]
+        if "changes" in effects:
+            effects["changes"] = [
+                {**one, **became} if one["path"] == path else one for one in effects["changes"]
+            ]
+        running.effects = effects
+
+
+# The call whose hooks are running in this context, once it is over.
+current_left: ContextVar[Left | None] = ContextVar("handrail_left", default=None)
+
+
+def _diff(before: Content, after: Content) -> str | None:
+    """What changed, whole; None if it is no text, or more than a few lines."""
+    if before.size + after.size > _DIFFED_BYTES:
+        return None
+    try:
+        old, new = (one.tobytes().decode("utf-8").split("\n") for one in (before, after))
+    except UnicodeDecodeError:
+        return None
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    if (len(old) - head - tail) * (len(new) - head - tail) > _PAIRS:
+        return None
+    lines = list(difflib.unified_diff(old, new, lineterm="", n=1))[2:]
+    text = "\n".join(lines)
+    return text if len(lines) <= SHOWN_LINES and len(text) <= SHOWN_CHARS else None
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    pairs = zip(one, other, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
