@@ -171,6 +171,9 @@ def _diff(before: Content, after: Content) -> str | None:
         old, new = (one.tobytes().decode("utf-8").split("\n") for one in (before, after))
     except UnicodeDecodeError:
         return None
+    if old[-1] == new[-1] == "":
+        # Both end with a line break, behind which there is no line.
+        del old[-1], new[-1]
     head = _common(old, new)
     tail = _common(old[head:][::-1], new[head:][::-1])
     if (len(old) - head - tail) * (len(new) - head - tail) > _PAIRS:
