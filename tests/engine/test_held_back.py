@@ -1,0 +1,94 @@
+"""Holding for commands what rules close: promised only where it can be, kept or refused."""
+
+import pytest
+from tests.policy.rule_support import CommandClass, command
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Confinement, Strength
+from handrail.engine.held_back import Holding
+
+LOOKING = command("git log", klass=CommandClass.SAFE).command
+WRITING = command("make", open_ended=True).command
+FREE = command("make", open_ended=True, unconfined=True).command
+
+
+class Mounting:
+    """A sandbox that holds what exists, unless told otherwise."""
+
+    backend = "some"
+
+    def __init__(self, strength=Strength.ENFORCED):
+        self.measured = {"fs_write": strength}
+        self.limit = 10
+
+    def held(self, confinement):
+        return confinement.read_only[: self.limit]
+
+
+@pytest.fixture
+def world(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "a").touch()
+    root = str(tmp_path)
+    paths = {f"{root}/deep/a": "deny write_file(deep/a)", "/srv/x": "deny write_file(//srv/x)"}
+    return Holding(paths, lambda judged: True, Mounting(), (root,))
+
+
+def confinement(world):
+    return Confinement(world.roots)
+
+
+def test_the_promise_is_what_the_sandbox_holds(world):
+    assert world.unwritable(WRITING) == frozenset(world.paths)
+    assert world.unwritable(LOOKING) is None
+    assert world.unwritable(FREE) == frozenset()
+
+    world.sandbox.limit = 0
+    assert world.unwritable(WRITING) == {"/srv/x"}
+
+    world.sandbox.measured["fs_write"] = Strength.ABSENT
+    assert world.unwritable(LOOKING) == frozenset()
+
+
+def test_what_is_promised_is_held_with_the_folders_above(world):
+    root = world.roots[0]
+
+    held = world.hold(confinement(world), WRITING, approved=False)
+
+    assert held.read_only == (f"{root}/deep/a",)
+    assert held.writable == (root, f"{root}/deep")
+    assert dict(held.ruled) == world.paths
+
+
+def test_a_promise_that_fails_refuses_the_command_and_the_next_is_asked_about(world):
+    path = f"{world.roots[0]}/deep/a"
+    assert path in world.unwritable(WRITING)
+    world.sandbox.limit = 0
+
+    with pytest.raises(ProblemRaised, match="deny write_file") as raised:
+        world.hold(confinement(world), WRITING, approved=True)
+
+    assert raised.value.problem.code == "denied"
+    # Only among all that is held for a command does it show that there is too much.
+    world.sandbox.limit = 10
+    assert path not in world.unwritable(WRITING)
+    world.sandbox.limit = 0
+    assert world.hold(confinement(world), WRITING, approved=True)
+    with pytest.raises(ProblemRaised):
+        world.hold(confinement(world), WRITING, approved=False)
+
+
+def test_a_command_that_writes_nothing_of_it_runs_whatever_can_be_held(world):
+    world.minds = lambda judged: False
+    world.sandbox.limit = 0
+
+    assert world.hold(confinement(world), WRITING, approved=False).ruled == (
+        ("/srv/x", "deny write_file(//srv/x)"),
+    )
+
+
+def test_outside_the_sandbox_nothing_is_changed(world):
+    off = confinement(world)._replace(off=True)
+
+    assert world.hold(off, FREE, approved=True) is off
+    assert world.narrowed(off) is off
