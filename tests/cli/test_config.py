@@ -170,3 +170,102 @@ def test_wrong_words_are_a_usage_error(handrail, words, complaint):
 
     assert (done.code, done.out) == (2, "")
     assert complaint in done.err
+
+
+UNUSABLE = [
+    ('[permissions]\nallow = ["Bash"]\n', ":2 cannot be used: it is too broad"),
+    ('[permissions]\ndeny = ["read_file(.env"]\n', ":2 cannot be used: it is neither a tool"),
+    ('[guardrails]\nblocked_commands = ["(?<=a)b"]\n', ":2: guardrails.blocked_commands[0]: "),
+    ("[guardrails]\nmax_files_modified = -1\n", ":2: guardrails.max_files_modified: -1 is no "),
+    ("[guardrails]\nmax_files = 1\n", ":2: guardrails.max_files: there is no such key"),
+    (
+        '[[guardrails.code_rules]]\nmessage = "no"\npattern = "print("\n',
+        ":3: guardrails.code_rules[0].pattern: the expression 'print(' is not valid: missing )\n",
+    ),
+    ('[[hooks.pre_tool_use]]\ncommand = "./gone.sh"\n', ":1: hooks.pre_tool_use[0]: the hook "),
+    (
+        '[[hooks.pre_tool_use]]\ncommand = "true"\nmatcher = "edti_file"\n',
+        "there is no tool named 'edti_file'; did you mean 'edit_file'",
+    ),
+    (
+        '[[hooks.pre_tool_use]]\ncommand = "true"\ntimeout = "5s"\n',
+        "hooks.pre_tool_use[0].timeout: it must be a number of seconds",
+    ),
+    ('[[hooks.pre_tol]]\ncommand = "true"\n', ":1: hooks.pre_tol: there is no such event"),
+    ('[agents.helper]\ntolls = ["grep"]\n', ":2: agents.helper.tolls is not known"),
+    ('sandbox_require = ["air"]\n', ":1: sandbox_require: the sandbox has no property 'air'"),
+    ('[programs.x]\nclass = "odd"\n', ":1: programs: 'x': class must be"),
+    ('directories = ["/no/such/place"]\n', ":1: directories: there is no directory"),
+]
+
+
+@pytest.mark.parametrize(("text", "complaint"), UNUSABLE)
+@pytest.mark.parametrize("whose", ["own", "workspace"])
+def test_what_a_call_would_refuse_the_check_refuses_too(
+    handrail, request, workspace, own_home, text, complaint, whose
+):
+    write = request.getfixturevalue("own" if whose == "own" else "project")
+    file = write(text)
+
+    checked = handrail("config", "check", file)
+
+    assert (checked.code, checked.out) == (1, "")
+    assert complaint in checked.err
+    assert not list(own_home.rglob("*.db"))
+    if whose == "own":
+        assert handrail("call", "list_files").err == checked.err
+
+
+def test_files_that_fit_alone_and_not_together_do_not_fit_where_both_hold(handrail, project, own):
+    own("[guardrails]\nblocked_commands = ['a']\n[hooks]\nclaude = ['~/a.json']\n")
+    file = project("blocked_commands = ['b']\n[guardrails]\nenabled = true\n")
+    elsewhere = handrail("-w", "..", "config", "check", file)
+
+    here = handrail("config", "check", file)
+
+    assert (elsewhere.code, here.code) == (0, 1)
+    assert "there is no file" in here.err
+
+
+def test_what_a_workspace_may_never_say_is_told_by_the_check(handrail, project):
+    file = project("keep_days = 3\n")
+
+    done = handrail("config", "check", file)
+
+    assert done.code == 0
+    assert "keep_days: ignored, because only your own settings can say it" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("mode = plan\n", "text needs quotes"),
+        ("allow_protected = 3\n", "allow_protected: it must be a list, and is a number"),
+        ("keep_days = 1.5\n", "keep_days: it must be a whole number, and is a number with a point"),
+        ("most_at_once = 0\n", "most_at_once: it must be at least 1"),
+        ("durability = 'x'\n", "durability: it must be 'power' or 'process'"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_in_the_words_of_the_file(handrail, own, text, complaint):
+    file = own(text)
+
+    done = handrail("config", "show")
+
+    assert f"{file}:1" in done.err
+    assert complaint in done.err
+    assert "config show" not in done.err
+
+
+def test_a_wrong_mode_is_answered_with_the_modes(handrail, own):
+    own("mode = 'plam'\n")
+
+    done = handrail("call", "list_files")
+
+    assert done.err.endswith(
+        "hint: use one of: default, confirm-all, accept-edits, sandboxed, auto-safe, strict, plan, "
+        "dont-ask, bypass\n"
+    )
+
+
+def test_no_action_is_told_without_asking_for_a_file(handrail):
+    assert "required: ACTION\n" in handrail("config").err

@@ -206,3 +206,50 @@ def test_the_help_shows_a_line(handrail):
     assert json.loads(
         next(line for line in handrail("explain", "--help").out.splitlines() if "{" in line)
     )
+
+
+def test_the_rules_and_guardrails_in_force_decide_and_are_named(handrail, tmp_path):
+    config = tmp_path / "config.toml"
+    config.write_text(
+        '[permissions]\nallow = ["run_command(pytest:*)"]\ndeny = ["read_file(.env)"]\n'
+        '[guardrails]\nblocked_commands = ["terraform"]\n'
+    )
+
+    def fate(command):
+        return handrail("--config", config, "explain", command).out.splitlines()[-1]
+
+    allowed, denied, blocked = fate("pytest -q"), fate("cat .env"), fate("terraform plan")
+
+    assert allowed == (
+        "in mode default: it would run unasked ('allow run_command(pytest:*)' covers it; "
+        f"it stands in {config}:2)"
+    )
+    assert denied.startswith("in mode default: it would be refused (it would read ")
+    assert denied.endswith(
+        f"the rule 'deny read_file(.env)' speaks of that; it stands in {config}:3)"
+    )
+    assert "it would be refused (Guardrail: 'terraform plan' is what blocked_commands" in blocked
+
+
+def test_hooks_that_would_be_asked_are_named_and_not_run(handrail, workspace, tmp_path):
+    config = tmp_path / "config.toml"
+    config.write_text(
+        '[[hooks.pre_tool_use]]\nname = "watch"\nmatcher = "run_command"\ncommand = "touch ran"\n'
+        '[[hooks.session_start]]\ncommand = "touch ran"\n'
+        '[[hooks.pre_tool_use]]\nname = "other"\nmatcher = "write_file"\ncommand = "true"\n'
+    )
+
+    done = handrail("--config", config, "explain", "ls")
+
+    assert done.out.splitlines()[-1] == (
+        "in mode default: it would run unasked, unless a hook says otherwise: "
+        f"'watch' ({config}:1: hooks.pre_tool_use[0])"
+    )
+    assert not (workspace / "ran").exists()
+
+
+def test_commands_that_are_switched_off_would_be_refused(handrail, tmp_path):
+    config = tmp_path / "config.toml"
+    config.write_text("commands = false\n")
+
+    assert "it would be refused (commands are" in handrail("--config", config, "explain", "ls").out

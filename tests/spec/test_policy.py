@@ -289,8 +289,12 @@ async def test_an_approver_that_fails_means_no_and_is_not_blamed_on_the_tool(
 
 
 async def test_an_approver_that_cannot_be_asked_is_refused_at_once(workspace):
-    with pytest.raises(ProblemRaised, match="approver"):
-        handrail.open(workspace.root, approver="yes")
+    with pytest.raises(ProblemRaised, match="known are 'terminal' and 'approvals'") as named:
+        handrail.open(workspace.root, approver="term")
+    with pytest.raises(ProblemRaised, match="can be neither asked nor called"):
+        handrail.open(workspace.root, approver=3)
+
+    assert str(named.value).endswith(f"Hint: {named.value.problem.hint}")
 
 
 async def test_hard_links_are_broken_only_where_the_person_allows_it(workspace, open_runtime):
