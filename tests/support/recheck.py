@@ -23,7 +23,7 @@ LOOKERS = words("""
     readelf readlink realpath return rev rg sed seq sha1sum sha224sum sha256sum sha384sum sha512sum
     shift shuf size sleep sort stat strings sum tac tail tar test time tokei tput tr tree true tsort tty
     type ulimit uname unexpand uniq unzip uptime users vdir w wait wc whatis whereis which who whoami
-    xargs xmllint xxd xzcat yq zcat zgrep zipinfo zstdcat apropos nice nohup timeout stdbuf builtin
+    xargs xmllint xxd xzcat lzcat lzmore yq zcat zgrep zipinfo zstdcat apropos nice nohup timeout stdbuf builtin
     busybox toybox set shopt export declare typeset readonly unset alias pushd popd dmesg ss sysctl
     exec
 """)
@@ -221,7 +221,7 @@ class _Reader:
     def target(self):
         self.blank()
         word = self.word().rstrip("/")
-        if word not in TARGETS and not re.fullmatch(r"\d*-?", word):
+        if posixpath.normpath(word) not in TARGETS and not re.fullmatch(r"\d*-?", word):
             raise Suspicious(f"writes to {word!r}")
 
     def blank(self):
