@@ -179,14 +179,14 @@ async def test_always_is_offered_only_with_a_rule_that_is_shown_first(person):
     offered = await alice.reads()
     alice.type("always\n")
     second = await answered(asking)
-    await alice.sees(re.compile(rb"permissions.allow"))
+    await alice.sees(re.compile(rb"under \[permissions\]"))
 
     assert "always" not in without
     assert "there is no rule to allow this always" in told
     assert first is Answer.NO
     assert f"│ {rule}" in offered
     assert second is Answer.ALWAYS
-    assert 'permissions.allow = ["run_command(npm test:*)"]' in alice.screen.decode()
+    assert '"run_command(npm test:*)" in the list allow under [permissions]' in alice.screen.decode()
 
 
 async def test_nothing_in_a_question_can_move_the_cursor_or_hide(person):
@@ -201,7 +201,7 @@ async def test_nothing_in_a_question_can_move_the_cursor_or_hide(person):
     shown += await alice.reads()
     alice.type("always\n")
     await answered(asking)
-    await alice.sees(re.compile(rb"permissions.allow.*\n", re.S))
+    await alice.sees(re.compile(rb"under \[permissions\].*\n", re.S))
     shown += alice.screen.decode()
 
     plain = shown.replace("\r\n", "")
