@@ -59,7 +59,7 @@ def test_plan_mode_lasts_until_the_person_ends_it(handrail, workspace):
     after = handrail("--mode", "accept-edits", "call", "write_file", "path=c.txt", "content=x")
 
     assert during.out.startswith("[PLAN MODE] Queued as 1-")
-    assert shown.out.startswith("plan mode is on\n")
+    assert shown.out.startswith("plan mode is on; 1 queued call waits for `handrail plan approve`")
     assert left.out == "plan mode is over; the mode is accept-edits\n"
     assert again.out == "plan mode was not on; the mode is default\n"
     assert after.code == 0
@@ -126,3 +126,22 @@ def test_a_dry_run_ends_with_a_summary_beside_what_programs_read(handrail, tmp_p
     assert (json.err, batch.err) == (told, told)
     assert len(json.lines) == len(batch.lines) == 1
     assert looking.out.endswith("Dry run: nothing would be done.\n")
+
+
+def test_a_call_that_failed_says_why_and_can_be_dropped(handrail, workspace):
+    edit = ("call", "edit_file", "path=a.txt", "old_string=two", "new_string=2")
+    handrail("--mode", "plan", *edit)
+    shown = handrail("plan")
+    (workspace / "a.txt").write_text("other\n")
+    failed = handrail("plan", "approve")
+    after = handrail("plan")
+    dropped = handrail("plan", "reject")
+    nothing = handrail("plan", "reject")
+
+    assert shown.out.startswith("plan mode is off; 1 queued call waits for `handrail plan approve`")
+    assert failed.code == 1
+    assert "hint: `handrail plan` shows what still waits" in failed.err
+    assert "read the file" not in failed.err
+    assert "    because: old_string was not found in 'a.txt'" in after.out
+    assert "(rejected" in dropped.out
+    assert nothing.out == "nothing is queued\n"

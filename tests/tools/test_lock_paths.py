@@ -25,9 +25,21 @@ async def test_it_says_what_is_locked_and_who_has_the_rest():
     output = await tool.run(LockPathsParams(globs=["a", "b"]), CONTEXT)
 
     assert output.text.splitlines() == [
-        f"locked a: {CONTEXT.agent_id}-300",
+        f"locked a: token {CONTEXT.agent_id}-300",
         "not locked b: s/other has it for another 9 s",
     ]
+
+
+async def test_nothing_locked_is_a_conflict_that_still_says_who_has_it():
+    class Full(Taken):
+        async def lock(self, agent, globs, ttl_s):
+            return {**await super().lock(agent, ["", *globs], ttl_s), "acquired": []}
+
+    output = await LockPaths(Full()).run(LockPathsParams(globs=["a"]), CONTEXT)
+
+    assert output.problem.code == "conflict"
+    assert output.text == "not locked a: s/other has it for another 9 s"
+    assert [one["glob"] for one in output.data["denied"]] == ["a"]
 
 
 def test_it_writes_no_file_and_needs_no_question():

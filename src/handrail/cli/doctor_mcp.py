@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from argparse import Namespace
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from handrail.cli import output
 from handrail.core.problems import ProblemRaised
 
 _PATIENCE_S: Final = 60.0
-_ERAS: Final = ("auto", "legacy")
+_ERAS: Final = {"auto": "a client of today", "legacy": "an older client"}
 
 
 def run(options: Namespace) -> int:
@@ -42,7 +43,9 @@ async def _look(options: Namespace) -> dict[str, Any]:
     words = arguments_of(given)
     eras = []
     try:
-        for era in _ERAS:
+        for era, client in _ERAS.items():
+            if sys.stderr.isatty():
+                output.warn(f"starting the server for {client} ...")
             with anyio.fail_after(_PATIENCE_S):
                 eras.append(await _connect(str(script()), words, era))
     except (MCPError, OSError, TimeoutError, ExceptionGroup) as error:

@@ -23,6 +23,7 @@ actions:
   approve --first 2      the first two
   reject [ID...]         drop these, or all that wait
   leave                  end plan mode; what is queued still waits"""
+_NEXT: Final = "`handrail plan` shows what still waits; `handrail plan reject` drops it"
 _ACTIONS: Final = ("show", "approve", "reject", "leave")
 
 
@@ -66,7 +67,10 @@ async def _act(options: Namespace) -> int:
             results = await rt.plan_queue.approve(options.arguments or None, first=options.first)
             return _tell_results(results, waiting, options)
         if options.action == "reject":
-            _tell_items(await rt.plan_queue.reject(options.arguments or None), options)
+            gone = await rt.plan_queue.reject(options.arguments or None)
+            _tell_items(gone, options)
+            if not gone and not options.json:
+                output.say("nothing is queued")
         elif options.action == "leave":
             _leave(rt, options)
         else:
@@ -83,10 +87,21 @@ def _tell_results(
         if options.json:
             output.say_json(result.to_dict())
         else:
-            tell(result)
+            tell(_for_the_person(result))
     if not waiting and not options.json:
         output.say("nothing is queued")
     return 0 if all(result.ok for result in results) else 1
+
+
+def _for_the_person(result: ToolResult) -> ToolResult:
+    """What the model is told to do next is nothing that the person could do here."""
+    from dataclasses import replace
+
+    if result.problem is None:
+        return result
+    problem = replace(result.problem, hint=_NEXT)
+    text = str(problem) if result.text == str(result.problem) else result.text
+    return replace(result, problem=problem, text=text)
 
 
 def _leave(rt: Runtime, options: Namespace) -> None:
@@ -103,7 +118,7 @@ def _show(rt: Runtime, options: Namespace) -> None:
 
     items = rt.plan_queue.items()
     if not options.json:
-        output.say(f"plan mode is {'on' if rt.planning.active else 'off'}")
+        output.say(f"plan mode is {'on' if rt.planning.active else 'off'}{_waiting(rt)}")
         text = rt.planning.text
         if text.strip():
             output.say("the plan, as the model wrote it:")
@@ -112,6 +127,14 @@ def _show(rt: Runtime, options: Namespace) -> None:
     _tell_items(items, options)
     if not items and not options.json:
         output.say("nothing is queued")
+
+
+def _waiting(rt: Runtime) -> str:
+    count = len(rt.plan_queue.pending)
+    if not count:
+        return ""
+    wait = "1 queued call waits" if count == 1 else f"{count} queued calls wait"
+    return f"; {wait} for `handrail plan approve` or `handrail plan reject`"
 
 
 def _tell_items(items: Sequence[PlanItem], options: Namespace) -> None:
@@ -124,6 +147,8 @@ def _tell_items(items: Sequence[PlanItem], options: Namespace) -> None:
         ended = f", {item.outcome}" if item.outcome else ""
         line = f"{item.id}  {item.tool}: {item.reason}  ({item.status}{ended})"
         output.say(one_line(line))
+        if item.problem is not None:
+            output.say(one_line(f"    because: {item.problem}"))
         if item.pending and item.preview:
             for shown in diff_lines(item.preview.rstrip("\n")):
                 output.say(f"    {shown}")

@@ -36,7 +36,8 @@ class Bound:
 @dataclass(frozen=True, slots=True)
 class PlanItem:
     """A call that was queued instead of carried out. `args` are canonical; `reason` is what
-    the model says of it. `outcome` is the status of its last run, None if it never ran.
+    the model says of it. `outcome` is the status of its last run, None if it never ran, and
+    `problem` what went wrong in it.
     """
 
     id: str
@@ -51,6 +52,12 @@ class PlanItem:
     agent: str = "main"
     status: PlanStatus = PlanStatus.PENDING
     outcome: str | None = None
+    problem: str | None = None
+
+    @property
+    def droppable(self) -> bool:
+        """Whether it can be rejected: it waits, or it ran and failed."""
+        return self.pending or (self.status is PlanStatus.APPROVED and self.problem is not None)
 
     @property
     def pending(self) -> bool:
@@ -71,6 +78,7 @@ class PlanItem:
             self,
             status=PlanStatus.APPROVED if ran else PlanStatus.PENDING,
             outcome=result.status.value,
+            problem=None if result.problem is None else result.problem.message,
             bound=replace(self.bound, made=made, attempt=self.bound.attempt + 1),
         )
 
@@ -93,6 +101,7 @@ class PlanItem:
             "agent": self.agent,
             "status": self.status.value,
             "outcome": self.outcome,
+            "problem": self.problem,
         }
 
     def saved(self) -> dict[str, Any]:
@@ -127,4 +136,5 @@ class PlanItem:
             saved["agent"],
             PlanStatus(saved["status"]),
             saved["outcome"],
+            saved.get("problem"),
         )

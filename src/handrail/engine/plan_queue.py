@@ -116,10 +116,14 @@ class PlanQueue:
                 return [await self._carry_out(item) for item in chosen]
 
     async def reject(self, ids: str | Iterable[str] | None = None) -> list[PlanItem]:
-        """Take these out of the queue, or all that wait; raises `not_found` likewise."""
+        """Take these out of the queue, or all that wait or failed; raises `not_found`
+        likewise.
+        """
         async with self._one_at_a_time:
             await self.refresh()
-            gone = [replace(item, status=PlanStatus.REJECTED) for item in self._chosen(ids, None)]
+            droppable = tuple(item for item in self._items if item.droppable)
+            chosen = self._chosen(ids, None, among=droppable)
+            gone = [replace(item, status=PlanStatus.REJECTED) for item in chosen]
             for item in gone:
                 self._put(item)
             return gone
@@ -187,8 +191,13 @@ class PlanQueue:
         """How the approved calls have left the files, the later over the earlier."""
         return {path: digest for item in self._items for path, digest in item.bound.made}
 
-    def _chosen(self, ids: str | Iterable[str] | None, first: int | None) -> Sequence[PlanItem]:
-        waiting = self.pending
+    def _chosen(
+        self,
+        ids: str | Iterable[str] | None,
+        first: int | None,
+        among: Sequence[PlanItem] | None = None,
+    ) -> Sequence[PlanItem]:
+        waiting = self.pending if among is None else among
         if ids is None:
             if first is not None and first < 0:
                 raise ProblemRaised(

@@ -158,7 +158,7 @@ class Preparer:
             entry = self._registry.entry(view.tool)
         access = None if call.by_person else self.agents.of(call.agent)
         if entry is None or not _open_to(access, entry):
-            raise self._unknown(call.name, access)
+            raise self._unknown(call.name, access, known=entry is not None)
         if not entry.tool.enabled(self._session):
             raise ProblemRaised(
                 "unavailable",
@@ -181,7 +181,7 @@ class Preparer:
                 hint="only look, and say what should be changed",
             )
 
-    def _unknown(self, name: str, access: AgentAccess | None) -> ProblemRaised:
+    def _unknown(self, name: str, access: AgentAccess | None, *, known: bool) -> ProblemRaised:
         shown = sorted(
             self._vocabulary.shown(tool.name).name
             for tool in self._registry.list_all()
@@ -191,7 +191,11 @@ class Preparer:
             return ProblemRaised(
                 "invalid_arguments", "the call names no tool", hint='give it a "name"', field="name"
             )
-        close = get_close_matches(name[:100], shown, n=3, cutoff=0.5)
+        if known:
+            listed = f"tools: {', '.join(shown)}"
+            message = f"the tool {name!r:.200} is switched off here"
+            return ProblemRaised("unknown_tool", message, hint=listed)
+        close = get_close_matches(name[:100], shown, n=3, cutoff=0.6)
         hint = f"did you mean {' or '.join(close)}?" if close else f"tools: {', '.join(shown)}"
         return ProblemRaised("unknown_tool", f"there is no tool named {name!r:.200}", hint=hint)
 

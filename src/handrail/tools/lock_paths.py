@@ -7,13 +7,18 @@ from pydantic import Field
 from handrail.core.context import Session, ToolContext
 from handrail.core.footprint import Footprint, writing
 from handrail.core.leases import PathReserver
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import Builtin
 
 RESERVED = "session:locks"
+_NOTHING = Problem(
+    "conflict",
+    "nothing was locked: others have reserved all of it",
+    hint="work on something else meanwhile, or try again when their time is over",
+)
 
 
 class LockPathsParams(Params):
@@ -54,9 +59,10 @@ class LockPaths(Builtin[LockPathsParams]):
         if self._locks is None:
             raise ProblemRaised("unavailable", "paths cannot be reserved here")
         answer = await self._locks.lock(ctx.agent_id, args.globs, args.ttl_s)
-        lines = [f"locked {one['glob']}: {one['token']}" for one in answer["acquired"]]
+        lines = [f"locked {one['glob']}: token {one['token']}" for one in answer["acquired"]]
         lines += [
             f"not locked {one['glob']}: {one['held_by']} has it for another {one['for_s']} s"
             for one in answer["denied"]
         ]
-        return Output("\n".join(lines), data=answer)
+        problem = None if answer["acquired"] else _NOTHING
+        return Output("\n".join(lines), data=answer, problem=problem)

@@ -75,5 +75,5 @@ async def test_untested_changes_are_a_gate_of_their_own():
 
     [result] = await guard.run_quality_gates(runner({}))
 
-    assert (result.name, result.passed, result.required) == ("tests", False, True)
+    assert (result.name, result.passed, result.required) == ("require_test_after_edit", False, True)
     assert "a.py" in feedback_of([result])

@@ -16,6 +16,8 @@ from handrail.policy.guardrails.settings import Gate
 _STDOUT_CHARS: Final = 500
 _STDERR_CHARS: Final = 300
 _MAX_LISTED: Final = 5
+# Called like the setting that brings it: nobody has configured a gate of that name.
+_TESTS: Final = "require_test_after_edit"
 
 
 class GateRun(NamedTuple):
@@ -111,8 +113,8 @@ def _output(run: GateRun) -> str:
 
 def _tested(paths: Sequence[str]) -> GateResult:
     if not paths:
-        return GateResult("tests", passed=True, required=True, feedback="")
+        return GateResult(_TESTS, passed=True, required=True, feedback="")
     listed = ", ".join(paths[:_MAX_LISTED])
     more = f" and {len(paths) - _MAX_LISTED} more" if len(paths) > _MAX_LISTED else ""
-    text = f"Quality gate 'tests': no tests have passed since these were changed: {listed}{more}"
-    return GateResult("tests", passed=False, required=True, feedback=text)
+    text = f"Quality gate {_TESTS!r}: no tests have passed since these were changed: {listed}{more}"
+    return GateResult(_TESTS, passed=False, required=True, feedback=text)

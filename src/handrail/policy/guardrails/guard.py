@@ -168,7 +168,7 @@ class Guardrails:
         count, sure = len(self.ledger.untested), Fit.SURE in fits
         return Verdict(
             Effect.DENY if sure else Effect.ASK,
-            f"Guardrail: {count} changed files are untested, and require_test_after_edit holds",
+            f"Guardrail: {_files(count)} untested, and require_test_after_edit holds",
             "guardrail:require_test_after_edit:commit",
             code="blocked" if sure else "denied",
             hint=_UNTESTED,
@@ -176,6 +176,10 @@ class Guardrails:
 
     def _by_code(self, subject: Subject) -> Verdict | None:
         return next(map(_broken, _faults(self._blocking, subject)), None)
+
+
+def _files(count: int) -> str:
+    return "1 changed file is" if count == 1 else f"{count} changed files are"
 
 
 def _faults(code: CodeRails, subject: Subject) -> Iterable[Fault]:

@@ -199,7 +199,8 @@ def _over(key: str, limit: int, count: int, what: str) -> Verdict:
         f"Guardrail: {what} would be {count}, and {key} allows {limit}",
         f"guardrail:{key}:{limit}",
         code="blocked",
-        hint="stop here and tell the person what is left to do; only they can raise the limit",
+        hint=f"stop here and tell the person what is left to do: only they can raise guardrails.{key},"
+        " or begin a new count in a session of another name (`handrail --session NAME`)",
     )
 
 
