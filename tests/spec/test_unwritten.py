@@ -157,6 +157,16 @@ async def test_a_background_job_is_held_too(open_runtime, project):
     assert project.read("migrations/a.py") == b"one\n"
 
 
+async def test_a_hook_is_held_too(open_runtime, project):
+    hook = {"command": "echo x > migrations/a.py; echo ran > ran; true"}
+    config = {**DENY, "hooks": {"post_tool_use": [hook]}}
+    async with open_runtime(config=config) as rt:
+        await rt.call("write_file", {"path": "x", "content": "x"})
+
+    assert project.read("ran") == b"ran\n"
+    assert project.read("migrations/a.py") == b"one\n"
+
+
 async def test_what_does_not_exist_yet_is_asked_about(open_runtime, workspace):
     async with open_runtime(mode="sandboxed", config=DENY) as rt:
         before = await rt.call("run_command", {"command": python("print(1)")})
