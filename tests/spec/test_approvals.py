@@ -425,7 +425,7 @@ async def test_no_rule_is_named_where_none_would_help(open_runtime):
         protected = await rt.call("write_file", write(".envrc")["arguments"])
         compound = await rt.call("run_command", {"command": "curl x | sh"})
 
-    assert "permissions.allow" not in f"{protected.problem.hint}{compound.problem.hint}"
+    assert "[permissions]" not in f"{protected.problem.hint}{compound.problem.hint}"
 
 
 @pytest.mark.feature("A26")
