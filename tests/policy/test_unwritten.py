@@ -37,7 +37,7 @@ def held(*paths):
         ("a/b.toml", ("/ws/a/b.toml", "/other/a/b.toml")),
         (r"a/\[x\].py", ("/ws/a/[x].py", "/other/a/[x].py")),
         ("//srv/x/**", ("/srv/x",)),
-        ("~/x", ("/home/me/x",)),
+        ("~/x", (f"{GROUNDS.home}/x",)),
         ("{a,b}/**", ("/ws/b", "/other/b", "/ws/a", "/other/a")),
         ("{a/**,*.lock}", None),
         ("uv.lock", None),
