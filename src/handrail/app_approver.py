@@ -26,8 +26,9 @@ def approver_for(given: Asked, root: str | Path) -> Approver | None:
     if isinstance(given, str):
         raise ProblemRaised(
             "invalid_arguments",
-            f"there is no approver named {given!r}; known are 'terminal' and 'approvals'",
-            hint="or give a function that takes the request and returns True or False",
+            f"there is no approver named {given!r}",
+            hint='use "terminal" or "approvals", or give a function that takes the request and '
+            "returns True or False",
             field="approver",
         )
     return as_approver(given)

@@ -383,6 +383,14 @@ def test_abort_does_not_raise_into_the_callers_code_of_the_synchronous_door(work
 # --- nobody to ask ------------------------------------------------------------------------
 
 
+def proposed(refused):
+    """The rule that a refusal names for the person's configuration, in its quotes."""
+    named = refused.problem.hint.partition("your own configuration: ")[2]
+    rule, place, _ = named.partition(" in the list allow under [permissions]")
+    assert place
+    return rule
+
+
 @pytest.mark.feature("G03", "F07")
 @pytest.mark.parametrize(
     "call",
@@ -395,9 +403,7 @@ async def test_without_a_person_the_refusal_names_the_exact_rule_and_it_works(op
     async with open_runtime(mode="default") as rt:
         refused = await rt.call(*call)
     assert refused.problem.code == "needs_approval"
-    line = refused.problem.hint.partition("your own configuration: ")[2]
-    config = tomllib.loads(line)
-    (rule,) = config["permissions"]["allow"]
+    rule = tomllib.loads(f"rule = {proposed(refused)}")["rule"]
 
     async with open_runtime(mode="default") as rt:
         tool, _, pattern = rule.partition("(")
@@ -407,10 +413,10 @@ async def test_without_a_person_the_refusal_names_the_exact_rule_and_it_works(op
     assert allowed.problem is None or allowed.problem.code == "command_failed"
 
 
-async def test_the_line_that_is_named_works_in_a_configuration(open_runtime):
+async def test_the_rule_that_is_named_works_in_a_configuration(open_runtime):
     async with open_runtime(mode="default") as rt:
         refused = await rt.call("write_file", write("a b.txt")["arguments"])
-    config = tomllib.loads(refused.problem.hint.partition("your own configuration: ")[2])
+    config = tomllib.loads(f"[permissions]\nallow = [{proposed(refused)}]\n")
 
     async with open_runtime(mode="default", config=config) as rt:
         allowed = await rt.call("write_file", write("a b.txt")["arguments"])

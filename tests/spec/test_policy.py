@@ -289,7 +289,7 @@ async def test_an_approver_that_fails_means_no_and_is_not_blamed_on_the_tool(
 
 
 async def test_an_approver_that_cannot_be_asked_is_refused_at_once(workspace):
-    with pytest.raises(ProblemRaised, match="known are 'terminal' and 'approvals'") as named:
+    with pytest.raises(ProblemRaised, match='use "terminal" or "approvals"') as named:
         handrail.open(workspace.root, approver="term")
     with pytest.raises(ProblemRaised, match="can be neither asked nor called"):
         handrail.open(workspace.root, approver=3)
