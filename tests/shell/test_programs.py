@@ -14,10 +14,12 @@ from handrail.shell.programs import ANY, Program, load
 
 TABLES = Path(handrail.shell.__file__).parent / "tables"
 KEYS = {
+    "fetching",
     *("class", "why", "options", "operands", "style", "drops", "turns", "spreads", "changes"),
     *("stops", "default", "answers", "traits", "deny", "clears", "dev", "danger", "sub"),
 }
 TRAITS = {
+    "fetches",
     *("builtin", "any", "lister", "filter", "open", "git", "endless", "bare", "alone", "net"),
     *("host", "dashless", "wrapper", "modules"),
 }
