@@ -73,6 +73,7 @@ async def test_what_would_change_something_is_queued_and_only_looking_happens(
         "agent": "main",
         "status": "pending",
         "outcome": None,
+        "problem": None,
     }
     assert [item.order for item in items] == [1, 2, 3]
     assert items[1].reason == "build it"
