@@ -186,7 +186,9 @@ async def test_always_is_offered_only_with_a_rule_that_is_shown_first(person):
     assert first is Answer.NO
     assert f"│ {rule}" in offered
     assert second is Answer.ALWAYS
-    assert '"run_command(npm test:*)" in the list allow under [permissions]' in alice.screen.decode()
+    assert (
+        '"run_command(npm test:*)" in the list allow under [permissions]' in alice.screen.decode()
+    )
 
 
 async def test_nothing_in_a_question_can_move_the_cursor_or_hide(person):
