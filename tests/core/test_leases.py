@@ -52,7 +52,7 @@ def test_globs_that_share_a_path_overlap(one, other, path):
 
 
 def test_a_lease_covers_what_is_below_it():
-    lease = Lease("t", "me", "/w/src/*", 0, 1)
+    lease = Lease("t", "me", "/w/src/*", 0, 1, "")
 
     assert [lease.covers(path) for path in ("/w/src/a", "/w/src/a/b/c.py", "/w/src", "/w/x")] == [
         True,

@@ -433,7 +433,7 @@ def test_a_hint_is_shown_below_a_traceback():
 
     error = ProblemRaised("denied", "no", hint="ask first")
 
-    assert "hint: ask first" in "".join(traceback.format_exception(error))
+    assert "Hint: ask first" in "".join(traceback.format_exception(error))
 
 
 @pytest.mark.feature("F21")

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
+import anyio
 import anyio.to_thread
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
@@ -22,6 +23,7 @@ from handrail.core.safe_text import safe_text
 from handrail.host.question import MARGIN, Screen, heading, question, whole
 
 _LOOK_S: Final = 0.2
+_GONE_S: Final = 2.0
 # Nobody has read a question before this: what is typed within it was meant for something else.
 _UNREAD_S: Final = 0.3
 # The lines of a paste come closer together than this, those of a person do not.
@@ -49,19 +51,27 @@ class TerminalApprover:
 
     async def ask(self, request: ApprovalRequest) -> Reply:
         """Show what would happen and wait for an answer."""
-        over = threading.Event()
+        over, gone = threading.Event(), threading.Event()
         try:
             answer = await anyio.to_thread.run_sync(
-                self._ask, request, over, abandon_on_cancel=True
+                self._ask, request, over, gone, abandon_on_cancel=True
             )
         finally:
-            # The thread must not outlive the question: it would hold up the end of the process.
+            # The thread must not outlive the question: it would hold up the end of the process,
+            # and take what is typed next, a Ctrl-C too, for an answer.
             over.set()
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(gone.wait, _GONE_S)
         return Reply(answer, "terminal", user_name())
 
-    def _ask(self, request: ApprovalRequest, over: threading.Event) -> Answer:
-        with _opened(self._device) as terminal:
-            return _Conversation(terminal, over, self._screen(terminal)).ask(request)
+    def _ask(
+        self, request: ApprovalRequest, over: threading.Event, gone: threading.Event
+    ) -> Answer:
+        try:
+            with _opened(self._device) as terminal:
+                return _Conversation(terminal, over, self._screen(terminal)).ask(request)
+        finally:
+            gone.set()
 
     def _screen(self, terminal: int) -> Screen:
         try:
