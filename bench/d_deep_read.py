@@ -137,7 +137,7 @@ def status(key):
         return next(int(line.split()[1]) for line in file if line.startswith(key)) / 1024
 
 async def main():
-    async with handrail.open(sys.argv[1], store=":memory:", config=REPEATING) as rt:
+    async with handrail.open(sys.argv[1], store=":memory:") as rt:
         small = {"path": "large.txt", "offset": 1, "limit": 100}
         (await rt.call("read_file", small)).unwrap()
         with open("/proc/self/clear_refs", "w") as file:
