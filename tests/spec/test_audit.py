@@ -138,7 +138,7 @@ asyncio.run(main(*sys.argv[1:5]))
 """
 
 
-@pytest.mark.feature("L06")
+@pytest.mark.feature("L06", "F12", "Q02")
 @pytest.mark.parametrize("shared_session", [True, False])
 def test_eight_processes_on_one_store_and_one_file_lose_nothing(
     workspace, tmp_path, shared_session

@@ -52,6 +52,25 @@ async def test_a_listener_is_told_everything_in_order(workspace, open_runtime):
     assert json.dumps([event.to_dict() for event in told], default=str)
 
 
+@pytest.mark.feature("F16", "T05")
+async def test_whoever_keeps_what_is_made_of_files_is_told_which_have_changed(
+    workspace, open_runtime
+):
+    workspace.write("a.txt", "one\n")
+    told = []
+    async with open_runtime(mode="sandboxed") as rt:
+        rt.subscribe(told.append)
+        await rt.call("write_file", {"path": "b.txt", "content": "x\n"}, id="1")
+        await rt.call("run_command", {"command": "sed -i s/one/two/ a.txt"}, id="2")
+        await rt.call("read_file", {"path": "a.txt"}, id="3")
+
+    changed = [event for event in told if event.type == "file_changed"]
+    assert [(one.call_id, one.path, one.operation) for one in changed] == [
+        ("1", "b.txt", "create"),
+        ("2", "a.txt", "write"),
+    ]
+
+
 @pytest.mark.feature("V01", "R-13")
 async def test_a_long_call_sends_heartbeats(open_runtime):
     beats, enough = [], asyncio.Event()
