@@ -107,3 +107,28 @@ async def test_where_nothing_holds_them_nothing_of_it_runs_unasked(
     assert codes == ["needs_approval"] * len(RUNS)
     assert written(outside, repository) == []
     assert not list(repository.root.glob("ran-*"))
+
+
+async def test_what_a_job_plants_at_once_does_not_pass_for_what_was_there(
+    open_runtime, workspace, monkeypatch
+):
+    hook = workspace.root / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(parents=True)
+    settings = {"mode": "bypass", "sandbox": "landlock", "approver": lambda request: True}
+    async with open_runtime(**settings) as rt:
+        guarded = rt._pipeline.commands.guarded
+        repair = guarded.repair
+
+        def and_then_the_job_writes(snapshot, *, held=()):
+            found = repair(snapshot, held=held)
+            hook.write_text("x")
+            return found
+
+        with monkeypatch.context() as patch:
+            patch.setattr(guarded, "repair", and_then_the_job_writes)
+            arguments = {"command": "python3 -c pass", "background": True}
+            (await rt.call("run_command", arguments)).unwrap()
+        planted = hook.exists()
+
+    assert planted
+    assert not hook.exists()

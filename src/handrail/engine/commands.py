@@ -109,6 +109,11 @@ class CommandRunner:
             allowed = self.holding.hold(allowed, judged, approved=approved)
         context.confinement = hold_back(allowed, running.reserved, self.sandbox, self.roots)
         held = self.sandbox.held(context.confinement)
+        # Looked at before the job begins: what it plants at once must not pass for what was there.
+        # Only what a person has just allowed a command to change counts as it is afterwards.
+        starts = starts_job(prepared.footprint)
+        named = self._lifted(judged, approved) if starts else self.lifted
+        baseline = await self._watched(named) if starts or self._jobs else None
         repaired: list[Repaired] = []
         report, output = Report(blind=True), None
         self._start(running, context)
@@ -119,15 +124,20 @@ class CommandRunner:
             _warn(prepared.name, repaired)
             report = await self._look_after(running, judged, output)
             # A job goes on after its call; what it does is mended before the next command.
-            self._jobs = self._jobs or starts_job(prepared.footprint)
-            if self._jobs:
-                self._baseline = await self._take(self.lifted, git_writable=True, sequences=True)
+            self._jobs = self._jobs or starts
+            if self._jobs and approved and not starts:
+                baseline = await self._watched(self.lifted)
+            self._baseline = baseline
         outcome = of_output(output)
         outcome.meta = {**outcome.meta, "sandbox": self.sandbox.backend, **report.to_meta()}
         if planted:
             outcome.text += f"\n[handrail: a background job {_changed(planted)}]"
         outcome.text = "\n".join([outcome.text, *report.remarks()])
         return _tampered(outcome, repaired) if repaired else outcome
+
+    async def _watched(self, lifted: Sequence[str]) -> Any:
+        """How the protected names are that background jobs must leave alone."""
+        return await self._take(lifted, git_writable=True, sequences=True)
 
     def _start(self, running: Running, context: ToolContext) -> None:
         if self.effects is None or running.tracked is None or context.confinement is None:
