@@ -44,6 +44,7 @@ from handrail.history.undo import Undo
 from handrail.host.clock import SystemClock
 from handrail.host.owner import may_still_run, this_process
 from handrail.host.syntax.check import LocalSyntaxCheck
+from handrail.host.warden.remains import wait_for_the_dead
 from handrail.policy.loop_guard import LoopGuard
 from handrail.policy.modes import Mode
 from handrail.tools.builtin import Services, builtin_tools
@@ -168,6 +169,8 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
     plans = plans_of(machine, session, clock, named=named)
     effects = track_commands(machine, settings, blobs, clock, session.id)
     looked = None if effects is None else effects.unfinished
+    if machine.home.directory is not None:
+        await wait_for_the_dead(machine.home.directory)
     recovery = Recovery(store, plans.every, blobs, clock, may_still_run, looked)
     recovered = await recovery.run(session.id)
     process = "" if named else this_process()

@@ -143,7 +143,6 @@ async def kill_often(workspace, tmp_path, moments, kills, longest_s):
 
 
 @pytest.mark.parametrize("part", range(3))
-@pytest.mark.torture
 async def test_killed_at_any_moment_of_a_batch_nothing_is_torn_or_lost(workspace, tmp_path, part):
     await kill_often(workspace, tmp_path, random.Random(part), KILLS, 1.0)
 

@@ -8,7 +8,9 @@ import anyio
 import pytest
 
 from handrail.core.problems import ProblemRaised
+from handrail.core.processes import JobState
 from handrail.host.warden.procfs import children_of, stat_of
+from handrail.host.warden.remains import wait_for_the_dead
 
 
 def helpers_of(pid):
@@ -37,6 +39,45 @@ async def test_nothing_survives_a_killed_runtime(programs, start_runtime):
 
     await programs.until_dead()
     await programs.until(lambda: not any(stat_of(pid) for pid in helpers))
+
+
+async def test_whoever_comes_next_can_wait_until_nothing_writes_any_more(programs, start_runtime):
+    stubborn = "trap '' TERM; setsid sleep 600 & echo up; sleep 601; sleep 602"
+    runtime = await start_runtime(f"run:{stubborn}", "job:sleep 603", lines=2)
+    [sign] = (programs.state / "running").iterdir()
+
+    runtime.kill()
+    runtime.wait()
+    assert programs.alive(), "there is nothing to wait for"
+    await wait_for_the_dead(programs.state)
+
+    assert programs.alive() == []
+    assert not sign.exists()
+
+
+async def test_nobody_waits_for_the_living_nor_for_a_job_that_is_kept(
+    programs, start_runtime, caplog
+):
+    living = await start_runtime("run:echo up; sleep 600", lines=1)
+    killed = await start_runtime("keep:sleep 601", "run:echo up; sleep 602", lines=2)
+
+    killed.kill()
+    killed.wait()
+    await wait_for_the_dead(programs.state)
+
+    assert [one.name.split("+")[2] for one in (programs.state / "running").iterdir()] == [
+        str(living.pid)
+    ]
+    assert caplog.messages == []
+    [job] = [one for one in await programs.open().jobs() if one.state is JobState.RUNNING]
+    await programs.open().kill(job.id)
+
+
+async def test_a_runtime_that_ends_in_peace_leaves_no_sign(programs, processes):
+    await processes.run(programs.launch("true"))
+    await processes.aclose()
+
+    assert list((programs.state / "running").iterdir()) == []
 
 
 async def test_a_fork_of_the_runtime_does_not_keep_its_programs_alive(programs, start_runtime):

@@ -5,9 +5,9 @@ import json
 import os
 import sys
 
-import anyio
 import pytest
 from tests.support.confined import folder_of
+from tests.support.ordinary import USER, run_as_ordinary_user
 
 from handrail.core.problems import ProblemRaised
 from handrail.host.sandbox.choose import open_sandbox
@@ -242,44 +242,14 @@ async def test_a_call_that_must_fail_hides_nothing(programs, watched):
     assert None not in lines
 
 
-# As in test_ordinary_user: the rights go after a fork, when all has been loaded.
-ORDINARY = """
-import os, socket, sys
-from handrail.host.sandbox.recipe import Recipe
-from handrail.host.warden.main import keep
-from handrail.host.warden.wire import Kind, Unpacker, pack, recipe_header
-
-folder, mark = sys.argv[1:]
-ours, theirs = socket.socketpair()
-if os.fork() == 0:
-    ours.close()
-    if os.getuid() == 0:
-        os.setgroups([])
-        os.setgid(12345)
-        os.setuid(12345)
-    keep(theirs, os.pidfd_open(os.getppid()))
-    os._exit(0)
-theirs.close()
-recipe = Recipe(
-    ("/bin/bash", "-c", "echo x > made; mkdir d; mv made d/moved", mark),
-    {"PATH": "/usr/bin:/bin", "MARK": mark}, folder, notes=f"{folder}/notes",
-)
-header = {
-    "recipe": recipe_header(recipe), "timeout_s": 20, "live": False, "reports": False,
-    "spill": None, "stdin": 0,
-}
-ours.sendall(pack(Kind.RUN, header))
-unpacker, over = Unpacker(), False
-while not over:
-    over = any(frame.kind is Kind.ENDED for frame in unpacker.feed(ours.recv(1 << 16)))
-ours.close()
-os.wait()
-"""
-
-
 async def test_an_ordinary_user_can_watch_too(programs):
-    with folder_of(12345 if os.getuid() == 0 else os.getuid()) as folder:
-        await anyio.run_process([sys.executable, "-c", ORDINARY, str(folder), programs.mark])
+    with folder_of(USER) as folder:
+        run_as_ordinary_user(
+            ["echo x > made; mkdir d; mv made d/moved"],
+            folder=str(folder),
+            mark=programs.mark,
+            notes=f"{folder}/notes",
+        )
 
         lines = [json.loads(line) for line in (folder / "notes").read_text().splitlines()]
         assert set(inside(folder, lines)) == {"made", "d", "d/moved"}

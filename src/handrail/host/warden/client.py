@@ -48,7 +48,9 @@ class WardenProcesses:
         self._spill = spill
         self._spill_bytes = spill_bytes
         self._keepers = Keepers(
-            memory_mb=memory_mb, needs_scratch=directory is None or spill is None
+            memory_mb=memory_mb,
+            needs_scratch=directory is None or spill is None,
+            directory=directory,
         )
         self._jobs = Jobs(self._keepers, self._jobs_directory)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
@@ -12,6 +13,7 @@ import anyio
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput
 from handrail.host.warden.link import Link
+from handrail.host.warden.remains import sign_for
 from handrail.host.warden.start import Warden
 from handrail.host.warden.wire import Kind
 
@@ -22,9 +24,10 @@ _LEAVING_S: Final = 10.0
 class Keepers:
     """A warden, started when first needed, and links to the keepers that it forked."""
 
-    def __init__(self, *, memory_mb: int, needs_scratch: bool) -> None:
+    def __init__(self, *, memory_mb: int, needs_scratch: bool, directory: Path | None) -> None:
         self._memory_mb = memory_mb
         self._needs_scratch = needs_scratch
+        self._directory = directory
         self._warden: Warden | None = None
         self._links: set[Link] = set()
         self._idle: list[Link] = []
@@ -93,7 +96,8 @@ class Keepers:
                 raise ProblemRaised("unavailable", "the runtime is closed: nothing can be started")
             if self._warden is None:
                 scratch = self.scratch() if self._needs_scratch else ""
-                self._warden = Warden(memory_mb=self._memory_mb, scratch=scratch)
+                sign = self._sign()
+                self._warden = Warden(memory_mb=self._memory_mb, scratch=scratch, sign=sign)
             warden = self._warden
             link = Link(warden.keeper(), self._forget)
             self._links.add(link)
@@ -104,6 +108,16 @@ class Keepers:
                 self._warden = None
                 warden.discard()
         raise problem
+
+    def _sign(self) -> str:
+        if self._directory is None:
+            return ""
+        try:
+            return str(sign_for(self._directory))
+        except OSError as error:
+            raise ProblemRaised(
+                "unavailable", f"no program can be announced in {error.filename}: {error.strerror}"
+            ) from error
 
     def _forget(self, link: Link) -> None:
         self._links.discard(link)

@@ -6,6 +6,7 @@ is killed, what that watched over becomes the warden's, which ends it.
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import resource
@@ -15,6 +16,8 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from handrail.host.warden import tree
@@ -30,11 +33,15 @@ _MB: Final = 1 << 20
 
 
 def main(arguments: list[str]) -> None:
-    """`HANDLE PID MEMORY_MB SCRATCH`: the socket, the runtime, a limit or 0, a place or ""."""
-    handle, pid, memory_mb, scratch = arguments
+    """`HANDLE PID MEMORY_MB SCRATCH SIGN`: the socket, the runtime, a limit or 0, a place or
+    "", a file to lock or "".
+    """
+    handle, pid, memory_mb, scratch, sign = arguments
     control = socket.socket(fileno=int(handle))
     control.set_inheritable(False)
     control.setblocking(False)
+    # Locked first: whoever finds it free after the runtime's end knows that nothing follows.
+    held = _lock(sign) if sign else -1
     if os.getppid() != int(pid):
         return
     runtime = os.pidfd_open(int(pid))
@@ -44,17 +51,27 @@ def main(arguments: list[str]) -> None:
     tree.become_reaper("handrail-warden")
     # What exists now is shared with every keeper, as long as nobody writes to it.
     gc.freeze()
-    Warden(control, runtime).serve()
+    Warden(control, runtime, held).serve()
     if scratch:
         shutil.rmtree(scratch, ignore_errors=True)
+    if sign:
+        Path(sign).unlink(missing_ok=True)
+
+
+def _lock(sign: str) -> int:
+    handle = os.open(sign, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    return handle
 
 
 class Warden:
     """Forks keepers until the runtime goes; stays until the last of them has ended."""
 
-    def __init__(self, control: socket.socket, runtime: int) -> None:
+    def __init__(self, control: socket.socket, runtime: int, held: int) -> None:
+        """`held` is locked as long as something may run that is not kept; see `remains`."""
         self._control = control
         self._runtime = runtime
+        self._held = held
         self._signals = Signals(signal.SIGCHLD)
         self._waiting = Waiting()
         self._keepers: set[int] = set()
@@ -69,6 +86,14 @@ class Warden:
         while self._keepers or orphans or not self._closing:
             self._waiting.turn(time.monotonic() + _SWEEP_S if orphans else None)
             orphans = self._sweep()
+            if self._closing and not orphans:
+                self._let_go()
+
+    def _let_go(self) -> None:
+        """Each keeper has the lock too, and holds it until its own program is gone."""
+        held, self._held = self._held, -1
+        if held >= 0:
+            os.close(held)
 
     def _on_control(self) -> None:
         try:
@@ -112,7 +137,7 @@ class Warden:
         try:
             self._control.close()
             self._signals.close()
-            keep(socket.socket(fileno=handle), self._runtime)
+            keep(socket.socket(fileno=handle), self._runtime, self._let_go)
             code = 0
         finally:
             # Nothing of the warden's own may run on in here, whatever happened.
@@ -122,11 +147,13 @@ class Warden:
             os._exit(code)
 
 
-def keep(link: socket.socket, runtime: int) -> None:
-    """A keeper's whole life."""
+def keep(link: socket.socket, runtime: int, let_go: Callable[[], None]) -> None:
+    """A keeper's whole life; nobody has to wait for a job that is kept."""
     keeper = Keeper(link, runtime)
     while (request := keeper.next_request()) is not None:
         if request.kind is Kind.JOB:
+            if request.header["job"]["kept"]:
+                let_go()
             run_job(keeper, request)
             return
         if not run_call(keeper, request):

@@ -30,7 +30,7 @@ _MAX_LAST_WORDS: Final = 2000
 class Warden:
     """The helper process of one runtime, once it has been started."""
 
-    def __init__(self, *, memory_mb: int, scratch: str) -> None:
+    def __init__(self, *, memory_mb: int, scratch: str, sign: str) -> None:
         """Start it; raises `unavailable`."""
         _check_supported()
         ours, theirs = socket.socketpair()
@@ -41,7 +41,7 @@ class Warden:
         with theirs:
             theirs.set_inheritable(True)
             argv = [_interpreter(), "-I", "-S", "-c", _CODE, _package_home()]
-            argv += [str(theirs.fileno()), str(os.getpid()), str(memory_mb), scratch]
+            argv += [str(theirs.fileno()), str(os.getpid()), str(memory_mb), scratch, sign]
             try:
                 self._process = subprocess.Popen(
                     argv,
