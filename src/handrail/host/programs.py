@@ -32,7 +32,9 @@ def resolve(path: str) -> str:
 
 def _is_program(path: str) -> bool:
     try:
-        mode = os.stat(path).st_mode  # noqa: PTH116 - on the way of every command
+        # Access first: it says no without an exception, and most folders do not have it.
+        if not os.access(path, os.X_OK):
+            return False
+        return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - on the way of every command
     except (OSError, ValueError):
         return False
-    return stat.S_ISREG(mode) and os.access(path, os.X_OK)

@@ -1,7 +1,7 @@
 """The judge of commands: reads, flattens, classifies; the one door of this package.
 
-Only the reading is remembered. Where programs and paths lead is asked anew each time, since
-the disk may have changed in between.
+Where programs and paths lead is asked anew each time, since the disk may have changed in
+between; what was judged before is only said again if all the answers are the same.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from handrail.shell.invocation import Flat
 from handrail.shell.parts import is_plain, is_told, parts_of
 from handrail.shell.programs import Programs, load
 from handrail.shell.reader import read
+from handrail.shell.remembered import Answers, Disk, Remembered, noting
 from handrail.shell.syntax import Script
 from handrail.shell.variables import bindings
 from handrail.shell.walk import flatten
@@ -45,7 +46,7 @@ class Judge:
 
     `surroundings` answers, for a directory, where a command would run. `blocked` are further
     programs or beginnings of commands that are always refused. `protected` answers why a path
-    below a root is protected; `tame`, whether git in a directory would run nothing that the
+    below a root is protected, by its name alone; `tame`, whether git in a directory would run nothing that the
     repository's configuration names.
     """
 
@@ -66,6 +67,7 @@ class Judge:
         self._protected = protected
         self._tame = tame
         self._kept: OrderedDict[str, _Read] = OrderedDict()
+        self._remembered = Remembered()
         self._lock = threading.Lock()
         # A workspace is held open by its handle: where its name led then is where it works.
         self._roots: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -73,6 +75,10 @@ class Judge:
     def judge(self, command: str, *, cwd: str, env: Mapping[str, str]) -> Judgement:
         """The class, reasons and effects of a command run there, with these variables."""
         where = self._with_real_roots(self._surroundings(cwd))
+        key = command, tuple(env.items()), where.cwd, where.roots, where.home
+        before = self._remembered.find(key, Disk(where.find_program, where.resolve, self._tame))
+        if before is not None:
+            return before
         tally = Tally()
         _weigh_environment(env, tally)
         if not command.isprintable():
@@ -82,22 +88,29 @@ class Judge:
         except Unreadable as error:
             return self._unreadable(command, str(error), where, tally)
         values = bindings(known.script, known.flat, env)
-        return self._judgement(known, values, where, tally, env)
+        asked: Answers = {}
+        disk = noting(Disk(where.find_program, where.resolve, self._tame), asked)
+        judgement = self._judgement(known, values, where, disk, tally, env)
+        if len(command) <= _MAX_KEPT_TEXT:
+            self._remembered.keep(key, judgement, asked)
+        return judgement
 
     def _judgement(
         self,
         known: _Read,
         values: Values,
         where: Surroundings,
+        disk: Disk,
         tally: Tally,
         env: Mapping[str, str],
     ) -> Judgement:
+        where = where._replace(find_program=disk.find_program, resolve=disk.resolve)
         if self._programs is None:
             self._programs = load()
         flat = known.flat
         for doubt in names.given(flat.evaluates, env):
             tally.note(CommandClass.DANGEROUS, doubt.text, doubt.part)
-        classifier = Classifier(self._programs, where, protected=self._protected, tame=self._tame)
+        classifier = Classifier(self._programs, where, protected=self._protected, tame=disk.tame)
         classes = classifier.weigh(flat, values, tally)
         # What only looks can be no catastrophe, unless the person says what else is one.
         if tally.klass > CommandClass.SAFE or self._blocked:
