@@ -286,3 +286,26 @@ async def test_output_that_is_not_to_be_kept_leaves_no_file(programs, processes)
 
     assert (ended.stdout.total, ended.stdout.saved) == (3_000_000, None)
     assert list(programs.folder.glob("spill/*")) == []
+
+
+async def test_each_program_gets_its_own_environment_whatever_ran_before(programs, processes):
+    show = "echo $X; pwd"
+    env = {"PATH": "/usr/bin:/bin", "X": "one"}
+    (programs.folder / "below").mkdir()
+    launches = [
+        programs.launch(show, env=env),
+        programs.launch(("/nowhere/at/all",), env={"X": "lost"}),
+        programs.launch(show, env={**env, "X": "two"}, cwd=programs.folder / "below"),
+        programs.launch(show, env=env),
+        programs.launch(show, env={"PATH": "/usr/bin:/bin"}),
+    ]
+
+    said = []
+    for launch in launches:
+        try:
+            said.append((await processes.run(launch)).stdout.head.decode().split())
+        except ProblemRaised as raised:
+            said.append(raised.problem.code)
+
+    top = str(programs.folder)
+    assert said == [["one", top], "unavailable", ["two", f"{top}/below"], ["one", top], [top]]

@@ -42,3 +42,29 @@ def test_a_recipe_travels_unchanged():
 
     assert recipe_of(frame.header, frame.body) == recipe
     assert recipe_of(recipe_header(recipe._replace(landlock=None)), b"").landlock is None
+
+
+def test_of_a_recipe_only_what_differs_from_the_one_before_travels():
+    before = Recipe(
+        ("/bin/sh", "-c", "true"),
+        {"PATH": "/bin", "A": "1"},
+        "/work",
+        LandlockRules(("/usr",), ("/work",), network=False),
+        filter=b"old",
+        drop_capabilities=True,
+    )
+    others = [
+        before,
+        before._replace(argv=("/bin/sh", "-c", "false"), filter=b"new"),
+        before._replace(env={"PATH": "/bin"}, landlock=None, drop_capabilities=False),
+        before._replace(landlock=before.landlock._replace(network=True), notes="/notes"),
+        Recipe(("/bin/true",), {}, "/"),
+    ]
+
+    for recipe in others:
+        header = recipe_header(recipe, before)
+        [frame] = Unpacker().feed(pack(Kind.RUN, header, recipe.filter))
+        assert recipe_of(frame.header, frame.body, before) == recipe
+
+    assert recipe_header(before, before) == {}
+    assert recipe_header(others[1], before) == {"argv": others[1].argv}

@@ -29,7 +29,8 @@ def run_call(keeper: Keeper, request: Frame) -> bool:
         split = len(request.body) - wanted["stdin"]
         if wanted["stdin"]:
             outputs = outputs._replace(stdin=memory_file(request.body[split:]))
-        program = keeper.start(recipe_of(wanted["recipe"], request.body[:split]), outputs)
+        recipe = recipe_of(wanted["recipe"], request.body[:split], keeper.recipe)
+        program = keeper.start(recipe, outputs)
         if program is None:
             return True
         fate = keeper.watch(wanted["timeout_s"], hearing.each_turn)

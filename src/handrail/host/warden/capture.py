@@ -86,6 +86,7 @@ class Capture:
     def _open(self, directory: str) -> bool:
         path = Path(directory, f"{os.urandom(4).hex()}-{self._name}.txt")
         try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = os.open(path, _CREATE, 0o600)
         except OSError:
             return False

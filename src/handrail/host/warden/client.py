@@ -17,7 +17,7 @@ from handrail.host.sandbox.recipe import Recipe
 from handrail.host.warden.jobs import Jobs
 from handrail.host.warden.keepers import Keepers
 from handrail.host.warden.link import Link, failure
-from handrail.host.warden.wire import Frame, Kind, recipe_header
+from handrail.host.warden.wire import Frame, Kind
 
 # Two streams of it leave room for others in the 64 MB that are kept of all artifacts.
 SPILL_BYTES: Final = 16 << 20
@@ -58,15 +58,13 @@ class WardenProcesses:
         """Run a program to its end; `unavailable` if it cannot be started, or is lost."""
         recipe = self._recipe_of(launch)
         header = {
-            "recipe": recipe_header(recipe),
             "timeout_s": launch.timeout_s,
             "live": on_output is not None,
             "reports": launch.reports_directory,
             "spill": (self._spill_directory(), self._spill_bytes) if launch.spills else None,
             "stdin": len(launch.stdin),
         }
-        body = recipe.filter + launch.stdin
-        link = await self._keepers.ask(Kind.RUN, header, body, on_output)
+        link = await self._keepers.ask(Kind.RUN, recipe, header, launch.stdin, on_output)
         try:
             await self._wait(link, launch.timeout_s)
         finally:
@@ -119,10 +117,7 @@ class WardenProcesses:
                     link.abandon()
 
     def _spill_directory(self) -> str:
-        if self._spill is None:
-            return self._keepers.scratch()
-        self._spill.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return str(self._spill)
+        return self._keepers.scratch() if self._spill is None else str(self._spill)
 
     def _jobs_directory(self) -> Path:
         return (self._directory or Path(self._keepers.scratch())) / "jobs"

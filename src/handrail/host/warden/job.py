@@ -38,7 +38,7 @@ def run_job(keeper: Keeper, request: Frame) -> None:
     writing = ears.open(segments.take)
     # One pipe for both streams: their order is the order of arrival.
     outputs = Outputs(writing, os.dup(writing))
-    program = keeper.start(recipe_of(wanted["recipe"], request.body), outputs)
+    program = keeper.start(recipe_of(wanted["recipe"], request.body, keeper.recipe), outputs)
     if program is None:
         return
     record = _record(wanted["job"], program.pid)

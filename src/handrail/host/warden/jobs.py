@@ -21,7 +21,7 @@ from handrail.host.warden.keeper import END_JOB
 from handrail.host.warden.keepers import Keepers
 from handrail.host.warden.link import Link, failure
 from handrail.host.warden.procfs import Identity
-from handrail.host.warden.wire import Kind, recipe_header
+from handrail.host.warden.wire import Kind
 
 # Longer than a keeper needs to end any tree.
 _ENDING_S: Final = 15.0
@@ -41,20 +41,19 @@ class Jobs:
         fields = {"id": number, **request._asdict()}
         fields["kept"] = fields.pop("keep")
         header = {
-            "recipe": recipe_header(recipe),
             "timeout_s": launch.timeout_s,
             "place": str(place),
             "job": fields,
         }
         try:
-            self._own[number] = await self._ask(header, recipe.filter, launch)
+            self._own[number] = await self._ask(recipe, header, launch)
         except BaseException:
             shutil.rmtree(place, ignore_errors=True)
             raise
         return self._record(number).job
 
-    async def _ask(self, header: Mapping[str, Any], body: bytes, launch: Launch) -> Link:
-        link = await self._keepers.ask(Kind.JOB, header, body)
+    async def _ask(self, recipe: Recipe, header: Mapping[str, Any], launch: Launch) -> Link:
+        link = await self._keepers.ask(Kind.JOB, recipe, header)
         try:
             first = await link.wait_started()
         except BaseException:

@@ -36,6 +36,8 @@ class Keeper:
         # A job can be ended by a signal, from anywhere; a kept one goes on when the runtime goes.
         self.is_job = False
         self.keeps = False
+        # The last one, of which the next request only says what is different.
+        self.recipe: Recipe | None = None
         self._runtime = runtime
         self._signals = Signals(signal.SIGCHLD, END_JOB)
         self._waiting = Waiting()
@@ -63,6 +65,7 @@ class Keeper:
     def start(self, recipe: Recipe, outputs: launch.Outputs) -> Program | None:
         """Start a program; if that cannot be done the runtime is told. Closes the outputs."""
         begun = time.monotonic()
+        self.recipe = recipe
         try:
             started = launch.start(recipe, outputs)
         except (OSError, ValueError) as error:

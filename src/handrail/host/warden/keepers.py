@@ -12,6 +12,7 @@ import anyio
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput
+from handrail.host.sandbox.recipe import Recipe
 from handrail.host.warden.link import Link
 from handrail.host.warden.remains import sign_for
 from handrail.host.warden.start import Warden
@@ -43,14 +44,15 @@ class Keepers:
     async def ask(
         self,
         kind: Kind,
+        recipe: Recipe,
         header: Mapping[str, Any],
-        body: bytes,
+        stdin: bytes = b"",
         on_output: OnOutput | None = None,
     ) -> Link:
         """Hand a request to a free keeper, or to a new one; raises `unavailable`."""
         while True:
             link = self._idle.pop() if self._idle else await self._new()
-            if await link.ask(kind, header, body, on_output):
+            if await link.ask(kind, recipe, header, stdin, on_output):
                 return link
 
     def give_back(self, link: Link) -> None:

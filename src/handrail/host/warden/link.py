@@ -14,7 +14,8 @@ import anyio
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput
-from handrail.host.warden.wire import Frame, Kind, Unpacker, pack
+from handrail.host.sandbox.recipe import Recipe
+from handrail.host.warden.wire import Frame, Kind, Unpacker, pack, recipe_header
 
 _CHUNK: Final = 1 << 16
 # To start an interpreter and to fork it, on a machine that is very busy.
@@ -31,6 +32,7 @@ class Link:
         self._unpacker = Unpacker()
         self._on_output: OnOutput | None = None
         self._news = asyncio.Event()
+        self._recipe: Recipe | None = None
         self._pid: int | None = None
         self.started: Frame | None = None
         self.answer: Frame | None = None
@@ -40,18 +42,24 @@ class Link:
     async def ask(
         self,
         kind: Kind,
+        recipe: Recipe,
         header: Mapping[str, Any],
-        body: bytes,
+        stdin: bytes = b"",
         on_output: OnOutput | None = None,
     ) -> bool:
         """Send a request; False if it cannot have arrived, because nobody is there.
 
         What comes of it is told by `wait_started` and `wait_answer`.
         """
+        # What was run to its end is what the keeper surely knows.
+        known = self.answer is not None and self.answer.kind is Kind.ENDED
+        wanted = recipe_header(recipe, self._recipe if known else None)
+        frame = pack(kind, {**header, "recipe": wanted}, recipe.filter + stdin)
         self.started = self.answer = None
+        self._recipe = recipe
         self._on_output = on_output
         try:
-            await self._loop.sock_sendall(self._sock, pack(kind, header, body))
+            await self._send(frame)
         except OSError:
             self.close()
             return False
@@ -60,6 +68,15 @@ class Link:
             self.close()
             raise
         return True
+
+    async def _send(self, frame: bytes) -> None:
+        try:
+            sent = self._sock.send(frame)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        # Nearly always all of it, and the loop need not hear of that.
+        if sent < len(frame):
+            await self._loop.sock_sendall(self._sock, frame[sent:])
 
     async def wait_hello(self) -> bool:
         """Whether there is a keeper; nothing is asked of it before it has said so."""

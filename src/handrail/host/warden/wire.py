@@ -68,20 +68,31 @@ class Unpacker:
             yield Frame(Kind(kind), header, body)
 
 
-def recipe_header(recipe: Recipe) -> dict[str, Any]:
-    """A recipe without its filter, which travels in the body."""
-    fields = recipe._replace(filter=b"", env=dict(recipe.env))._asdict()
-    del fields["filter"]
-    fields["landlock"] = None if recipe.landlock is None else recipe.landlock._asdict()
+def recipe_header(recipe: Recipe, before: Recipe | None = None) -> dict[str, Any]:
+    """A recipe without its filter, which travels in the body, and without what is as in the
+    one `before`: from command to command that is nearly all of it.
+    """
+    fields = {
+        name: value
+        for number, (name, value) in enumerate(zip(Recipe._fields, recipe, strict=True))
+        if before is None or value != before[number]
+    }
+    fields.pop("filter", None)
+    if "env" in fields:
+        fields["env"] = dict(recipe.env)
+    if "landlock" in fields and recipe.landlock is not None:
+        fields["landlock"] = recipe.landlock._asdict()
     return fields
 
 
-def recipe_of(header: Mapping[str, Any], body: bytes) -> Recipe:
+def recipe_of(header: Mapping[str, Any], body: bytes, before: Recipe | None = None) -> Recipe:
     """The recipe that `recipe_header` described."""
     fields = _with_tuples(header)
-    if fields["landlock"] is not None:
+    if fields.get("landlock") is not None:
         fields["landlock"] = LandlockRules(**_with_tuples(fields["landlock"]))
-    return Recipe(**fields, filter=body)
+    if before is None:
+        return Recipe(**fields, filter=body)
+    return before._replace(**fields, filter=body)
 
 
 def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
