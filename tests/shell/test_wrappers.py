@@ -18,7 +18,7 @@ from handrail.shell.wrapper_table import table
         "env -iu A -u B",
         "env --ignore-environment --unset=A --unset B",
         "env --uns A",
-        "env A=1 B='c d' C=$x",
+        "env A=1 B='c d' C=\"$x\"",
         "env -C /tmp -v",
         "env --",
         "env -S 'A=1 nice -n 3'",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice, product
 from typing import Final
 
+from handrail.shell.expand import stays_one
 from handrail.shell.syntax import Braces, Opaque, Part, Substitution, Text, Variable, Word
 
 _MOST_WORDS: Final = 256
@@ -35,7 +36,7 @@ class Argument:
 
     `text` is None if it is computed; then `prefix` is how it surely starts, `single` whether
     it surely stays one word, `asks` the variables whose value nobody here knows, and `lists`
-    the commands whose output it is.
+    the commands whose output it is. `many`: the shell may make several words of it.
     """
 
     text: str | None
@@ -46,6 +47,7 @@ class Argument:
     single: bool = True
     asks: tuple[str, ...] = ()
     lists: tuple[Substitution, ...] = ()
+    many: bool = False
 
     def tail(self, start: int) -> Argument:
         """The rest of the word, as the value attached to an option."""
@@ -86,7 +88,7 @@ def arguments(words: Sequence[Word], known: Known) -> tuple[Argument, ...]:
 def _expanded(word: Word, known: Known) -> Iterator[Argument]:
     ways = list(islice(_ways(word.parts, known), _MOST_WORDS + 1))
     if len(ways) > _MOST_WORDS:
-        yield Argument(None, word.source, single=False)
+        yield Argument(None, word.source, single=False, many=True)
         return
     for parts in ways:
         yield _argument(parts, word.source, known)
@@ -129,22 +131,25 @@ def _requoted(part: Part, variable: Variable, word: Word) -> Part:
 def _argument(parts: Sequence[Part], source: str, known: Known) -> Argument:
     texts = [_text(part, known) for part in parts]
     first = parts[0] if parts else None
+    many = any(_many(part, text) for part, text in zip(parts, texts, strict=True))
     if all(text is not None for text in texts):
         return Argument(
             "".join(text or "" for text in texts),
             source,
             glob=any(_globs(part, text) for part, text in zip(parts, texts, strict=True)),
             tilde=isinstance(first, Text) and not first.quoted and first.text.startswith("~"),
+            many=many,
         )
     return Argument(
         None,
         source,
         prefix="".join(texts[: texts.index(None)]),  # type: ignore[arg-type] # none before it
-        single=all(_single(part) for part, text in zip(parts, texts, strict=True) if text is None),
+        single=all(stays_one(one) for one, text in zip(parts, texts, strict=True) if text is None),
         asks=tuple(
             chain.from_iterable(_asks(p) for p, t in zip(parts, texts, strict=True) if t is None)
         ),
         lists=tuple(part for part in parts if isinstance(part, Substitution)),
+        many=many,
     )
 
 
@@ -169,6 +174,15 @@ def _globs(part: Part, text: str | None) -> bool:
     return text == "*"
 
 
+def _many(part: Part, text: str | None) -> bool:
+    """Whether the shell may make several words of it; a number that it works out is one."""
+    if text is None:
+        return not stays_one(part)
+    if isinstance(part, Opaque):
+        return _SEQUENCE.fullmatch(part.source) is not None
+    return isinstance(part, Text) and _globs(part, text)
+
+
 def _is_small(source: str) -> bool:
     if _ARITHMETIC.fullmatch(source):
         return True
@@ -179,14 +193,6 @@ def _is_small(source: str) -> bool:
     if first.isalpha() or last.isalpha():
         return first.isalpha() and last.isalpha()
     return not first.startswith("-") and abs(int(first) - int(last)) <= _MOST_STEPS
-
-
-def _single(part: Part) -> bool:
-    return isinstance(part, Variable | Substitution) and part.quoted and _one_word(part)
-
-
-def _one_word(part: Variable | Substitution) -> bool:
-    return not (isinstance(part, Variable) and part.name in ("@", "*"))
 
 
 def _asks(part: Part) -> Iterator[str]:

@@ -239,12 +239,7 @@ class Classifier:
             # Whether or not a file is named for it: `find -delete` starts here.
             if _WRITING.intersection(program.grammar.turns.get(option, {}).values()):
                 site.note(CommandClass.DEV, f"{program.name} {option} writes files")
-        for meant in (*parsed.values, *parsed.operands):
-            if meant.role == "into":
-                sources = [one.argument for one in parsed.operands if one is not meant]
-                roles.into(meant.argument, sources, site)
-            else:
-                roles.weigh(meant.role, meant.argument, site)
+        _weigh_roles(parsed, site)
         if _uses_here(program, parsed) and not one.extra:
             roles.weigh(_default(program, parsed), _HERE, site)
         grammar = program.grammar
@@ -258,10 +253,19 @@ class Classifier:
             for argument in parsed.hidden:
                 why = f"{argument.source!r} may match a file whose name is an option"
                 site.note(CommandClass.DEV, f"{why} for {program.name}; write ./{argument.source}")
-        for argument in parsed.strange:
+            for argument in parsed.crowded:
+                why = f"{argument.source!r} may become several arguments"
+                site.note(CommandClass.DEV, f"{why}, of which {program.name} expects fewer")
+        by_search = site.found and one.wrapped_by[-1:] == ("find",)
+        # What a search finds is a path, unless it is only the end of an option.
+        options = [
+            argument
+            for argument in parsed.strange
+            if not by_search or argument.text is not None or argument.prefix.startswith("-")
+        ]
+        for argument in (*options, *parsed.beyond):
             computed = argument.text is None
-            by_search = site.found and one.wrapped_by[-1:] == ("find",)
-            if computed and ("any" in program.traits or by_search):
+            if computed and "any" in program.traits:
                 roles.text(argument, site)
                 continue
             what = "may become any option" if computed else "is not known to be harmless"
@@ -289,6 +293,15 @@ class Classifier:
             self._run(inner, rest, one, replace(site, program=inner.name), depth + 1)
         elif "modules" not in program.traits:
             site.danger(f"{name!r} is not a program that is known")
+
+
+def _weigh_roles(parsed: Parsed, site: Site) -> None:
+    for meant in (*parsed.values, *parsed.operands, *parsed.shifted):
+        if meant.role == "into":
+            sources = [one.argument for one in parsed.operands if one is not meant]
+            roles.into(meant.argument, sources, site)
+        else:
+            roles.weigh(meant.role, meant.argument, site)
 
 
 def _seeks_secrets(flat: Flat) -> bool:

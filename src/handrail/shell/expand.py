@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from handrail.shell.syntax import Braces, Opaque, Part, Text, Variable, Word
+from handrail.shell.syntax import Braces, Opaque, Part, Substitution, Text, Variable, Word
 
 MAX_WORDS: Final = 256
 _MAX_BRACES: Final = 50
@@ -160,6 +160,18 @@ def after(word: Word, count: int) -> Word:
         else:
             parts.append(part)
     return Word(word.source, tuple(parts))
+
+
+def becomes_several(word: Word) -> bool:
+    """Whether the shell may make several words of it: by file names, or at blanks."""
+    return word.globs or not all(isinstance(part, Text) or stays_one(part) for part in word.parts)
+
+
+def stays_one(part: Part) -> bool:
+    """Whether what a part becomes is surely one word; `"$@"` and `"${list[@]}"` are not."""
+    if isinstance(part, Variable):
+        return part.quoted and part.plain and part.name not in ("@", "*")
+    return isinstance(part, Substitution) and part.quoted
 
 
 def marked(word: Word, mark: str) -> Word:

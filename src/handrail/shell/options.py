@@ -28,7 +28,9 @@ class Meant(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """`given`: the options by name. `values` and `operands` with their roles. `hidden`:
+    """`given`: the options by name. `values` and `operands` with their roles. `shifted`: what
+    else arguments mean where one before them becomes several. `beyond`: operands for which
+    there is no place. `crowded`: those that may become more than there are places. `hidden`:
     patterns that a file may match whose name is an option. `rest`: the command that the
     program runs itself.
     """
@@ -37,6 +39,9 @@ class Parsed(NamedTuple):
     values: tuple[Meant, ...]
     operands: tuple[Meant, ...]
     strange: tuple[Argument, ...]
+    shifted: tuple[Meant, ...] = ()
+    beyond: tuple[Argument, ...] = ()
+    crowded: tuple[Argument, ...] = ()
     hidden: tuple[Argument, ...] = ()
     rest: tuple[Argument, ...] = ()
 
@@ -49,16 +54,24 @@ def parse(grammar: Grammar, arguments: Sequence[Argument]) -> Parsed:
     if reading.given & grammar.drops:
         slots = slots[1:]
     operands, beyond = _placed(slots, reading.operands)
+    shifted = _shifted(slots, reading.operands, reading.spilled)
     turns: dict[str, str] = {}
     for name in sorted(reading.given):
         turns |= grammar.turns.get(name, {})
+
+    def turned(meant: Sequence[Meant]) -> tuple[Meant, ...]:
+        return tuple(Meant(turns.get(one.role, one.role), one.argument) for one in meant)
+
     return Parsed(
         frozenset(reading.given),
-        tuple(Meant(turns.get(one.role, one.role), one.argument) for one in reading.values),
-        tuple(Meant(turns.get(one.role, one.role), one.argument) for one in operands),
-        (*reading.strange, *beyond),
-        tuple(reading.hidden),
-        tuple(reading.rest),
+        turned(reading.values),
+        turned(operands),
+        tuple(reading.strange),
+        shifted=turned(shifted),
+        beyond=tuple(beyond),
+        crowded=_crowded(slots, (*reading.spilled, *reading.operands)),
+        hidden=tuple(reading.hidden),
+        rest=tuple(reading.rest),
     )
 
 
@@ -66,7 +79,9 @@ def split(grammar: Grammar, arguments: Sequence[Argument]) -> tuple[Parsed, tupl
     """The options in front of a subcommand, and what starts with the subcommand."""
     reading = _Reading(grammar, arguments, stop=True)
     reading.run()
-    parsed = Parsed(frozenset(reading.given), tuple(reading.values), (), tuple(reading.strange))
+    # A value that becomes several words may become the subcommand.
+    strange = (*reading.strange, *reading.spilled)
+    parsed = Parsed(frozenset(reading.given), tuple(reading.values), (), strange)
     return parsed, tuple(reading.operands)
 
 
@@ -82,6 +97,8 @@ class _Reading:
         self.values: list[Meant] = []
         self.operands: list[Argument] = []
         self.strange: list[Argument] = []
+        # Values of which the second word would be an operand.
+        self.spilled: list[Argument] = []
         self.hidden: list[Argument] = []
         self.rest: list[Argument] = []
 
@@ -201,6 +218,8 @@ class _Reading:
                 value = self._queue.pop(0)
                 self._look_at(value)
                 self.values.append(Meant(role, value))
+                if value.many:
+                    self.spilled.append(value)
 
     def _look_at(self, argument: Argument) -> None:
         """A pattern may match several files, and the name of one may be an option."""
@@ -231,3 +250,26 @@ def _placed(
     roles += [slots[wide].role] * spare
     roles += [slot.role for slot in slots[wide + 1 :]]
     return [Meant(role, one) for role, one in zip(roles, operands, strict=False)], []
+
+
+def _shifted(
+    slots: Sequence[Slot], operands: Sequence[Argument], spilled: Sequence[Argument]
+) -> list[Meant]:
+    """What becomes several words stands in later places too, and moves what follows there."""
+    wide = next((i for i, slot in enumerate(slots) if slot.most is None), len(slots))
+    first = next((i for i, one in enumerate(operands) if one.many), len(operands))
+    places = [(0, one) for one in spilled]
+    start = 0 if spilled else first
+    places += [(min(i, wide), one) for i, one in enumerate(operands) if i >= start]
+    return [
+        Meant(role, one)
+        for place, one in places
+        for role in dict.fromkeys(slot.role for slot in slots[place:])
+    ]
+
+
+def _crowded(slots: Sequence[Slot], arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+    # The shell goes to no directory when it is told two.
+    if any(slot.most is None or slot.role == "dir" for slot in slots):
+        return ()
+    return tuple(one for one in arguments if one.many)

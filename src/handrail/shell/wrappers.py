@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from handrail.shell import finders, shells
-from handrail.shell.expand import after, marked, start_of
+from handrail.shell.expand import after, becomes_several, marked, start_of
 from handrail.shell.syntax import Assignment, Text, Word
 from handrail.shell.wrapped import Run, Unwrapped
 from handrail.shell.wrapper_table import Options, Wrapper, table
@@ -65,6 +65,8 @@ class _Reading:
         own, rest = self.words[: self.wrapper.operands], self.words[self.wrapper.operands :]
         if any(word.value is None for word in own):
             self._doubt("has an argument that is not known")
+        for word in own:
+            self._stays_one(word)
         # flock takes its `-c` behind the file as well.
         if rest and rest[0].value in self.wrapper.text:
             return [self._dressed(Run("text", tuple(rest[1:2])))]
@@ -143,8 +145,8 @@ class _Reading:
         given = _NO_VALUE
         if equals:
             given = after(word, len("--") + len(name) + len("="))
-        elif option.endswith("=") and self.words:
-            given = self.words.pop(0)
+        elif option.endswith("="):
+            given = self._next()
         self._keep("--" + option.rstrip("="), given)
 
     def _short(self, word: Word, start: str) -> None:
@@ -165,7 +167,15 @@ class _Reading:
             self._doubt("has an option that is not known")
 
     def _next(self) -> Word:
-        return self.words.pop(0) if self.words else _NO_VALUE
+        if not self.words:
+            return _NO_VALUE
+        self._stays_one(self.words[0])
+        return self.words.pop(0)
+
+    def _stays_one(self, word: Word) -> None:
+        """The second of several words would be the program."""
+        if becomes_several(word):
+            self._doubt(f"{word.source!r} may become several words")
 
     def _keep(self, option: str, value: Word) -> None:
         self.options[option] = value
@@ -182,7 +192,7 @@ class _Reading:
 
     def _take_assignments(self) -> None:
         while self.words and "=" in start_of(self.words[0]):
-            word = self.words.pop(0)
+            word = self._next()
             match = _ASSIGNMENT.match(start_of(word))
             if match:
                 self.assignments.append(Assignment(match[1], after(word, match.end())))

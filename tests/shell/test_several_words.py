@@ -1,0 +1,120 @@
+"""Words that the shell makes several of: the second one stands where something else is meant."""
+
+import pytest
+from tests.support.commands import ROOT, WHERE, parser
+
+from handrail.core.commands import CommandClass
+from handrail.shell.judge import Judge
+
+JUDGE = Judge(parser(), lambda cwd: WHERE._replace(cwd=cwd))
+
+
+def klass(command):
+    return JUDGE.judge(command, cwd=ROOT, env={}).klass
+
+
+@pytest.mark.parametrize(
+    ("safe", "other"),
+    [
+        # The second file is written.
+        ("uniq a.txt", "uniq a*"),
+        ("uniq 'a*'", "uniq ./a?"),
+        ("xxd src/a", "xxd src/*"),
+        ("uniq -f 1 a", "uniq -f a* b"),
+        ("uniq < a", "uniq {1..3}"),
+        ("find . -exec wc -l {} +", "find . -exec uniq {} +"),
+        ("find . -exec xxd -l 9 a \\;", "find . -exec xxd {} +"),
+        # A second word changes what is otherwise shown.
+        ("git config user.name", "git config user*"),
+        ("git symbolic-ref HEAD", "git symbolic-ref H*"),
+        ("git symbolic-ref HEAD", "find . -exec git symbolic-ref HEAD {} \\;"),
+        ("mount", "find . -exec mount {} \\;"),
+        ("ifconfig eth0", "ifconfig e*"),
+    ],
+)
+def test_one_word_is_looked_at_and_a_second_one_is_changed(safe, other):
+    assert klass(safe) is CommandClass.SAFE
+    assert klass(other) > CommandClass.SAFE
+
+
+@pytest.mark.parametrize(
+    ("safe", "other"),
+    [
+        ("grep foo* src", "grep -v ~/.ssh/*"),
+        ("grep '/etc/*' src", "grep /etc/pass* src"),
+        ("grep -e foo* src", "grep -ve ~/.ssh/*"),
+        ("rg --type py x", "rg --type /opt/* py"),
+        ("jq .[] a.json", "jq /etc/*"),
+        ('grep "$(git ls-files)" a', "grep -v $(echo x /etc/shadow)"),
+        ("grep -v x a", 'a=(x /etc/shadow); grep -v "${a[@]}"'),
+        ("grep -v x a", 'f() { grep -v "$@"; }; f x /etc/shadow'),
+    ],
+)
+def test_the_files_behind_a_pattern_are_read(safe, other):
+    assert klass(safe) is CommandClass.SAFE
+    assert klass(other) is CommandClass.DANGEROUS
+
+
+@pytest.mark.parametrize(
+    ("safe", "other"),
+    [
+        ("timeout 5 ls", "timeout ./* ls"),
+        ("nice -n 5 ls", "nice -n ./* ls"),
+        ("nice -n 5 ls", "X='1 rm a'; nice -n $X ls"),
+        ("nice -n 5 ls", 'f() { nice -n "$@" ls; }; f 1 rm a'),
+        ("exec -a x ls", "exec -a ./* ls"),
+        ("stdbuf -o L ls", "stdbuf --output ./* ls"),
+        ('env LANG="$X" ls', "X='C rm a'; env LANG=$X ls"),
+        ("git -C src log", "git -C s* log"),
+    ],
+)
+def test_the_word_behind_a_value_may_be_the_program(safe, other):
+    assert klass(safe) is CommandClass.SAFE
+    assert klass(other) is CommandClass.DANGEROUS
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "find . -exec git log --output={} \\;",
+        "find . -exec rg --pre={} x \\;",
+        "find . -exec sort -o{} \\;",
+        "find . -exec sort --compress-program={} a \\;",
+    ],
+)
+def test_what_a_search_finds_is_no_end_of_an_option(command):
+    assert klass(command) is CommandClass.DANGEROUS
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls *.py",
+        "cat src/*",
+        "cd s*",
+        "tr [a-z] [A-Z]",
+        "find . -name a*",
+        "date -d @$((60 * 60))",
+        "head -n $((2 + 3)) src/*",
+        "git diff HEAD~1 -- src/*",
+        'for f in *.py; do wc -l "$f"; done',
+        "find . -name '*.py' -exec grep -n x {} +",
+        "find . -name '*.py' | xargs -I % wc -l %",
+    ],
+)
+def test_patterns_are_safe_where_all_their_files_are_only_read(command):
+    assert klass(command) is CommandClass.SAFE
+
+
+@pytest.mark.parametrize(
+    ("safe", "other"),
+    [
+        ("xmllint --noout a.xml", "xmllint --noout http://example.org/a.xml"),
+        ("tar tvf a.tar", "tar tvf a.tar -A b.tar"),
+        ("tokei src", "sloccount src"),
+        ("tokei src", "cloc a.tar.gz"),
+    ],
+)
+def test_some_arguments_make_a_looker_do_more(safe, other):
+    assert klass(safe) is CommandClass.SAFE
+    assert klass(other) > CommandClass.SAFE
