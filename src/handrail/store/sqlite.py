@@ -1,4 +1,6 @@
-"""The store on SQLite: what the engine sees. All work is done by the writer thread."""
+"""The store on SQLite: what the engine sees. All work is done by the writer thread, except the
+one question of `leases`, which is asked before every change.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +30,7 @@ from handrail.store.chain import encode_json, storable
 from handrail.store.connect import MEMORY, Database
 from handrail.store.items import Act, Commit, State
 from handrail.store.purge import Sizes, measure
+from handrail.store.reader import Reader
 from handrail.store.record import Packed, describe, pack, pack_anyhow
 from handrail.store.refusals import raised, unavailable
 from handrail.store.traces import Wanted
@@ -69,10 +72,13 @@ class SqliteStore:
         self.path = database.path
         self._now_ns = now_ns
         self._writer = Writer(database)
+        self._reader = Reader(database.path)
         self._pid = os.getpid()
         self._opened: dict[str, None] = {}
         # At exit and when forgotten: the writer ends after what is queued.
-        self._finalizer = weakref.finalize(self, _end, self._writer, self._opened, now_ns)
+        self._finalizer = weakref.finalize(
+            self, _end, self._writer, self._reader, self._opened, now_ns
+        )
 
     @property
     def refused_rows(self) -> int:
@@ -159,7 +165,11 @@ class SqliteStore:
 
     async def leases(self) -> Sequence[Lease]:
         """See `Leases.leases`."""
+        self._check_usable()
         now_ns = self._now_ns
+        known = self._reader.leases(now_ns()) if self._writer.trouble is None else None
+        if known is not None:
+            return known
         return await self._ask(lambda db: leases.active(db, now_ns()))
 
     async def keep_letter(self, letter: NewLetter) -> None:
@@ -252,6 +262,8 @@ class SqliteStore:
         """
         if self._writer.ended or _getpid() != self._pid:
             return
+        # First: whoever lets go last clears up behind all, and must be able to write for that.
+        self._reader.close()
         work = partial(_close_all, opened=self._opened, now_ns=self._now_ns)
         writes = bool(self._opened)
         await self._wait(lambda waiter: Act(work, waiter, writes=writes, last=True))
@@ -297,7 +309,10 @@ def _close_all(db: sqlite3.Connection, opened: dict[str, None], now_ns: Callable
     record.close_sessions(db, list(opened), now_ns())
 
 
-def _end(writer: Writer, opened: dict[str, None], now_ns: Callable[[], int]) -> None:
+def _end(
+    writer: Writer, reader: Reader, opened: dict[str, None], now_ns: Callable[[], int]
+) -> None:
+    reader.close()
     work = partial(_close_all, opened=opened, now_ns=now_ns)
     writer.put_urgent(Act(work, None, writes=bool(opened), last=True))
     writer.join(10)
