@@ -1,6 +1,7 @@
 """Landlock by system call: what a thread, and every process it starts, may still open.
 
-It binds the calling THREAD for ever: only call `restrict_thread` on a throw-away one.
+It binds the calling THREAD for ever: only call `restrict_thread` and `enter` on a throw-away
+one.
 """
 
 from __future__ import annotations
@@ -66,34 +67,40 @@ def restrict_thread(read: Sequence[str | int], execute: Sequence[str]) -> bool:
     try:
         allowed = all(_allow(ruleset, place, _READ | _TRUNCATE) for place in read)
         allowed &= all(_allow(ruleset, place, _READ | _EXECUTE) for place in execute)
-        return allowed and no_new_privileges() and _syscall(_RESTRICT_SELF, ruleset, 0) == 0
+        return allowed and enter(ruleset)
     finally:
         os.close(ruleset)
 
 
-def confine_thread(
+def make_ruleset(
     read: Sequence[str], write: Sequence[str], listed: Sequence[str] = (), *, network: bool
-) -> bool:
-    """Leave this thread reading and running what lies beneath `read`, and all beneath `write`;
-    beneath `listed` directories can be listed.
+) -> int | None:
+    """A handle, for `enter`, of what is left: reading and running what lies beneath `read`, and
+    all beneath `write`; beneath `listed` directories can be listed. None if the kernel refuses.
 
     A path that does not exist is left out, and a link is not followed to what it would make
-    writable. Signals and abstract sockets to the outside are
-    gone, TCP too unless `network`, as far as the kernel knows how. Returns whether the kernel
-    agreed; True can not be taken back.
+    writable. Signals and abstract sockets to the outside are gone, TCP too unless `network`,
+    as far as the kernel knows how.
     """
     if not abi():
-        return False
+        return None
     ruleset = _create_ruleset(network=network)
     if ruleset < 0:
-        return False
-    try:
-        allowed = all(_allow(ruleset, place, _READ | _EXECUTE) for place in read)
-        allowed &= all(_allow(ruleset, place, _READ_DIR) for place in listed)
-        allowed &= all(_allow(ruleset, place, _ALL, os.O_NOFOLLOW) for place in write)
-        return allowed and no_new_privileges() and _syscall(_RESTRICT_SELF, ruleset, 0) == 0
-    finally:
-        os.close(ruleset)
+        return None
+    allowed = all(_allow(ruleset, place, _READ | _EXECUTE) for place in read)
+    allowed &= all(_allow(ruleset, place, _READ_DIR) for place in listed)
+    allowed &= all(_allow(ruleset, place, _ALL, os.O_NOFOLLOW) for place in write)
+    if allowed:
+        return ruleset
+    os.close(ruleset)
+    return None
+
+
+def enter(ruleset: int) -> bool:
+    """Leave this thread only what a ruleset allows; whether the kernel agreed. True can not be
+    taken back.
+    """
+    return no_new_privileges() and _syscall(_RESTRICT_SELF, ruleset, 0) == 0
 
 
 def no_new_privileges() -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 
 from handrail.host import landlock, seccomp
-from handrail.host.sandbox import capabilities
+from handrail.host.sandbox import capabilities, rulesets
 from handrail.host.sandbox.recipe import Recipe
 
 
@@ -19,9 +19,7 @@ def restrict_thread(recipe: Recipe) -> None:
     """
     rules = recipe.landlock
     # First, while the thread may still look at every place that is granted.
-    if rules is not None and not landlock.confine_thread(
-        rules.read, rules.write, rules.listed, network=rules.network
-    ):
+    if rules is not None and not rulesets.enter(rules):
         raise OSError(errno.ENOSYS, "the kernel refused the Landlock rules")
     if recipe.drop_capabilities:
         capabilities.drop()

@@ -11,7 +11,6 @@ import struct
 from functools import cache
 from typing import Final
 
-_PR_CAPBSET_READ: Final = 23
 _PR_CAPBSET_DROP: Final = 24
 _PR_SET_SECUREBITS: Final = 28
 _PR_CAP_AMBIENT: Final = 47
@@ -30,8 +29,8 @@ def drop() -> None:
     """
     libc = _libc()
     number = 0
-    while libc.prctl(_PR_CAPBSET_READ, number, 0, 0, 0) >= 0:
-        libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)
+    # To the last that there is; who may not drop the first may drop none.
+    while libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) == 0:
         number += 1
     libc.prctl(_PR_SET_SECUREBITS, _SECURE_BITS, 0, 0, 0)
     libc.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
