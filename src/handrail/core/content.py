@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Sequence
 
 Buffer = bytes | memoryview
@@ -11,22 +12,32 @@ Buffer = bytes | memoryview
 class Content:
     """The bytes of one file, as a sequence of buffers that are never changed afterwards."""
 
-    __slots__ = ("_digest", "parts", "size")
+    __slots__ = ("_digest", "_hashing", "parts", "size")
 
     def __init__(self, *parts: Buffer) -> None:
         self.parts: Sequence[Buffer] = parts
         self.size = sum(len(part) for part in parts)
         self._digest: str | None = None
+        self._hashing = threading.Lock()
 
     @property
     def digest(self) -> str:
         """SHA-256 of the bytes, in hex; costs one pass the first time."""
-        if self._digest is None:
-            state = hashlib.sha256()
-            for part in self.parts:
-                state.update(part)
-            self._digest = state.hexdigest()
+        if self._digest is not None:
+            return self._digest
+        # Whoever asks while another thread is at it waits for that one.
+        with self._hashing:
+            if self._digest is None:
+                state = hashlib.sha256()
+                for part in self.parts:
+                    state.update(part)
+                self._digest = state.hexdigest()
         return self._digest
+
+    @property
+    def hashed(self) -> bool:
+        """Whether its hash is known already."""
+        return self._digest is not None
 
     def tobytes(self) -> bytes:
         """The bytes in one piece; free when there is one part of type bytes."""

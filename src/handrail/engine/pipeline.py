@@ -48,6 +48,7 @@ from handrail.engine.running import (
 from handrail.engine.threads import Awaited, ended, over, to_the_end
 from handrail.engine.ticker import Ticker, Watch
 from handrail.history.commit import Keeping, Mess, commit
+from handrail.history.hashing import hash_ahead
 from handrail.history.images import INLINE_BYTES, describe_changes, not_kept
 from handrail.policy.loop_guard import LoopGuard
 
@@ -264,6 +265,8 @@ class Pipeline:
             problem = self.freshness.explain(raised.problem, places)
             raise ProblemRaised.of(problem) from raised
         running.notes = self.freshness.check(plan)
+        if self.blobs is not None and not self.dry_run:
+            running.hashing = hash_ahead(plan, self.blobs)
         return plan
 
     async def _write(self, running: Running, plan: Plan) -> None:
@@ -293,7 +296,9 @@ class Pipeline:
     async def _announce(self, running: Running, plan: Plan, token: str) -> Keeping | None:
         """The intent on disk; says which old contents are to be kept."""
         described: list[dict[str, object]] = []
-        if self.blobs is None or plan.size <= INLINE_BYTES:
+        if running.hashing:
+            await asyncio.wait(running.hashing)
+        if self.blobs is None or plan.size <= INLINE_BYTES or running.hashing:
             described = describe_changes(plan, self.blobs)
         else:
             await to_the_end(lambda: described.extend(describe_changes(plan, self.blobs)))

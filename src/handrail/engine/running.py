@@ -16,6 +16,7 @@ from handrail.core.verdicts import Verdict
 from handrail.engine.prepare import Prepared
 from handrail.engine.ticker import Watch
 from handrail.history.commit import Mess
+from handrail.history.hashing import Hashing
 
 _REFUSALS: Final = frozenset(
     {
@@ -52,6 +53,8 @@ class Running:
     approved: str | None = None
     changes: tuple[ChangeRecord, ...] = ()
     mess: Mess | None = None
+    # The hashes of large contents, which are worked out while the call is cleared.
+    hashing: Hashing = field(default_factory=list)
     # A command's look at the files before it, and what it changed, for the record.
     tracked: Any = None
     effects: Mapping[str, Any] | None = None
