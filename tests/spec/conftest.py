@@ -1,5 +1,6 @@
 """A workspace and runtimes on it, for stories that go through the front door."""
 
+import asyncio
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -49,3 +50,18 @@ def open_runtime(workspace):
             yield runtime
 
     return opened
+
+
+@pytest.fixture
+def endless():
+    """A tool called slow that never returns, and what is set once it runs."""
+    started = asyncio.Event()
+
+    @handrail.tool(reads_only=True)
+    async def slow() -> str:
+        """Waits for ever."""
+        started.set()
+        await asyncio.Event().wait()
+        return ""
+
+    return slow, started

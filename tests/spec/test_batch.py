@@ -150,16 +150,8 @@ async def test_eight_concurrent_edits_of_one_file_lose_nothing(workspace, open_r
     assert workspace.read("a.txt") == b"".join(b"done%d\n" % number for number in range(8))
 
 
-async def test_a_cancelled_batch_records_every_call(open_runtime):
-    started = asyncio.Event()
-
-    @handrail.tool(reads_only=True)
-    async def slow() -> str:
-        """Waits for ever."""
-        started.set()
-        await asyncio.Event().wait()
-        return ""
-
+async def test_a_cancelled_batch_records_every_call(open_runtime, endless):
+    slow, started = endless
     async with open_runtime() as rt:
         rt.register(slow)
         task = asyncio.create_task(rt.batch([call("slow"), call("slow")]))

@@ -259,16 +259,8 @@ async def test_a_plan_that_changed_while_the_person_thought_is_shown_again(works
 
 
 @pytest.mark.feature("Y08")
-async def test_cancel_ends_a_running_call_and_says_so(open_runtime):
-    started = asyncio.Event()
-
-    @handrail.tool(reads_only=True)
-    async def slow() -> str:
-        """Waits for ever."""
-        started.set()
-        await asyncio.Event().wait()
-        return ""
-
+async def test_cancel_ends_a_running_call_and_says_so(open_runtime, endless):
+    slow, started = endless
     async with open_runtime() as rt:
         rt.register(slow)
         with anyio.fail_after(5):
@@ -290,16 +282,8 @@ async def test_cancel_ends_a_running_call_and_says_so(open_runtime):
 
 
 @pytest.mark.feature("Y08")
-async def test_cancelling_the_caller_is_recorded_and_raised(open_runtime):
-    started = asyncio.Event()
-
-    @handrail.tool(reads_only=True)
-    async def slow() -> str:
-        """Waits for ever."""
-        started.set()
-        await asyncio.Event().wait()
-        return ""
-
+async def test_cancelling_the_caller_is_recorded_and_raised(open_runtime, endless):
+    slow, started = endless
     async with open_runtime() as rt:
         rt.register(slow)
         task = asyncio.create_task(rt.call("slow", id="s1"))

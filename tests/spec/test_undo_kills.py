@@ -4,6 +4,7 @@ file is old or new, every change is on record, and all of it can be taken back.
 
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -21,11 +22,13 @@ PATCHED = [f"{letter}{number}" for number in range(4) for letter in "pq"]
 RUN = [f"c{number}" for number in range(5)]
 NAMES = repr((WRITTEN, EDITED, PATCHED, RUN, LONG))
 
+# It stands by with everything loaded, and becomes two whenever a folder is named.
 WORKER = """
-import asyncio, sys
+import asyncio, os, sys
 import handrail
+from handrail import app, app_gate, app_shell, app_effects, app_hooks, app_session
 
-WRITTEN, EDITED, PATCHED, RUN, LONG = eval(sys.argv[3])
+WRITTEN, EDITED, PATCHED, RUN, LONG = eval(sys.argv[2])
 
 def calls(old, new):
     for name in WRITTEN:
@@ -53,7 +56,14 @@ async def main(root, store):
             for result in results:
                 assert result.ok, result.text
 
-asyncio.run(main(*sys.argv[1:3]))
+for line in sys.stdin:
+    if pid := os.fork():
+        print(pid, flush=True)
+        _, status = os.waitpid(pid, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+    else:
+        asyncio.run(main(line.strip(), sys.argv[1]))
+        os._exit(0)
 """
 
 
@@ -65,21 +75,31 @@ def prepare(workspace):
     return workspace.tree()
 
 
-def kill_after(workspace, tmp_path, store, delay_s):
+@pytest.fixture
+def worker(tmp_path):
     script = tmp_path / "worker.py"
     script.write_text(WORKER)
-    process = subprocess.Popen(
-        [sys.executable, "-P", script, workspace.root, store, NAMES],
+    worker = subprocess.Popen(
+        [sys.executable, "-P", script, tmp_path / "store.db", NAMES],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        bufsize=0,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    assert process.stdout.readline() == b"ready\n"
-    try:
-        process.wait(delay_s)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL, "it was to be killed, not to end"
-    process.stdout.close()
+    yield worker
+    worker.stdin.close()
+    worker.stdout.close()
+    assert worker.wait() == 0
+
+
+def kill_after(worker, root, delay_s):
+    worker.stdin.write(f"{root}\n".encode())
+    said = {worker.stdout.readline(), worker.stdout.readline()} - {b"ready\n"}
+    (pid,) = map(int, said)
+    ended, _, _ = select.select([worker.stdout], [], [], delay_s)
+    if not ended:
+        os.kill(pid, signal.SIGKILL)
+    assert int(worker.stdout.readline()) == -signal.SIGKILL, "it was to be killed, not to end"
 
 
 def check_whole(workspace, started):
@@ -98,7 +118,7 @@ def check_whole(workspace, started):
     return now
 
 
-async def kill_and_look(workspace, tmp_path, delay_s, number):
+async def kill_and_look(workspace, worker, tmp_path, delay_s, number):
     """A folder of its own, but one store for all: they must not be mixed up either, and the
     sandbox is measured only once.
     """
@@ -106,7 +126,7 @@ async def kill_and_look(workspace, tmp_path, delay_s, number):
     root.mkdir()
     workspace.root = root
     started = prepare(workspace)
-    kill_after(workspace, tmp_path, store, delay_s)
+    kill_after(worker, root, delay_s)
 
     async with handrail.open(root, store=store, session=str(root)) as rt:
         assert await rt.store.unfinished() == []
@@ -136,18 +156,21 @@ async def kill_and_look(workspace, tmp_path, delay_s, number):
             assert workspace.tree() == now
 
 
-async def kill_often(workspace, tmp_path, moments, kills, longest_s):
+async def kill_often(workspace, worker, tmp_path, moments, kills, longest_s):
     for number in range(kills):
-        await kill_and_look(workspace, tmp_path, moments.uniform(0.01, longest_s), number)
+        delay_s = moments.uniform(0.01, longest_s)
+        await kill_and_look(workspace, worker, tmp_path, delay_s, number)
     assert verify(tmp_path / "store.db").broken is None
 
 
 @pytest.mark.parametrize("part", range(3))
-async def test_killed_at_any_moment_of_a_batch_nothing_is_torn_or_lost(workspace, tmp_path, part):
-    await kill_often(workspace, tmp_path, random.Random(part), KILLS, 1.0)
+async def test_killed_at_any_moment_of_a_batch_nothing_is_torn_or_lost(
+    workspace, worker, tmp_path, part
+):
+    await kill_often(workspace, worker, tmp_path, random.Random(part), KILLS, 1.0)
 
 
 @pytest.mark.torture
 @pytest.mark.parametrize("part", range(40))
-async def test_killed_two_thousand_times(workspace, tmp_path, part):
-    await kill_often(workspace, tmp_path, random.Random(f"torture {part}"), 50, 1.5)
+async def test_killed_two_thousand_times(workspace, worker, tmp_path, part):
+    await kill_often(workspace, worker, tmp_path, random.Random(f"torture {part}"), 50, 1.5)

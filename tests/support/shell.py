@@ -29,8 +29,3 @@ def flat(command: str) -> Flat:
 def ran(command: str) -> list[list[str | None]]:
     """The words of every program that a command would start."""
     return [[word.value for word in one.words] for one in flat(command).invocations if one.words]
-
-
-def programs(command: str) -> list[str | None]:
-    """Every program that a command would start, wrappers left out."""
-    return [one.program for one in flat(command).invocations if one.words and not one.wraps]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from handrail.cli import output
 from handrail.cli.parser import Parser, Subparsers, add_command
 
 if TYPE_CHECKING:
     from handrail.core.processes import Job, Processes
+
+_PART: Final = 1 << 20
+_ROUND_S: Final = 0.2
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -21,6 +24,9 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
         help="list (default), output or kill",
     )  # fmt: skip
     parser.add_argument("job", nargs="?", metavar="ID", help="the number of the job")
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="output: go on until the job is over"
+    )
     parser.set_defaults(run=run)
 
 
@@ -55,17 +61,33 @@ async def _act(options: Namespace, processes: Processes) -> int:
 
 
 async def _show(processes: Processes, options: Namespace) -> None:
-    offset = 0
+    """What it wrote so far; followed, what it writes until it is over as well."""
+    from codecs import getincrementaldecoder
+
+    from handrail.core.processes import JobState
+
+    # A letter, or a line, may stand on both sides of where two parts meet.
+    decoder, offset, broken = getincrementaldecoder("utf-8")("replace"), 0, False
     while True:
-        found = await processes.output(options.job, offset, 0, 1 << 20)
+        found = await processes.output(options.job, offset, 0, _PART)
+        running = options.follow and found.job.state is JobState.RUNNING
+        text = decoder.decode(found.data, final=not running and not found.data)
         if options.json:
-            text = found.data.decode("utf-8", "replace")
-            output.say_json({**_plain(found.job), "output": text, "offset": offset})
-        elif found.data:
-            output.say(found.data.decode("utf-8", "replace").removesuffix("\n"))
-        if found.next_offset == offset or not found.data:
-            return
+            if text or not running:
+                told = {"output": text, "offset": offset, "missing": found.missing}
+                output.say_json({**_plain(found.job), **told})
+        else:
+            if found.missing:
+                output.warn(f"{found.missing} bytes of the output are no longer kept")
+            output.write(text)
+            broken = not text.endswith("\n") if text else broken
         offset = found.next_offset
+        if not found.data:
+            if not running:
+                break
+            await processes.output(options.job, offset, _ROUND_S, 0)
+    if broken:
+        output.say()
 
 
 def _say(jobs: Sequence[Job], options: Namespace, told: str | None) -> None:

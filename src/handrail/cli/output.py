@@ -35,6 +35,11 @@ def say(text: str = "") -> None:
     print(text)
 
 
+def write(text: str) -> None:
+    """A piece of a text that is not ours, seen at once."""
+    print(safe_text(text), end="", flush=True)
+
+
 def warn(text: str) -> None:
     """A line beside the output, for the person only."""
     # After what was said so far, also where both streams are one file.
