@@ -16,7 +16,7 @@ TABLES = Path(handrail.shell.__file__).parent / "tables"
 KEYS = {
     "fetching",
     *("class", "why", "options", "operands", "style", "drops", "turns", "spreads", "changes"),
-    *("stops", "default", "answers", "traits", "deny", "clears", "dev", "danger", "sub"),
+    *("early", "stops", "default", "answers", "traits", "deny", "clears", "dev", "danger", "sub"),
 }
 TRAITS = {
     "fetches",

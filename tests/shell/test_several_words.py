@@ -118,3 +118,44 @@ def test_patterns_are_safe_where_all_their_files_are_only_read(command):
 def test_some_arguments_make_a_looker_do_more(safe, other):
     assert klass(safe) is CommandClass.SAFE
     assert klass(other) > CommandClass.SAFE
+
+
+@pytest.mark.parametrize(
+    ("safe", "other"),
+    [
+        ("git log -S x", "git log -S $(echo x --output=y)"),
+        ('git log -S "$(git rev-parse HEAD)"', "git log -n $(echo 1 --output=y)"),
+    ],
+)
+def test_behind_a_computed_value_there_may_be_options(safe, other):
+    assert klass(safe) is CommandClass.SAFE
+    assert klass(other) is CommandClass.DANGEROUS
+
+
+@pytest.mark.parametrize(
+    ("safe", "other"),
+    [
+        ("git config --get core.fsmonitor", "git config core.fsmonitor ./evil --get"),
+        ("git config --get alias.x", "git config alias.x --get"),
+        ("unzip -l a.zip f", "unzip a.zip f -l"),
+        ("xxd -p a", "xxd a -p"),
+        ("ifconfig -a", "ifconfig eth0 -a"),
+    ],
+)
+def test_an_option_behind_an_operand_may_be_none(safe, other):
+    assert klass(safe) is CommandClass.SAFE
+    assert klass(other) > CommandClass.SAFE
+
+
+@pytest.mark.parametrize(
+    ("safe", "other"),
+    [
+        # Ruby says its version and runs what else it is told.
+        ("ruby -v", "echo x.rb | xargs ruby -v"),
+        ("npm -l", "echo install x | xargs npm -l"),
+        ("find . -exec python3 --version \\;", "ls | xargs python3 --version"),
+    ],
+)
+def test_a_question_is_one_only_if_it_is_all_that_is_said(safe, other):
+    assert klass(safe) is CommandClass.SAFE
+    assert klass(other) > CommandClass.SAFE

@@ -117,8 +117,7 @@ class Classifier:
 
     def _found(self, one: Invocation, given: Sequence[Argument]) -> bool:
         if one.extra:
-            by_search = one.wrapped_by[-1:] == ("find",)
-            return by_search or listing.lists(one.feeds, self._programs.find)
+            return not _unseen(one) or listing.lists(one.feeds, self._programs.find)
         computed = [argument for argument in given if argument.text is None]
         return bool(computed) and all(
             argument.lists
@@ -148,7 +147,7 @@ class Classifier:
         site: Site,
         depth: int = 0,
     ) -> None:
-        if given and all(argument.text in program.answers for argument in given):
+        if given and not _unseen(one) and all(word.text in program.answers for word in given):
             return
         if program.subcommands:
             self._subcommand(program, given, one, site, depth)
@@ -220,7 +219,7 @@ class Classifier:
         if one.extra and site.found and site.seeks and _reads(program):
             site.danger("the files that are searched for may hold secrets")
         only_text = all(slot.role == "text" for slot in program.grammar.slots)
-        by_search = site.found and one.wrapped_by[-1:] == ("find",)
+        by_search = site.found and not _unseen(one)
         harmless = "any" in traits and (site.found or only_text)
         if one.extra and not by_search and not harmless:
             least = CommandClass.DEV if site.found else CommandClass.DANGEROUS
@@ -256,7 +255,7 @@ class Classifier:
             for argument in parsed.crowded:
                 why = f"{argument.source!r} may become several arguments"
                 site.note(CommandClass.DEV, f"{why}, of which {program.name} expects fewer")
-        by_search = site.found and one.wrapped_by[-1:] == ("find",)
+        by_search = site.found and one.extra and not _unseen(one)
         # What a search finds is a path, unless it is only the end of an option.
         options = [
             argument
@@ -293,6 +292,11 @@ class Classifier:
             self._run(inner, rest, one, replace(site, program=inner.name), depth + 1)
         elif "modules" not in program.traits:
             site.danger(f"{name!r} is not a program that is known")
+
+
+def _unseen(one: Invocation) -> bool:
+    """Whether it gets arguments that do not stand there; find shows where it puts them."""
+    return one.extra and one.wrapped_by[-1:] != ("find",)
 
 
 def _weigh_roles(parsed: Parsed, site: Site) -> None:

@@ -56,7 +56,7 @@ def parse(grammar: Grammar, arguments: Sequence[Argument]) -> Parsed:
     operands, beyond = _placed(slots, reading.operands)
     shifted = _shifted(slots, reading.operands, reading.spilled)
     turns: dict[str, str] = {}
-    for name in sorted(reading.given):
+    for name in sorted(reading.given - (grammar.early - reading.leading)):
         turns |= grammar.turns.get(name, {})
 
     def turned(meant: Sequence[Meant]) -> tuple[Meant, ...]:
@@ -94,6 +94,7 @@ class _Reading:
         self._queue = list(arguments)
         self._stop = stop or grammar.stops
         self.given: set[str] = set()
+        self._in_front: frozenset[str] | None = None
         self.values: list[Meant] = []
         self.operands: list[Argument] = []
         self.strange: list[Argument] = []
@@ -102,8 +103,15 @@ class _Reading:
         self.hidden: list[Argument] = []
         self.rest: list[Argument] = []
 
+    @property
+    def leading(self) -> frozenset[str]:
+        """The options in front of the first operand."""
+        return frozenset(self.given) if self._in_front is None else self._in_front
+
     def run(self) -> None:
         while self._queue:
+            if self.operands and self._in_front is None:
+                self._in_front = frozenset(self.given)
             argument = self._queue.pop(0)
             text = argument.text if argument.text is not None else argument.prefix
             if argument.text == "--" and self._grammar.style == "letters":
@@ -219,7 +227,12 @@ class _Reading:
                 self._look_at(value)
                 self.values.append(Meant(role, value))
                 if value.many:
-                    self.spilled.append(value)
+                    self._spill(value)
+
+    def _spill(self, value: Argument) -> None:
+        self.spilled.append(value)
+        if value.text is None:
+            self.strange.append(value)
 
     def _look_at(self, argument: Argument) -> None:
         """A pattern may match several files, and the name of one may be an option."""

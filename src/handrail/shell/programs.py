@@ -48,7 +48,7 @@ class Grammar:
     `style`: "letters" (`-la`, `--all`), "words" (`-name`), "assignments" (`of=file`),
     "none" (everything is an operand).
     `drops`: options that take the place of the first operand. `turns`: options that give the
-    operands another role. `stops`: what follows the first operand is not ours. `spreads`:
+    operands another role, `early` those of them that do so only in front of them. `stops`: what follows the first operand is not ours. `spreads`:
     options that make it write files into the current directory; `changes`: options that make
     it change something it otherwise shows.
     """
@@ -58,6 +58,7 @@ class Grammar:
     style: str = "letters"
     drops: frozenset[str] = frozenset()
     turns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    early: frozenset[str] = frozenset()
     stops: bool = False
     spreads: frozenset[str] = frozenset()
     changes: frozenset[str] = frozenset()
@@ -207,6 +208,7 @@ def _grammar(raw: Mapping[str, Any], usual: str) -> Grammar:
             for options, pairs in raw.get("turns", {}).items()
             for option in options.split()
         },
+        early=frozenset(raw.get("early", "").split()),
         stops=bool(raw.get("stops")),
         spreads=frozenset(raw.get("spreads", "").split()),
         changes=frozenset(raw.get("changes", "").split()),
