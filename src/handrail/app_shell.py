@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.config.settings import Settings
-from handrail.core.commands import CommandJudge, Surroundings
+from handrail.core.commands import CommandJudge, ShellParser, Surroundings
 from handrail.core.context import Whereabouts
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Repaired
@@ -126,7 +126,9 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         hidden=places.hidden,
         network=settings.network,
     )
-    judge = command_judge(roots, settings)
+    parser = Shfmt(find("shfmt", roots), ahead=True)
+    ends.callback(parser.close)
+    judge = command_judge(roots, settings, parser)
     shell_in = partial(
         Shell,
         judge,
@@ -154,11 +156,13 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
     return commands
 
 
-def command_judge(roots: Sequence[str], settings: Settings) -> CommandJudge:
+def command_judge(
+    roots: Sequence[str], settings: Settings, parser: ShellParser | None = None
+) -> CommandJudge:
     """What understands commands in these roots."""
     environment = child_environment(os.environ, roots)
     return Judge(
-        Shfmt(find("shfmt", roots)),
+        Shfmt(find("shfmt", roots)) if parser is None else parser,
         lambda cwd: _surroundings(cwd, tuple(roots), environment),
         load(settings.programs),
         blocked=settings.blocked_commands,

@@ -13,7 +13,9 @@ from typing import Any, Final
 
 from handrail.core.commands import Unreadable
 from handrail.host import spawn
+from handrail.host.spawn_ahead import Ahead
 
+_OPTIONS: Final = ("--to-json", "-ln", "bash")
 _DEADLINE_S: Final = 2.0
 # The tree of 64 kB of commands is some 20 MB; more is an attack.
 _MAX_BYTES: Final = 64 << 20
@@ -23,10 +25,16 @@ _CACHED_TEXT: Final = 32_768
 
 
 class Shfmt:
-    """One shfmt program; `binary` None means that there is none. Safe in any thread."""
+    """One shfmt program; `binary` None means that there is none. Safe in any thread.
 
-    def __init__(self, binary: str | None) -> None:
+    `ahead`: hold a process ready for the next command; then `close` must be called.
+    """
+
+    def __init__(self, binary: str | None, *, ahead: bool = False) -> None:
         self._binary = binary
+        self._ahead: Ahead | None = None
+        if ahead and binary is not None:
+            self._ahead = Ahead([binary, *_OPTIONS], deadline_s=_DEADLINE_S, max_bytes=_MAX_BYTES)
         self._cache: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
         self._letters = 0
         self._lock = threading.Lock()
@@ -41,6 +49,11 @@ class Shfmt:
         tree = self._ask(command)
         self._keep(command, tree)
         return tree
+
+    def close(self) -> None:
+        """End the process that waits, if there is one."""
+        if self._ahead is not None:
+            self._ahead.close()
 
     def _keep(self, command: str, tree: Mapping[str, Any]) -> None:
         with self._lock:
@@ -57,13 +70,16 @@ class Shfmt:
                 "there is no shfmt outside the workspace to read it with: install shfmt-py there"
             )
         try:
-            done = spawn.run_now(
-                [self._binary, "--to-json", "-ln", "bash"],
-                # An empty input would be read from nowhere.
-                feed=command.encode() or b"\n",
-                deadline_s=_DEADLINE_S,
-                max_bytes=_MAX_BYTES,
-            )
+            # An empty input would be read from nowhere.
+            feed = command.encode() or b"\n"
+            done = self._ahead.run(feed) if self._ahead is not None else None
+            if done is None:
+                done = spawn.run_now(
+                    [self._binary, *_OPTIONS],
+                    feed=feed,
+                    deadline_s=_DEADLINE_S,
+                    max_bytes=_MAX_BYTES,
+                )
         except (OSError, UnicodeEncodeError) as error:
             raise Unreadable(f"shfmt could not read it: {error}") from error
         if done.timed_out or done.cut:

@@ -79,7 +79,7 @@ async def run(
     on its standard input. Leaving this function by any way leaves no process and no thread.
     Raises OSError if it cannot start.
     """
-    job = _Job(tuple(command), cwd_fd, tuple(read), deadline_s, max_bytes, filtered, feed)
+    job = Helper(tuple(command), cwd_fd, tuple(read), deadline_s, max_bytes, filtered, feed)
     done = anyio.Event()
     loop = asyncio.get_running_loop()
     thread = threading.Thread(
@@ -105,7 +105,7 @@ def run_now(command: Sequence[str], *, feed: bytes, deadline_s: float, max_bytes
     Raises OSError if it cannot start.
     """
     nowhere = os.open(os.sep, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    job = _Job(tuple(command), nowhere, (), deadline_s, max_bytes, filtered=True, feed=feed)
+    job = Helper(tuple(command), nowhere, (), deadline_s, max_bytes, filtered=True, feed=feed)
     thread = threading.Thread(target=job.work, name="handrail-spawn", daemon=True)
     try:
         try:
@@ -160,8 +160,8 @@ def _has_process_handles() -> bool:
 
 
 @dataclass(slots=True)
-class _Job:
-    """One process, from its thread's point of view; `kill` is for everybody else."""
+class Helper:
+    """One process: `work` for the thread that starts it, `kill` for everybody else."""
 
     command: tuple[str, ...]
     cwd_fd: int
@@ -209,22 +209,37 @@ class _Job:
                 self._kill_group(self._process)
 
     def _run(self) -> Finished:
-        libraries = _LIBRARIES if needs_loader(self.command[0]) else ()
         # Opened here, because this thread will not be able to in a moment.
         given = _readable(self.feed)
         try:
-            confined = landlock.restrict_thread(self.read, (self.command[0], *libraries))
-            if self.filtered:
-                seccomp.restrict_thread()
-            process = self._start(given)
+            confined = self.restrict_thread()
+            self.start(given)
         finally:
             os.close(given)
+        return self.finish(confined=confined)
+
+    def restrict_thread(self) -> bool:
+        """Leave the calling thread, for ever, only what the process may do; whether the kernel
+        holds it to its files.
+        """
+        libraries = _LIBRARIES if needs_loader(self.command[0]) else ()
+        confined = landlock.restrict_thread(self.read, (self.command[0], *libraries))
+        if self.filtered:
+            seccomp.restrict_thread()
+        return confined
+
+    def finish(self, *, confined: bool) -> Finished:
+        """Hear all it says and see it end, within the time from now on."""
+        process = self._process
+        if process is None:
+            raise RuntimeError("no process was started")
         try:
             return self._drain(process, confined=confined)
         finally:
             self._reap(process)
 
-    def _start(self, given: int) -> subprocess.Popen[bytes]:
+    def start(self, given: int) -> None:
+        """Start it on a thread that gave up its rights; it reads from this handle."""
         with self._lock:
             if self._killed:
                 raise InterruptedError(errno.EINTR, "killed before it started")
@@ -243,7 +258,6 @@ class _Job:
                 process_group=0,
             )
         self._limit_memory(self._process.pid)
-        return self._process
 
     def _limit_memory(self, pid: int) -> None:
         try:
