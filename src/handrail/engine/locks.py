@@ -116,7 +116,9 @@ class Holding:
         try:
             if self._ticket.blockers:
                 await self._ticket.wait()
-            if self._between is not None and (keys := self._keys(around)):
+            # Most calls only read, and need not even be asked for names.
+            writes = self._plan is not None or not self._footprint.reads_only
+            if self._between is not None and writes and (keys := self._keys(around)):
                 self._held = await self._between.acquire(keys)
         except BaseException:
             self._turnstile.leave(self._ticket)

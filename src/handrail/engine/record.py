@@ -38,7 +38,8 @@ def completed(running: Running, result: ToolResult) -> dict[str, Any]:
     verdict = running.verdict
     payload = {
         "tool": running.prepared.name,
-        "status": result.status,
+        # Words, not members: the JSON is the same, and an enumeration takes as long as a text.
+        "status": str(result.status),
         "is_error": result.is_error,
         "text": result.text,
         "data": result.data,
@@ -47,7 +48,7 @@ def completed(running: Running, result: ToolResult) -> dict[str, Any]:
             [change.path, change.operation, change.before_hash, change.after_hash]
             for change in result.changes
         ],
-        "cleared": None if verdict is None else [verdict.effect, verdict.rule],
+        "cleared": None if verdict is None else [str(verdict.effect), verdict.rule],
         "asked": running.asked,
         "meta": result.meta,
     }

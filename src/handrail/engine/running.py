@@ -54,7 +54,7 @@ class Running:
     changes: tuple[ChangeRecord, ...] = ()
     mess: Mess | None = None
     # The hashes of large contents, which are worked out while the call is cleared.
-    hashing: Hashing = field(default_factory=list)
+    hashing: Hashing = ()
     # A command's look at the files before it, and what it changed, for the record.
     tracked: Any = None
     effects: Mapping[str, Any] | None = None
@@ -85,9 +85,13 @@ class Outcome:
 
 def of_output(output: Output) -> Outcome:
     """A tool ran and this is what it said; TypeError if that is no output at all."""
-    shape = [type(part) for part in output] if type(output) is Output else []
     # Types are promises of the author's, and this is where they are held to them.
-    if not shape or shape[0] is not str or shape[3:5] != [tuple, tuple]:
+    if (
+        type(output) is not Output
+        or type(output.text) is not str
+        or type(output.modifiers) is not tuple
+        or type(output.images) is not tuple
+    ):
         raise TypeError(f"it returned {output!r:.200}, which is not an Output with text")
     if not isinstance(output.meta, Mapping):
         raise TypeError(f"its meta is {output.meta!r:.200}, which is not a mapping")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from typing import Final
 
 from handrail.core.content import Content
@@ -14,7 +15,7 @@ _WORTH_A_THREAD: Final = 256 * 1024
 # Of a plan with more than this the pool's threads would be taken up by hashing alone.
 _FEW: Final = 2
 
-Hashing = list[asyncio.Future[None]]
+Hashing = Sequence[asyncio.Future[None]]
 
 
 def hash_ahead(plan: Plan, blobs: Blobs) -> Hashing:

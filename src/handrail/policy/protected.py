@@ -11,7 +11,6 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
-from pathlib import PurePosixPath
 from typing import Final
 
 from handrail.core.globs import fits, split_glob
@@ -65,6 +64,8 @@ PAIRS: Final = {
     ("venv", "bin"): "commands are taken from it before the system's",
     ("node_modules", ".bin"): "commands are taken from it before the system's",
 }
+_PLAIN_FILES: Final = {name: why for name, why in FILES.items() if "*" not in name}
+_FILE_GLOBS: Final = tuple((glob, why) for glob, why in FILES.items() if "*" in glob)
 _MEMORIES: Final = {
     "agents.md": "agents obey what it says in every later session",
     "claude.md": "agents obey what it says in every later session",
@@ -77,7 +78,7 @@ _MEMORIES: Final = {
 # an ordinary file or directory act under a protected name.
 LINKED: Final = (
     *DIRECTORIES,
-    *(name for name in FILES if "*" not in name),
+    *_PLAIN_FILES,
     *(first for first, _ in PAIRS),
     ".yarnrc.yml",
     "AGENTS.md",
@@ -120,7 +121,8 @@ class ProtectedNames:
         """ASK for the first protected name that the call would write; else no opinion."""
         if subject.reads_only:
             return None
-        for absolute in self._names(subject):
+        # A path stands in the call and in its plan; it is judged once.
+        for absolute in dict.fromkeys(self._names(subject)):
             verdict = self._judge(absolute)
             if verdict is not None:
                 return verdict
@@ -147,7 +149,7 @@ class ProtectedNames:
         reason = protected_reason(relative)
         if reason is not None:
             return _verdict(relative, reason, "name")
-        memory = self._memories.get(folded(PurePosixPath(relative).name))
+        memory = self._memories.get(folded(_names_of(relative)[-1]))
         if memory is not None:
             return Verdict(
                 Effect.ASK,
@@ -169,16 +171,22 @@ Guard = Callable[[Subject], Verdict | None]
 
 def protected_reason(relative: str) -> str | None:
     """Why a path below a root is protected, None if it is not."""
-    parts = [folded(part) for part in PurePosixPath(relative).parts]
+    parts = [folded(part) for part in _names_of(relative)]
     for part in parts:
         if part in DIRECTORIES:
             return DIRECTORIES[part]
     for pair in pairwise(parts):
         if pair in PAIRS:
             return PAIRS[pair]
-    if not parts:
-        return None
-    return next((why for glob, why in FILES.items() if fnmatchcase(parts[-1], glob)), None)
+    name = parts[-1]
+    if name in _PLAIN_FILES:
+        return _PLAIN_FILES[name]
+    return next((why for glob, why in _FILE_GLOBS if fnmatchcase(name, glob)), None)
+
+
+def _names_of(relative: str) -> list[str]:
+    """The names in a path, at least one; by hand, because this is on the way of every change."""
+    return [part for part in relative.split("/") if part not in ("", ".")] or [""]
 
 
 def _verdict(relative: str, reason: str, rule: str) -> Verdict:

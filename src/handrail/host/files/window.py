@@ -60,7 +60,8 @@ class Windows:
         stat = stat_of(opened.info)
         known = self._cache.find(place, first, count, data)
         if known is not None:
-            return known._replace(stat=stat)
+            # As `_replace` would, in a quarter of its time: most reads end here.
+            return Window(*known[:7], stat, *known[8:])
         form = detect(data)
         if form is None:
             raise binary(place)
