@@ -1,14 +1,16 @@
 """A report has the shape of a plan's record, and leaves nothing out in silence."""
 
+import base64
+import hashlib
 import json
 import os
 
 import pytest
 
-from handrail.core.shadows import Noted, ShadowLimits
-from handrail.history import effects
+from handrail.core.shadows import LONG_LINK, Noted, ShadowLimits
+from handrail.history import effects, effects_report
 from handrail.history.effects import Keeping, report_of
-from handrail.history.effects_evidence import Evidence, Window
+from handrail.history.effects_evidence import OTHERS, UNSEEN, Evidence, Window
 from handrail.host.blobs import MemoryBlobs
 from handrail.host.files.local import LocalFiles
 from handrail.host.shadow.local import LocalShadow
@@ -56,7 +58,7 @@ def test_changes_are_described_as_those_of_plans_are(scene):
 
     report = scene.report(act)
 
-    first, second = report.changes
+    first, upper, lower, second = report.changes
     assert {**first, "before_hash": "", "after_hash": ""} == {
         "path": "a",
         "absolute": str(scene.root / "a"),
@@ -70,6 +72,11 @@ def test_changes_are_described_as_those_of_plans_are(scene):
     assert scene.blobs.load(first["before_hash"]) == b"old"
     assert (second["operation"], second["image"]) == ("create", "absent")
     assert second["made"] == ["made/deep", "made"]
+    assert [(one["path"], one["operation"], one["after_form"]) for one in (upper, lower)] == [
+        ("made", "create", "folder"),
+        ("made/deep", "create", "folder"),
+    ]
+    assert [one.path for one in report.records()] == ["a", "made/deep/b"]
     assert report.undo == "full"
 
 
@@ -78,7 +85,8 @@ def test_a_folder_that_was_there_is_not_among_those_that_were_made(scene):
 
     report = scene.report(lambda: scene.write("there/new/file"))
 
-    assert report.changes[0]["made"] == ["there/new"]
+    assert [one["path"] for one in report.changes] == ["there/new", "there/new/file"]
+    assert report.changes[1]["made"] == ["there/new"]
 
 
 def test_hard_links_are_left_out_unless_they_may_be_broken(scene):
@@ -100,7 +108,7 @@ def test_names_that_are_no_text_are_left_out(scene):
     assert "\\udcff" in report.remarks()[0]
 
 
-def test_links_and_empty_folders_are_left_out_with_all_that_is_known(scene):
+def test_links_and_empty_folders_are_described_with_all_that_brings_them_back(scene):
     os.symlink("old", scene.root / "link")
 
     def act():
@@ -110,40 +118,38 @@ def test_links_and_empty_folders_are_left_out_with_all_that_is_known(scene):
 
     report = scene.report(act)
 
-    assert report.undo == "partial"
-    assert [(one["path"], one["before"], one["after"]) for one in report.others] == [
-        ("empty", None, {"form": "folder", "mode": 0o700, "target": ""}),
-        (
-            "link",
-            {"form": "link", "mode": 0o777, "target": "old"},
-            {"form": "link", "mode": 0o777, "target": "new"},
-        ),
-    ]
+    empty, link = report.changes
+    assert report.undo == "full"
+    assert (empty["image"], empty["after_mode"], empty["after_form"]) == ("absent", 0o700, "folder")
+    assert base64.b64decode(link["before"]) == b"old"
+    assert link["before_hash"] == f"link:{hashlib.sha256(b'old').hexdigest()}"
+    assert link["after_hash"] == f"link:{hashlib.sha256(b'new').hexdigest()}"
+    assert (link["before_mode"], link["after_mode"]) == (None, None)
 
 
-def test_links_without_end_do_not_fill_the_record(scene, monkeypatch):
-    monkeypatch.setattr(effects, "_RECORDED", 10)
+def test_pipes_without_end_do_not_fill_the_record(scene, monkeypatch):
+    monkeypatch.setattr(effects_report, "_RECORDED", 10)
 
     def act():
         for number in range(50):
-            os.symlink("x" * 4000, scene.root / f"link{number}")
+            os.mkfifo(scene.root / f"pipe{number}")
 
     report = scene.report(act)
     recorded = report.to_record()
 
     assert len(report.left_out) == recorded["left_out_count"] == 50
-    assert len(recorded["others"]) == len(recorded["left_out"]) == len(recorded["reasons"]) == 10
+    assert len(recorded["left_out"]) == 10
     assert len(json.dumps(recorded)) < 10_000
 
 
-def test_links_that_differ_only_far_along_are_told_apart(scene):
+def test_long_links_that_differ_only_far_along_are_told_apart_and_left_out(scene):
     os.symlink("x" * 4000, scene.root / "link")
 
     def act():
         (scene.root / "link").unlink()
         os.symlink("x" * 3999 + "y", scene.root / "link")
 
-    assert [one["path"] for one in scene.report(act).others] == ["link"]
+    assert scene.report(act).left_out == {"link": LONG_LINK}
 
 
 def test_a_file_that_became_a_folder_is_left_out(scene):
@@ -171,8 +177,10 @@ def test_what_somebody_else_did_is_listed_apart_with_the_reason(scene):
     report = scene.report(act, Evidence(EVER, (), noted))
 
     assert [one["path"] for one in report.changes] == ["ours"]
-    assert [one["path"] for one in report.unattributed] == ["theirs"]
-    assert set(report.doubts) == {"theirs"}
+    assert [(one["path"], one["doubt"]) for one in report.unattributed] == [
+        ("theirs", UNSEEN),
+        ("their-folder", UNSEEN),
+    ]
     assert report.undo == "full"
     assert scene.blobs.load(report.unattributed[0]["before_hash"]) == b"1"
 
@@ -200,7 +208,7 @@ def test_no_room_for_an_old_content_is_told(scene):
 def test_meta_names_at_most_fifty_paths(scene):
     def act():
         for number in range(80):
-            os.symlink("x", scene.root / f"l{number}")
+            os.mkfifo(scene.root / f"p{number}")
 
     meta = scene.report(act).to_meta()
 
@@ -210,8 +218,47 @@ def test_meta_names_at_most_fifty_paths(scene):
 def test_a_new_folder_that_will_stay_because_of_what_is_in_it_is_named(scene):
     def act():
         scene.write("new/file")
-        (scene.root / "new" / "empty").mkdir()
+        os.mkfifo(scene.root / "new" / "pipe")
 
     report = scene.report(act)
 
-    assert set(report.left_out) == {"new", "new/empty"}
+    assert report.left_out == {"new/pipe": effects.SPECIAL, "new": effects.HOLDS}
+    assert [one["path"] for one in report.changes] == ["new/file"]
+
+
+def test_what_became_of_a_lost_file_is_not_removed(scene):
+    """A file that is too large to be kept was only moved: its new name is all that is left."""
+    scene.shadow._limits = ShadowLimits(file_bytes=3)
+    scene.write("large", "large")
+    scene.write("tree/small", "ok")
+
+    def act():
+        (scene.root / "large").rename(scene.root / "moved")
+        (scene.root / "tree").rename(scene.root / "gone")
+        scene.write("tree", "f")
+
+    report = scene.report(act)
+
+    assert report.changes == []
+    assert {path: why for path, why in report.left_out.items() if why == effects.MOVED} == {
+        "moved": effects.MOVED,
+        "gone/small": effects.MOVED,
+    }
+    assert report.left_out["gone"] == effects.HOLDS
+
+
+def test_a_set_uid_bit_is_said_not_to_come_back(scene):
+    scene.write("a", "1").chmod(0o4755)
+
+    report = scene.report(lambda: scene.write("a", "2"))
+
+    assert [(one["path"], one["before_mode"]) for one in report.changes] == [("a", 0o755)]
+    assert report.left_out == {"a": effects.BITS}
+
+
+def test_what_the_command_may_have_done_makes_undo_partial(scene):
+    """Something else was at work: whether it is the command's cannot be told."""
+    report = scene.report(lambda: scene.write("a"), Evidence(EVER, others=True))
+
+    assert [one["path"] for one in report.unattributed] == ["a"]
+    assert (report.undo, report.left_out) == ("partial", {"a": OTHERS})

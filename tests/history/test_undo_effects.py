@@ -57,9 +57,9 @@ def content(rt, name):
 async def test_a_command_is_undone_without_what_is_not_known_to_be_its_doing(rt):
     effects = {
         "changes": [described("a", b"old", b"new", rt)],
-        "unattributed": [described("b", b"old", b"new", rt)],
+        "unattributed": [{**described("b", b"old", b"new", rt), "doubt": "nobody saw it"}],
         "undo": "partial",
-        "left_out": ["link"],
+        "left_out": {"pipe": "it is a special file"},
     }
     await ran(rt, "c", effects)
 
@@ -71,8 +71,8 @@ async def test_a_command_is_undone_without_what_is_not_known_to_be_its_doing(rt)
     assert undone.ok, undone.text
     assert content(rt, "a") == b"old"
     assert left == b"new"
-    assert "not known to be the doing of run_command (c), and left: b" in undone.text
-    assert "run_command (c) can be undone only in part, without link" in undone.text
+    assert "not known to be the doing of run_command (c), and left: b (nobody saw" in undone.text
+    assert "(c) can be undone only in part, without pipe (it is a special file)" in undone.text
     assert named.ok, named.text
     assert content(rt, "b") == b"old"
     assert [(one["standing"], one["attributed"]) for one in history.data["changes"]] == [
@@ -83,13 +83,13 @@ async def test_a_command_is_undone_without_what_is_not_known_to_be_its_doing(rt)
 
 async def test_a_command_of_which_nothing_was_kept_is_passed_over_by_name(rt):
     await ran(rt, "first", {"changes": [described("a", b"old", b"new", rt)], "undo": "full"})
-    await ran(rt, "blind", {"changes": [], "undo": "none", "left_out": ["build/"]})
+    await ran(rt, "blind", {"changes": [], "undo": "none", "left_out": {"build/": "closed"}})
 
     undone = await rt.undo(since="first")
     named = await rt.undo("blind")
 
     assert undone.ok, undone.text
-    assert "run_command (blind) cannot be undone: not kept: build/" in undone.text
+    assert "run_command (blind) cannot be undone: not kept: build/ (closed)" in undone.text
     assert named.problem.code == "not_found"
     assert content(rt, "a") == b"old"
 

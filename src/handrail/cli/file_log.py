@@ -22,22 +22,23 @@ def tell_file(options: Namespace, place: Workspace) -> None:
 
     from handrail.cli.workspace import reading
     from handrail.history.past import list_changes
+    from handrail.history.undo_compose import names_of
     from handrail.store.traces import iter_traces, list_openings
 
     files = open_files(options, place)
     try:
-        path = files.locate(options.path).path
+        paths = names_of(options.path, files)
     finally:
         files.close()
     with reading(place) as db:
         folders = folders_of(list_openings(db), place.root)
-        wanted = list_changes(iter_traces(db), session=options.session, path=path)
+        wanted = list_changes(iter_traces(db), session=options.session, paths=paths)
         found = list(islice(_here(wanted, folders), options.limit))
     if options.json:
         for one, where in found:
             output.say_json({**one._asdict(), "folder": where.value})
     else:
-        _table(found, path)
+        _table(found, paths[0])
 
 
 def open_files(options: Namespace, place: Workspace) -> LocalFiles:

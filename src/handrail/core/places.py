@@ -29,6 +29,15 @@ class Kind(StrEnum):
     MISSING = "missing"
 
 
+class Form(StrEnum):
+    """What an entry of a directory is itself, whatever it leads to."""
+
+    FILE = "file"
+    LINK = "link"
+    FOLDER = "folder"
+    SPECIAL = "special"
+
+
 class Stat(NamedTuple):
     """Identity and attributes of a file at one moment.
 

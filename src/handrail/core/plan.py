@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from handrail.core.content import Content
-from handrail.core.places import Place, Stat
+from handrail.core.places import Form, Place, Stat
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,9 @@ class Change:
     `seen` is the stat that belongs to `before`; commit refuses unless the file is still that.
     `mode` sets permission bits; None keeps the old ones (or the default for a new file).
     `empties` directories above a deleted file go with it, lowest first, while they are empty.
+
+    An undo changes links and folders too. The content of a link is where it leads, that of a
+    folder is empty; a folder is never exchanged for anything else, and goes only if it is empty.
     """
 
     place: Place
@@ -26,6 +29,8 @@ class Change:
     seen: Stat | None = None
     mode: int | None = None
     empties: int = 0
+    before_form: Form = Form.FILE
+    after_form: Form = Form.FILE
 
     @property
     def path(self) -> str:
@@ -34,13 +39,18 @@ class Change:
 
     @property
     def before_hash(self) -> str | None:
-        """SHA-256 of the old content, None if the file is to be created."""
-        return self.before.digest if self.before is not None else None
+        """What tells the old content from others, None if the file is to be created."""
+        return hash_of(self.before, self.before_form)
 
     @property
     def after_hash(self) -> str | None:
-        """SHA-256 of the new content, None if the file is to be deleted."""
-        return self.after.digest if self.after is not None else None
+        """What tells the new content from others, None if the file is to be deleted."""
+        return hash_of(self.after, self.after_form)
+
+    @property
+    def of_folder(self) -> bool:
+        """Whether it makes or removes a folder, or gives one other permissions."""
+        return Form.FOLDER in (self.before_form, self.after_form)
 
     @property
     def operation(self) -> str:
@@ -84,6 +94,13 @@ class Plan:
             fields = (change.place.absolute, change.before_hash, change.after_hash, change.mode)
             state.update(repr(fields).encode("utf-8", "surrogateescape"))
         return state.hexdigest()
+
+
+def hash_of(content: Content | None, form: Form) -> str | None:
+    """The SHA-256 of a file's content; of a link and a folder it says what it is as well."""
+    if content is None:
+        return None
+    return content.digest if form is Form.FILE else f"{form.value}:{content.digest}"
 
 
 def temp_name(token: str, number: int) -> str:

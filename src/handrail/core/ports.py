@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply
 from handrail.core.content import Content
-from handrail.core.places import Entry, Place, Stat
+from handrail.core.places import Entry, Form, Place, Stat
 from handrail.core.plan import Change
 
 # --- files -----------------------------------------------------------------------------
@@ -52,6 +52,17 @@ class FileContent(NamedTuple):
     stat: Stat
 
 
+class Named(NamedTuple):
+    """What bears a name itself. `form` None: nothing does. `content` of a link is where it leads,
+    of a folder it is empty; that of a file is to be read.
+    """
+
+    place: Place
+    form: Form | None = None
+    content: Content | None = None
+    stat: Stat | None = None
+
+
 class Staged(Protocol):
     """One change made ready beside its target; nothing visible has happened yet."""
 
@@ -86,6 +97,9 @@ class Files(Protocol):
         `not_found` (a parent is a file, a loop), `invalid_arguments` (NUL, empty, too long).
         A missing file is a place of kind MISSING.
         """
+
+    def named(self, path: str) -> Named:
+        """What bears this name, a link at its end not followed. Raises as `locate` does."""
 
     def stat(self, place: Place) -> Stat | None:
         """The file's stat now, None if it is missing."""

@@ -8,26 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Final, NamedTuple, Protocol
 
+from handrail.core.places import Form
 from handrail.core.ports import Blobs
-
-
-class Form(StrEnum):
-    """What an entry of a directory is."""
-
-    FILE = "file"
-    LINK = "link"
-    FOLDER = "folder"
-    SPECIAL = "special"
-
 
 # Why the content of a file is not kept, as it is told.
 TOO_LARGE: Final = "it is larger than what is kept of one file"
 NO_ROOM: Final = "there was no room left to keep it"
 SENSITIVE: Final = "its name says that it holds secrets, of which no copy is made"
 UNREADABLE: Final = "it could not be read"
+LONG_LINK: Final = "it is a link whose target is too long to be kept"
 BUSY: Final = "it was being written while it was to be kept"
 
 
@@ -35,6 +26,7 @@ class Sight(NamedTuple):
     """One entry at one moment. `text` is the SHA-256 of a file's content or the target of a
     link; empty if it is not known, and then `why` says why. `links` counts a file's names.
     `written_ns` is when its content was written, `changed_ns` when anything of it changed.
+    `inode` goes with a file that is moved; 0 if it is not known.
     """
 
     form: Form
@@ -45,6 +37,7 @@ class Sight(NamedTuple):
     written_ns: int
     changed_ns: int
     links: int = 1
+    inode: int = 0
 
 
 class Delta(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import anyio
 
 from handrail.core.content import Content
+from handrail.core.places import Form
 from handrail.core.plan import Change, Plan
 from handrail.core.safe_text import safe_text
 from handrail.core.syntax import SyntaxCheck, SyntaxFault
@@ -32,7 +33,7 @@ async def syntax_notes(plan: Plan, check: SyntaxCheck) -> SyntaxNotes:
     faults: list[dict[str, Any]] = []
     with anyio.move_on_after(_MAX_S):
         for change in plan.changes:
-            if change.after is None or len(faults) >= _MOST:
+            if change.after is None or change.after_form is not Form.FILE or len(faults) >= _MOST:
                 continue
             before = change.before or _moved(change, plan)
             found = await check.new_errors(change.path, before, change.after)
@@ -47,7 +48,9 @@ def _moved(change: Change, plan: Plan) -> Content | None:
     """What a new file was before, if the same plan takes one away that it can have been."""
     name = PurePosixPath(change.path)
     gone = {
-        PurePosixPath(other.path): other.before for other in plan.changes if other.after is None
+        PurePosixPath(other.path): other.before
+        for other in plan.changes
+        if other.after is None and other.before_form is Form.FILE
     }
     alike = [path for path in gone if path.suffix == name.suffix]
     same = [path for path in alike if path.name == name.name]

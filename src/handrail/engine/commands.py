@@ -23,7 +23,7 @@ from handrail.engine.held_back import Holding, hold_back
 from handrail.engine.running import Outcome, Running, of_output
 from handrail.engine.threads import to_the_end
 from handrail.engine.withholding import Withholding
-from handrail.history.effects import Report
+from handrail.history.effects_report import Report
 
 _log = logging.getLogger("handrail")
 # git commands that leave the steps still to be done in the repository.
@@ -79,7 +79,8 @@ class CommandRunner:
             return described
         self._planted = (*self._planted, *await self.mend_jobs())
         await self.settle_jobs()
-        running.tracked = await self.effects.begin(running.prepared.footprint)
+        footprint = running.prepared.footprint
+        running.tracked = await self.effects.begin(footprint, others=self._jobs)
         if running.tracked is None:
             return described
         return {**described, **self.effects.describe(running.tracked)}

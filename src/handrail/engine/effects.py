@@ -16,8 +16,9 @@ from handrail.core.ports import Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.shadows import Noted
 from handrail.engine.threads import to_the_end
-from handrail.history.effects import OUTSIDE, Keeping, Report, report_of
+from handrail.history.effects import OUTSIDE, Keeping, report_of
 from handrail.history.effects_evidence import Evidence, Window
+from handrail.history.effects_report import Report
 
 _log = logging.getLogger("handrail")
 _OFF: Final = "the setting `shadow` is off"
@@ -49,8 +50,10 @@ class CommandEffects:
         self._clock = clock
         self._whole = whole
 
-    async def begin(self, footprint: Footprint) -> Tracked | None:
-        """Look at what the call may change, and copy it; None for what only looks."""
+    async def begin(self, footprint: Footprint, *, others: bool = False) -> Tracked | None:
+        """Look at what the call may change, and copy it; None for what only looks. `others`:
+        something else of ours may write meanwhile.
+        """
         judged = footprint.command
         if judged is None or (judged.klass is CommandClass.SAFE and not judged.unconfined):
             return None
@@ -67,7 +70,9 @@ class CommandEffects:
             scopes = None if tracked.whole else self._scopes(tracked.derived)
             try:
                 tracked.before = self.keeping.shadow.before(scopes)
-                tracked.notes = self.keeping.shadow.notes() if tracked.whole else ""
+                # Alone, all that changes where the text says it writes is the command's.
+                if tracked.whole or others or not self.keeping.shadow.alone():
+                    tracked.notes = self.keeping.shadow.notes()
             except OSError as error:
                 _log.warning("what a command changes cannot be kept: %s", error)
 

@@ -14,7 +14,7 @@ from handrail.core.processes import JobState, Processes
 from handrail.core.records import Row, Store
 from handrail.engine.effects import CommandEffects, Tracked
 from handrail.engine.threads import to_the_end
-from handrail.history.effects import Report
+from handrail.history.effects_report import Report
 
 LATER: Final = "what a background job changes is recorded when it is over"
 

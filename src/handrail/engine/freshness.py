@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from handrail.core.content import Content
 from handrail.core.context import ReadRecord, ReadState
-from handrail.core.places import Kind, Place, Stat
+from handrail.core.places import Form, Kind, Place, Stat
 from handrail.core.plan import Change, Plan
 from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
@@ -61,7 +61,8 @@ class Freshness:
         """What was written is what the model knows now."""
         for change in plan.changes:
             absolute = change.place.absolute
-            stat = self._stat(change) if change.after is not None else None
+            written = change.after is not None and change.after_form is Form.FILE
+            stat = self._stat(change) if written else None
             if change.after is None or stat is None:
                 self._reads.forget(absolute)
                 self._unread.discard(absolute)

@@ -76,7 +76,8 @@ def commit(
         mess.left = mess.left or raised.problem.code == "unavailable"
         raise
     finally:
-        for one in staged:
+        # What lies in a folder goes before the folder.
+        for one in reversed(staged):
             mess.left = not one.discard() or mess.left
     for change in plan.changes:
         if change.empties and not files.prune(change.place, change.empties):
@@ -95,7 +96,8 @@ def _publish(
     changes: Sequence[Change], staged: Sequence[Staged], keeping: Keeping | None, mess: Mess
 ) -> None:
     try:
-        for one in staged:
+        # A folder gets its permissions once everything is in it: they may close it.
+        for one, _ in sorted(zip(staged, changes, strict=True), key=lambda pair: pair[1].of_folder):
             one.publish()
         for number, (one, change) in enumerate(zip(staged, changes, strict=True)):
             if keeping is not None and number in keeping.numbers and change.before is not None:

@@ -1,119 +1,44 @@
 """What a command changed, in the shape in which plans are recorded, so that undo takes it back.
 
-Only what can be restored byte by byte is a change; all else is `left_out`, with the reason.
+Only what can be restored exactly is a change; all else is `left_out`, with the reason.
 Blocks: old contents are put where undo finds them.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
-from handrail.core.places import Kind, shown
+from handrail.core.content import Content
+from handrail.core.places import Form, Kind
+from handrail.core.plan import hash_of
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import ProblemRaised
-from handrail.core.results import ChangeRecord
-from handrail.core.shadows import Delta, Form, Look, Shadow, Sight
-from handrail.history.effects_evidence import Evidence
+from handrail.core.shadows import Delta, Look, Shadow, Sight
+from handrail.history.effects_evidence import PERHAPS, Evidence
+from handrail.history.effects_report import Report
+from handrail.history.images import forms_of
 
 _MOST_CHANGES: Final = 20_000
-# Of what cannot be brought back: a program can make links without end.
-_RECORDED: Final = 2_000
-_LISTED: Final = 50
-_TOLD: Final = 5
 _HASHED_BYTES: Final = 256 << 20
 _CHUNK: Final = 1 << 20
+_PERMISSIONS: Final = 0o777
 
 NO_TEXT: Final = "its name is not valid UTF-8"
+MOVED: Final = "it is all that is left of a file that undo cannot bring back"
 LINKED: Final = "it has other names (hard links)"
-REPLACED: Final = "it is another kind of thing now"
+REPLACED: Final = "a folder and another kind of thing took each other's place"
 UNSURE: Final = "it could not be looked at"
 MANY: Final = f"the command changed more than {_MOST_CHANGES:,} files"
 REPOSITORY: Final = "git keeps its own history"
 SPECIAL: Final = "it is a special file"
+HOLDS: Final = "it holds something that undo leaves"
+BITS: Final = "its content comes back, its set-uid, set-gid or sticky bit does not"
 OUTSIDE: Final = "nothing held the command inside the workspace"
-_OTHER: Final = {Form.LINK: "it is a link", Form.FOLDER: "it is a folder"}
-
-State = Literal["full", "partial", "none"]
-
-
-@dataclass(slots=True)
-class Report:
-    """What a command did to files.
-
-    `changes` and `unattributed` are described as those of plans are. `others` are links and
-    folders without files. `left_out` is what undo cannot bring back: path → why.
-    """
-
-    changes: list[dict[str, Any]] = field(default_factory=list)
-    unattributed: list[dict[str, Any]] = field(default_factory=list)
-    others: list[dict[str, Any]] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
-    # Why a change is nobody's, by its path.
-    doubts: dict[str, str] = field(default_factory=dict)
-    # Of `left_out`, what the command is known to have changed.
-    lost: list[str] = field(default_factory=list)
-    # Nothing was looked at.
-    blind: bool = False
-
-    def leave_out(self, path: str, why: str) -> None:
-        """The command changed it, and undo cannot bring it back."""
-        self.left_out[path] = why
-        self.lost.append(path)
-
-    @property
-    def undo(self) -> State:
-        """How much of it can be taken back; a command that changed nothing is `full`."""
-        if self.blind:
-            return "none"
-        return "partial" if self.left_out else "full"
-
-    def to_record(self) -> dict[str, Any]:
-        """For the `completed` row."""
-        return {
-            "undo": self.undo,
-            "changes": self.changes,
-            "unattributed": self.unattributed,
-            "others": self.others[:_RECORDED],
-            "left_out": list(self.left_out)[:_RECORDED],
-            "left_out_count": len(self.left_out),
-            "reasons": dict(list(self.left_out.items())[:_RECORDED]),
-            "doubts": self.doubts,
-        }
-
-    def to_meta(self) -> dict[str, Any]:
-        """For the result: the word, and the paths that it does not cover."""
-        meta: dict[str, Any] = {"undo": self.undo}
-        if self.left_out:
-            meta["undo_left_out"] = dict(list(self.left_out.items())[:_LISTED])
-            meta["undo_left_out_count"] = len(self.left_out)
-        if self.unattributed:
-            meta["unattributed"] = [one["path"] for one in self.unattributed[:_LISTED]]
-            meta["unattributed_count"] = len(self.unattributed)
-        return meta
-
-    def remarks(self) -> list[str]:
-        """What the model and the person should hear of it."""
-        found = []
-        if self.lost:
-            why = self.left_out[self.lost[0]]
-            found.append(f"[handrail: undo cannot bring back {_some(self.lost)}: {why}]")
-        if self.unattributed:
-            listed = _some([one["path"] for one in self.unattributed])
-            found.append(
-                f"[handrail: {listed}: changed meanwhile, but not known to be this command's "
-                "doing; undo leaves it unless it is named]"
-            )
-        return found
-
-    def records(self) -> tuple[ChangeRecord, ...]:
-        """The changes as results tell them."""
-        return tuple(
-            ChangeRecord(one["path"], one["operation"], one["before_hash"], one["after_hash"])
-            for one in self.changes
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +53,14 @@ class Keeping:
 
 def report_of(look: Look, evidence: Evidence, keeping: Keeping) -> Report:
     """What a look after a command found, told apart by whose doing it is."""
-    report = _Writer(keeping, look)
-    for delta in sorted(look.deltas, key=lambda one: one[:2]):
-        report.write(delta, evidence)
-    return report.finish(look)
+    writer = _Writer(keeping, look)
+    evidence = evidence.with_folders(writer.made_folders())
+    deltas = sorted(look.deltas, key=lambda one: one[:2])
+    # What is lost must be known before what is new, where it may live on; and whether a new
+    # folder can go again once all that is in it was looked at.
+    for delta in sorted(deltas, key=lambda one: (_is_folder(one), one.before is None)):
+        writer.write(delta, evidence)
+    return writer.finish(look)
 
 
 class _Writer:
@@ -141,37 +70,55 @@ class _Writer:
         self._keeping = keeping
         self._report = Report()
         self._made = {
-            (one.root, one.rel)
-            for one in look.deltas
-            if one.after is not None and one.after.form is Form.FOLDER and one.before is None
+            (one.root, one.rel) for one in look.deltas if _is_folder(one) and one.before is None
         }
-        # Folders that come and go with the files in them need no word of their own.
+        # Folders that come and go with what is in them need no word of their own.
         self._filled = {
             (one.root, folder)
             for one in look.deltas
-            if Form.FILE in (_form(one.before), _form(one.after))
+            if not _is_folder(one)
             for folder in _above(one.rel)
         }
+        # What was in a folder that is something else now has no place to come back to.
+        self._shut = {
+            (one.root, one.rel)
+            for one in look.deltas
+            if _form(one.before) is Form.FOLDER and _form(one.after) not in (None, Form.FOLDER)
+        }
+        # New folders that will not be empty.
+        self._stays: set[tuple[int, str]] = set()
+        # What marks files that are gone and cannot be brought back.
+        self._lost: set[tuple[object, ...]] = set()
+
+    def made_folders(self) -> set[str]:
+        """The absolute names of the folders that are new."""
+        tops = self._keeping.files.roots
+        return {f"{tops[root].rstrip('/')}/{rel}" for root, rel in self._made}
 
     def write(self, delta: Delta, evidence: Evidence) -> None:
         """One more difference."""
         path, absolute = self._names(delta)
         doubt = evidence.against(delta, absolute)
-        if self._is_file(delta):
-            described = self._described(delta, path, absolute, theirs=doubt is not None)
-            if described is None:
-                return
+        described = self._described(delta, path, absolute)
+        report = self._report
+        if isinstance(described, str):
             if doubt is None:
-                self._report.changes.append(described)
+                self._leave_out(delta, path, described)
             else:
-                self._report.unattributed.append(described)
-                self._report.doubts[path] = doubt
+                report.beside.append(path)
         elif doubt is None:
-            self._other(delta, path)
+            report.changes.append(described)
+            if delta.before is not None and _bits(delta.before):
+                report.leave_out(path, BITS)
+        elif not _is_folder(delta) or (delta.root, delta.rel) not in self._filled:
+            report.unattributed.append({**described, "doubt": doubt})
+            if doubt in PERHAPS:
+                report.left_out[path] = doubt
 
     def finish(self, look: Look) -> Report:
         """The whole report."""
         report, left = self._report, self._report.left_out
+        report.changes.sort(key=lambda one: str(one["absolute"]))
         for path, why in look.left.items():
             left[f"{self._shown(path)}/"] = why
         for path in look.repositories:
@@ -180,58 +127,70 @@ class _Writer:
             left[f"{look.unseen:,} or more new files"] = "there are more files than are looked at"
         return report
 
-    def _described(
-        self, delta: Delta, path: str, absolute: str, *, theirs: bool
-    ) -> dict[str, Any] | None:
+    def _described(self, delta: Delta, path: str, absolute: str) -> dict[str, Any] | str:
+        """The change as a plan's record has it, or why it cannot be taken back."""
         before, after = delta.before, delta.after
         why = self._why_not(delta, path)
         digest = self._digest(after, path) if not why else None
         if not why and after is not None and digest is None:
             why = UNSURE
-        if not why and before is not None:
-            why = self._keep(before)
-        if why:
-            if not theirs:
-                self._leave_out(delta, path, why)
-            return None
+        if why or (why := self._keep(before)):
+            return why
         described: dict[str, Any] = {
             "path": path,
             "absolute": absolute,
             "operation": _operation(before, after),
-            "before_hash": before.text if before is not None else None,
+            "before_hash": _hash(before),
             "after_hash": digest,
-            "before_mode": before.mode if before is not None else None,
-            "after_mode": after.mode if after is not None else None,
-            "image": "absent" if before is None else "blob",
+            "before_mode": _mode(before),
+            "after_mode": None if after is None or after.form is Form.LINK else after.mode,
+            "image": _image(before),
+            **forms_of(_form(before) or Form.FILE, _form(after) or Form.FILE),
         }
-        made = self._folders(delta) if before is None else []
+        if before is not None and before.form is not Form.FILE:
+            described["before"] = base64.b64encode(_bytes(before)).decode("ascii")
+        made = self._folders(delta) if before is None and not _is_folder(delta) else []
         return {**described, "made": made} if made else described
 
     def _why_not(self, delta: Delta, path: str) -> str:
         before, after = delta.before, delta.after
-        if not _is_text(path):
-            return NO_TEXT
-        if before is not None and after is not None and before.form is not after.form:
-            return REPLACED
+        why = self._why_not_this_kind(delta)
+        if why or not _is_text(path):
+            return why or NO_TEXT
         if before is not None and before.why:
             return before.why
-        several = after is not None and after.links > 1 and before is not None
-        if several and not self._keeping.breaks_links:
+        if before is None and after is not None and self._lost & _marks(after):
+            return MOVED
+        several = after is not None and after.form is Form.FILE and after.links > 1
+        if several and before is not None and not self._keeping.breaks_links:
             return LINKED
         if len(self._report.changes) + len(self._report.unattributed) >= _MOST_CHANGES:
             return MANY
         return ""
 
-    def _keep(self, before: Sight) -> str:
+    def _why_not_this_kind(self, delta: Delta) -> str:
+        forms = {one.form for one in (delta.before, delta.after) if one is not None}
+        if Form.SPECIAL in forms:
+            return SPECIAL
+        shut = any((delta.root, folder) in self._shut for folder in _above(delta.rel))
+        if shut or (Form.FOLDER in forms and len(forms) > 1):
+            return REPLACED
+        if _form(delta.after) is Form.LINK and delta.after is not None and delta.after.why:
+            return delta.after.why
+        return HOLDS if delta.before is None and (delta.root, delta.rel) in self._stays else ""
+
+    def _keep(self, before: Sight | None) -> str:
         keeping = self._keeping
+        if before is None or before.form is not Form.FILE:
+            return ""
         if keeping.shadow.hand_over(before.text, before.size, keeping.blobs):
             return ""
         return "there was no room left to keep it"
 
     def _digest(self, after: Sight | None, path: str) -> str | None:
-        """The hash of what the command left, to recognise it by."""
-        if after is None or after.text:
-            return after.text if after is not None else None
+        """What the command left, to recognise it by."""
+        if after is None or after.text or after.form is not Form.FILE:
+            return _hash(after)
         if after.size > _HASHED_BYTES:
             return None
         try:
@@ -246,26 +205,13 @@ class _Writer:
             return None
         return state.hexdigest()
 
-    def _other(self, delta: Delta, path: str) -> None:
-        """A link, a folder without files, or a special file."""
-        before, after = delta.before, delta.after
-        forms = {one.form for one in (before, after) if one is not None}
-        if forms == {Form.FOLDER} and (delta.root, delta.rel) in self._filled:
-            return
-        if Form.SPECIAL in forms:
-            self._leave_out(delta, path, SPECIAL)
-            return
-        form = after.form if after is not None else before.form if before is not None else Form.LINK
-        self._leave_out(delta, path, _OTHER.get(form, REPLACED))
-        self._report.others.append({"path": path, "before": _plain(before), "after": _plain(after)})
-
     def _leave_out(self, delta: Delta, path: str, why: str) -> None:
         """It stays as it is now; so do the new folders that hold it."""
         self._report.leave_out(path, why)
+        if _form(delta.before) is Form.FILE and delta.before is not None:
+            self._lost |= _marks(delta.before)
         if delta.after is not None:
-            for folder in self._folders(delta):
-                if folder not in self._report.left_out:
-                    self._report.leave_out(folder, _OTHER[Form.FOLDER])
+            self._stays.update((delta.root, folder) for folder in _above(delta.rel))
 
     def _folders(self, delta: Delta) -> list[str]:
         """The folders that were made for a new file, lowest first."""
@@ -285,18 +231,14 @@ class _Writer:
         top = self._keeping.files.roots[0]
         return "." if absolute == top else absolute.removeprefix(f"{top.rstrip('/')}/")
 
-    @staticmethod
-    def _is_file(delta: Delta) -> bool:
-        return Form.FILE in (_form(delta.before), _form(delta.after))
-
-
-def _some(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _TOLD} more" if len(paths) > _TOLD else ""
-    return ", ".join(shown(path) for path in paths[:_TOLD]) + more
-
 
 def _form(sight: Sight | None) -> Form | None:
     return None if sight is None else sight.form
+
+
+def _is_folder(delta: Delta) -> bool:
+    """Whether a folder came, went or has other permissions, and is nothing else."""
+    return {_form(delta.before), _form(delta.after)} <= {Form.FOLDER, None}
 
 
 def _above(rel: str) -> Sequence[str]:
@@ -314,11 +256,40 @@ def _operation(before: Sight | None, after: Sight | None) -> str:
     return "create" if before is None else "write"
 
 
-def _plain(sight: Sight | None) -> Mapping[str, Any] | None:
-    if sight is None:
+def _image(before: Sight | None) -> str:
+    if before is None:
+        return "absent"
+    return "blob" if before.form is Form.FILE else "inline"
+
+
+def _hash(sight: Sight | None) -> str | None:
+    if sight is None or sight.form is Form.FILE:
+        return None if sight is None else sight.text
+    return hash_of(Content(_bytes(sight)), sight.form)
+
+
+def _bytes(sight: Sight) -> bytes:
+    """Where a link leads; a folder has no content of its own."""
+    return os.fsencode(sight.text)
+
+
+def _bits(sight: Sight) -> int:
+    """Bits of a file that let it run as somebody else, which no write brings back."""
+    return sight.mode & ~_PERMISSIONS if sight.form is Form.FILE else 0
+
+
+def _mode(before: Sight | None) -> int | None:
+    if before is None or before.form is Form.LINK:
         return None
-    target = sight.text.encode("utf-8", "backslashreplace").decode()
-    return {"form": sight.form.value, "mode": sight.mode, "target": target}
+    return before.mode & ~_bits(before)
+
+
+def _marks(sight: Sight) -> set[tuple[object, ...]]:
+    """What a file is known by under another name: moved, or copied. An inode is given out again."""
+    if sight.form is not Form.FILE or not sight.size:
+        return set()
+    moved = (sight.inode, sight.size, sight.written_ns)
+    return {moved, (sight.text,)} if sight.text else {moved}
 
 
 def _is_text(path: str) -> bool:

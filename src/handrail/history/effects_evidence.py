@@ -6,10 +6,11 @@ A change counts as the command's only where something speaks for it. Everything 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, replace
 from typing import Final
 
+from handrail.core.places import Form
 from handrail.core.shadows import Delta, Noted
 
 # Time stamps of files are given out in ticks of the kernel's clock.
@@ -20,6 +21,8 @@ BEFORE: Final = "it was changed before the command began"
 UNSEEN: Final = "no process of the command was seen to write it"
 BOTH: Final = "somebody else had changed it before the command did"
 OTHERS: Final = "something else was at work in the workspace at that time"
+# The command may have had a hand in it all the same.
+PERHAPS: Final = frozenset({BOTH, OTHERS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,15 @@ class Evidence:
     derived: tuple[str, ...] = ()
     noted: Noted | None = None
     others: bool = False
+
+    def with_folders(self, made: Set[str]) -> Evidence:
+        """The same for a command that made these folders: one that its text names as written
+        is its doing with all that is in it, and so is one that was made for what it names.
+        """
+        named = [path.rstrip("/") for path in self.derived]
+        trees = [f"{path}/" for path in named if path in made]
+        above = [one for one in made if any(path.startswith(f"{one}/") for path in named)]
+        return replace(self, derived=(*self.derived, *trees, *above))
 
     def against(self, delta: Delta, absolute: str) -> str | None:
         """Why a change is not the command's; None if it is."""
@@ -78,7 +90,8 @@ def _by_notes(noted: Noted, delta: Delta, absolute: str) -> str | None:
     if absolute not in noted.files:
         return None if covers(noted.trees, absolute) else UNSEEN
     before, met = delta.before, noted.files[absolute]
-    if before is None or met is None:
+    # The size and times of a folder are those of its entries, and not looked at.
+    if before is None or met is None or before.form is Form.FOLDER:
         return None
     # Not as it was looked at when the command came to it: somebody was faster.
     return BOTH if met != (before.size, before.written_ns) else None

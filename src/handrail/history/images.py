@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from handrail.core.content import Content
-from handrail.core.places import Stat
+from handrail.core.places import Form, Stat
 from handrail.core.plan import Change, Plan
 from handrail.core.ports import Blobs, Staged
 from handrail.core.problems import ProblemRaised
@@ -97,7 +97,9 @@ def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, A
             "image": "none",
         }
     hash_side_by_side(change)
-    before_mode = stat.S_IMODE(change.seen.mode) if change.seen is not None else None
+    before_mode = None
+    if change.seen is not None and change.before_form is not Form.LINK:
+        before_mode = stat.S_IMODE(change.seen.mode)
     described: dict[str, Any] = {
         "path": change.path,
         "absolute": change.place.absolute,
@@ -107,6 +109,7 @@ def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, A
         "before_mode": before_mode,
         "after_mode": before_mode if change.mode is None else change.mode,
         "image": _image(change, blobs, reserved),
+        **forms_of(change.before_form, change.after_form),
     }
     if change.operation == "create" and change.place.missing_above:
         described["made"] = _folders(change.path, change.place.missing_above)
@@ -115,6 +118,18 @@ def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, A
     if described["image"] == "inline" and change.before is not None:
         described["before"] = base64.b64encode(change.before.tobytes()).decode("ascii")
     return described
+
+
+def forms_of(before: Form, after: Form) -> dict[str, str]:
+    """What a described change is of, where it is not of a file alone."""
+    if before is after is Form.FILE:
+        return {}
+    return {"before_form": before.value, "after_form": after.value}
+
+
+def form_before(described: Mapping[str, Any]) -> Form:
+    """What stood there before a described change."""
+    return Form(described.get("before_form", Form.FILE))
 
 
 def _folders(path: str, count: int) -> list[str]:
@@ -129,6 +144,8 @@ def _folders(path: str, count: int) -> list[str]:
 def _image(change: Change, blobs: Blobs, reserved: int) -> str:
     if change.before is None:
         return "absent"
+    if change.before_form is not Form.FILE:
+        return "inline"
     if is_sensitive(change.place.rel):
         # A copy of a secret would outlive its original.
         return "none"

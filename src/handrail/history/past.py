@@ -7,6 +7,7 @@ took back; nothing here is ever looked at twice.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from handrail.core.past import PastChange
@@ -166,8 +167,8 @@ def why_not(trace: Trace) -> str | None:
         return "what it changed is not on record"
     if effects.get("undo") != "none":
         return None
-    left = effects.get("left_out", ())
-    return f"not kept: {_some(left)}" if left else "what it changed was not kept"
+    left = _left_out(effects)
+    return f"not kept: {left}" if left else "what it changed was not kept"
 
 
 def remarks(trace: Trace, standing: Sequence[Step]) -> list[str]:
@@ -177,11 +178,13 @@ def remarks(trace: Trace, standing: Sequence[Step]) -> list[str]:
         return [f"{name} cannot be undone: {why}"]
     found = []
     effects = (trace.completed or {}).get("effects")
-    missing = effects.get("left_out", ()) if isinstance(effects, Mapping) else ()
+    missing = _left_out(effects) if isinstance(effects, Mapping) else ""
     if missing:
-        found.append(f"{name} can be undone only in part, without {_some(missing)}")
-    if beside := [step.path for step in standing if not step.attributed]:
-        found.append(f"not known to be the doing of {name}, and left: {_some(beside)}")
+        found.append(f"{name} can be undone only in part, without {missing}")
+    if beside := {
+        step.path: step.described.get("doubt") for step in standing if not step.attributed
+    }:
+        found.append(f"not known to be the doing of {name}, and left: {_some(beside, len(beside))}")
     return found
 
 
@@ -207,7 +210,7 @@ class Standing:
 
 
 def list_changes(
-    traces: Iterable[Trace], *, session: str | None = None, path: str | None = None
+    traces: Iterable[Trace], *, session: str | None = None, paths: Sequence[str] | None = None
 ) -> Iterator[PastChange]:
     """The history: every change of every file, the newest first."""
     standing = Standing()
@@ -216,7 +219,7 @@ def list_changes(
         if session is not None and trace.session != session:
             continue
         for step in steps_of(trace):
-            if path is None or step.path == path:
+            if paths is None or step.path in paths:
                 stands = standing.stands(step.key, step.path)
                 yield _past_change(trace, step, standing=stands)
 
@@ -243,6 +246,16 @@ def _steps(trace: Trace, row: int, described: Any, where: tuple[str, ...]) -> It
             yield Step(key_of(trace), tool_of(trace), trace.turn, one, row, (*where, number))
 
 
-def _some(paths: Sequence[object]) -> str:
-    more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
-    return ", ".join(shown(str(one)) for one in paths[:_LISTED]) + more
+def _left_out(effects: Mapping[str, Any]) -> str:
+    left = effects.get("left_out") or {}
+    return _some(left, int(effects.get("left_out_count", len(left))))
+
+
+def _some(reasons: Mapping[str, str | None], count: int) -> str:
+    """The first of some paths, each with what is to be said of it."""
+    told = [
+        f"{shown(path)} ({why})" if why else shown(path)
+        for path, why in islice(reasons.items(), _LISTED)
+    ]
+    more = f" and {count - _LISTED} more" if count > _LISTED else ""
+    return ", ".join(told) + more

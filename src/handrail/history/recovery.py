@@ -13,16 +13,17 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from handrail.core.content import Content
-from handrail.core.places import Kind, Place
+from handrail.core.places import Form, Kind, Place
 from handrail.core.plan import Change, Plan, temp_name
 from handrail.core.ports import Blobs, Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import CallRecord, Row, Store
 from handrail.history.commit import Mess, commit
-from handrail.history.effects import Report
+from handrail.history.effects_report import Report
 from handrail.history.folders import Folders, Where, folders_seen_by
 from handrail.history.given_up import given_up, settled
-from handrail.history.images import load_image, state_of
+from handrail.history.images import form_before, load_image, state_of
+from handrail.history.undo_compose import look
 
 _log = logging.getLogger("handrail")
 _GONE: Final = (
@@ -194,25 +195,14 @@ class Recovery:
         return Recovered(call_id, tool, status, text, paths=tuple(others))
 
     def _state(self, described: Mapping[str, Any]) -> State:
-        place = self._files.locate(described["path"])
-        if place.kind is Kind.MISSING:
-            return state_of(described, None, None)
-        if place.kind is not Kind.FILE:
-            return "other"
-        found = self._files.read(place)
-        return state_of(described, found.content.digest, found.stat)
+        now = look(described["path"], self._files)
+        return "other" if now.strange else state_of(described, now.digest, now.seen)
 
     def _back(self, number: int, described: Mapping[str, Any], token: str) -> Change:
-        place = self._files.locate(described["path"])
-        current = self._files.read(place) if place.kind is Kind.FILE else None
-        before = self._old(number, described, token)
-        return Change(
-            place,
-            current.content if current else None,
-            before,
-            current.stat if current else None,
-            described["before_mode"],
-        )
+        now, before = look(described["path"], self._files), self._old(number, described, token)
+        form = Form.FILE if before is None else form_before(described)
+        mode = described["before_mode"]
+        return Change(now.place, now.content, before, now.seen, mode, 0, now.form, form)
 
     def _prune(self, described: Mapping[str, Any], *, happened: bool) -> bool:
         """Remove the directories that were made for a file which is not there now, or that
@@ -260,15 +250,17 @@ class Recovery:
             if place.kind is not Kind.DIRECTORY:
                 continue
             for entry in self._files.scan(place):
-                if entry.name.startswith(prefixes) and entry.kind is Kind.FILE:
+                # A link of such a name is removed itself, wherever it leads.
+                if entry.name.startswith(prefixes) and (entry.is_link or entry.kind is Kind.FILE):
                     path = f"{directory}/{entry.name}" if directory else entry.name
                     clean = self._remove(path, f"{token}-sweep{os.urandom(4).hex()}") and clean
         return clean
 
     def _remove(self, path: str, token: str) -> bool:
-        place, mess = self._files.locate(path), Mess()
-        found = self._files.read(place)
-        gone = Change(place, found.content, None, found.stat)
+        now, mess = look(path, self._files), Mess()
+        if now.content is None:
+            return True
+        gone = Change(now.place, now.content, None, now.seen, before_form=now.form)
         try:
             commit(Plan((gone,), ""), self._files, durable=False, token=token, mess=mess)
         except ProblemRaised:

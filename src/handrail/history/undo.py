@@ -23,7 +23,7 @@ from handrail.history import undo_words as words
 from handrail.history.folders import folders_seen_by
 from handrail.history.past import Key, Step, Taken, is_redo, is_undo, list_changes
 from handrail.history.undo_choose import Chooser, Chosen
-from handrail.history.undo_compose import Way, find_ways, make_changes
+from handrail.history.undo_compose import Way, find_ways, make_changes, names_of
 from handrail.history.undo_lookup import Lookup
 from handrail.history.undo_redo import Redoer
 
@@ -71,8 +71,8 @@ class Undo:
     async def redo_plan(self, wanted: Wanted, asker: Asker) -> Plan:
         """The plan that takes the taking back of it back; see `Past.redo_plan`."""
         lookup = await self._lookup(asker)
-        path = self._path(wanted.target) if wanted.scope == "path" else None
-        redone = await Redoer(lookup).choose(wanted, path)
+        paths = names_of(wanted.target, self._files) if wanted.scope == "path" else ()
+        redone = await Redoer(lookup).choose(wanted, paths)
         what = ", ".join(islice(redone.calls.values(), 4))
         ways = await self._ways(redone.steps, force=wanted.force)
         await self._check(lookup, what, "redone", ways)
@@ -90,8 +90,8 @@ class Undo:
     ) -> Sequence[PastChange]:
         """What a session changed, the newest first; see `Past.changes`."""
         traces = await self._store.traces()
-        shown = None if path is None else self._path(path)
-        return list(islice(list_changes(traces, session=session, path=shown), limit))
+        paths = None if path is None else names_of(path, self._files)
+        return list(islice(list_changes(traces, session=session, paths=paths), limit))
 
     async def _lookup(self, asker: Asker) -> Lookup:
         if self._settle is not None:
@@ -109,13 +109,9 @@ class Undo:
             case "turn":
                 return chooser.newest_turns() if target == "last" else _one(chooser.turn(target))
             case "path":
-                return chooser.file(self._path(target))
+                return chooser.file(names_of(target, self._files))
             case "since":
                 return _one(chooser.since(target))
-
-    def _path(self, given: str) -> str:
-        """The file as the record shows it."""
-        return self._files.locate(given).path
 
     async def _ways(self, steps: Sequence[Step], *, force: bool) -> list[Way]:
         work = partial(find_ways, steps, self._files, force=force)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -88,7 +88,7 @@ class Chooser:
             raise ProblemRaised("already_applied", f"{chosen.what}: {why}")
         return chosen
 
-    async def file(self, path: str) -> AsyncIterator[Chosen]:
+    async def file(self, paths: Sequence[str]) -> AsyncIterator[Chosen]:
         """Change after change of one file, the newest first; those too that happened while
         a command ran and are not known to be its doing, because the file is named.
         """
@@ -101,15 +101,15 @@ class Chooser:
                 continue
             for step in seen.steps:
                 known[step.path] = None
-                if step.path == path:
-                    only = path if len(steps_of(trace)) > 1 else None
+                if step.path in paths:
+                    only = step.path if len(steps_of(trace)) > 1 else None
                     notes = self._folder_notes(trace)
                     yield Chosen([step], name_of(trace), notes, whole=True, only=only)
-        if path not in known:
+        if known.keys().isdisjoint(paths):
             listed = ", ".join(repr(one) for one in list(known)[:8]) or "none"
             raise ProblemRaised(
                 "not_found",
-                f"no change of {path!r} that still stands is on record here",
+                f"no change of {paths[-1]!r} that still stands is on record here",
                 hint=f"files with such changes: {listed}",
                 field="target",
             )
@@ -217,6 +217,8 @@ def _nothing_left(trace: Trace) -> ProblemRaised:
         why = "it has not ended yet"
     if why is not None:
         return ProblemRaised("not_found", f"{name_of(trace)} cannot be undone: {why}")
+    if not steps_of(trace) and (said := remarks(trace, ())):
+        return ProblemRaised("not_found", f"nothing of it can be taken back: {'; '.join(said)}")
     if not steps_of(trace):
         return ProblemRaised("not_found", f"{name_of(trace)} changed no file")
     return ProblemRaised("already_applied", f"call {trace.call_id!r} is undone already")

@@ -12,34 +12,37 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from handrail.core.content import Content
-from handrail.core.places import Kind, Place, Stat
-from handrail.core.plan import Change
+from handrail.core.places import Form, Place, Stat
+from handrail.core.plan import Change, hash_of
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import ProblemRaised
-from handrail.history.images import load_image, state_of
+from handrail.history.images import form_before, load_image, state_of
 from handrail.history.past import Step
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """A file as it is; `content` None: there is none. `strange`: something else than a file
-    of ours stands there (a directory, a link that leads elsewhere).
+    """What bears a name now; `content` None: nothing does. `strange`: it cannot be ours, as
+    with a pipe, or a path that leads elsewhere.
     """
 
     place: Place
     content: Content | None = None
     seen: Stat | None = None
+    form: Form = Form.FILE
     strange: bool = False
 
     @property
     def digest(self) -> str | None:
-        """The hash of the content."""
-        return None if self.content is None else self.content.digest
+        """What tells it from others."""
+        return hash_of(self.content, self.form)
 
     @property
     def mode(self) -> int | None:
-        """The permissions."""
-        return None if self.seen is None else stat.S_IMODE(self.seen.mode)
+        """The permissions; a link has none of its own."""
+        if self.seen is None or self.form is Form.LINK:
+            return None
+        return stat.S_IMODE(self.seen.mode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +132,28 @@ def find_ways(steps: Iterable[Step], files: Files, *, force: bool) -> list[Way]:
     return [_way(path, found, look(path, files), force=force) for path, found in by_path.items()]
 
 
+def names_of(given: str, files: Files) -> tuple[str, ...]:
+    """A file as the record shows it; of a link, itself and the file behind it."""
+    found = files.named(given)
+    if found.form is not Form.LINK:
+        return (files.locate(given).path,)
+    try:
+        return found.place.path, files.locate(given).path
+    except ProblemRaised:
+        # It leads outside or nowhere, but it may have a history of its own.
+        return (found.place.path,)
+
+
 def look(path: str, files: Files) -> Now:
-    """The file as it is now."""
-    place = files.locate(path)
-    if place.path != path or place.kind in (Kind.DIRECTORY, Kind.SPECIAL):
+    """What bears the name now."""
+    place, form, content, seen = files.named(path)
+    if place.path != path or form is Form.SPECIAL:
         return Now(place, strange=True)
-    if place.kind is Kind.MISSING:
+    if form is None:
         return Now(place)
-    found = files.read(place)
-    return Now(place, found.content, found.stat)
+    if form is Form.FILE:
+        content, seen = files.read(place)
+    return Now(place, content, seen, form)
 
 
 def make_changes(
@@ -148,11 +164,13 @@ def make_changes(
 
     Raises `not_found` if an old content is gone.
     """
-    return [_change(way, blobs, whole[way.path]) for way in ways if not way.changes_nothing]
+    found = [_change(way, blobs, whole[way.path]) for way in ways if not way.changes_nothing]
+    # Folders first, the upper before the lower: what comes into them is made ready there.
+    return sorted(found, key=lambda one: (not one.of_folder, one.of_folder and one.place.absolute))
 
 
 def _way(path: str, steps: Sequence[Step], now: Now, *, force: bool) -> Way:
-    if now.strange:
+    if now.strange or _closed(steps, now):
         return Way(path, now, (), conflict=True)
     walk = _Walk(now.digest, now.mode)
     if not all(walk.meet(step, force=force) for step in steps):
@@ -164,6 +182,12 @@ def _way(path: str, steps: Sequence[Step], now: Now, *, force: bool) -> Way:
     if force and not _matches(steps, now):
         way = replace(way, forced=True)
     return _as_far_as_kept(way)
+
+
+def _closed(steps: Sequence[Step], now: Now) -> bool:
+    """Whether a folder stands where there was none: what is in it is not ours to remove."""
+    forms = {step.described.get(one) for step in steps for one in ("before_form", "after_form")}
+    return now.form is Form.FOLDER and Form.FOLDER not in forms
 
 
 def _matches(steps: Sequence[Step], now: Now) -> bool:
@@ -203,4 +227,5 @@ def _change(way: Way, blobs: Blobs | None, one: Mapping[str, Any]) -> Change:
                 hint="nothing was touched; the other files can be named by their paths",
             ) from raised
     made = len(one.get("made", ())) if before is None else 0
-    return Change(now.place, now.content, before, now.seen, way.mode, made)
+    form = Form.FILE if before is None else form_before(one)
+    return Change(now.place, now.content, before, now.seen, way.mode, made, now.form, form)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from handrail.core.past import Wanted
@@ -47,11 +47,11 @@ class Redoer:
     def __init__(self, lookup: Lookup) -> None:
         self._lookup = lookup
 
-    async def choose(self, wanted: Wanted, path: str | None) -> Redone:
-        """What is meant; raises `not_found`, `ambiguous`. `path` is the target of its scope."""
+    async def choose(self, wanted: Wanted, paths: Sequence[str]) -> Redone:
+        """What is meant; raises `not_found`, `ambiguous`. `paths` is the target of its scope."""
         match wanted.scope:
             case "path":
-                return await self._first(lambda taken, one: one == path, f"{path!r}")
+                return await self._first(lambda taken, one: one in paths, f"{paths[-1]!r}")
             case "call" if wanted.target == "last":
                 return await self._first(lambda taken, one: True, "nothing")
             case "call":

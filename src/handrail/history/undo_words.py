@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from handrail.core.content import Content
-from handrail.core.places import shown
+from handrail.core.places import Form, shown
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
 from handrail.history.past import Taken
@@ -28,18 +28,19 @@ def headline(verb: str, names: Sequence[str], what: str, notes: Sequence[str]) -
 
 
 def counted(changes: Sequence[Change]) -> list[str]:
-    """How many files became what, where there are several."""
+    """How many files became what, where there are several; folders apart."""
     if len(changes) < 2:
         return []
-    found = Counter(_what(one) for one in changes)
-    return [f"{len(changes)} files: {', '.join(f'{n} {word}' for word, n in found.items())}"]
+    files = [one for one in changes if not one.of_folder]
+    folders = [one for one in changes if one.of_folder]
+    return [*_count("file", files), *_count("folder", folders)]
 
 
 def lines(changes: Sequence[Change], ways: Sequence[Way]) -> list[str]:
     """A line for each file."""
     forced = {way.path for way in ways if way.forced}
     return [
-        f"  {_what(one)} {shown(one.path)}"
+        f"  {_what(one)} {_name(one)}"
         + (" (overwriting what was there)" if one.path in forced else "")
         for one in changes
     ]
@@ -77,6 +78,8 @@ def as_data(taken: Sequence[Taken]) -> list[dict[str, Any]]:
 
 def diff(change: Change) -> str:
     """The change as a person reads it."""
+    if {change.before_form, change.after_form} != {Form.FILE}:
+        return f"{_name(change)}: {_became(change)}\n"
     before, after = change.before or Content(b""), change.after or Content(b"")
     # An empty file that comes or goes has no lines, and neither has a change of permissions.
     return text_diff(change.path, before, after) or f"{shown(change.path)}: {_unseen(change)}\n"
@@ -92,6 +95,37 @@ def text_diff(path: str, before: Content, after: Content) -> str:
     )
     found = difflib.unified_diff(old, new, shown(f"a/{path}"), shown(f"b/{path}"))
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in found)
+
+
+def _count(kind: str, changes: Sequence[Change]) -> list[str]:
+    found = Counter(_what(one) for one in changes)
+    told = ", ".join(f"{n} {word}" for word, n in found.items())
+    many = f"{kind}s" if len(changes) > 1 else kind
+    return [f"{len(changes)} {many}: {told}"] if changes else []
+
+
+def _name(change: Change) -> str:
+    return shown(f"{change.path}/" if change.of_folder else change.path)
+
+
+def _became(change: Change) -> str:
+    """What becomes of a link or a folder."""
+    before, after = change.before, change.after
+    if before is not None and after is None:
+        return f"{_told(before, change.before_form)} is removed"
+    now = _told(after or Content(b""), change.after_form)
+    if before is None:
+        return f"{now} is brought back"
+    if change.of_folder:
+        return f"{now} gets the permissions {change.mode or 0:o}"
+    return f"{_told(before, change.before_form)} becomes {now}"
+
+
+def _told(content: Content, form: Form) -> str:
+    if form is Form.LINK:
+        leads = content.tobytes().decode("utf-8", "backslashreplace")
+        return f"a link to {shown(leads)}"
+    return f"a {form.value}"
 
 
 def _unseen(change: Change) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 
 from handrail.core.places import ASIDE, Entry, Kind, Place, Stat
 from handrail.core.plan import Change
-from handrail.core.ports import FileContent, Files, Staged, Window
+from handrail.core.ports import FileContent, Files, Named, Staged, Window
 from handrail.host.files.local import LocalFiles
 from handrail.host.statedir import private_directory
 
@@ -96,13 +96,22 @@ class WithPlan:
 
     def locate(self, path: str) -> Place:
         """Resolve a path beneath a root, or the plan's own."""
-        plans = self._plan.files
-        if plans is not None and path.startswith(top := f"{plans.roots[0]}/"):
-            rel = path[len(top) :]
-            if path == self._plan.path or (self._every and ".." not in rel.split("/")):
-                place = plans.locate(rel)
-                return place._replace(root=ASIDE, path=place.absolute)
-        return self._files.locate(path)
+        aside = self._aside(path)
+        if aside is None:
+            return self._files.locate(path)
+        plans, rel = aside
+        place = plans.locate(rel)
+        return place._replace(root=ASIDE, path=place.absolute)
+
+    def named(self, path: str) -> Named:
+        """What bears this name, a link at its end not followed."""
+        aside = self._aside(path)
+        if aside is None:
+            return self._files.named(path)
+        plans, rel = aside
+        found = plans.named(rel)
+        place = found.place._replace(root=ASIDE, path=found.place.absolute)
+        return found._replace(place=place)
 
     def stat(self, place: Place) -> Stat | None:
         """The file's stat now, None if it is missing."""
@@ -143,6 +152,15 @@ class WithPlan:
         """Write the new content beside its target."""
         files = self._at(change.place)
         return files.stage(_owned(change), temp, durable=durable, announce=announce)
+
+    def _aside(self, path: str) -> tuple[LocalFiles, str] | None:
+        """Where plans lie, and the path from there, if it is one that may be reached."""
+        plans = self._plan.files
+        if plans is None or not path.startswith(top := f"{plans.roots[0]}/"):
+            return None
+        rel = path[len(top) :]
+        reached = path == self._plan.path or (self._every and ".." not in rel.split("/"))
+        return (plans, rel) if reached else None
 
     def _at(self, place: Place) -> Files:
         plans = self._plan.files

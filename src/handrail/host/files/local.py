@@ -9,12 +9,14 @@ from pathlib import Path
 
 from handrail.core.places import Entry, Kind, Place, Stat
 from handrail.core.plan import Change
-from handrail.core.ports import FileContent, Staged, Window
+from handrail.core.ports import FileContent, Named, Staged, Window
 from handrail.core.problems import ProblemRaised
 from handrail.host.files import reading
 from handrail.host.files.cache import WindowCache
 from handrail.host.files.errors import FAILING, explain, quoted
+from handrail.host.files.folders import StagedFolder, refuse_exchange
 from handrail.host.files.locate import Locator
+from handrail.host.files.named import named
 from handrail.host.files.openat2 import LIST
 from handrail.host.files.parents import Parent, remove_empty
 from handrail.host.files.roots import Roots
@@ -63,6 +65,10 @@ class LocalFiles:
     def locate(self, path: str) -> Place:
         """Resolve a path, relative to the workspace or absolute, beneath a root."""
         return self._locator.locate(path)
+
+    def named(self, path: str) -> Named:
+        """What bears this name, a link at its end not followed."""
+        return named(self._roots, self._locator, path)
 
     def stat(self, place: Place) -> Stat | None:
         """The file's stat now, None if it is missing."""
@@ -144,6 +150,9 @@ class LocalFiles:
         announce: Callable[[], None] = lambda: None,
     ) -> Staged:
         """Write the new content beside its target, without a name as long as that goes."""
+        if change.of_folder:
+            refuse_exchange(change)
+            return StagedFolder(self._roots, change, durable=durable, announce=announce)
         return StagedChange(
             self._roots,
             change,

@@ -53,6 +53,12 @@ class Locator:
         kind = _KINDS.get(stat.S_IFMT(mode))
         return self._slowly(path) if kind is None else self._place(root, rel, kind)
 
+    def below(self, folder: Place, name: str) -> Place:
+        """The place of a missing name in a place; raises `outside_workspace` if it is ours."""
+        rel = f"{folder.rel}/{name}" if folder.rel else name
+        via = tuple(f"{one.rstrip('/')}/{name}" for one in folder.via)
+        return self._place(folder.root, rel, Kind.MISSING)._replace(via=via)
+
     def _mode(self, root: int, rel: str) -> int:
         handle = self._roots.handles[root]
         # A single name has no directory on the way that could be a link.

@@ -15,15 +15,18 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from handrail.core.content import Content
+from handrail.core.places import Form
 from handrail.core.plan import Change, temp_name
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import explain, not_regular, quoted
+from handrail.host.files.named import target_of
 from handrail.host.files.openat2 import READ
 from handrail.host.files.parents import Parent, remove_name
 from handrail.host.files.reading import stat_of
 from handrail.host.files.renames import exchange, rename_new
 from handrail.host.files.roots import Roots
 from handrail.host.files.temp import Announce, Likeness, Temp, Written, write_temp, written
+from handrail.host.files.temp_link import TempLink
 
 _COMPARED_AT_ONCE: Final = 256 * 1024
 
@@ -53,12 +56,12 @@ class StagedChange:
         self._durable = durable
         self._break_links = break_links
         self._new: Written | None = None
-        self._file: Temp | None = None
+        self._file: Temp | TempLink | None = None
         self._visible = False
         self._aside = False
         # The second name of the old file, while it is not known to stand under its own.
         self._spare: str | None = None
-        with _explained(change.path):
+        with explained(change.path):
             self._parent = Parent(
                 roots, change.place, announce if change.after is not None else None, durable=durable
             )
@@ -73,9 +76,9 @@ class StagedChange:
     def publish(self) -> None:
         """Make it visible in one step; raises `stale` if the target is not what was seen."""
         self._announce()
-        with _explained(self._change.path):
+        with explained(self._change.path):
             if not self._parent.is_current():
-                raise _stale(self._change, "its directory was moved or replaced")
+                raise stale(self._change, "its directory was moved or replaced")
             self._old = self._checked()
             if self._file is not None:
                 self._new = self._file.appear(durable=self._durable)
@@ -106,12 +109,12 @@ class StagedChange:
         is back already stays so: it may be tried again.
         """
         if self._spare is not None:
-            with _explained(self._change.path):
+            with explained(self._change.path):
                 self._restore_spare(self._spare)
         if not self._visible:
             return
         handle, name = self._parent.handle, self._parent.name
-        with _explained(self._change.path):
+        with explained(self._change.path):
             self._ours()
             if self._old is None:
                 os.unlink(name, dir_fd=handle)
@@ -143,7 +146,11 @@ class StagedChange:
         return clean
 
     def _write(self, content: Content) -> None:
-        like = Likeness(self._parent.name, self._old, self._change.mode)
+        if self._change.after_form is Form.LINK:
+            self._file = TempLink(self._parent.handle, self._temp, content)
+            return
+        replaced = self._old if self._change.before_form is Form.FILE else None
+        like = Likeness(self._parent.name, replaced, self._change.mode)
         self._file = Temp(self._parent.handle, self._temp, like, self._announce)
         self._file.fill(content, durable=self._durable)
 
@@ -153,7 +160,7 @@ class StagedChange:
             try:
                 rename_new(handle, self._temp, name)
             except FileExistsError:
-                raise _stale(self._change, "another file of that name appeared") from None
+                raise stale(self._change, "another file of that name appeared") from None
             except OSError:
                 self._visible = self._appeared()
                 raise
@@ -194,7 +201,7 @@ class StagedChange:
             return
         aside = os.stat(self._temp, dir_fd=self._parent.handle, follow_symlinks=False)
         if written(aside) != written(self._old):
-            raise _stale(self._change, "it was changed at the last moment")
+            raise stale(self._change, "it was changed at the last moment")
 
     def _restore_copy(self) -> None:
         if self._change.before is None:
@@ -211,7 +218,7 @@ class StagedChange:
         if change.before is None and info is not None and not stat.S_ISREG(info.st_mode):
             raise not_regular(info.st_mode, change.path)
         if not is_unchanged(self._parent, info, change):
-            raise _stale(change, _what_happened(change, info))
+            raise stale(change, _what_happened(change, info))
         if info is not None and info.st_nlink > 1 and change.after is not None:
             self._check_links()
         return info
@@ -278,6 +285,8 @@ def is_unchanged(parent: Parent, info: os.stat_result | None, change: Change) ->
     """Whether the target is what the plan saw: by its stat if that proves it, else its bytes."""
     if info is None or change.before is None:
         return info is None and change.before is None
+    if change.before_form is not Form.FILE:
+        return _is_still(parent, info, change)
     if not stat.S_ISREG(info.st_mode) or info.st_size != change.before.size:
         return False
     seen = change.seen
@@ -288,6 +297,15 @@ def is_unchanged(parent: Parent, info: os.stat_result | None, change: Change) ->
         return _holds(descriptor, change.before)
     finally:
         os.close(descriptor)
+
+
+def _is_still(parent: Parent, info: os.stat_result, change: Change) -> bool:
+    """The same for a link or a folder, which has no bytes to compare."""
+    if change.before_form is Form.LINK:
+        leads = stat.S_ISLNK(info.st_mode) and target_of(parent.handle, parent.name)
+        return change.before is not None and leads == change.before.tobytes()
+    same = change.seen is None or change.seen.mode == info.st_mode
+    return stat.S_ISDIR(info.st_mode) and (change.after is None or same)
 
 
 def _holds(descriptor: int, content: Content) -> bool:
@@ -310,7 +328,8 @@ def _what_happened(change: Change, info: os.stat_result | None) -> str:
     return "it is no longer what it was"
 
 
-def _stale(change: Change, why: str) -> ProblemRaised:
+def stale(change: Change, why: str) -> ProblemRaised:
+    """The problem of a target that is not what the plan saw."""
     return ProblemRaised(
         "stale",
         f"{quoted(change.path)} was changed by somebody else: {why}",
@@ -319,7 +338,8 @@ def _stale(change: Change, why: str) -> ProblemRaised:
 
 
 @contextmanager
-def _explained(path: str) -> Iterator[None]:
+def explained(path: str) -> Iterator[None]:
+    """What the operating system says about this path meanwhile, as a problem."""
     try:
         yield
     except OSError as error:

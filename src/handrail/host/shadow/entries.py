@@ -11,7 +11,16 @@ import stat
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from handrail.core.shadows import BUSY, NO_ROOM, SENSITIVE, TOO_LARGE, UNREADABLE, Form, Sight
+from handrail.core.places import Form
+from handrail.core.shadows import (
+    BUSY,
+    LONG_LINK,
+    NO_ROOM,
+    SENSITIVE,
+    TOO_LARGE,
+    UNREADABLE,
+    Sight,
+)
 
 # Device, inode, size, times and mode: with the time of change in it, nobody can restore it.
 Signature = tuple[int, int, int, int, int, int]
@@ -27,6 +36,8 @@ REASONS: Final = {
     "!busy": BUSY,
 }
 FOLDER: Final = "/"
+# Of a longer one only what tells it from others is remembered.
+LONGEST_TARGET: Final = 300
 SPECIAL: Final = "?"
 
 
@@ -147,9 +158,11 @@ def sight_of(entry: Entry, links: int = 1) -> Sight:
     """The entry as others see it."""
     form = form_of(entry.mode)
     why = REASONS.get(entry.what, "") if form is Form.FILE else ""
+    if form is Form.LINK and len(entry.what) > LONGEST_TARGET:
+        why = LONG_LINK
     text = entry.what if form in (Form.FILE, Form.LINK) and not why else ""
-    written_ns, changed_ns, _, size, mode, _ = entry.signature
-    return Sight(form, stat.S_IMODE(mode), size, text, why, written_ns, changed_ns, links)
+    written_ns, changed_ns, inode, size, mode, _ = entry.signature
+    return Sight(form, stat.S_IMODE(mode), size, text, why, written_ns, changed_ns, links, inode)
 
 
 def form_of(mode: int) -> Form:

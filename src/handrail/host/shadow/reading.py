@@ -18,6 +18,7 @@ from handrail.core.shadows import ShadowLimits
 from handrail.host.files.openat2 import READ, Opener
 from handrail.host.shadow.contents import Contents
 from handrail.host.shadow.entries import (
+    LONGEST_TARGET,
     SPECIAL,
     Entry,
     Signature,
@@ -29,7 +30,6 @@ from handrail.host.shadow.entries import (
 )
 
 _TRIES: Final = 3
-_LONG_TARGET: Final = 300
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -142,7 +142,7 @@ class Reader:
 
 def _short(target: str) -> str:
     """Where a link leads; of a long one what tells it from others, because it is remembered."""
-    if len(target) <= _LONG_TARGET:
+    if len(target) <= LONGEST_TARGET:
         return target
     digest = hashlib.sha256(os.fsencode(target)).hexdigest()
-    return f"{target[: _LONG_TARGET - len(digest)]}…{digest}"
+    return f"{target[: LONGEST_TARGET - len(digest)]}…{digest}"
