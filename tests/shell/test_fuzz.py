@@ -4,8 +4,11 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import pytest
-from tests.support.mutants import examine, mutants
+from tests.support.commands import parser
+from tests.support.mutants import directly, examine, mutants
 from tests.support.recheck import Suspicious, recheck
+
+from handrail.core.commands import Unreadable
 
 BATCH = 5_000
 MILLION = 1_000_000
@@ -28,6 +31,24 @@ def test_a_million_mutated_commands_are_judged_and_safe_ones_are_safe():
 
     assert [one for _, strange in answers for one in strange] == []
     assert sum(safe for safe, _ in answers) > MILLION // 10
+
+
+def test_the_quick_way_to_the_parser_gives_the_same_trees():
+    quick, slow = directly(), parser()
+
+    for command in filter(is_text, mutants(2, 150)):
+        assert outcome(quick, command) == outcome(slow, command)
+
+
+def is_text(command):
+    return command.isprintable()
+
+
+def outcome(reader, command):
+    try:
+        return reader.parse(command)
+    except Unreadable:
+        return None
 
 
 def test_mutants_differ_and_can_be_made_again():

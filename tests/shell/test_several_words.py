@@ -113,6 +113,7 @@ def test_patterns_are_safe_where_all_their_files_are_only_read(command):
         ("tar tvf a.tar", "tar tvf a.tar -A b.tar"),
         ("tokei src", "sloccount src"),
         ("tokei src", "cloc a.tar.gz"),
+        ("git branch --format='%(refname)'", "git branch --format='%(signature)'"),
     ],
 )
 def test_some_arguments_make_a_looker_do_more(safe, other):

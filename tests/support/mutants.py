@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+from functools import cache
 
 from tests.support.commands import ROOT, WHERE, rows
 from tests.support.recheck import Suspicious, recheck
@@ -80,7 +81,7 @@ def _bent(rng, command, safe, others, words):
 
 def called_safe(seed, count):
     """Those of the mutants that are called safe."""
-    judge = Judge(Directly(), lambda cwd: WHERE._replace(cwd=cwd))
+    judge = Judge(directly(), lambda cwd: WHERE._replace(cwd=cwd))
     for command in mutants(seed, count):
         if judge.judge(command, cwd=ROOT, env={}).klass is CommandClass.SAFE:
             yield command
@@ -96,6 +97,12 @@ def examine(seed, count):
         except Suspicious as doubt:
             strange.append((command, str(doubt)))
     return safe, strange
+
+
+@cache
+def directly():
+    """One for the whole process: it holds files open."""
+    return Directly()
 
 
 class Directly:

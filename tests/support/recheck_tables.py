@@ -16,10 +16,9 @@ class Manual(NamedTuple):
     """A program that only looks, unless it is told one of these.
 
     `letters` and `names`: short and long options that do more; `plain`: names that are not the
-    beginnings of those. `values`: letters that take a
-    value, `attached` those that take the rest of their word; `named`: long options that take
-    the next word. `most`: so many operands are only
-    read. `refused`: operands that do more. `stops`: behind an operand there are only operands.
+    beginnings of those. `values`: letters that take a value, `attached` those that take the
+    rest of their word; `named`: long options that take the next word. `most`: so many operands
+    are only read. `refused`: operands that do more. `stops`: what follows an operand is one too.
     """
 
     letters: str = ""
