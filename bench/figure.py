@@ -30,7 +30,8 @@ class Scale:
 
 @dataclass(frozen=True)
 class Figure:
-    """Ours beside the limit of the same run; bar and goal are ratios unless `unit` says else.
+    """Ours beside the limit of the same run; bar and goal are ratios unless `unit` says else,
+    None where nobody has set any: then the line is only there to be known.
 
     `limit` and `ours` are medians; `ratio` is the median of the ratios of each round, which a
     machine that is busy for a while disturbs less. `peers` holds ratios to the same limit; a
@@ -42,8 +43,8 @@ class Figure:
     limit: float
     ours: float
     ratio: float
-    bar: float
-    goal: float
+    bar: float | None
+    goal: float | None
     unit: str = "ms"
     absolute: bool = False
     peers: Mapping[str, float] = field(default_factory=dict)
@@ -55,6 +56,8 @@ class Figure:
 
     @property
     def verdict(self) -> str:
+        if self.bar is None or self.goal is None:
+            return ""
         if self.value <= self.goal:
             return "goal"
         return "pass" if self.value <= self.bar else "MISS"
@@ -108,8 +111,8 @@ def figure(
     what: str,
     times: Times,
     *,
-    bar: float,
-    goal: float,
+    bar: float | None,
+    goal: float | None,
     unit: str = "ms",
 ) -> Figure:
     """A line from the times of `limit`, `ours` and any peers, in seconds."""
@@ -147,8 +150,7 @@ def _cells(figure: Figure) -> list[str]:
         f"{figure.limit:.3g} {figure.unit}",
         f"{figure.ours:.3g} {figure.unit}",
         f"{figure.ratio:.2f}x",
-        f"{figure.bar:g}{suffix}",
-        f"{figure.goal:g}{suffix}",
+        *("-" if one is None else f"{one:g}{suffix}" for one in (figure.bar, figure.goal)),
         figure.verdict,
         "  ".join(f"{name} {ratio:.1f}x" for name, ratio in figure.peers.items()),
     ]

@@ -1,7 +1,8 @@
 """h. Cold start: the import and `--version`, each in a new process.
 
-`import handrail` loads next to nothing by itself, so it is also timed with the door resolved,
-which is what a program that uses it pays.
+`import handrail` loads next to nothing by itself: that is what its bar is about, and what a
+program pays that only imports it. With the door resolved everything is loaded, pydantic among
+it; no bar was ever set for that, but it is what a program that uses it pays, so it is shown.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
     )
     return [
         figure("h", "import handrail / pydantic", bare, bar=1.5, goal=1.25),
-        figure("h", "import handrail, door resolved / pydantic", loaded, bar=1.5, goal=1.25),
+        figure("h", "import handrail, door resolved / pydantic", loaded, bar=None, goal=None),
         figure("h", "handrail --version / bare Python", version, bar=5, goal=3),
     ]
 
