@@ -1,6 +1,7 @@
 """`handrail serve` and `handrail doctor --mcp` as a person types them."""
 
 import json
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -10,6 +11,14 @@ from tests.cli.conftest import PROGRAM
 
 from handrail.cli.serve import CLIENTS
 
+# What each of them was seen to need: some show a model the data of a result and not its text,
+# and one that hides its own `read_file` hides every server's.
+NEEDED = {
+    "claude-code": ["--read-only", "--text-only"],
+    "codex": ["--read-only", "--text-only"],
+    "gemini": ["--dialect", "claude", "--read-only"],
+}
+
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_clients_configuration_starts_the_installed_program_on_this_workspace(
@@ -17,23 +26,54 @@ def test_a_clients_configuration_starts_the_installed_program_on_this_workspace(
 ):
     done = handrail("serve", "--client", client, "--mode", "sandboxed", "--read-only")
 
-    shown = "\n".join(line for line in done.out.splitlines() if not line.startswith("#")).strip()
+    shown = _shown(done.out)
     words = [str(PROGRAM), "serve", "--workspace", str(workspace), "--mode", "sandboxed"]
     assert done.code == 0
     assert "-m handrail" not in done.out
-    assert _command(client, shown) == [*words, "--read-only"]
+    assert _server(client, shown)[0] == [*words, *NEEDED.get(client, ["--read-only"])]
     assert "tools" in done.out.partition(shown)[2]
 
 
-def _command(client, shown):
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_server_that_is_started_without_the_environment_finds_the_same_record(
+    handrail, monkeypatch, tmp_path, client
+):
+    places = {"XDG_STATE_HOME": f"{tmp_path}/a state", "XDG_CONFIG_HOME": f"{tmp_path}/config"}
+    for name, place in places.items():
+        monkeypatch.setenv(name, place)
+
+    done = handrail("serve", "--client", client)
+
+    assert _server(client, _shown(done.out))[1] == places
+
+
+def test_a_dialect_that_was_named_is_not_replaced_by_the_one_a_client_needs(handrail):
+    done = handrail("serve", "--client", "gemini", "--dialect", "canonical")
+
+    assert _server("gemini", _shown(done.out))[0][-2:] == ["--dialect", "canonical"]
+
+
+def _shown(out):
+    """What is to be copied, without what is said about it."""
+    return "\n".join(line for line in out.splitlines() if not line.startswith("#")).strip()
+
+
+def _server(client, shown):
+    """The command and the environment that a client would start the server with."""
     if client == "claude-code":
-        return shown.partition(" -- ")[2].split()
+        before, _, command = shown.partition(" -- ")
+        words = shlex.split(before)
+        env = [words[at + 1] for at, word in enumerate(words) if word == "--env"]
+        return shlex.split(command), dict(one.split("=", 1) for one in env)
+    if client == "opencode":
+        server = json.loads(shown)["mcp"]["handrail"]
+        return server["command"], server.get("environment", {})
     if client == "codex":
         server = tomllib.loads(shown)["mcp_servers"]["handrail"]
     else:
         outer = {"vscode": "servers", "zed": "context_servers"}.get(client, "mcpServers")
         server = json.loads(shown)[outer]["handrail"]
-    return [server["command"], *server["args"]]
+    return [server["command"], *server["args"]], server.get("env", {})
 
 
 @pytest.mark.parametrize(
@@ -51,9 +91,8 @@ def test_the_settings_that_were_named_stay_in_a_clients_configuration(handrail, 
     (workspace / "my.toml").write_text('mode = "sandboxed"\n')
     done = handrail(*words)
 
-    shown = "\n".join(line for line in done.out.splitlines() if not line.startswith("#")).strip()
     assert done.code == 0, done.err
-    assert _command("generic", shown)[-2:] == ["--config", str(workspace / "my.toml")]
+    assert _server("generic", _shown(done.out))[0][-2:] == ["--config", str(workspace / "my.toml")]
 
 
 @pytest.mark.parametrize("option", ["--config", "--client"])

@@ -39,6 +39,61 @@ async def test_a_result_is_text_with_the_same_as_data_beside_it(connect, era):
 
 
 @both_eras
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("read_file", {"path": "a.txt"}, "hello"),
+        ("list_files", {}, "a.txt"),
+        ("write_file", {"path": "a.txt", "content": "new\n"}, "without having been read"),
+        ("grep", {"pattern": "hel", "output_mode": "content"}, "hello"),
+        ("run_command", {"command": "cat a.txt"}, "hello"),
+    ],
+)
+async def test_a_model_that_is_shown_only_the_data_misses_nothing_of_the_text(
+    connect, era, tool, arguments, said
+):
+    async with connect(era, **EDITS) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        result = await client.call_tool(tool, arguments)
+
+    schema = tools[tool].output_schema
+    assert said in text_of(result)
+    assert result.structured_content["text"] == text_of(result)
+    assert schema is None or schema["properties"]["text"] == {"type": "string"}
+
+
+async def test_data_that_the_text_already_is_or_that_has_a_text_of_its_own_stays_as_it_is(connect):
+    @handrail.tool
+    def numbers() -> dict[str, int]:
+        """Data alone."""
+        return {"a": 1}
+
+    @handrail.tool
+    def letter() -> Output:
+        """Its own text."""
+        return Output("a letter came", data={"text": "dear all"})
+
+    def register(runtime):
+        runtime.register(numbers)
+        runtime.register(letter)
+
+    async with connect(offer={"ready": register}, **OWN) as client:
+        results = [await client.call_tool(name, {}) for name in ("numbers", "letter")]
+
+    assert [one.structured_content for one in results] == [{"a": 1}, {"text": "dear all"}]
+
+
+@both_eras
+async def test_text_alone_is_served_to_clients_that_would_show_the_data_instead(connect, era):
+    async with connect(era, offer={"structured": False}) as client:
+        tools = (await client.list_tools()).tools
+        result = await client.call_tool("read_file", {"path": "a.txt"})
+
+    assert [tool.name for tool in tools if tool.output_schema is not None] == []
+    assert (text_of(result), result.structured_content) == ("hello", None)
+
+
+@both_eras
 async def test_a_refusal_is_a_result_with_its_problem(connect, era):
     async with connect(era) as client:
         result = await client.call_tool("read_file", {"path": "../secret"})

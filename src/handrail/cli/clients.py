@@ -7,6 +7,7 @@ up in the workspace first, and the workspace could bring one of that name.
 from __future__ import annotations
 
 import json
+import os
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,20 +16,43 @@ from typing import Any, Final
 
 from handrail.cli.program import script
 
+_Shape = Callable[["Start"], str]
+
+# Many clients start a server without them, and it would then keep its record elsewhere.
+_PLACES: Final = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a client is to start the server."""
+
+    command: str
+    words: list[str]
+    env: Mapping[str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One client: where its configuration lies, its shape, and its own tools' switch."""
+    """One client: where its configuration lies, its shape, its own tools' switch, and the
+    options that it needs where the person gave no others.
+    """
 
     place: str
-    shape: Callable[[str, list[str]], str]
+    shape: Callable[[Start], str]
     own_tools: str
+    text_only: bool = False
+    dialect: str | None = None
 
 
 def told(name: str, options: Namespace) -> str:
     """The configuration of a client, with what to do with it."""
-    client, command = _CLIENTS[name], str(script())
-    lines = [f"# {client.place}", "", client.shape(command, arguments_of(options)), ""]
+    client = _CLIENTS[name]
+    given = Namespace(**vars(options))
+    given.text_only = options.text_only or client.text_only
+    given.dialect = options.dialect or client.dialect
+    env = {name: os.environ[name] for name in _PLACES if os.environ.get(name, "").startswith("/")}
+    start = Start(str(script()), arguments_of(given), env)
+    lines = [f"# {client.place}", "", client.shape(start), ""]
     lines += [f"# {line}" for line in client.own_tools.splitlines()]
     return "\n".join(lines)
 
@@ -46,40 +70,72 @@ def arguments_of(options: Namespace) -> list[str]:
         value = getattr(options, flag)
         if value is not None:
             words += [f"--{flag}", str(value)]
-    if options.read_only:
-        words.append("--read-only")
-    if options.dry_run:
-        words.append("--dry-run")
+    for flag in ("read_only", "text_only", "dry_run"):
+        if getattr(options, flag):
+            words.append(f"--{flag.replace('_', '-')}")
     return words
 
 
-def _json(outer: str, **more: Any) -> Callable[[str, list[str]], str]:
-    def shaped(command: str, words: list[str]) -> str:
-        server = {**more, "command": command, "args": words}
-        return json.dumps({outer: {"handrail": server}}, indent=2)
+def _json(outer: str, beside: Mapping[str, Any] | None = None, **more: Any) -> _Shape:
+    """A server as an object under `outer`, with further members in it or beside it."""
+
+    def shaped(start: Start) -> str:
+        server = {**more, "command": start.command, "args": start.words}
+        if start.env:
+            server["env"] = dict(start.env)
+        return json.dumps({outer: {"handrail": server}, **(beside or {})}, indent=2)
 
     return shaped
 
 
-def _claude_code(command: str, words: list[str]) -> str:
+def _opencode(start: Start) -> str:
+    # It waits five seconds for a server, which on a busy machine is too short.
+    server: dict[str, Any] = {"type": "local", "command": [start.command, *start.words]}
+    server |= {"timeout": 60_000}
+    if start.env:
+        server["environment"] = dict(start.env)
+    own = ("bash", "edit", "read", "glob", "grep", "list")
+    denied = dict.fromkeys(own, "deny")
+    return json.dumps({"mcp": {"handrail": server}, "permission": denied}, indent=2)
+
+
+def _claude_code(start: Start) -> str:
     import shlex
 
-    return f"claude mcp add handrail --scope local -- {shlex.join([command, *words])}"
+    words = ["claude", "mcp", "add", "handrail", "--scope", "local"]
+    for name, value in start.env.items():
+        words += ["--env", f"{name}={value}"]
+    return shlex.join([*words, "--", start.command, *start.words])
 
 
-def _codex(command: str, words: list[str]) -> str:
+def _codex(start: Start) -> str:
     # A JSON string is a TOML string, and a JSON list of them a TOML list.
-    lines = ["[mcp_servers.handrail]", f"command = {json.dumps(command)}"]
-    return "\n".join([*lines, f"args = {json.dumps(words)}", "tool_timeout_sec = 600"])
+    lines = ["[mcp_servers.handrail]", f"command = {json.dumps(start.command)}"]
+    lines += [f"args = {json.dumps(start.words)}", "startup_timeout_sec = 60"]
+    lines += ["tool_timeout_sec = 600", "required = true"]
+    lines += ['default_tools_approval_mode = "approve"']
+    if start.env:
+        lines += ["", "[mcp_servers.handrail.env]"]
+        lines += [f"{name} = {json.dumps(value)}" for name, value in start.env.items()]
+    return "\n".join(lines)
 
 
+_BY_HAND: Final = (
+    "It cannot put questions to you: answer them with `handrail approvals` in another terminal."
+)
+_GEMINI_TOOLS: Final = (
+    "run_shell_command", "write_file", "replace", "read_file", "read_many_files", "list_directory",
+    "glob", "grep_search", "search_file_content",
+)  # fmt: skip
 _CLIENTS: Final[Mapping[str, Client]] = {
     "claude-code": Client(
         "run this in the workspace, in a shell",
         _claude_code,
-        "Switch off its own file and shell tools, in .claude/settings.local.json:\n"
-        '  {"permissions": {"deny": ["Bash", "Edit", "Write", "NotebookEdit", "Read", "Glob", '
-        '"Grep"]}}',
+        "Switch off its own file and shell tools, and leave the asking to Handrail, in\n"
+        ".claude/settings.local.json of the workspace:\n"
+        '  {"permissions": {"allow": ["mcp__handrail"], "deny": ["Bash", "Edit", "Write", '
+        '"NotebookEdit", "Read", "Glob", "Grep"]}}',
+        text_only=True,
     ),
     "claude-desktop": Client(
         "claude_desktop_config.json (Settings, Developer, Edit Config), then restart it",
@@ -89,8 +145,9 @@ _CLIENTS: Final[Mapping[str, Client]] = {
     "cursor": Client(
         ".cursor/mcp.json in the workspace, or ~/.cursor/mcp.json",
         _json("mcpServers"),
-        "Switch off its own tools: make a custom mode (Settings, Chat, Custom modes) with only\n"
-        "MCP tools, and use it.",
+        "Switch off its own tools where your version has custom modes (Settings, Chat): make one\n"
+        "with only MCP tools, and use it. Elsewhere they cannot be switched off: let none of them\n"
+        "run by itself, and decline what does not come from handrail.",
     ),
     "vscode": Client(
         ".vscode/mcp.json in the workspace, or `MCP: Open User Configuration`",
@@ -101,28 +158,38 @@ _CLIENTS: Final[Mapping[str, Client]] = {
     "codex": Client(
         "~/.codex/config.toml",
         _codex,
-        "Switch off its own tools: its shell, in the same file:\n"
+        "Switch off its own tools. Its shell, in the same file:\n"
         "  [features]\n"
         "  shell_tool = false\n"
-        'Where that is not known, sandbox_mode = "read-only" keeps it from writing.',
+        "Its patch tool cannot be switched off; to keep it from writing unasked, put this at the\n"
+        "top of the file, before the first [table]:\n"
+        '  sandbox_mode = "read-only"',
+        text_only=True,
     ),
     "gemini": Client(
         ".gemini/settings.json in the workspace, or ~/.gemini/settings.json",
-        _json("mcpServers"),
-        "Switch off its own tools, in the same file:\n"
-        '  {"tools": {"exclude": ["run_shell_command", "write_file", "replace", "read_file", '
-        '"glob", "search_file_content", "list_directory", "read_many_files"]}}',
+        _json("mcpServers", {"tools": {"exclude": list(_GEMINI_TOOLS)}}, trust=True),
+        "The last part switches off its own tools, and any other's of the same name: hence the\n"
+        "dialect. Trust the folder when you are asked to; elsewhere it starts no server.\n"
+        + _BY_HAND,
+        dialect="claude",
+    ),
+    "opencode": Client(
+        "opencode.json in the workspace, or ~/.config/opencode/opencode.json",
+        _opencode,
+        "The last part switches off its own file and shell tools.\n" + _BY_HAND,
     ),
     "zed": Client(
         "~/.config/zed/settings.json",
-        _json("context_servers", source="custom"),
+        _json("context_servers"),
         "Switch off its own tools: make an agent profile (agent: manage profiles) with only the\n"
-        "tools of handrail, and use it.",
+        "tools of handrail, and use it.\n" + _BY_HAND,
     ),
     "generic": Client(
         "as most clients take it",
         _json("mcpServers"),
         "Switch off the client's own file and shell tools: what they do is neither confined nor\n"
-        "recorded here, and cannot be undone here.",
+        "recorded here, and cannot be undone here. Where a model is shown the data of a result\n"
+        "instead of its text, add --text-only.",
     ),
 }

@@ -39,7 +39,7 @@ async def _look(options: Namespace) -> dict[str, Any]:
     from handrail.cli.clients import arguments_of
     from handrail.cli.program import script
 
-    given = Namespace(**{**vars(options), "tools": None, "read_only": False})
+    given = Namespace(**{**vars(options), "tools": None, "read_only": False, "text_only": False})
     words = arguments_of(given)
     eras = []
     try:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from handrail.mcp.offer import Offer
 
 CLIENTS: Final = (
-    "claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "zed", "generic",
+    "claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "opencode", "zed",
+    "generic",
 )  # fmt: skip
 _EPILOG: Final = f"""\
 --client prints what that client needs to start this, and serves nothing:
@@ -41,6 +42,10 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     )  # fmt: skip
     parser.add_argument("--tools", metavar="NAMES", help="only these tools, with commas between")
     parser.add_argument("--read-only", action="store_true", help="only tools that change nothing")
+    parser.add_argument(
+        "--text-only", action="store_true",
+        help="results without data, for clients that show a model the data instead of the text",
+    )  # fmt: skip
     group = parser.add_argument_group("over HTTP")
     group.add_argument("--http", metavar="HOST:PORT", help="listen there, for several clients")
     group.add_argument(
@@ -142,6 +147,7 @@ def offer_of(options: Namespace, root: Path) -> Offer:
         read_only=options.read_only,
         client_roots=settings.client_roots,
         dry_run=settings.dry_run,
+        structured=not options.text_only,
         session=options.session,
     )
 

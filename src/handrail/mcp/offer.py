@@ -10,6 +10,7 @@ from handrail.app import Opening
 from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
 from handrail.engine.runtime import Runtime
+from handrail.mcp.results import TEXT
 
 
 class Opens(Protocol):
@@ -26,7 +27,8 @@ class Offer:
 
     `fallback` is asked where a client cannot ask the person itself, None: nobody is. `tools`
     are the canonical names to show and allow, None: the usual ones are shown, all allowed.
-    `ready` is told of every runtime that opens.
+    Results are text with data beside it if `structured`, else text alone. `ready` is told of
+    every runtime that opens.
     """
 
     open: Opens
@@ -34,6 +36,7 @@ class Offer:
     read_only: bool = False
     client_roots: bool = False
     dry_run: bool = False
+    structured: bool = True
     session: str | None = None
     fallback: Approver | None = None
     ready: Callable[[Runtime], None] = lambda runtime: None
@@ -44,10 +47,22 @@ def shown_tools(runtime: Runtime, offer: Offer) -> list[dict[str, Any]]:
     declared = runtime.declare("mcp", allowed=offer.tools)
     if offer.read_only:
         declared = [tool for tool in declared if tool["annotations"]["readOnlyHint"]]
-    if offer.dry_run:
-        # A plan is no result, so nothing structured can be promised.
-        declared = [{key: tool[key] for key in tool if key != "outputSchema"} for tool in declared]
-    return declared
+    # A plan is no result, so in a dry run nothing structured can be promised.
+    promised = offer.structured and not offer.dry_run
+    return [_with_text(tool) if promised else _unpromised(tool) for tool in declared]
+
+
+def _with_text(tool: dict[str, Any]) -> dict[str, Any]:
+    """The tool, with the member of its results that every tool has."""
+    schema = tool.get("outputSchema")
+    if schema is None or TEXT in schema.get("properties", {}):
+        return tool
+    properties = {TEXT: {"type": "string"}, **schema.get("properties", {})}
+    return {**tool, "outputSchema": {**schema, "properties": properties}}
+
+
+def _unpromised(tool: dict[str, Any]) -> dict[str, Any]:
+    return {key: tool[key] for key in tool if key != "outputSchema"}
 
 
 def limit(runtime: Runtime, offer: Offer) -> None:

@@ -106,7 +106,7 @@ class ToolServer:
         async with reports:
             outcome = await pending.outcome()
         if isinstance(outcome, ToolResult):
-            return wire_result(outcome)
+            return wire_result(outcome, structured=session.offer.structured)
         session.park(outcome.state, pending)
         return _input_required(outcome)
 
