@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from handrail.shell import trivial
@@ -19,6 +20,11 @@ _OWN: Final = frozenset(
 
 def same_in_any_shell(command: str) -> bool:
     """Whether it is nothing but programs with plain words, joined by pipes."""
+    return len(command) <= trivial.MAX_LENGTH and _same_in_any_shell(command)
+
+
+@lru_cache(maxsize=256)
+def _same_in_any_shell(command: str) -> bool:
     if trivial.read(command) is None:
         return False
     return all(stage.split()[0] not in _OWN for stage in command.split("|"))

@@ -21,12 +21,12 @@ _SPECIAL: Final = frozenset(
      "in", "function", "select", "time", "coproc", "declare", "typeset", "local", "export",
      "readonly", "nameref", "let"}
 )  # fmt: skip
-_MAX_LENGTH: Final = 1000
+MAX_LENGTH: Final = 1000
 
 
 def read(command: str) -> Script | None:
     """The tree of a trivial command, None for any other."""
-    if len(command) > _MAX_LENGTH or not _LINE.fullmatch(command):
+    if len(command) > MAX_LENGTH or not _LINE.fullmatch(command):
         return None
     stages = []
     for source in command.split("|"):

@@ -25,8 +25,9 @@ Sink = Callable[[memoryview], None]
 GRACE_S: Final = 0.5
 _KILLING_S: Final = 5.0
 _ROUND_S: Final = 0.02
-# How much is read at a time, at most.
-CHUNK: Final = 1 << 18
+# How much is read at a time, at most, and how wide a talkative program's pipe is: as much as
+# the kernel gives everybody, so that neither end has to wake the other up often.
+CHUNK: Final = 1 << 20
 _PIPE_BYTES: Final = 1 << 16
 # What may still lie in the pipes of a program that is over.
 _REST_BYTES: Final = 4 << 20

@@ -6,6 +6,7 @@ Nothing a command prints can pass for one of our own lines.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from handrail.core.processes import Captured, Ended
@@ -23,18 +24,18 @@ class Shown(NamedTuple):
     omitted: int
 
 
-def told(ended: Ended, max_lines: int) -> str:
+def streams_of(ended: Ended, max_lines: int) -> dict[str, Shown]:
+    """Both streams by name, as they are shown."""
+    return {
+        "stdout": shown(ended.stdout, max_lines),
+        "stderr": shown(ended.stderr, max(max_lines // 4, _LEAST_ERROR_LINES)),
+    }
+
+
+def told(streams: Mapping[str, Shown], exit_code: int) -> str:
     """The whole result: stdout, stderr, exit code. An empty stream is left out."""
-    blocks = []
-    for name, captured, limit in (
-        ("stdout", ended.stdout, max_lines),
-        ("stderr", ended.stderr, max(max_lines // 4, _LEAST_ERROR_LINES)),
-    ):
-        text = shown(captured, limit).text
-        if text:
-            blocks.append(f"{name}:\n{text}")
-    blocks.append(f"exit_code: {ended.exit_code}")
-    return "\n".join(blocks)
+    blocks = [f"{name}:\n{part.text}" for name, part in streams.items() if part.text]
+    return "\n".join([*blocks, f"exit_code: {exit_code}"])
 
 
 def shown(captured: Captured, max_lines: int) -> Shown:

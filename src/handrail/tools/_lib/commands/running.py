@@ -19,7 +19,7 @@ from handrail.core.results import Output
 from handrail.core.sensitive import is_sensitive
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import INTEGER, STRING, object_schema
-from handrail.tools._lib.commands.output import shown, told
+from handrail.tools._lib.commands.output import streams_of, told
 from handrail.tools._lib.services import Shell
 
 _MOST_JUDGED: Final = 64
@@ -204,12 +204,11 @@ async def run_as_job(
 def _output(
     shell: Shell, ctx: ToolContext, ended: Ended, launch: Launch, notes: list[str]
 ) -> Output:
-    limit = shell.max_output_lines
-    limits = {"stdout": limit, "stderr": max(limit // 4, 10)}
+    streams = streams_of(ended, shell.max_output_lines)
     data: dict[str, Any] = {"exit_code": ended.exit_code, "duration_s": round(ended.duration_s, 3)}
     meta: dict[str, Any] = {"exit_code": ended.exit_code}
     for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
-        part = shown(captured, limits[name])
+        part = streams[name]
         data[name] = part.text
         saved = captured.saved
         if saved is None and part.omitted and launch.spills:
@@ -220,7 +219,7 @@ def _output(
     problem = _problem(ended, launch)
     if ended.timed_out and problem is not None:
         notes.append(problem.message)
-    text = "\n".join([told(ended, limit), *[f"[handrail: {note}]" for note in notes]])
+    text = "\n".join([told(streams, ended.exit_code), *[f"[handrail: {note}]" for note in notes]])
     return Output(text, data=data, meta=meta, problem=problem)
 
 
