@@ -59,7 +59,7 @@ class Commands:
         """End what runs, and mend what jobs did to protected names."""
         await self.processes.aclose()
         await self.runner.mend_jobs()
-        await self.runner.settle_jobs()
+        await self.runner.settle_jobs(closing=True)
         if self.runner.effects is not None:
             self.runner.effects.close()
 

@@ -165,3 +165,27 @@ def test_what_commands_left_is_counted_and_dropped(handrail, own_home):
     assert (done["quarantined"], done["quarantine_bytes"]) == (1, 11)
     assert "1 thing in quarantine (11 bytes)" in told
     assert not thing.exists()
+
+
+def test_copies_for_undo_go_when_no_runtime_has_used_them_for_long(
+    handrail, workspace, own_home, monkeypatch
+):
+    (workspace / "a.txt").write_text("0123456789\n" * 1000)
+    run = ("call", "run_command", "command=python3 -c \"open('b.txt','w').write('x')\"", "--id")
+    assert handrail("--mode", "sandboxed", *run, "one").code == 0
+    (slot,) = own_home.rglob("shadow/0")
+    young = handrail("gc", "--json").json
+    past = time.time() - 40 * 86_400
+    for path in slot.iterdir():
+        os.utime(path, (past, past))
+
+    planned = handrail("gc", "--dry-run", "--json").json
+    told = handrail("gc", "--dry-run").out
+    done = handrail("gc", "--json").json
+    again = handrail("--mode", "sandboxed", *run, "two")
+
+    assert young["copy_bytes"] == 0
+    assert planned["copy_bytes"] == done["copy_bytes"] > 11_000
+    assert "of copies for undo that no command used" in told
+    assert again.code == 0
+    assert handrail("undo", "--call", "one").code == 0

@@ -2,7 +2,8 @@
 
 import pytest
 
-from handrail.core.shadows import Delta, Form, Noted, Sight
+from handrail.core.places import Form
+from handrail.core.shadows import Delta, Noted, Sight
 from handrail.history.effects_evidence import (
     AFTER,
     BEFORE,
@@ -99,3 +100,22 @@ def test_a_tree_covers_what_is_below_it_and_nothing_beside():
     assert covers(["/w/tree/"], "/w/tree/x")
     assert not covers(["/w/tree/"], "/w/trees")
     assert not covers(["/w/file"], "/w/file/x")
+
+
+def test_a_folder_that_the_text_names_and_the_command_made_is_its_doing_with_all_in_it():
+    """`mv tree other`, `mkdir -p a/b/c`: nobody could watch, and another runtime is open."""
+    evidence = Evidence(WINDOW, ("/w/other", "/w/a/b/c", "/w/there"), others=True)
+
+    told = evidence.with_folders({"/w/other", "/w/other/deep", "/w/a", "/w/a/b", "/w/a/b/c"})
+
+    for path in ("/w/other/deep/file", "/w/a", "/w/a/b", "/w/a/b/c"):
+        assert told.against(delta(None, 15), path) is None
+    for path in ("/w/there/file", "/w/a/file", "/w/else"):
+        assert told.against(delta(None, 15), path) == OTHERS
+
+
+def test_a_folder_has_no_size_or_time_to_be_compared_by():
+    folder = Sight(Form.FOLDER, 0o755, 0, "", "", 0, 0)
+    seen = Noted({"/w/a": (4096, 12 * SECOND)}, (), blind=False)
+
+    assert Evidence(WINDOW, noted=seen).against(Delta(0, "a", folder, None), "/w/a") is None

@@ -497,6 +497,38 @@ async def test_a_job_that_ends_with_the_runtime_is_recorded(recorded, workspace)
     assert workspace.tree() == {"a.txt": b"1\n"}
 
 
+async def test_a_job_that_outlives_its_runtime_is_recorded_as_far_as_it_came(
+    recorded, workspace, tmp_path
+):
+    workspace.write("a.txt", "1\n")
+    code = (
+        "import os,time\nopen('a.txt','w').write('2')\nopen('made','w').close()\n"
+        "while not os.path.exists('stop'): time.sleep(.01)\nopen('late','w').close()"
+    )
+    workspace.write("job.py", code)
+    async with recorded(config={"keep_jobs": True}) as rt:
+        call = {"command": "python3 job.py", "background": True}
+        started = await rt.call("run_command", call)
+        job = started.data["job"]
+        with anyio.fail_after(30):
+            notes = tmp_path / "store.db.d" / "shadow"
+            while not any(b"/made" in one.read_bytes() for one in notes.glob("*/notes/*")):
+                await asyncio.sleep(0.02)
+    workspace.write("stop", "")
+    with anyio.fail_after(30):
+        while not (workspace.root / "late").exists():
+            await asyncio.sleep(0.02)
+    async with recorded() as rt:
+        undone = await rt.undo(f"job:{job}")
+
+    assert "after that is not" in started.meta["undo_left_out"][f"job:{job}"]
+    assert undone.ok, undone.text
+    assert "it went on after Handrail had closed" in undone.text
+    assert workspace.tree() == {
+        "a.txt": b"1\n", "job.py": code.encode(), "late": b"", "stop": b""
+    }  # fmt: skip
+
+
 async def test_a_jobs_doings_are_not_the_next_commands(recorded, workspace):
     loop = "while not __import__('os').path.exists('go'): pass"
     code = f"{loop}\nopen('by-job','w').close()"

@@ -36,6 +36,7 @@ class Freed:
     job_bytes: int = 0
     temporary_bytes: int = 0
     letters: int = 0
+    copy_bytes: int = 0
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -95,7 +96,8 @@ def collect(place: Workspace, days: float, *, dry_run: bool) -> Freed:
         erased,
         *left,
     )
-    return replace(freed, letters=letters)
+    copies = _copies(place, before_ns, dry_run=dry_run)
+    return replace(freed, letters=letters, copy_bytes=copies)
 
 
 def _dead_letters(place: Workspace, *, dry_run: bool) -> int:
@@ -110,10 +112,31 @@ def _dead_letters(place: Workspace, *, dry_run: bool) -> int:
     return over if dry_run or not over else purge(place.home.store, now_ns=time.time_ns())
 
 
-def _leftovers(place: Workspace, before_ns: int, *, dry_run: bool) -> tuple[int, ...]:
-    """What commands have left: the quarantine, ended jobs, their temporary files."""
-    from handrail.host.leftovers import sweep
+def _copies(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
+    """Copies made for commands that no runtime has used since then, and none needs: what a
+    crashed one was at is looked up in them when the workspace is opened again.
+    """
+    from handrail.cli.workspace import reading
+    from handrail.host.shadow.idle import trim_idle
+    from handrail.store.traces import running_owners
 
+    if place.home.directory is None or not place.recorded:
+        return 0
+    with reading(place) as db:
+        if running_owners(db):
+            return 0
+    return trim_idle(place.home.directory / "shadow", before_ns, dry_run=dry_run)
+
+
+def _leftovers(place: Workspace, before_ns: int, *, dry_run: bool) -> tuple[int, ...]:
+    """What commands have left: the quarantine, ended jobs, their temporary files; and what
+    probes of the sandbox have, wherever they ran.
+    """
+    from handrail.host.leftovers import sweep
+    from handrail.host.sandbox.abandoned import sweep_probes
+
+    if not dry_run:
+        sweep_probes()
     if place.home.directory is None or not place.home.directory.is_dir():
         return ()
     swept = sweep(place.home.directory, before_ns, dry_run=dry_run)
@@ -155,7 +178,10 @@ def tell(freed: Freed) -> None:
     commands = freed.quarantined + freed.jobs + freed.temporary_bytes
     if freed.letters:
         output.say(f"{verb} {counted(freed.letters, 'dead letter')} that were over")
-    if not (freed.payloads or freed.texts or freed.content_bytes or commands):
+    if freed.copy_bytes:
+        output.say(f"{verb} {size(freed.copy_bytes)} of copies for undo that no command used")
+    dropped = freed.payloads or freed.texts or freed.content_bytes or commands or freed.copy_bytes
+    if not dropped:
         output.say(f"nothing is older than {age}")
         return
     output.say(

@@ -172,10 +172,10 @@ class CommandRunner:
         """Which paths the command will not be able to change; None: none at all."""
         return frozenset() if self.holding is None else self.holding.unwritable(judged)
 
-    async def settle_jobs(self) -> None:
-        """Record what background jobs that are over have changed."""
+    async def settle_jobs(self, *, closing: bool = False) -> None:
+        """Record what background jobs that are over have changed, and on `closing` the others."""
         if self.job_effects is not None:
-            await self.job_effects.settle()
+            await self.job_effects.settle(closing=closing)
 
     async def mend_jobs(self) -> Sequence[Repaired]:
         """Put back what background jobs have changed of the protected names meanwhile."""

@@ -17,6 +17,11 @@ from handrail.engine.threads import to_the_end
 from handrail.history.effects_report import Report
 
 LATER: Final = "what a background job changes is recorded when it is over"
+KEPT: Final = (
+    "what a background job changes is recorded when it is over or this runtime closes; what it "
+    "changes after that is not"
+)
+OUTLIVES: Final = "it went on after Handrail had closed, and is not followed any more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +59,28 @@ class JobEffects:
         """A job has begun; what can be said of it so far."""
         if tracked.before is None:
             return Report(blind=True)
-        shadow, kept = self._effects.keeping.shadow, list[Any]()
-        await to_the_end(lambda: kept.append(shadow.pin(tracked.before)))
-        pinned = replace(tracked, before=kept[0])
+        shadow, looks = self._effects.keeping.shadow, list[Any]()
+        await to_the_end(lambda: looks.append(shadow.pin(tracked.before)))
+        pinned = replace(tracked, before=looks[0])
         self._followed.append(Followed(job, pinned, call, confined))
         report = Report()
-        report.left_out[f"job:{job}"] = LATER
+        kept = any(one.id == job and one.kept for one in await self._processes.jobs())
+        report.left_out[f"job:{job}"] = KEPT if kept else LATER
         return report
 
-    async def settle(self) -> None:
-        """Record what jobs that are over have changed."""
+    async def settle(self, *, closing: bool = False) -> None:
+        """Record what jobs that are over have changed; `closing`: of those that go on without
+        us as well, as far as they have come.
+        """
         if not self._followed:
             return
         running = {job.id for job in await self._processes.jobs() if job.state is JobState.RUNNING}
-        over = [one for one in self._followed if one.job not in running]
-        self._followed = [one for one in self._followed if one.job in running]
-        for one in over:
+        left = [] if closing else [one for one in self._followed if one.job in running]
+        ready, self._followed = [one for one in self._followed if one not in left], left
+        for one in ready:
             report = await self._effects.end(one.tracked, confined=one.confined, others=True)
+            if one.job in running:
+                report.left_out[f"job:{one.job}"] = OUTLIVES
             self._record(one, report)
 
     def _record(self, followed: Followed, report: Report) -> None:

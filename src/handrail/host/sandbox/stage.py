@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from handrail.host.sandbox import trial
+from handrail.host.sandbox.abandoned import PREFIX, SHARED, sweep_probes
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.warden.launch import Outputs, Started
 
@@ -102,8 +103,9 @@ class Stage(NamedTuple):
 @contextmanager
 def set_up(sleep: str) -> Iterator[Stage]:
     """Build it, and take it down; raises OSError if the machine does not let us."""
+    sweep_probes()
     with ExitStack() as ends:
-        top = Path(os.path.realpath(tempfile.mkdtemp(prefix="handrail-probe-")))
+        top = Path(os.path.realpath(tempfile.mkdtemp(prefix=PREFIX)))
         ends.callback(shutil.rmtree, top, ignore_errors=True)
         for folder in ("workspace/.git", "shown/hidden", "outside", "tmp"):
             (top / folder).mkdir(parents=True)
@@ -152,7 +154,7 @@ def _sockets(ends: ExitStack, workspace: Path, mark: str) -> dict[str, socket.so
 
 
 def _shared_memory(mark: str) -> str:
-    return f"/dev/shm/handrail-probe-{mark}"  # noqa: S108 - it has no other place
+    return f"{SHARED}/{PREFIX}{mark}"
 
 
 def _sleep_of(mark: str) -> str:

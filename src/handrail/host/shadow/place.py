@@ -10,6 +10,7 @@ from typing import Final
 from handrail.host.shadow.contents import Contents
 from handrail.host.shadow.manifest import Manifest
 
+LOCK: Final = "lock"
 _SLOTS: Final = 16
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -40,7 +41,7 @@ def claim_any(home: Path) -> SlotPlace:
 def claim(directory: Path) -> SlotPlace | None:
     """This place, None if somebody has it. Raises OSError."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(directory / "lock", _FLAGS, 0o600)
+    handle = os.open(directory / LOCK, _FLAGS, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
