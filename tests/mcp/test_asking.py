@@ -89,23 +89,23 @@ async def test_the_next_question_goes_to_whoever_else_can_answer(connect, root, 
 
 
 async def test_the_person_has_as_long_as_it_takes_and_is_asked_one_thing_at_a_time(connect, root):
-    answered = anyio.Event()
+    being_asked, answered = anyio.Event(), anyio.Event()
     asked = []
 
     async def callback(context, params):
         asked.append(params.message)
+        being_asked.set()
         await answered.wait()
         return ElicitResult(action="accept", content={"answer": "yes"})
 
     async with (
-        connect(client={"elicitation_callback": callback}) as connection,
+        connect("legacy", client={"elicitation_callback": callback}) as connection,
         anyio.create_task_group() as group,
     ):
         group.start_soon(connection.call_tool, "write_file", WRITE)
         group.start_soon(connection.call_tool, "write_file", {**WRITE, "path": "c.txt"})
         with anyio.fail_after(10):
-            while not asked:
-                await anyio.sleep(0.01)
+            await being_asked.wait()
         meanwhile = await connection.call_tool("read_file", {"path": "a.txt"})
         shown = len(asked)
         answered.set()
@@ -114,6 +114,79 @@ async def test_the_person_has_as_long_as_it_takes_and_is_asked_one_thing_at_a_ti
     assert shown == 1
     assert len(asked) == 2
     assert (root / "c.txt").exists()
+
+
+async def test_a_question_that_nobody_comes_back_to_keeps_no_other_from_being_asked(connect, root):
+    async with connect(client=answering(("accept", "yes"))[1]) as connection:
+        abandoned = await connection.session.call_tool(
+            "write_file", WRITE, allow_input_required=True
+        )
+        with anyio.fail_after(10):
+            same = await connection.call_tool("write_file", WRITE)
+            other = await connection.call_tool("write_file", {**WRITE, "path": "c.txt"})
+
+    assert abandoned.input_requests.keys() == {"approval"}
+    assert (same.is_error, other.is_error) == (False, False)
+    assert (root / "b.txt").exists()
+    assert (root / "c.txt").exists()
+
+
+async def test_a_call_that_is_repeated_while_its_question_waits_is_asked_about_once(connect, root):
+    given = {"path": "log.txt", "content": "once\n", "mode": "append"}
+    keyed = {"meta": {"handrail/call-id": "k"}, "allow_input_required": True}
+
+    async with connect(client=answering(("accept", "yes"))[1]) as connection:
+        send = connection.session.call_tool
+        first = await send("write_file", given, **keyed)
+        again = await send("write_file", given, **keyed)
+        other = await send("write_file", {**given, "content": "twice\n"}, **keyed)
+        done = await send(
+            "write_file",
+            given,
+            input_responses={"approval": ElicitResult(action="accept", content={"answer": "yes"})},
+            request_state=first.request_state,
+            **keyed,
+        )
+
+    assert again.request_state == first.request_state
+    assert other.meta["handrail/result"]["problem"]["code"] == "duplicate_id"
+    assert not done.is_error
+    assert (root / "log.txt").read_text() == "once\n"
+
+
+async def test_giving_up_one_of_two_requests_for_a_call_does_not_end_it(connect, root):
+    given = {"command": "echo begun; while [ ! -e go ]; do sleep 0.05; done; echo over"}
+    keyed = {"meta": {"handrail/call-id": "k"}}
+    begun, results = anyio.Event(), []
+
+    async def progress(done, total, message):
+        begun.set()
+
+    async with (
+        connect(config={"mode": "sandboxed"}) as connection,
+        anyio.create_task_group() as all,
+    ):
+
+        async def run():
+            results.append(
+                await connection.call_tool(
+                    "run_command", given, progress_callback=progress, **keyed
+                )
+            )
+
+        with anyio.CancelScope() as first:
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                with anyio.fail_after(20):
+                    await begun.wait()
+                begun = anyio.Event()
+                all.start_soon(run)
+                await connection.call_tool("list_files", {})
+                first.cancel()
+        (root / "go").touch()
+
+    assert [result.is_error for result in results] == [False]
+    assert "over" in results[0].content[0].text
 
 
 async def test_an_answer_that_is_sent_twice_runs_the_call_once(connect, root):
@@ -237,6 +310,20 @@ async def ask(approver):
 
 NO = Said("decline", None)
 YES = Said("accept", {"answer": "yes"})
+
+
+async def test_the_way_to_the_client_that_called_first_stays_its_way():
+    clock = Clock()
+    first, second = Scripted(clock, (1.0, YES)), Scripted(clock, (1.0, NO))
+    approver = ClientApprover(None, clock=clock)
+    approver.connect("1", first)
+    approver.connect("1", second)
+    approver.disconnect("1", second)
+
+    said = await ask(approver)
+
+    assert said == Reply(Answer.YES, "elicitation")
+    assert (first.asked, second.asked) == (1, 0)
 
 
 async def test_two_instant_declines_are_no_person_and_the_client_is_not_asked_again():

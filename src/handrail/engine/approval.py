@@ -1,4 +1,5 @@
-"""Asking the person. One question at a time; nobody to ask means no, and only a clear yes to
+"""Asking the person. One question at a time, unless who asks says that several can be open;
+nobody to ask means no, and only a clear yes to
 exactly what was shown is one.
 """
 
@@ -7,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from typing import Any, Final
+from contextlib import nullcontext
+from typing import Any, Final, Protocol, runtime_checkable
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
 from handrail.core.commands import Judgement
@@ -29,6 +31,14 @@ _BY_MODE: Final = "mode:"
 
 class Aborted(ProblemRaised):
     """The person ended everything, in answer to the question about this call."""
+
+
+@runtime_checkable
+class AsksApart(Protocol):
+    """An approver that may have further questions open while one waits for its answer."""
+
+    def asks_apart(self, request: ApprovalRequest) -> bool:
+        """Whether this question need not wait until the one before it is answered."""
 
 
 class Approval:
@@ -63,7 +73,8 @@ class Approval:
         replies: list[Reply] = []
 
         async def wait(approver: Approver) -> None:
-            async with self._one_at_a_time:
+            apart = isinstance(approver, AsksApart) and approver.asks_apart(request)
+            async with nullcontext() if apart else self._one_at_a_time:
                 # Whoever waited for their turn may have waited for an abort.
                 self.check(running.prepared)
                 if not self._granted_meanwhile(running, verdict, subject):

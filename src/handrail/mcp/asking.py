@@ -39,6 +39,10 @@ class Channel(Protocol):
     def can_ask(self) -> bool:
         """Whether the client says that it can put a form to a person."""
 
+    @property
+    def apart(self) -> bool:
+        """Whether a question may be put while another one waits for its answer."""
+
     async def elicit(self, message: str) -> Said | None:
         """Put the form; None if the client turned out not to be able to."""
 
@@ -64,12 +68,18 @@ class ClientApprover:
         self._told = False
 
     def connect(self, call_id: str, channel: Channel) -> None:
-        """From now on, questions about this call go this way."""
-        self._channels[call_id] = channel
+        """Questions about this call go this way; of two, the way of the first stays."""
+        self._channels.setdefault(call_id, channel)
 
-    def disconnect(self, call_id: str) -> None:
-        """The call is over."""
-        self._channels.pop(call_id, None)
+    def disconnect(self, call_id: str, channel: Channel) -> None:
+        """The call that came this way is over."""
+        if self._channels.get(call_id) is channel:
+            del self._channels[call_id]
+
+    def asks_apart(self, request: ApprovalRequest) -> bool:
+        """Whether a client can be asked this that is owed an answer to another question."""
+        channel = self._reachable(request)
+        return channel is not None and channel.apart
 
     async def ask(self, request: ApprovalRequest) -> bool | Answer | Reply:
         """The person's answer; raises `needs_approval` if nobody can be asked."""
@@ -84,8 +94,8 @@ class ClientApprover:
 
     async def _through_client(self, request: ApprovalRequest) -> Said | None:
         """What the client brought back; None if no person can have seen the question."""
-        channel = self._channels.get(request.call_id)
-        if channel is None or self._broken or not channel.can_ask:
+        channel = self._reachable(request)
+        if channel is None:
             return None
         clock = self._clock or asyncio.get_running_loop().time
         asked = clock()
@@ -99,6 +109,10 @@ class ClientApprover:
             return None
         self._instant = 0
         return said
+
+    def _reachable(self, request: ApprovalRequest) -> Channel | None:
+        channel = self._channels.get(request.call_id)
+        return channel if channel is not None and channel.can_ask and not self._broken else None
 
 
 def nobody(request: ApprovalRequest, *, elsewhere: bool) -> ProblemRaised:

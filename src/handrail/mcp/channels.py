@@ -24,6 +24,8 @@ def may_elicit(ctx: ServerRequestContext[Any, Any]) -> bool:
 class HandshakeChannel:
     """Asks in the middle of the call; the client answers while the call waits."""
 
+    apart = False
+
     def __init__(self, ctx: ServerRequestContext[Any, Any], *, can_ask: bool) -> None:
         self._ctx = ctx
         self.can_ask = can_ask and ctx.session.can_send_request

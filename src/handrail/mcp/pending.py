@@ -32,6 +32,9 @@ class Question(NamedTuple):
 class Pending:
     """One call, what was asked about it, and who listens to it now."""
 
+    # The question ends the request, and nobody can say whether its answer will ever come.
+    apart = True
+
     def __init__(self, name: str, arguments: Mapping[str, Any], *, can_ask: bool) -> None:
         loop = asyncio.get_running_loop()
         self._name = name
@@ -40,6 +43,7 @@ class Pending:
         self._answer: asyncio.Future[Said | None] | None = None
         self._expiry: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[ToolResult] | None = None
+        self._waiting = 0
         self.can_ask = can_ask
         # Of the question that stands now: an answer to an earlier one is none to it.
         self.state: str | None = None
@@ -79,12 +83,17 @@ class Pending:
         task, question = self._task, self._question
         if task is None:
             raise RuntimeError("the call was not started")
+        self._waiting += 1
         try:
             waited: list[asyncio.Future[Any]] = [task, question]
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            await self.end()
+            # A request that repeats this call may still wait for it.
+            if self._waiting == 1:
+                await self.end()
             raise
+        finally:
+            self._waiting -= 1
         return task.result() if task.done() else question.result()
 
     async def end(self) -> None:

@@ -122,6 +122,9 @@ class ToolServer:
             raise MCPError(INTERNAL_ERROR, "too many calls are in flight; wait for some of them")
         call_id = session.call_id(ctx.request_id, _key(ctx))
         arguments = params.arguments or {}
+        repeated = session.in_flight(call_id)
+        if repeated is not None and repeated.is_same(params.name, arguments):
+            return repeated
         asks = may_elicit(ctx) and self._approves(ctx)
         pending = Pending(params.name, arguments, can_ask=asks)
         channel = pending if _modern(ctx) else HandshakeChannel(ctx, can_ask=asks)
@@ -133,9 +136,9 @@ class ToolServer:
             try:
                 return await runtime.call(params.name, arguments, id=call_id, on_event=listener)
             finally:
-                approver.disconnect(call_id)
+                approver.disconnect(call_id, channel)
 
-        session.start(pending, call())
+        session.start(call_id, pending, call())
         return pending
 
     def _resumed(

@@ -44,6 +44,7 @@ class Session:
         self._runtime: Runtime | None = None
         self._opening = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._in_flight: dict[str, Pending] = {}
         self._parked: OrderedDict[str, Pending] = OrderedDict()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
@@ -93,9 +94,16 @@ class Session:
             return f"{self._nonce}-{request_id}"
         return f"{self._nonce}-{os.urandom(8).hex()}"
 
-    def start(self, pending: Pending, call: Coroutine[Any, Any, ToolResult]) -> None:
+    def start(self, call_id: str, pending: Pending, call: Coroutine[Any, Any, ToolResult]) -> None:
         """Run a call in a task that this session owns."""
-        self._own(pending.start(call))
+        task = pending.start(call)
+        self._own(task)
+        if self._in_flight.setdefault(call_id, pending) is pending:
+            task.add_done_callback(lambda task: self._in_flight.pop(call_id))
+
+    def in_flight(self, call_id: str) -> Pending | None:
+        """The call of that id, if it is under way."""
+        return self._in_flight.get(call_id)
 
     def park(self, state: str, pending: Pending) -> None:
         """Keep a call that waits for an answer, by the secret that brings it back."""
