@@ -200,6 +200,20 @@ async def test_cancelling_kills_the_whole_group_and_leaves_nothing(room):
     assert len(os.listdir("/proc/self/fd")) == handles
 
 
+async def test_it_has_a_group_of_its_own_in_our_session(room):
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(run, room, "/bin/sh", "-c", f": {MARK}; while :; do :; done")
+            while not (found := running()):
+                await anyio.lowlevel.checkpoint()
+            pid = int(found[0])
+            groups = os.getpgid(pid), os.getsid(pid)
+            group.cancel_scope.cancel()
+
+    assert groups == (pid, os.getsid(0))
+    assert pid != os.getpgrp()
+
+
 def running() -> list[str]:
     """The processes of this test that still run; one that was killed has no command line."""
     found = []
