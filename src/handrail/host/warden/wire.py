@@ -17,6 +17,7 @@ from handrail.host.sandbox.recipe import LandlockRules, Recipe
 _PREFIX: Final = struct.Struct("!IBI")
 _LENGTH: Final = 4
 _encoded: Final = json.JSONEncoder(separators=(",", ":")).encode
+_decoded: Final = json.JSONDecoder().decode
 
 
 class Kind(IntEnum):
@@ -62,7 +63,7 @@ class Unpacker:
             if len(self._buffer) < end:
                 return
             start = _PREFIX.size + text
-            header = json.loads(self._buffer[_PREFIX.size : start])
+            header = _decoded(self._buffer[_PREFIX.size : start].decode("ascii"))
             body = bytes(self._buffer[start:end])
             del self._buffer[:end]
             yield Frame(Kind(kind), header, body)
