@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from handrail.core.places import Form, shown
+from handrail.core.places import shown
 from handrail.core.results import ChangeRecord
+from handrail.history.images import is_of_folder
 
 # Of what cannot be brought back: a program can make pipes without end.
 _RECORDED: Final = 2_000
@@ -88,7 +89,7 @@ class Report:
         return tuple(
             ChangeRecord(one["path"], one["operation"], one["before_hash"], one["after_hash"])
             for one in self.changes
-            if Form.FOLDER not in (one.get("before_form"), one.get("after_form"))
+            if not is_of_folder(one)
         )
 
     def _theirs(self) -> list[str]:

@@ -132,6 +132,11 @@ def form_before(described: Mapping[str, Any]) -> Form:
     return Form(described.get("before_form", Form.FILE))
 
 
+def is_of_folder(described: Mapping[str, Any]) -> bool:
+    """Whether a described change makes, removes or opens a folder."""
+    return Form.FOLDER in (described.get("before_form"), described.get("after_form"))
+
+
 def _folders(path: str, count: int) -> list[str]:
     """The `count` lowest directories above a path, lowest first."""
     folders = []

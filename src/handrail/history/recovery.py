@@ -22,7 +22,7 @@ from handrail.history.commit import Mess, commit
 from handrail.history.effects_report import Report
 from handrail.history.folders import Folders, Where, folders_seen_by
 from handrail.history.given_up import given_up, settled
-from handrail.history.images import form_before, load_image, state_of
+from handrail.history.images import form_before, is_of_folder, load_image, state_of
 from handrail.history.undo_compose import look
 
 _log = logging.getLogger("handrail")
@@ -109,18 +109,32 @@ class Recovery:
         if where is Where.ELSEWHERE:
             return
         if intent is not None and where is Where.HERE:
-            described, completed = intent.get("changes") or (), found[0].completed or {}
+            completed, ended_ns = found[0].completed or {}, found[0].completed_ns or 0
             try:
+                # Looked at before anything is removed, which changes the times of a folder.
+                described = self._as_left(intent.get("changes") or (), ended_ns)
                 if not self._sweep(described, str(intent.get("token")), ""):
                     return
                 happened = completed.get("status") == "ok"
-                pruned = [self._prune(one, happened=happened) for one in described]
-                if not all(pruned):
+                if not self._prune_all(described, happened=happened):
                     return
             except ProblemRaised:
                 _log.exception("what %s left behind could not be removed yet", call_id)
                 return
         settled(self._store, session, call_id)
+
+    def _as_left(
+        self, described: Sequence[Mapping[str, Any]], ended_ns: int
+    ) -> list[Mapping[str, Any]]:
+        """The changes, without folders that somebody has made or changed since."""
+        folders = [one for one in described if is_of_folder(one)]
+        stats = [self._files.named(one["path"]).stat for one in folders]
+        newer = [
+            one["path"]
+            for one, seen in zip(folders, stats, strict=True)
+            if seen is not None and seen.ctime_ns > ended_ns
+        ]
+        return [one for one in described if one["path"] not in newer]
 
     def _report(self, intent: Mapping[str, Any]) -> Report | None:
         return self._looked(intent) if self._looked is not None and "runs" in intent else None
@@ -190,8 +204,7 @@ class Recovery:
                 status = "unknown"
                 text = f"it was interrupted; changed by somebody else since: {', '.join(others)}"
         self._sweep(described, token, "")
-        for one in described:
-            self._prune(one, happened=status == "ok")
+        self._prune_all(described, happened=status == "ok")
         return Recovered(call_id, tool, status, text, paths=tuple(others))
 
     def _state(self, described: Mapping[str, Any]) -> State:
@@ -204,10 +217,21 @@ class Recovery:
         mode = described["before_mode"]
         return Change(now.place, now.content, before, now.seen, mode, 0, now.form, form)
 
+    def _prune_all(self, described: Sequence[Mapping[str, Any]], *, happened: bool) -> bool:
+        """Remove the directories that are to be gone, the lower before the upper."""
+        pruned = [self._prune(one, happened=happened) for one in reversed(described)]
+        return all(pruned)
+
     def _prune(self, described: Mapping[str, Any], *, happened: bool) -> bool:
         """Remove the directories that were made for a file which is not there now, or that
-        were to go with it.
+        were to go with it; or the one that the change is of, if there is to be none.
         """
+        if is_of_folder(described):
+            if described["after_hash" if happened else "before_hash"] is not None:
+                return True
+            found = self._files.named(described["path"])
+            inside = found.place._replace(rel=f"{found.place.rel}/.")
+            return found.form is not Form.FOLDER or self._files.prune(inside, 1)
         levels = described.get("empties", 0) if happened else len(described.get("made", ()))
         place = self._files.locate(described["path"]) if levels else None
         if place is None or place.kind is not Kind.MISSING:
