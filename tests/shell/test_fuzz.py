@@ -140,6 +140,8 @@ def test_mutants_differ_and_can_be_made_again():
         "git log --format=%G?",
         "git grep -Oless a",
         "git help log",
+        "printf %n PATH",
+        "printf -- '%5ln' PATH",
         "eval ls",
         "cat < /dev/tcp/a/1",
     ],
@@ -167,6 +169,8 @@ def test_the_second_opinion_sees_what_does_more_than_look(command):
         "tar tvf a.tar b",
         "tar tf --rsh-command=a",
         "git -C -X --no-pager log",
+        "git -- push",
+        "git grep -nmTODO a",
         "git log -S x -- src log --output=a",
         "git config --get user.name a",
         "git branch --list 'a*'",
@@ -178,6 +182,7 @@ def test_the_second_opinion_sees_what_does_more_than_look(command):
         "find . -exec uniq {} \\;",
         "find . -name -delete",
         "rm --help",
+        "printf '100%%n'",
     ],
 )
 def test_the_second_opinion_lets_what_only_looks_pass(command):

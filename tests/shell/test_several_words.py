@@ -113,6 +113,12 @@ def test_patterns_are_safe_where_all_their_files_are_only_read(command):
         ("tar tvf a.tar", "tar tvf a.tar -A b.tar"),
         ("tokei src", "sloccount src"),
         ("tokei src", "cloc a.tar.gz"),
+        # The number of letters is put into PATH, and programs are looked for in ./0.
+        ("printf '100%%n %(%Y)T %-5.3s%qn'", "printf '%n' PATH; ls"),
+        ("printf %s PATH", "printf a%5.3ln PATH"),
+        ('F=%s; printf "$F" PATH', 'F=%n; printf "$F" PATH; ls'),
+        ("printf -- '-%.0s' {1..9}", "printf -- '-%n' PATH; ls"),
+        ("printf -- '-%s' \"$(ls)\"", 'printf -- "$(echo %n)" PATH; ls'),
         ("git branch --format='%(refname)'", "git branch --format='%(signature)'"),
     ],
 )
@@ -154,6 +160,10 @@ def test_an_option_behind_an_operand_may_be_none(safe, other):
         # Ruby says its version and runs what else it is told.
         ("ruby -v", "echo x.rb | xargs ruby -v"),
         ("npm -l", "echo install x | xargs npm -l"),
+        # The page is shown by a program that the repository may name.
+        ("git worktree -h", "git worktree --help"),
+        ("git --help", "git --help --help"),
+        ("git --version", "git -v --help"),
         ("find . -exec python3 --version \\;", "ls | xargs python3 --version"),
     ],
 )

@@ -18,6 +18,7 @@ ESCAPED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 PARAMETER = re.compile(r"\$(\w+|[?!@*#$-])")
 # How the value surely begins: a number, or the way to a place.
 VALUES = {**dict.fromkeys("?!#$", "0"), "PWD": "/\x00", "HOME": "/\x00"}
+COMPUTED = re.compile(r"\$[\w?!@*#$({-]")
 ASSIGNMENT = re.compile(r"(\w+)\+?=")
 # Unquoted braces and commas while a word is read: they make several words of one.
 BRACES = str.maketrans("{,}", "\x01\x02\x03")
@@ -161,7 +162,8 @@ class _Reader:
                 continue
             quoted = char in "'\"\\" or self.text[self.at : self.at + 2] in ("$'", '$"')
             pattern = char in "*?" or (char == "[" and "]" in self.text[self.at :])
-            many = many or pattern or (char in "$`" and not quoted)
+            computed = char == "`" or COMPUTED.match(self.text, self.at)
+            many = many or pattern or (bool(computed) and not quoted)
             made += self.piece(char) if quoted else self.piece(char).translate(BRACES)
         return Word(made, many=many)
 
@@ -234,7 +236,7 @@ class _Reader:
                 level += {"{": 1, "}": -1}.get(self.text[self.at], 0)
                 self.at += 1
             self.inner(self.text[start : self.at - 1])
-            return "\x00"
+            return VALUES.get(self.text[start : self.at - 1], "\x00")
         found = PARAMETER.match(self.text, self.at)
         self.at = found.end() if found else self.at + 1
         return VALUES.get(found[1], "\x00") if found else "$"

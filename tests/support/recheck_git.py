@@ -29,7 +29,7 @@ _LISTING = r"-l|--list|--(no-)?(contains|merged)(=.*)?|--points-at(=.*)?"
 _ONLY = {
     "branch": rf"-[arviq]+|-vv|--(all|remotes|verbose|show-current|ignore-case|omit-empty|no-color"
     rf"|no-column|no-abbrev|(sort|format|color|column|abbrev)(=.*)?)|{_LISTING}",
-    "tag": rf"-i|-n.*|--(sort|format|color|column)(=.*)?|--(ignore-case|omit-empty|no-column)|{_LISTING}",
+    "tag": rf"-[li]*n.*|-[li]+|--(sort|format|color|column)(=.*)?|--(ignore-case|omit-empty|no-column)|{_LISTING}",
     "remote": r"-v|--verbose",
     "worktree": r"-[vz]+|--verbose|--porcelain",
     "submodule": r"-q|--quiet|--cached|--recursive|--files",
@@ -38,7 +38,8 @@ _ONLY = {
     "symbolic-ref": r"-q|--quiet|--short",
     "help": r"-[agc]+|--(all|guides|config|verbose|no-external-commands|no-aliases)",
 }
-_ONLY = {name: re.compile(pattern, re.DOTALL) for name, pattern in _ONLY.items()}
+# An option that git does not know it refuses.
+_ONLY = {name: re.compile(rf"{pattern}|--version", re.DOTALL) for name, pattern in _ONLY.items()}
 # So many names are only shown.
 _NAMES = {"config": 1, "symbolic-ref": 1}
 # The words of those that have commands of their own; None: without any.
@@ -58,7 +59,8 @@ def git(given):
     rest = list(given)
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
-        if option in _ASKED:
+        # It refuses `--`, and answers; but a page that follows would be a command's.
+        if option == "--" or (option in _ASKED and "--help" not in rest):
             return
         if option == "-C" and rest:
             _directory(rest.pop(0))
@@ -69,6 +71,8 @@ def git(given):
 
 
 def _command(name, rest):
+    if rest[:1] == ["--help"]:
+        raise Suspicious(f"git shows the page of {name}")
     if name in _INNER:
         rest = _inner(name, rest)
     elif name not in _LOOKS and name not in _ONLY:
@@ -125,7 +129,7 @@ def _does(name, word):
     option = word.partition("=")[0]
     if len(option) > 3 and any(one.startswith(option) for one in _DOES):
         raise Suspicious(f"git is told {str(word)!r}")
-    if name == "grep" and re.match(r"-\w*O", word):
+    if name == "grep" and re.match(r"-[^-ABCefmO]*O", word):
         raise Suspicious("git grep opens a pager")
     if _SIGNED.match(word) or word.opens():
         raise Suspicious(f"git is told {str(word)!r}")

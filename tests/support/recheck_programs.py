@@ -20,26 +20,28 @@ from tests.support.recheck_tables import (
 from tests.support.recheck_words import Suspicious, Word, told
 
 _PLACE = re.compile(r"(/usr(/local)?)?/bin/[\w.\[-]+")
-_VERSION = re.compile(r"((?:python|pip)\d?)[\d.]*")
+_VERSION = re.compile(r"(python|pip|node|ruby|perl|php|gcc|clang)-?[\d.]*\d")
 _ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/[IM]*)"
 _SED = re.compile(
-    rf"(?:{_ADDRESS}(?:,\s*(?:{_ADDRESS}|[+~]\d+))?)?\s*!*\s*(?:[pPdDnNgGhHx=zF]|[qQl]\s*\d*"
-    r"|[btT:][^;}\n]*|[aic][^\n\\]*(?=\n|$)|s([^\w\s\\])(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[gpIiMm\d]*"
-    r"|y([^\w\s\\])(?:(?!\2)[^\\]|\\.)*\2(?:(?!\2)[^\\]|\\.)*\2)\s*(?:[;}\n]|$)",
+    rf"(?:{_ADDRESS}(?:,\s*(?:{_ADDRESS}|[+~]\d+))?)?\s*!*\s*(?:\{{|(?:[pPdDnNgGhHx=zF]|[qQl]\s*\d*"
+    r"|[btT:][^;}\n]*|[aic][^\n\\]*(?=\n|$)"
+    r"|s([^\w\s\\])(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[gpIiMm\d]*"
+    r"|y([^\w\s\\])(?:(?!\2)[^\\]|\\.)*\2(?:(?!\2)[^\\]|\\.)*\2)\s*(?:[;}\n]|$))",
     re.DOTALL,
 )
 
 
 def program(words, functions):
     """Raise `Suspicious` if the program could do more than look."""
-    name = words[0]
+    # `/./` and `//` lead nowhere.
+    name = re.sub(r"/(\./|/)+", "/", words[0])
     if name in functions:
         return
     base = name.rpartition("/")[2]
     if "/" in name and not _PLACE.fullmatch(name):
         raise Suspicious(f"runs {str(name)!r}")
     version = _VERSION.fullmatch(base)
-    asked = TOLD.get(base) or (version and TOLD.get(version[1].rstrip("0123456789")))
+    asked = TOLD.get(base) or (version and TOLD[version[1]])
     if asked and asked.fullmatch(" ".join(words[1:])):
         return
     known = base in _SPECIAL or base in MANUALS or base in NAMING or base in CARRIERS
@@ -155,7 +157,7 @@ def _sed(given, _):
 
     operands = told("sed", SED, given, heard)
     for script in scripts or operands[:1]:
-        rest = script.lstrip("{; \t\n")
+        rest = script.lstrip("{}; \t\n")
         while rest:
             found = _SED.match(rest)
             if not found:
@@ -201,6 +203,10 @@ def _test(given, _):
 def _printf(given, _):
     if given[:1] and given[0].startswith("-") and given[0] != "--":
         raise Suspicious(f"printf is told {str(given[0])!r}")
+    form = given[given[:1] == ["--"] :][:1]
+    # It sets a variable to the number of letters so far.
+    if any(re.search(r"%[-+ #0'\d.*hjlLtz]*(\(.*\))?n", one.replace("%%", "")) for one in form):
+        raise Suspicious("printf sets a variable")
 
 
 def _bat(given, _):

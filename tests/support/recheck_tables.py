@@ -44,7 +44,7 @@ PRINTERS = words("""
     pathchk pgrep pidof pinky pr printenv ps pwd readlink realpath return rev sha1sum sha224sum
     sha256sum sha384sum sha512sum shift stat sum tac tokei tput tr true tsort tty type ulimit uname
     unexpand uptime users vdir w wc whatis whereis which who whoami zcat bzcat xzcat lzcat zstdcat
-    zgrep zipinfo jq gojq jaq diff tail loc
+    zgrep zipinfo jq gojq jaq diff tail loc lsmod
 """)
 
 _COUNTS = Manual(most=0)
@@ -118,17 +118,18 @@ RISKY = re.compile(
 )
 
 # Programs that run code, unless this is all that they are told.
-_ASKED = r"-V|-v|-vV|-version|--version|version|--help|-h|help"
+_QUESTION = r"(?:-V|-v|-vV|-version|--version|version|--help|-h|help)"
+_ASKED = rf"{_QUESTION}(?: {_QUESTION})*"
 TOLD = {
     **dict.fromkeys(
         words("python python3 node ruby perl php java javac go rustc gcc clang make cmake deno bun")
         | words(
             "yarn pnpm poetry uv docker kubectl terraform helm gh mvn gradle dotnet rustup gem bundle"
         ),
-        rf"({_ASKED})( ({_ASKED}))*",
+        _ASKED,
     ),
-    "pip": rf"{_ASKED}|(-q |-v )*(list|freeze|check|show|help)"
-    r"( (-[lvef]|--(format[= ].*|local|user|editable|files|verbose|not-required|all|exclude.*)|[^-].*))*",
+    "pip": rf"{_ASKED}|(-q |-v |-- )*(list|freeze|check|show|help)"
+    r"( (-[lvef]|--(format[= ].*|local|user|editable|files|verbose|not-required|all|exclude.*|help|version)|[^-].*))*",
     "npm": rf"-l|{_ASKED}|(-s )*(list|ls|ll|la|root|prefix|bin)"
     r"( (-[aglp]+|--(all|json|long|parseable|global|depth[= ]\S*|omit[= ]\S*|link|prod|dev)|[^-]\S*))*",
     "cargo": rf"{_ASKED}|--list|-Vv",
@@ -137,10 +138,11 @@ TOLD = {
     "apropos": r".*",
     # Asked for nothing else, these say who they are.
     **dict.fromkeys(
-        words("rm rmdir cp mv ln touch mkdir chmod split csplit dd tee kill nano vi vim emacs less")
-        | words(
-            "build jupyter pytest mypy ruff black curl wget ssh rsync sudo bash sh zsh dash brew"
-        ),
+        words("""
+            rm rmdir cp mv ln touch mkdir chmod split csplit dd tee kill nano vi vim emacs less build
+            jupyter pytest mypy ruff black curl wget ssh rsync sudo su doas bash sh zsh dash brew
+            tsc eslint prettier jest openssl whois meson nsenter unshare chroot setsid flock watch strace gdb tmux screen crontab at
+        """),
         "--version|--help|-V",
     ),
 }
@@ -151,6 +153,7 @@ CARRIERS = {
     **dict.fromkeys(words("builtin command nohup"), Manual(stops=True)),
     "env": Manual("SCi", "split-string chdir ignore-environment", "u", stops=True),
     "exec": Manual("c", values="a", stops=True),
+    "ionice": Manual("pPu", values="cn", stops=True),
     "nice": Manual(values="n", stops=True),
     "stdbuf": Manual(values="ioe", named="input output error", stops=True),
     "time": Manual("o", "output", "f", stops=True),

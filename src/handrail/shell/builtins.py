@@ -23,6 +23,8 @@ _NAMING: Final = {"printf": "v", "read": "adinNptu", "mapfile": "CcdnOsu", "read
 _DECLARING: Final = frozenset({"declare", "typeset", "local", "readonly", "export"})
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^]]*\])?\+?=")
+# A format of printf that only prints: `%n` sets a variable, and `%n` with PATH chooses programs.
+FORMAT: Final = r"(?:[^%\0]|%[-+ #0'\d.*hjlLtz]*(?:\([^)\0]*\))?(?:[^-+ #0'\d.*hjlLtz(n\0]|\Z))*"
 # No number: what will stand in such a variable is not known.
 _ANYTHING: Final = Word("", (Opaque(""),))
 
@@ -41,6 +43,8 @@ def doubts(words: Sequence[Word]) -> Iterator[str]:
         yield "a callback may run"
     if program in _DECLARING - {"export", "readonly"} and any(_has(s, "ni") for s in starts):
         yield "a variable stands for another one, or is worked out as arithmetic"
+    if program == "printf" and starts[:1] == ["--"] and not _prints(words[2:3]):
+        yield "printf may set a variable"
     if any(_subscript(program, word) for word in words[1:]):
         yield "a subscript is evaluated, which can run commands"
     if any(_is_computed(word) for word in _named(program, words)):
@@ -84,6 +88,11 @@ def _names(program: str, words: Sequence[Word]) -> Iterator[Word]:
         given = after(word, valued + 1) if len(start) > valued + 1 else next(left, word)
         if start[valued] in "av" or program == "wait":
             yield given
+
+
+def _prints(formats: Sequence[Word]) -> bool:
+    values = [word.value for word in formats]
+    return all(one is not None and re.fullmatch(FORMAT, one, re.DOTALL) for one in values)
 
 
 def _has(start: str, letters: str) -> bool:

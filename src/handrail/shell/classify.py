@@ -27,6 +27,7 @@ _SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "fish"})
 _DEEPEST: Final = 8
 _WRITING: Final = frozenset({"write", "wtree", "etree", "swept", "new-archive"})
 _SEARCHES: Final = frozenset({"find", "gfind", "fd", "fdfind", "ls", "rg", "git", "grep"})
+_HELP: Final = frozenset({"--help", "-h", "help"})
 _HERE: Final = Argument(".", ".")
 _SCRIPT: Final = Slot("script")
 
@@ -147,7 +148,7 @@ class Classifier:
         site: Site,
         depth: int = 0,
     ) -> None:
-        if given and not _unseen(one) and all(word.text in program.answers for word in given):
+        if not _unseen(one) and _only_asks(program, given):
             return
         if program.subcommands:
             self._subcommand(program, given, one, site, depth)
@@ -297,6 +298,14 @@ class Classifier:
 def _unseen(one: Invocation) -> bool:
     """Whether it gets arguments that do not stand there; find shows where it puts them."""
     return one.extra and one.wrapped_by[-1:] != ("find",)
+
+
+def _only_asks(program: Program, given: Sequence[Argument]) -> bool:
+    """Help behind another question may be a subcommand's: `git --version --help`."""
+    texts = [argument.text for argument in given]
+    if program.subcommands and not _HELP.isdisjoint(texts[1:]):
+        return False
+    return bool(texts) and program.answers.issuperset(texts)
 
 
 def _weigh_roles(parsed: Parsed, site: Site) -> None:

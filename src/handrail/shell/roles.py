@@ -13,7 +13,7 @@ from typing import Final
 
 from handrail.core.commands import CommandClass, Surroundings
 from handrail.core.sensitive import is_sensitive
-from handrail.shell import hosts, places, sed
+from handrail.shell import builtins, hosts, places, sed
 from handrail.shell.arguments import Argument
 from handrail.shell.effects import Tally
 from handrail.shell.places import Place
@@ -39,7 +39,7 @@ _ALLOWED: Final[Mapping[str, str]] = {
     "flags": r"[-+][efuxvCEhnTH]+|[-+]o|pipefail|errexit|nounset|xtrace|verbose|noglob|noclobber|-|--",
     "merges": r"off|none|on|m|first-parent|1|separate|combined|c|dense-combined|cc",
     "identity": r"GIT_(?:AUTHOR|COMMITTER)_IDENT|GIT_DEFAULT_BRANCH",
-    "format": r"(?!-)[^\0]*|--",
+    "format": rf"(?!-){builtins.FORMAT}|--",
     "mode": r"(?:0?[0-7]{3}|[ugoa,+=rwxX-]+)",
 }
 # Texts that are harmless unless some part of them matches.
