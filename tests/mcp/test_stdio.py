@@ -4,13 +4,12 @@ import json
 import resource
 import signal
 import subprocess
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from mcp import Client
-from tests.mcp.conftest import ERAS, SCRIPT, stdio_parameters
+from tests.mcp.conftest import SCRIPT
+from tests.mcp.traces import all_ended, pids_of
 
 from handrail.mcp.stdio import lines
 from handrail.mcp.wire import MAX_BYTES, Unreadable
@@ -170,76 +169,27 @@ def test_what_others_print_never_reaches_the_wire(root):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_the_server_and_its_jobs(root, number):
     with raw_client(root, "--mode", "sandboxed") as client:
-        client.send(call(1, "run_command", command="sleep 613", background=True))
+        client.send(call(1, "run_command", command=f"sleep 613 # {root}", background=True))
         client.answer(1)
+        started = pids_of(f"sleep 613 # {root}")
         client.process.send_signal(number)
         assert client.process.wait(30) == 0
 
-    assert leftovers(root, "sleep 613") == []
+    assert started
+    assert all_ended(started)
 
 
 def test_a_killed_server_leaves_no_job_behind(root):
     with raw_client(root, "--mode", "sandboxed") as client:
-        client.send(call(1, "run_command", command="sleep 614", background=True))
+        client.send(call(1, "run_command", command=f"sleep 614 # {root}", background=True))
         client.answer(1)
+        started = pids_of(f"sleep 614 # {root}")
         client.process.kill()
         client.process.wait()
-        assert gone(lambda: not running("sleep 614"))
         client.process.returncode = 0
 
-
-ROUNDS = [pytest.param(10), pytest.param(50, marks=pytest.mark.torture)]
-
-
-@pytest.mark.parametrize("rounds", ROUNDS)
-@pytest.mark.parametrize("era", ERAS)
-async def test_connecting_calling_and_leaving_leaves_nothing(root, own_home, era, rounds):
-    command = f"sleep {700 + ERAS.index(era)}"
-    for _ in range(rounds):
-        parameters = stdio_parameters(root, "--mode", "sandboxed")
-        async with Client(parameters, mode=era, read_timeout_seconds=30) as client:
-            started = await client.call_tool(
-                "run_command", {"command": command, "background": True}
-            )
-            edited = await client.call_tool("write_file", {"path": "a.txt", "content": "x\n"})
-        assert (started.is_error, edited.is_error) == (False, False)
-
-    assert leftovers(root, command) == []
-    held = [path for path in own_home.rglob("*") if path.suffix in (".lock", ".tmp")]
-    assert [path for path in held if is_locked(path)] == []
-    assert sorted(path.name for path in root.iterdir()) == ["a.txt"]
-
-
-def leftovers(root, command):
-    """Processes that still run something of this workspace."""
-    gone(lambda: not running(command))
-    return running(command)
-
-
-def running(command):
-    found = subprocess.run(["pgrep", "-fx", command], capture_output=True, text=True, check=False)
-    return found.stdout.split()
-
-
-def gone(condition):
-    """Whether it comes true soon; a kill is asynchronous."""
-    deadline = time.monotonic() + 15
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
-
-
-def is_locked(path):
-    import fcntl
-
-    with path.open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False
+    assert started
+    assert all_ended(started)
 
 
 async def test_lines_are_found_wherever_the_chunks_end():

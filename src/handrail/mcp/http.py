@@ -133,10 +133,15 @@ class _Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         session_id = Headers(scope=scope).get(SESSION_HEADER)
+        leaving = session_id if scope["method"] == "DELETE" else None
+        if leaving is not None:
+            # Before the answer, which so means that nothing is left.
+            await self.sessions.end(leaving)
         with self.sessions.using(session_id):
             await self._manager.handle_request(scope, receive, send)
-        if scope["method"] == "DELETE" and session_id is not None:
-            await self.sessions.end(session_id)
+        if leaving is not None:
+            # A call may have come in between.
+            await self.sessions.end(leaving)
 
 
 def _approves(ctx: Context) -> bool:
