@@ -103,6 +103,8 @@ class Warden:
         except OSError:
             data, handles = b"", []
         for handle in handles:
+            # Handles that are received are inheritable; no program may have this one.
+            os.set_inheritable(handle, False)
             self._fork(handle)
         if not data:
             self._on_runtime_gone()
