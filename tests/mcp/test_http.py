@@ -84,6 +84,7 @@ def test_who_is_not_let_in(serve_http):
         "an answer without the right to": (good, answer, 403),
         "one that looks like a request": (good, {**answer, "method": "ping"}, 403),
         "one with a method that is none": (good, odd, 403),
+        "one in a list": (good, [answer], 400),
     }
 
     found = {
@@ -117,9 +118,63 @@ def test_bad_messages_are_answered_and_the_server_goes_on(serve_http):
         data: httpx2.post(server.url, headers=headers, content=data).status_code for data in sent
     }
     hello = httpx2.post(server.url, headers=headers, json=initialize())
+    unknown = posted(server, hello, {"jsonrpc": "2.0", "id": 7, "method": "no/such"})
 
     assert found == sent
     assert hello.status_code == 200
+    assert unknown["error"]["code"] == -32601
+
+
+def posted(server, hello, message):
+    """The answer to a message in the session that `hello` began."""
+    session = {"Mcp-Session-Id": hello.headers["mcp-session-id"]}
+    headers = {**JSON, **server.headers, **session, "MCP-Protocol-Version": "2025-11-25"}
+    body = httpx2.post(server.url, headers=headers, json=message, timeout=30).text
+    return json.loads(body.partition("data: ")[2] or body)
+
+
+def test_the_same_request_again_in_a_session_returns_what_was_recorded(serve_http, root):
+    server = serve_http("--mode", "accept-edits")
+    hello = httpx2.post(server.url, headers={**JSON, **server.headers}, json=initialize())
+    append = {"path": "log.txt", "content": "once\n", "mode": "append"}
+    params = {"name": "write_file", "arguments": append}
+    request = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
+
+    first, again = (posted(server, hello, request) for _ in range(2))
+
+    assert first["result"]["content"] == again["result"]["content"]
+    assert (root / "log.txt").read_text() == "once\n"
+
+
+async def test_a_question_that_was_overheard_cannot_be_answered_with_the_token_for_calls(
+    serve_http, root
+):
+    server = serve_http()
+    keyed = {"meta": {"handrail/call-id": "k"}, "allow_input_required": True}
+    yes_to_it = {"approval": ElicitResult(action="accept", content={"answer": "yes"})}
+
+    async with server.client(elicitation_callback=yes) as person:
+        asked = await person.session.call_tool("write_file", WRITE, **keyed)
+        async with server.client(approving=False, elicitation_callback=yes) as other:
+            with pytest.raises(MCPError, match="not approve"):
+                await other.session.call_tool(
+                    "write_file",
+                    WRITE,
+                    input_responses=yes_to_it,
+                    request_state=asked.request_state,
+                    **keyed,
+                )
+        before = (root / "b.txt").exists()
+        await person.session.call_tool(
+            "write_file",
+            WRITE,
+            input_responses=yes_to_it,
+            request_state=asked.request_state,
+            **keyed,
+        )
+
+    assert not before
+    assert (root / "b.txt").exists()
 
 
 def test_a_body_without_a_length_is_cut_off(serve_http):

@@ -142,6 +142,19 @@ def test_the_same_request_again_returns_what_was_recorded(root):
     assert (root / "log.txt").read_text() == "once\n"
 
 
+def test_two_hundred_calls_that_are_sent_before_any_answer_is_read_keep_their_order(root):
+    with raw_client(root, "--mode", "accept-edits") as client:
+        for number in range(200):
+            client.send(
+                call(number, "write_file", path="log.txt", content=f"{number}\n", mode="append")
+            )
+        answers = [json.loads(client.process.stdout.readline()) for _ in range(200)]
+
+    assert sorted(answer["id"] for answer in answers) == list(range(200))
+    assert [answer["result"]["isError"] for answer in answers] == [False] * 200
+    assert (root / "log.txt").read_text().split() == [str(number) for number in range(200)]
+
+
 def test_a_client_that_never_reads_does_not_keep_the_server_alive(root):
     (root / "big.txt").write_text("x" * 200 + "\n")
     process = subprocess.Popen(

@@ -85,6 +85,9 @@ class Guard:
         except Unreadable as unreadable:
             error = unreadable.error.model_dump(mode="json", by_alias=True, exclude_none=True)
             raise _Refused(JSONResponse({**error, "id": None}, status_code=400)) from None
+        if not isinstance(value, dict):
+            # The older protocol knew lists, in which an answer could hide.
+            raise _Refused(_said(400, "a message is one JSON object"))
         if _is_answer(value) and not self._approves(headers):
             # It can only be the answer to a question of ours.
             raise _Refused(_said(403, f"an answer needs the {APPROVAL_HEADER} header"))
@@ -122,10 +125,8 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-def _is_answer(value: Any) -> bool:
+def _is_answer(value: dict[str, Any]) -> bool:
     """Whether any reader could take it for an answer, as one with an odd `method` as well."""
-    if not isinstance(value, dict):
-        return False
     return not isinstance(value.get("method"), str) or "result" in value or "error" in value
 
 
