@@ -174,6 +174,8 @@ def test_the_second_opinion_sees_what_does_more_than_look(command):
         "git log -S x -- src log --output=a",
         "git config --get user.name a",
         "git branch --list 'a*'",
+        "git branch a -la",
+        "git config --get user.name a */",
         "bat -r src",
         "pip8 check",
         "sed -n '/a/,$s/b/c/gp' a",

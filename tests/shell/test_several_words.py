@@ -155,6 +155,40 @@ def test_an_option_behind_an_operand_may_be_none(safe, other):
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        # They run what they read, or load what the workspace says, and answer afterwards.
+        "echo 'exec touch a' | tclsh --version",
+        "ghci -v",
+        "jshell -v",
+        "as -v",
+        "flake8 --version",
+        "flask --help",
+        "webpack --version",
+        "composer --version",
+        "latexmk -version",
+        "vagrant version",
+        "ansible version",
+        "echo 'touch a' | batch -V",
+    ],
+)
+def test_a_question_that_does_more_than_ask_is_not_safe(command):
+    assert klass(command) > CommandClass.SAFE
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("python3 --version", "ruby -v", "perl -v", "lua -v", "ghci --version", "gcc -v"),
+        *("as --version", "mypy --version", "tsc -v", "vagrant --version", "ffmpeg -version"),
+        *("make --version", "docker --version", "sudo -V", "terraform version"),
+    ],
+)
+def test_who_a_program_is_may_be_asked(command):
+    assert klass(command) is CommandClass.SAFE
+
+
+@pytest.mark.parametrize(
     ("safe", "other"),
     [
         # Ruby says its version and runs what else it is told.

@@ -24,10 +24,12 @@ _DOES = words("""
 """)
 _VALUED = words("-S -G -n --author --grep --since --until --after --before --format --pretty")
 _SIGNED = re.compile(r".*%[-+ ]?G", re.DOTALL)
-_LISTING = r"-l|--list|--(no-)?(contains|merged)(=.*)?|--points-at(=.*)?"
+_FLAGS = re.compile("-[arviql]+")
+_NOTHING = re.compile("(?!)")
+_LISTING = r"-[arviq]*l.*|--list|--(no-)?(contains|merged)(=.*)?|--points-at(=.*)?"
 # All that these may be told.
 _ONLY = {
-    "branch": rf"-[arviq]+|-vv|--(all|remotes|verbose|show-current|ignore-case|omit-empty|no-color"
+    "branch": rf"-[arviql]+|--(all|remotes|verbose|show-current|ignore-case|omit-empty|no-color"
     rf"|no-column|no-abbrev|(sort|format|color|column|abbrev)(=.*)?)|{_LISTING}",
     "tag": rf"-[li]*n.*|-[li]+|--(sort|format|color|column)(=.*)?|--(ignore-case|omit-empty|no-column)|{_LISTING}",
     "remote": r"-v|--verbose",
@@ -40,8 +42,6 @@ _ONLY = {
 }
 # An option that git does not know it refuses.
 _ONLY = {name: re.compile(rf"{pattern}|--version", re.DOTALL) for name, pattern in _ONLY.items()}
-# So many names are only shown.
-_NAMES = {"config": 1, "symbolic-ref": 1}
 # The words of those that have commands of their own; None: without any.
 _INNER = {
     "remote": (None, "get-url"),
@@ -77,8 +77,12 @@ def _command(name, rest):
         rest = _inner(name, rest)
     elif name not in _LOOKS and name not in _ONLY:
         raise Suspicious(f"git {name} is not known to only look")
-    own = _options(rest)
-    if name in _ONLY:
+    own = _options(rest, _FLAGS if name in ("branch", "tag") else _NOTHING)
+    if name == "config":
+        # Its options end at the first name.
+        own, names = _parted(own)
+        _shows(own, names)
+    elif name in _ONLY:
         _told_only(name, own)
     for before, word in pairwise(["", *own]):
         # The value of such an option is text, if it stays one word.
@@ -100,10 +104,10 @@ def _inner(name, rest):
     return [one for one in rest if one.startswith("-") or one.opens()]
 
 
-def _options(rest):
-    """The words up to `--`, unless that is the value of an option."""
-    for at, word in enumerate(rest):
-        if word == "--" and not (at and rest[at - 1].startswith("-")):
+def _options(rest, flags):
+    """The words up to `--`, unless that may be the value of an option."""
+    for before, (at, word) in zip(["", *rest], enumerate(rest), strict=False):
+        if word == "--" and (not before.startswith("-") or flags.fullmatch(before)):
             return rest[:at]
     return rest
 
@@ -112,16 +116,31 @@ def _told_only(name, own):
     """Such a command changes what it is told to, unless it is told to list."""
     names = [one for one in own if one == "-" or not one.startswith("-")]
     lists = name in ("branch", "tag") and any(re.fullmatch(_LISTING, one) for one in own)
-    if name == "config":
-        # Its options end at the first name.
-        first = own.index(names[0]) if names else len(own)
-        names, own = own[first:], own[:first]
-        lists = bool({"--get", "--get-all"} & set(own))
-    count = sum(1 + one.many for one in names)
-    if count > _NAMES.get(name, 0) and not lists:
+    most = 1 if name == "symbolic-ref" else 0
+    if sum(1 + one.many for one in names) > most and not lists:
         raise Suspicious(f"git {name} is told {' '.join(names)!r}")
+    _knows(name, own)
+
+
+def _parted(own):
+    """The options in front of the first name, and the rest."""
+    for at, word in enumerate(own):
+        if word == "-" or not word.startswith("-"):
+            return own[:at], own[at:]
+    return own, []
+
+
+def _shows(own, names):
+    """A second name would be a value, unless it is told to show."""
+    shows = {"--get", "--get-all"} & set(own)
+    if sum(1 + one.many for one in names) > 1 and not shows:
+        raise Suspicious(f"git config is told {' '.join(names)!r}")
+    _knows("config", own)
+
+
+def _knows(name, own):
     for word in own:
-        if word.startswith("-") and not _ONLY[name].fullmatch(word):
+        if word.startswith("-") and word != "--" and not _ONLY[name].fullmatch(word):
             raise Suspicious(f"git {name} is told {str(word)!r}")
 
 

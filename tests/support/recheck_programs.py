@@ -1,5 +1,6 @@
 """The second opinion on one program with its words: does it write, run or reach out?"""
 
+import posixpath
 import re
 
 from tests.support.recheck_git import git
@@ -33,8 +34,7 @@ _SED = re.compile(
 
 def program(words, functions):
     """Raise `Suspicious` if the program could do more than look."""
-    # `/./` and `//` lead nowhere.
-    name = re.sub(r"/(\./|/)+", "/", words[0])
+    name = posixpath.normpath(words[0]) if words[0].startswith("/") else words[0]
     if name in functions:
         return
     base = name.rpartition("/")[2]
@@ -209,6 +209,11 @@ def _printf(given, _):
         raise Suspicious("printf sets a variable")
 
 
+def _ar(given, _):
+    if given and not re.fullmatch("-?[tpvoOV]+", given[0]):
+        raise Suspicious(f"ar is told {str(given[0])!r}")
+
+
 def _bat(given, _):
     if any(re.match("--paging(?!=never$)", one) for one in given):
         raise Suspicious("bat starts a pager")
@@ -223,6 +228,7 @@ def _set(given, _):
 _SPECIAL = {
     "[": _test,
     "[[": _test,
+    "ar": _ar,
     "bat": _bat,
     "find": _find,
     "git": lambda given, _: git(given),

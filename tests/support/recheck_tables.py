@@ -44,7 +44,7 @@ PRINTERS = words("""
     pathchk pgrep pidof pinky pr printenv ps pwd readlink realpath return rev sha1sum sha224sum
     sha256sum sha384sum sha512sum shift stat sum tac tokei tput tr true tsort tty type ulimit uname
     unexpand uptime users vdir w wc whatis whereis which who whoami zcat bzcat xzcat lzcat zstdcat
-    zgrep zipinfo jq gojq jaq diff tail loc lsmod
+    zgrep zipinfo jq gojq jaq diff tail loc lsmod bc
 """)
 
 _COUNTS = Manual(most=0)
@@ -141,10 +141,11 @@ TOLD = {
         words("""
             rm rmdir cp mv ln touch mkdir chmod split csplit dd tee kill nano vi vim emacs less build
             jupyter pytest mypy ruff black curl wget ssh rsync sudo su doas bash sh zsh dash brew
-            tsc eslint prettier jest openssl whois meson nsenter unshare chroot setsid flock watch strace gdb tmux screen crontab at
+            tsc eslint prettier jest openssl whois meson ltrace pip-audit gawk nsenter unshare chroot setsid flock watch strace gdb tmux screen crontab at
         """),
         "--version|--help|-V",
     ),
+    **dict.fromkeys(("rpm", "ssh-keygen"), "--version|--help|-v"),
 }
 TOLD = {name: re.compile(pattern, re.DOTALL) for name, pattern in TOLD.items()}
 
