@@ -51,29 +51,29 @@ def error_handling() -> str:
     )
 
 
-@handrail.tool(name="test_tool_with_progress")
-async def with_progress(ctx: handrail.ToolContext) -> str:
-    """Reports progress."""
-    for text in ("0/100", "50/100", "100/100"):
-        ctx.report(text)
-        await asyncio.sleep(0.05)
-    return "done"
+def reporting(name: str, *texts: str) -> Tool[Any]:
+    """A tool that reports; a client gets it as progress or as log lines, as it asked."""
+
+    @handrail.tool(name=name)
+    async def report(ctx: handrail.ToolContext) -> str:
+        """Reports."""
+        for text in texts:
+            ctx.report(text)
+        return "done"
+
+    return report
 
 
-@handrail.tool(name="test_tool_with_logging")
-async def with_logging(ctx: handrail.ToolContext) -> str:
-    """Logs."""
-    for text in ("Tool execution started", "Tool processing data", "Tool execution completed"):
-        ctx.report(text)
-        await asyncio.sleep(0.05)
-    return "done"
-
-
-@handrail.tool(name="test_logging_tool")
-async def logging_tool(ctx: handrail.ToolContext) -> str:
-    """Logs to those who want it."""
-    ctx.report("said")
-    return "done"
+REPORTING = (
+    reporting("test_tool_with_progress", "0/100", "50/100", "100/100"),
+    reporting(
+        "test_tool_with_logging",
+        "Tool execution started",
+        "Tool processing data",
+        "Tool execution completed",
+    ),
+    reporting("test_logging_tool", "said"),
+)
 
 
 class Raw(Tool[Any]):
@@ -150,16 +150,8 @@ def register(runtime) -> None:
         runtime.register(Raw(f"test_new_{count}", {"type": "object", "properties": {}}))
         return "changed"
 
-    for tool in (
-        trigger_tool_change,
-        simple_text,
-        image_content,
-        error_handling,
-        with_progress,
-        with_logging,
-    ):
+    for tool in (trigger_tool_change, simple_text, image_content, error_handling, *REPORTING):
         runtime.register(tool)
-    runtime.register(logging_tool)
     runtime.register(Asks("test_streaming_elicitation", {"type": "object", "properties": {}}))
     runtime.register(Raw("json_schema_2020_12_tool", SCHEMA_2020))
     runtime.register(Raw("test_x_mcp_header", HEADER))

@@ -182,6 +182,26 @@ async def test_a_running_command_reports_progress(connect, era):
 
 
 @both_eras
+async def test_what_is_reported_last_is_heard_before_the_result(connect, era):
+    heard = []
+
+    @handrail.tool
+    async def hasty(ctx: handrail.ToolContext) -> str:
+        """Reports and is done."""
+        for text in ("one", "two", "three"):
+            ctx.report(text)
+        return "done"
+
+    async def progress(done, total, message):
+        heard.append(message)
+
+    async with connect(era, offer={"ready": lambda rt: rt.register(hasty)}, **OWN) as client:
+        await client.call_tool("hasty", {}, progress_callback=progress)
+
+    assert heard == ["one", "two", "three"]
+
+
+@both_eras
 async def test_cancelling_a_call_kills_the_command(connect, root, era):
     async with connect(era, **SANDBOXED) as client:
         begun = anyio.Event()

@@ -20,6 +20,8 @@ from handrail.core.safe_text import safe_text
 LEVELS: Final[tuple[LoggingLevel, ...]] = get_args(LoggingLevel)
 _KEPT: Final = 64
 _SHOWN_CHARS: Final = 400
+# For what is still to be told when the call is over; its result goes the same way.
+_FLUSH_S: Final = 1.0
 
 
 class Reports:
@@ -34,6 +36,7 @@ class Reports:
         self._waiting: deque[Event] = deque(maxlen=_KEPT)
         self._news = asyncio.Event()
         self._steps = 0
+        self._over = False
         self._pump: asyncio.Task[None] | None = None
 
     @property
@@ -58,12 +61,17 @@ class Reports:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._pump is not None:
-            self._pump.cancel()
-            await asyncio.wait({self._pump})
+        if self._pump is None:
+            return
+        self._over = True
+        self._news.set()
+        if kind is None:
+            await asyncio.wait({self._pump}, timeout=_FLUSH_S)
+        self._pump.cancel()
+        await asyncio.wait({self._pump})
 
     async def _send_all(self) -> None:
-        while True:
+        while self._waiting or not self._over:
             await self._news.wait()
             self._news.clear()
             while self._waiting:
