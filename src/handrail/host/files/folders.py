@@ -144,5 +144,5 @@ def refuse_exchange(change: Change) -> None:
             "conflict",
             f"{quoted(change.path)} is a {change.before_form.value} now, and cannot become a "
             f"{change.after_form.value} again",
-            hint="move it away first",
+            hint="take the calls back one by one, or move it away first",
         )
