@@ -142,6 +142,14 @@ def test_other_commands_do_not_load_the_protocol(workspace):
     assert done.returncode == 0, done.stderr
 
 
+def test_a_client_is_greeted_before_the_tools_are_loaded():
+    code = "import sys, handrail.mcp.serve; sys.exit('handrail.app' in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+
+    assert done.returncode == 0, done.stderr
+
+
 def doctor(*words):
     return subprocess.run(
         [PROGRAM, "doctor", "--mcp", *words], capture_output=True, text=True, check=True

@@ -153,12 +153,13 @@ def offer_of(options: Namespace, root: Path) -> Offer:
 
 
 def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
-    from handrail.app import open as open_runtime
     from handrail.cli.workspace import config_of
 
     config, further = config_of(options), list(directories)
 
     def opens(*, approver: Approver, directories: Sequence[str], session: str | None) -> Opening:
+        from handrail.app import open as open_runtime
+
         return open_runtime(
             root,
             mode=options.mode,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from handrail.app import Opening
 from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
-from handrail.engine.runtime import Runtime
 from handrail.mcp.results import TEXT
+
+if TYPE_CHECKING:
+    # Not loaded before a client needs a tool: until then it waits only for the handshake.
+    from handrail.app import Opening
+    from handrail.engine.runtime import Runtime
 
 
 class Opens(Protocol):

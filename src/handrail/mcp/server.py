@@ -7,7 +7,7 @@ else. No handler catches more than it can name; the SDK answers for the rest.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp import MCPError
 from mcp.server.context import ServerRequestContext
@@ -31,7 +31,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from handrail import __version__
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
-from handrail.engine.runtime import Runtime
 from handrail.mcp.asking import Said
 from handrail.mcp.channels import HandshakeChannel, may_elicit
 from handrail.mcp.form import SCHEMA
@@ -41,6 +40,9 @@ from handrail.mcp.reports import LEVELS, Reports
 from handrail.mcp.results import wire_result
 from handrail.mcp.roots import client_roots
 from handrail.mcp.session import Session
+
+if TYPE_CHECKING:
+    from handrail.engine.runtime import Runtime
 
 Context = ServerRequestContext[Any, Any]
 KEY: Final = "handrail/call-id"

@@ -8,7 +8,7 @@ import asyncio
 import os
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from mcp.server.session import ServerSession
@@ -16,10 +16,12 @@ from mcp_types import LoggingLevel
 
 from handrail.core.events import Event, ToolRegistered, ToolUnregistered
 from handrail.core.results import ToolResult
-from handrail.engine.runtime import Runtime
 from handrail.mcp.asking import ClientApprover
 from handrail.mcp.offer import Offer, limit
 from handrail.mcp.pending import Pending
+
+if TYPE_CHECKING:
+    from handrail.engine.runtime import Runtime
 
 # Beyond this a client does not wait for its calls, it floods.
 MOST_CALLS: Final = 1000
