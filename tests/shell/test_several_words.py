@@ -87,6 +87,32 @@ def test_what_a_search_finds_is_no_end_of_an_option(command):
 
 
 @pytest.mark.parametrize(
+    ("safe", "other"),
+    [
+        ("find . -exec cat {} \\;", "find . -exec cat $(echo /etc/shadow) \\;"),
+        ("find . -exec cat $(git ls-files) {} \\;", 'find . -exec cat "$X" {} \\;'),
+        ("find . -exec rg x {} \\;", "X='--pre=./evil x'; find . -exec rg $X {} \\;"),
+        ("find . -exec git diff HEAD {} \\;", "find . -exec git diff $(echo --output=x) \\;"),
+        ("ls | xargs cat", "ls | xargs cat $(echo /etc/shadow)"),
+        ("ls | xargs -I% cat %", "ls | xargs -I% cat % $X"),
+        # A file of the workspace may be called passwd.
+        ("find . -exec cat src/{} \\;", "find . -exec cat /etc/{} \\;"),
+        ("find . -exec cat {}/a \\;", "find . -exec cat {}/../../../a \\;"),
+        ("find . -exec cat ./{} \\;", "find . -exec cat ~/{} \\;"),
+        ("find . -exec cat {}.bak \\;", "find . -exec cat .{} \\;"),
+        ("find . -exec cat a.{} \\;", "find . -exec cat {}./a \\;"),
+        ("find . -exec cat {}/{} \\;", "find . -exec cat {}{}/a \\;"),
+        ("cat src/$(git ls-files)", "cat ../$(git ls-files)"),
+        ("ls | xargs -I% cat src/%", "ls | xargs -I% cat /etc/%"),
+        ("ls | xargs -I% cat src/%", "ls | xargs -I% cat $(echo ../)%"),
+    ],
+)
+def test_only_what_is_put_in_the_place_was_found(safe, other):
+    assert klass(safe) is CommandClass.SAFE
+    assert klass(other) is CommandClass.DANGEROUS
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "ls *.py",

@@ -22,7 +22,7 @@ _DOES = words("""
     --output --ext-diff --textconv --filters --open-files-in-pager --upload-pack --exec
     --show-signature --lost-found --edit --remerge-diff --recurse-submodules --contents
 """)
-_VALUED = words("-S -G -n --author --grep --since --until --after --before --format --pretty")
+_VALUED = words("-S -G -n -e --author --grep --since --until --after --before --format --pretty")
 _SIGNED = re.compile(r".*%[-+ ]?G", re.DOTALL)
 _FLAGS = re.compile("-[arviql]+")
 _NOTHING = re.compile("(?!)")
@@ -140,7 +140,7 @@ def _shows(own, names):
 
 def _knows(name, own):
     for word in own:
-        if word.startswith("-") and word != "--" and not _ONLY[name].fullmatch(word):
+        if word.startswith("-") and word not in ("-", "--") and not _ONLY[name].fullmatch(word):
             raise Suspicious(f"git {name} is told {str(word)!r}")
 
 

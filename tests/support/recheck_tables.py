@@ -141,7 +141,7 @@ TOLD = {
         words("""
             rm rmdir cp mv ln touch mkdir chmod split csplit dd tee kill nano vi vim emacs less build
             jupyter pytest mypy ruff black curl wget ssh rsync sudo su doas bash sh zsh dash brew
-            tsc eslint prettier jest openssl whois meson ltrace pip-audit gawk nsenter unshare chroot setsid flock watch strace gdb tmux screen crontab at
+            tsc eslint prettier jest openssl whois meson ltrace pip-audit gawk npx zig bandit chown install nsenter unshare chroot setsid flock watch strace gdb tmux screen crontab at
         """),
         "--version|--help|-V",
     ),

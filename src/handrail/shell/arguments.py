@@ -26,6 +26,7 @@ _HARMLESS: Final = re.compile(
     r"USER|LOGNAME|HOSTNAME|SHELL|LANG|TERM|TZ|HOSTTYPE|OSTYPE|MACHTYPE|BASH|BASH_VERSION|EDITOR"
     r"|PATH|OLDPWD|TMPDIR|CI|HOME|PWD|[-_0]"
 )
+_ELSEWHERE: Final = re.compile(r"\A[/~]|\.\.|\0\0|(?:\A|/)\.\0|\0\.(?:/|\Z)")
 _ARITHMETIC: Final = re.compile(r"\$\(\([\s\d+\-*/%()<>=!&|^~?:,]*\)\)")
 _SEQUENCE: Final = re.compile(r"\{(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?\}")
 
@@ -36,7 +37,10 @@ class Argument:
 
     `text` is None if it is computed; then `prefix` is how it surely starts, `single` whether
     it surely stays one word, `asks` the variables whose value nobody here knows, and `lists`
-    the commands whose output it is. `many`: the shell may make several words of it.
+    the commands whose output it is. `many`: the shell may make several words of it. `placed`:
+    all that is not known of it is what a wrapper puts in a place, `{}`. `leads`: what is known of
+    it leads elsewhere, `/etc/{}`. `found`: it is computed and becomes paths that a search inside
+    the workspace has found.
     """
 
     text: str | None
@@ -48,6 +52,9 @@ class Argument:
     asks: tuple[str, ...] = ()
     lists: tuple[Substitution, ...] = ()
     many: bool = False
+    placed: bool = False
+    leads: bool = False
+    found: bool = False
 
     def tail(self, start: int) -> Argument:
         """The rest of the word, as the value attached to an option."""
@@ -60,6 +67,7 @@ class Argument:
             single=self.single,
             asks=self.asks,
             lists=self.lists,
+            found=self.found,
         )
 
 
@@ -150,6 +158,8 @@ def _argument(parts: Sequence[Part], source: str, known: Known) -> Argument:
         ),
         lists=tuple(part for part in parts if isinstance(part, Substitution)),
         many=many,
+        placed=all(_placed(part) for part, text in zip(parts, texts, strict=True) if text is None),
+        leads=_leads(texts),
     )
 
 
@@ -172,6 +182,17 @@ def _globs(part: Part, text: str | None) -> bool:
     if isinstance(part, Text):
         return not part.quoted and any(one in part.text for one in "*?[")
     return text == "*"
+
+
+def _leads(texts: Sequence[str | None]) -> bool:
+    """Whether the known texts around what is computed lead up or away; it may be `./a` or `.`."""
+    # The zero letter stands for what is computed; no word can hold one.
+    whole = "".join("\0" if text is None else text for text in texts)
+    return _ELSEWHERE.search(whole) is not None
+
+
+def _placed(part: Part) -> bool:
+    return isinstance(part, Opaque) and part.placed
 
 
 def _many(part: Part, text: str | None) -> bool:

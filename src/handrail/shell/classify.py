@@ -109,23 +109,31 @@ class Classifier:
         if found is None:
             hosts.gather(given, site.tally, strict=True)
             return
-        site = replace(site, program=found.name, found=self._found(one, given), seeks=self._seeks)
+        added = self._adds_found(one)
+        given = tuple(
+            replace(word, found=True) if self._is_found(word, added=added) else word
+            for word in given
+        )
+        site = replace(site, program=found.name, found=added, seeks=self._seeks)
         if one.wraps and found.name != "find":
             self._traits(found, given, one, site)
             self._wrapper(found, given, site)
         else:
             self._run(found, given, one, site)
 
-    def _found(self, one: Invocation, given: Sequence[Argument]) -> bool:
-        if one.extra:
-            return not _unseen(one) or listing.lists(one.feeds, self._programs.find)
-        computed = [argument for argument in given if argument.text is None]
-        return bool(computed) and all(
-            argument.lists
-            and not argument.asks
-            and all(listing.lists_script(part, self._programs.find) for part in argument.lists)
-            for argument in computed
-        )
+    def _adds_found(self, one: Invocation) -> bool:
+        """Whether what a wrapper adds to it are paths that a search has found."""
+        if not one.extra:
+            return False
+        return not _unseen(one) or listing.lists(one.feeds, self._programs.find)
+
+    def _is_found(self, argument: Argument, *, added: bool) -> bool:
+        if argument.text is not None or argument.leads:
+            return False
+        if argument.placed:
+            return added
+        lists = (listing.lists_script(part, self._programs.find) for part in argument.lists)
+        return bool(argument.lists) and not argument.asks and all(lists)
 
     @staticmethod
     def _wrapper(program: Program, given: Sequence[Argument], site: Site) -> None:
@@ -256,12 +264,11 @@ class Classifier:
             for argument in parsed.crowded:
                 why = f"{argument.source!r} may become several arguments"
                 site.note(CommandClass.DEV, f"{why}, of which {program.name} expects fewer")
-        by_search = site.found and one.extra and not _unseen(one)
-        # What a search finds is a path, unless it is only the end of an option.
+        # What find found is a path, unless it is only the end of an option.
         options = [
             argument
             for argument in parsed.strange
-            if not by_search or argument.text is not None or argument.prefix.startswith("-")
+            if _unseen(one) or not argument.placed or argument.prefix.startswith("-")
         ]
         for argument in (*options, *parsed.beyond):
             computed = argument.text is None

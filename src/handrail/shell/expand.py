@@ -183,7 +183,7 @@ def marked(word: Word, mark: str) -> Word:
             continue
         for index, piece in enumerate(part.text.split(mark)):
             if index:
-                parts.append(Opaque(mark))
+                parts.append(Opaque(mark, placed=True))
             if piece:
                 parts.append(Text(piece, part.quoted))
     return Word(word.source, tuple(parts))

@@ -58,9 +58,9 @@ _DENIED: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where an argument stands. `part`: the text of its command. `found`: computed
-    arguments are paths that a search inside the workspace has found. `seeks`: by names of
-    files that may hold secrets.
+    """Where an argument stands. `part`: the text of its command. `found`: what a wrapper adds
+    are paths that a search inside the workspace has found. `seeks`: by names of files that may
+    hold secrets.
     """
 
     where: Surroundings
@@ -94,7 +94,7 @@ def weigh(role: str, argument: Argument, site: Site) -> None:
 
 def text(argument: Argument, site: Site) -> None:
     """Text that is only printed or compared."""
-    if argument.text is not None or site.found:
+    if argument.text is not None or argument.found:
         return
     for name in argument.asks:
         bad = _SECRET.search(name) is not None
@@ -104,9 +104,9 @@ def text(argument: Argument, site: Site) -> None:
 
 def read(argument: Argument, site: Site, *, tree: bool = False) -> None:
     """A file that is read."""
-    if _is_found(argument, site) and site.seeks:
+    if argument.found and site.seeks:
         site.danger("the files that are searched for may hold secrets")
-    if argument.text == "-" or _is_found(argument, site):
+    if argument.text == "-" or argument.found:
         return
     place = places.locate(argument, site.cwd, site.where)
     if place.harmless:
@@ -123,7 +123,7 @@ def read(argument: Argument, site: Site, *, tree: bool = False) -> None:
 
 def listed(argument: Argument, site: Site) -> None:
     """A file or directory of which only names and facts are shown."""
-    if argument.text == "-" or _is_found(argument, site):
+    if argument.text == "-" or argument.found:
         return
     place = places.locate(argument, site.cwd, site.where)
     if place.harmless:
@@ -139,7 +139,7 @@ def write(
     """A file that is created, changed or removed. `whole`: a root itself may be meant."""
     if argument.text == "-":
         return
-    if _is_found(argument, site):
+    if argument.found:
         site.note(CommandClass.DEV, f"{site.program or 'it'} changes files that a search finds")
         site.tally.open_ended = True
         return
@@ -171,10 +171,6 @@ def _protected(path: str, site: Site) -> str | None:
                 return "git runs programs that are named there"
             return site.protected(relative) if site.protected is not None else None
     return None
-
-
-def _is_found(argument: Argument, site: Site) -> bool:
-    return argument.text is None and site.found
 
 
 def _streams(argument: Argument, site: Site) -> None:

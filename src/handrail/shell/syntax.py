@@ -49,10 +49,14 @@ class Braces:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """An expansion whose value is not worked out (arithmetic, extended glob, `{1..9}`)."""
+    """An expansion whose value is not worked out (arithmetic, extended glob, `{1..9}`).
+
+    `placed`: it is the place where a wrapper puts what it found, `{}`.
+    """
 
     source: str
     inner: tuple[Word, ...] = ()
+    placed: bool = False
 
 
 Part = Text | Variable | Substitution | Braces | Opaque
