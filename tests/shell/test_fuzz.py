@@ -175,6 +175,8 @@ def test_the_second_opinion_sees_what_does_more_than_look(command):
         "git config --get user.name a",
         "git branch --list 'a*'",
         "git branch a -la",
+        "git tag -n a",
+        "< \\\n gradle test",
         "git config --get user.name a */",
         "bat -r src",
         "pip8 check",

@@ -14,6 +14,7 @@ from tests.support.recheck_words import Suspicious, Word
 RESERVED = words("if then elif else fi while until do done esac ! { } in time")
 TARGETS = words("/dev/null /dev/stdout /dev/stderr /dev/tty")
 REDIRECT = re.compile(r"(\d*|\{\w+\})(<<<|<<-?|<>|>>|>\||>&|<&|>|<)(?!\()")
+BLANK = re.compile(r"(?:[ \t]|\\\n)*")
 ESCAPED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 PARAMETER = re.compile(r"\$(\w+|[?!@*#$-])")
 # How the value surely begins: a number, or the way to a place.
@@ -128,8 +129,7 @@ class _Reader:
             raise Suspicious(f"writes to {word!r}")
 
     def blank(self):
-        while self.text[self.at : self.at + 1] in (" ", "\t"):
-            self.at += 1
+        self.at = BLANK.match(self.text, self.at).end()
 
     def skip_heredocs(self):
         for mark, quoted in self.heredocs:

@@ -115,7 +115,8 @@ def _options(rest, flags):
 def _told_only(name, own):
     """Such a command changes what it is told to, unless it is told to list."""
     names = [one for one in own if one == "-" or not one.startswith("-")]
-    lists = name in ("branch", "tag") and any(re.fullmatch(_LISTING, one) for one in own)
+    listing = {"branch": _LISTING, "tag": rf"{_LISTING}|-i*n.*"}.get(name, "(?!)")
+    lists = any(re.fullmatch(listing, one) for one in own)
     most = 1 if name == "symbolic-ref" else 0
     if sum(1 + one.many for one in names) > most and not lists:
         raise Suspicious(f"git {name} is told {' '.join(names)!r}")
