@@ -20,7 +20,7 @@ KEYS = {
 }
 TRAITS = {
     "fetches",
-    *("builtin", "any", "lister", "filter", "open", "git", "endless", "bare", "alone", "net"),
+    *("builtin", "any", "open", "git", "endless", "bare", "alone", "net"),
     *("host", "dashless", "wrapper", "modules"),
 }
 TURNED = {"tarfile", "member", "place", "into", "command", "program", "module"}

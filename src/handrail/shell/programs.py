@@ -70,13 +70,13 @@ class Program:
 
     `answers`: words that make it print and stop (`--version`). `default`: the role with which
     the current directory is used when no path is given, `default_with` the options that it
-    takes for that. `traits`: "builtin", "any" (no
-    argument can make it harmful), "lister" (prints paths that it found), "filter" (prints
-    what it is fed), "open" (touches more than it names), "git" (writes in `.git`),
-    "endless", "bare" (harmful without arguments), "alone" (does its work without a
-    subcommand too), "net" and "host" (its arguments name machines), "fetches" (it talks to
-    machines that they do not name), "dashless" (its first word is options), "wrapper" and
-    "modules" (it runs what follows). `deny`: arguments that make it dangerous. `clears`: options of a wrapper that take variables away.
+    takes for that. `traits`: "builtin", "any" (no argument can make it harmful), "open"
+    (touches more than it names), "git" (writes in `.git`), "endless", "bare" (harmful without
+    arguments), "alone" (does its work without a subcommand too), "net" and "host" (its
+    arguments name machines), "fetches" (it talks to machines that they do not name),
+    "dashless" (its first word is options), "wrapper" and "modules" (it runs what follows).
+    `deny`: arguments that make it dangerous. `clears`: options of a wrapper that take
+    variables away.
     """
 
     name: str
