@@ -204,6 +204,7 @@ class Pipeline:
             return of_output(await prepared.tool.run(prepared.args, context))
 
         async def run() -> Output:
+            running.attempts += 1
             self.ticker.limit(running.watch, prepared.tool.timeout_s)
             return await prepared.tool.run(prepared.args, context)
 

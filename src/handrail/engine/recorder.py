@@ -156,6 +156,8 @@ class Recorder:
         }
         if outcome.meta:
             meta.update(outcome.meta)
+        if running.attempts > 1:
+            meta["attempts"] = running.attempts
         if prepared.coerced:
             meta["coerced"] = list(prepared.coerced)
         if prepared.ignored:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
@@ -20,6 +20,8 @@ JITTER: Final = 0.25
 _PASSING: Final = frozenset(
     {errno.ETIMEDOUT, errno.ECONNRESET, errno.ECONNREFUSED, errno.EBUSY, errno.EAGAIN}
 )
+# Libraries raise these without a number: the class says what happened.
+_PASSING_KINDS: Final = (ConnectionError, TimeoutError, InterruptedError, BlockingIOError)
 _WORDS: Final = ("timeout", "timed out", "temporarily unavailable")
 
 
@@ -33,10 +35,12 @@ def may_pass(error: Exception) -> bool:
     """Whether a failure may be gone if one waits."""
     if isinstance(error, ProblemRaised):
         return error.problem.retryable
-    if isinstance(error, OSError) and error.errno in _PASSING:
+    if not isinstance(error, OSError):
+        return False
+    if isinstance(error, _PASSING_KINDS) or error.errno in _PASSING:
         return True
     said = str(error).lower()
-    return isinstance(error, OSError | TimeoutError) and any(word in said for word in _WORDS)
+    return any(word in said for word in _WORDS)
 
 
 async def tried(
@@ -46,20 +50,12 @@ async def tried(
     made = 1
     while True:
         try:
-            output = await run()
+            return await run()
         except (ProblemRaised, OSError) as error:
             if made >= attempts or not may_pass(error):
                 raise
             wait = pause_s(made)
-            tell(f"attempt {made} of {attempts} failed ({error}); again in {wait:.1f} s")
-        else:
-            return output if made == 1 else _noted(output, made)
+            why = str(error) or type(error).__name__
+            tell(f"attempt {made} of {attempts} failed ({why}); again in {wait:.1f} s")
         made += 1
         await asyncio.sleep(wait)
-
-
-def _noted(output: Output, attempts: int) -> Output:
-    # What a tool returned may be anything; whether it is an output is looked at elsewhere.
-    if type(output) is not Output or not isinstance(output.meta, Mapping):
-        return output
-    return output._replace(meta={**output.meta, "attempts": attempts})

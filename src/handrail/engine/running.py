@@ -62,6 +62,8 @@ class Running:
     remarks: list[str] = field(default_factory=list)
     opinions: tuple[Verdict, ...] = ()
     rewritten: bool = False
+    # How often its tool was run, where a failure may pass.
+    attempts: int = 0
     # What others have reserved and the call's program could write nevertheless.
     reserved: tuple[Lease, ...] = ()
     # What hooks before the call said for the model, and the yes of one that may say it.
