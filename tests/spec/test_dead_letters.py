@@ -102,8 +102,13 @@ async def test_a_failure_that_may_pass_is_dead_when_its_tries_are_used_up(
 
 @pytest.mark.parametrize(
     ("settings", "dead"),
-    [({}, True), ({"idempotent": True}, False), ({"reads_only": True}, False)],
-    ids=["may have done half", "idempotent", "reads only"],
+    [
+        ({}, True),
+        ({"idempotent": True}, False),
+        ({"reads_only": True}, False),
+        ({"idempotent": True, "max_attempts": 3}, True),
+    ],
+    ids=["may have done half", "idempotent", "reads only", "with tries"],
 )
 async def test_a_call_cut_off_by_its_limit_is_dead_if_it_may_have_done_something(
     open_runtime, settings, dead
@@ -121,6 +126,24 @@ async def test_a_call_cut_off_by_its_limit_is_dead_if_it_may_have_done_something
 
     assert result.problem.code == "timeout"
     assert len(letters) == dead
+
+
+async def test_a_command_that_passes_its_own_limit_is_a_result_and_no_dead_letter(
+    workspace, open_runtime
+):
+    async with open_runtime(mode="bypass", config={"accept_no_sandbox": True}) as rt:
+        ended = await rt.call("run_command", {"command": "sleep 30", "timeout_s": 0.3})
+        half = await rt.call(
+            "run_command", {"command": "echo half > a.txt; sleep 30", "timeout_s": 2}
+        )
+        written = workspace.read("a.txt")
+        letters = await rt.dead_letters.items()
+        undone = await rt.undo(half.call_id)
+
+    assert (ended.problem.code, half.problem.code) == ("timeout", "timeout")
+    assert (written, letters) == (b"half\n", [])
+    assert undone.ok
+    assert not (workspace.root / "a.txt").exists()
 
 
 async def test_a_retry_is_checked_like_any_call(workspace, open_runtime):
@@ -296,6 +319,54 @@ async def test_a_failed_store_changes_no_result(open_runtime, monkeypatch, caplo
 
     assert result.problem.code == "internal"
     assert "no dead letter for fetch: the store is gone" in caplog.text
+
+
+@pytest.mark.parametrize("words", [[], ["--json"]], ids=["text", "json"])
+def test_a_letter_of_a_tool_that_is_not_here_is_left_as_it_is(workspace, capsys, words):
+    async def fail():
+        async with handrail.open(workspace.root) as rt:
+            rt.register(broken(RuntimeError("no route")))
+            return await letters_after(rt)
+
+    async def look():
+        async with handrail.open(workspace.root) as rt:
+            return await rt.dead_letters.items(), await rt.store.calls()
+
+    (kept,) = asyncio.run(fail())
+    code = main(["-w", str(workspace.root), *words, "letters", "retry", "1"])
+    said = capsys.readouterr()
+    letters, calls = asyncio.run(look())
+
+    assert code == 1
+    assert "'fetch' is not registered here" in said.out + said.err
+    assert "use `rt.dead_letters.retry(1)` in the program that registers it" in said.out + said.err
+    assert letters == [kept]
+    assert len(calls) == 1
+
+
+def test_what_is_over_is_told_with_what_to_do(workspace, capsys, monkeypatch):
+    from handrail.tools.list_files import ListFiles
+
+    async def fail(self, args, context):
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(ListFiles, "run", fail)
+    here = ["-w", str(workspace.root)]
+    main([*here, "call", "list_files"])
+    main([*here, "letters", "show", "1"])
+    once = capsys.readouterr().out
+    main([*here, "letters", "retry", "1"])
+    main([*here, "letters", "show", "1"])
+    twice = capsys.readouterr().out
+    main([*here, "letters", "abandon", "1"])
+    code = main([*here, "letters", "retry", "1"])
+    said = capsys.readouterr().err
+
+    assert "letter     1, pending, failed once\n" in once
+    assert "letter     1, pending, failed 2 times\n" in twice
+    assert code == 1
+    assert "dead letter 1 cannot be taken: it is abandoned" in said
+    assert "hint: make the call anew if it is still wanted; `handrail letters` lists" in said
 
 
 def test_the_command_line_lists_shows_retries_and_abandons(workspace, capsys, monkeypatch):

@@ -20,7 +20,8 @@ _EPILOG: Final = """\
 actions:
   list           the calls that wait (default); --all: those that are over too
   show ID        everything that is kept of one
-  retry ID       make the call anew, checked and asked about like any other
+  retry ID       make the call anew, checked and asked about like any other; a tool
+                 of your own is retried in your program: rt.dead_letters.retry(ID)
   abandon ID     give it up"""
 _ACTIONS: Final = ("list", "show", "retry", "abandon")
 
@@ -117,7 +118,7 @@ def _show(letter: DeadLetter, options: Namespace) -> None:
         return
     secret = " (a secret in them is not kept)" if letter.redacted else ""
     for name, value in (
-        ("letter", f"{letter.id}, {letter.state.value}, failed {letter.attempts} times"),
+        ("letter", f"{letter.id}, {letter.state.value}, {_failed(letter.attempts)}"),
         ("operation", letter.operation),
         ("arguments", json.dumps(letter.arguments, ensure_ascii=False) + secret),
         ("error", f"{letter.error.get('code')}: {letter.error.get('message')}"),
@@ -125,6 +126,10 @@ def _show(letter: DeadLetter, options: Namespace) -> None:
         ("workspace", letter.workspace),
     ):
         output.say(one_line(f"{name:10} {value}"))
+
+
+def _failed(times: int) -> str:
+    return "failed once" if times == 1 else f"failed {times} times"
 
 
 def _number(text: str) -> int:

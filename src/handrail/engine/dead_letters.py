@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from handrail.core.context import Session
 from handrail.core.dead_letters import DeadLetter, DeadLetterStore, LetterState, Moved, NewLetter
@@ -32,6 +32,11 @@ class MakesCalls(Protocol):
         """Run one tool through the whole pipeline."""
 
 
+class _Refusal(NamedTuple):
+    why: str
+    hint: str
+
+
 def is_dead(running: Running, result: ToolResult) -> bool:
     """Whether a failure is nobody's mistake and passes neither by waiting nor by itself: a
     defect, tries that are used up, a call cut off whose effects nobody knows.
@@ -50,7 +55,8 @@ def is_dead(running: Running, result: ToolResult) -> bool:
 @dataclass(slots=True)
 class DeadLetters:
     """The dead letters of a store, seen from one session. `owner` names this process, `alive`
-    tells whether another one still runs; `caller` makes the calls.
+    tells whether another one still runs; `caller` makes the calls, `knows` says which tools
+    can be called.
     """
 
     store: DeadLetterStore
@@ -58,6 +64,7 @@ class DeadLetters:
     owner: str
     alive: Callable[[str], bool]
     caller: MakesCalls | None = None
+    knows: Callable[[str], bool] | None = None
 
     async def note(self, running: Running, result: ToolResult) -> None:
         """Keep the call if it is dead; that it cannot be kept must not change its result."""
@@ -98,7 +105,8 @@ class DeadLetters:
         """Make the call anew, with a new id, as its agent would: rules, mode and questions
         apply. Done, the letter is resolved; else it waits on with the new failure.
 
-        Raises `conflict` if somebody else is at it, it is over or was made elsewhere.
+        Raises `conflict` if somebody else is at it, it is over, was made elsewhere or is of a
+        tool that is not registered here; the letter is then left as it is.
         """
         letter = await self._take(id, LetterState.RETRYING, self.owner)
         held = _retried.set(letter)
@@ -135,26 +143,36 @@ class DeadLetters:
 
     async def _take(self, id: int, state: LetterState, owner: str) -> DeadLetter:
         seen = await self.get(id)
-        why = self._over(seen) or (self._why_not(seen) if owner else None)
-        if why is None and not await self.store.move_letter(seen, Moved(state, owner)):
-            why = "somebody else was first"
-        if why is not None:
-            raise ProblemRaised("conflict", f"dead letter {id} cannot be taken: {why}")
+        not_now = self._over(seen) or (self._why_not(seen) if owner else None)
+        if not_now is None and not await self.store.move_letter(seen, Moved(state, owner)):
+            not_now = _Refusal("somebody else was first", f"`handrail letters show {id}` says more")
+        if not_now is not None:
+            said = f"dead letter {id} cannot be taken: {not_now.why}"
+            raise ProblemRaised("conflict", said, hint=not_now.hint)
         return await self.get(id)
 
-    def _over(self, letter: DeadLetter) -> str | None:
+    def _over(self, letter: DeadLetter) -> _Refusal | None:
         if letter.state in (LetterState.RESOLVED, LetterState.ABANDONED):
-            return f"it is {letter.state.value}"
+            return _Refusal(
+                f"it is {letter.state.value}",
+                "make the call anew if it is still wanted; `handrail letters` lists what waits",
+            )
         if letter.state is LetterState.RETRYING and self.alive(letter.owner):
-            return "it is being tried again"
+            return _Refusal("it is being tried again", "look again when that is over")
         return None
 
-    def _why_not(self, letter: DeadLetter) -> str | None:
+    def _why_not(self, letter: DeadLetter) -> _Refusal | None:
         """Why a letter cannot be tried again from here."""
         if letter.redacted:
-            return "its arguments held a secret, which is not kept; make the call anew yourself"
+            why = "its arguments held a secret, which is not kept"
+            return _Refusal(why, "make the call anew yourself")
         if letter.workspace != self.session.roots[0]:
-            return f"it was made in {letter.workspace!r}; open that workspace"
+            return _Refusal(f"it was made in {letter.workspace!r}", "open that workspace")
+        if self.knows is not None and not self.knows(letter.tool):
+            return _Refusal(
+                f"its tool {letter.tool!r} is not registered here",
+                f"use `rt.dead_letters.retry({letter.id})` in the program that registers it",
+            )
         return None
 
 

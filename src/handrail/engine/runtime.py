@@ -85,7 +85,7 @@ class Runtime:
         self._person = AsPerson(parts.pipeline, self._numbers)
         self._once = Once(parts.pipeline, parts.answered, self._numbers)
         parts.pipeline.plans.queue.maker = QueuedCalls(self._once)
-        parts.letters.caller = self.call
+        parts.letters.caller, parts.letters.knows = self.call, parts.registry.has_tool
         self._closed = False
         self.queue: deque[str] = deque(maxlen=1000)
 
