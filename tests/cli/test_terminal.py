@@ -1,4 +1,9 @@
-"""With a person at a terminal: questions, colour, Ctrl-C."""
+"""With a person at a terminal: questions, colour, Ctrl-C, what runs."""
+
+import os
+
+from handrail.cli.status_line import StatusLine
+from handrail.core.events import CallEnded, CallHeartbeat
 
 EDIT = ["call", "edit_file", "path=a.txt", "old_string=two", "new_string=2"]
 QUESTION = "Allow this once? [y/n/a] "
@@ -82,3 +87,42 @@ def test_json_is_never_coloured(terminal):
 
     assert running.end() == 0
     assert b"\x1b" not in running.screen
+
+
+def test_a_long_call_shows_how_long_and_what_was_said_last_and_leaves_no_trace(
+    terminal, workspace, tmp_path
+):
+    os.mkfifo(workspace / "gate")
+    config = tmp_path / "config.toml"
+    config.write_text("heartbeat_s = 0.1\n")
+    command = r"command=printf 'one\n\033[2Jtwo\n'; cat gate"
+    running = terminal(
+        ["--mode", "sandboxed", "--config", str(config), "call", "run_command", command]
+    )
+
+    running.wait_for("run_command, ")
+    running.wait_for(" s: \\x1b[2Jtwo")
+    (workspace / "gate").write_text("three\n")
+
+    assert running.end() == 0
+    line, _, after = running.screen.rpartition(b"\r\x1b[K")
+    assert b"run_command, " in line
+    assert after.startswith(b"stdout:\r\none\r\n")
+    assert b"run_command, " not in after
+    assert b"\x1b[2J" not in running.screen
+
+
+def test_while_a_person_is_asked_nothing_else_is_drawn(monkeypatch, capsys):
+    monkeypatch.setattr("handrail.cli.status_line.colourful", lambda stream: True)
+    status, beat = StatusLine(), CallHeartbeat("c", "edit_file", 8.2)
+
+    status.on_event(beat)
+    with status.away():
+        asked = capsys.readouterr().err
+        status.on_event(beat)
+        assert capsys.readouterr().err == ""
+    status.on_event(beat)
+    status.on_event(CallEnded("c", "edit_file", "ok", None, 9.0))
+
+    assert asked == "\r\x1b[Kedit_file, 8 s\r\x1b[K"
+    assert capsys.readouterr().err == asked

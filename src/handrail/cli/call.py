@@ -15,6 +15,7 @@ from handrail.cli.workspace import add_ask
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
+    from handrail.cli.status_line import StatusLine
     from handrail.core.approval import ApprovalRequest, Reply
     from handrail.core.ports import Approver
     from handrail.core.results import ToolResult
@@ -44,12 +45,17 @@ def run(options: Namespace) -> int:
     """Make the call and print what came of it; 1 if it failed or was refused."""
     import asyncio
 
+    from handrail.cli.status_line import StatusLine
     from handrail.cli.workspace import person
 
     arguments = read_arguments(options.arguments)
     somebody = person(options)
-    asked = _Asked(somebody) if somebody is not None else None
-    done = asyncio.run(_call(options, arguments, asked))
+    status = StatusLine()
+    asked = _Asked(somebody, status) if somebody is not None else None
+    try:
+        done = asyncio.run(_call(options, arguments, asked, status))
+    finally:
+        status.clear()
     result = done.result
     if options.json:
         output.say_json(result.to_dict())
@@ -121,8 +127,9 @@ def _for_a_person(result: ToolResult) -> str:
 class _Asked:
     """The person at the terminal, and whether they said no."""
 
-    def __init__(self, person: Approver) -> None:
+    def __init__(self, person: Approver, status: StatusLine) -> None:
         self._person = person
+        self._status = status
         self.said_no = False
 
     async def ask(self, request: ApprovalRequest) -> Reply:
@@ -132,7 +139,8 @@ class _Asked:
 
         # One call is all that happens here: what "always" grants would end with it.
         once = replace(request, always=None)
-        reply = reply_of(await self._person.ask(once), self._person)
+        with self._status.away():
+            reply = reply_of(await self._person.ask(once), self._person)
         self.said_no = reply.answer == "no"
         return reply
 
@@ -145,10 +153,13 @@ class _Done(NamedTuple):
     summary: str | None
 
 
-async def _call(options: Namespace, arguments: str | dict[str, str], asked: _Asked | None) -> _Done:
+async def _call(
+    options: Namespace, arguments: str | dict[str, str], asked: _Asked | None, status: StatusLine
+) -> _Done:
     from handrail.cli.workspace import fresh_id, opened
 
     async with opened(options, approver=asked) as rt:
+        rt.subscribe(status.on_event)
         result = await rt.call(options.tool, arguments, id=options.id or fresh_id())
         dry = options.dry_run or rt.planned_actions
         return _Done(result, rt.aborted, rt.plan_summary() if dry else None)
