@@ -92,7 +92,7 @@ class Shadow(Protocol):
         """Look at the same places again: what is different."""
 
     def reference(self, before: Any, notes: str) -> Mapping[str, Any]:
-        """What finds this look again after a crash; empty for one of a few places."""
+        """What finds this look again after a crash; empty if nothing does."""
 
     def since(self, reference: Mapping[str, Any]) -> tuple[Look, Noted | None] | None:
         """What is different from a look of a runtime that is gone, and what its program was

@@ -69,6 +69,8 @@ class LocalShadow:
         self._gone: list[SlotPlace] = []
         self._trees: dict[str, Tree] = {}
         self._pinned: list[Before] = []
+        # Looks of a few places that a dead runtime left, and that were asked for.
+        self._told: list[tuple[SlotPlace, Moment]] = []
 
     def before(self, scopes: Sequence[tuple[int, str]] | None) -> Before:
         """Look at these places, None: at all roots; copy what is new. Raises OSError."""
@@ -79,6 +81,7 @@ class LocalShadow:
                 trees = {top.path: Tree(usage) for top in self._tops}
                 before = Before(tuple(self._widened(scopes)), trees, usage)
                 self._look(before, tells=False)
+                before.moment = None if self._temporary else place.manifest.save_apart(trees)
                 return before
             before = Before(None, self._trees, self._usage)
             self._look(before, tells=False)
@@ -91,6 +94,7 @@ class LocalShadow:
         with self._lock:
             place = self._open()
             look = self._look(before, tells=True)
+            place.manifest.forget(before.moment)
             if before in self._pinned:
                 self._pinned.remove(before)
             elif before.scopes is None:
@@ -123,11 +127,12 @@ class LocalShadow:
         return self._presence.alone()
 
     def reference(self, before: Before, notes: str) -> Mapping[str, Any]:
-        """What finds a look at all roots again after a crash."""
+        """What finds a look again after a crash."""
         if before.moment is None or self._place is None:
             return {}
         slot = self._place.directory.name
-        return {"slot": slot, "notes": Path(notes).name, **before.moment._asdict()}
+        found = {"slot": slot, "notes": Path(notes).name, **before.moment._asdict()}
+        return found if before.scopes is None else {**found, "scopes": before.scopes}
 
     def since(self, reference: Mapping[str, Any]) -> tuple[Look, Noted | None] | None:
         """What is different from a look of a runtime that is gone, and what its program was
@@ -141,14 +146,17 @@ class LocalShadow:
             trees = place.manifest.load_moment(moment)
             if trees is None or any(top.path not in trees for top in self._tops):
                 return None
-            usage = Usage()
+            usage, scopes = Usage(), reference.get("scopes")
             found = {top.path: trees[top.path].count_in(usage) for top in self._tops}
-            if place is self._place:
+            if scopes is not None:
+                scopes = tuple((int(root), str(rel)) for root, rel in scopes)
+                self._told.append((place, moment))
+            elif place is self._place:
                 self._trees = found
                 place.manifest.restart()
             name = Path(str(reference.get("notes") or "none")).name
             noted = read_notes(str(place.directory / "notes" / name))
-            before = Before(None, found, usage)
+            before = Before(scopes, found, usage)
             return self._look(before, tells=True, contents=place.contents), noted
 
     def hand_over(self, digest: str, size: int, blobs: Blobs) -> bool:
@@ -161,12 +169,14 @@ class LocalShadow:
         """Let go of the place; its copies stay for the next runtime, unless temporary."""
         with self._lock:
             self._presence.close()
+            for place, moment in self._told:
+                place.manifest.forget(moment)
             if self._place is not None:
                 # The next runtime would not know of them, and nobody would ever remove them.
                 self._tidy(self._place, 0)
             for place in (*self._gone, *([] if self._place is None else [self._place])):
                 place.close()
-            self._gone, self._place, self._trees = [], None, {}
+            self._gone, self._told, self._place, self._trees = [], [], None, {}
             if self._temporary:
                 shutil.rmtree(self._home, ignore_errors=True)
 
@@ -227,7 +237,7 @@ class LocalShadow:
                 *(t for one in self._pinned for t in one.trees.values()),
             ]
             needed = {digest for tree in trees for digest in tree.digests()}
-            place.contents.sweep(needed | place.manifest.elsewhere)
+            place.contents.sweep(needed | place.manifest.apart() | place.manifest.elsewhere)
             self._usage.stale = 0
 
     def _open(self) -> SlotPlace:

@@ -1,11 +1,13 @@
 """What a shadow remembers, as a file: one line for each directory that changed, the last word
 counts. Lines are only added, so a length of the file names a moment, which a crash cannot lose.
+A look at a few places has a file of its own, as long as its program runs.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +17,9 @@ from handrail.host.shadow.entries import Entry, Listing, Tree, Usage
 
 _HEADER: Final = {"shadow": 1}
 _PREFIX: Final = "manifest-"
+_APART: Final = "look-"
+# Nobody has come back for what a crash left by then.
+_FORGOTTEN_S: Final = 30 * 86_400
 # A file with more lines than this for each directory is written anew.
 _WASTE: Final = 4
 _LEAST_LINES: Final = 1000
@@ -75,6 +80,36 @@ class Manifest:
             tree.dirty.clear()
         return Moment(self._path.name, length)
 
+    def save_apart(self, trees: Mapping[str, Tree]) -> Moment | None:
+        """Write down a look at a few places, until `forget`; None if that cannot be done."""
+        lines = [line for root, tree in trees.items() for line in _all(root, tree)]
+        path = self._directory / f"{_APART}{os.urandom(8).hex()}"
+        try:
+            _create(path, "".join(lines).encode("ascii"))
+            return Moment(path.name, path.stat().st_size)
+        except OSError:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            return None
+
+    def forget(self, moment: Moment | None) -> None:
+        """Nobody will ask for that look again."""
+        if moment is not None and moment.name.startswith(_APART):
+            with suppress(OSError):
+                (self._directory / Path(moment.name).name).unlink(missing_ok=True)
+
+    def apart(self) -> set[str]:
+        """The contents that looks at a few places need, which nobody has told yet."""
+        needed: set[str] = set()
+        oldest = time.time() - _FORGOTTEN_S
+        for path in self._directory.glob(f"{_APART}*"):
+            with suppress(OSError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink(missing_ok=True)
+                    continue
+            needed.update(*(tree.digests() for tree in _read(path, None)[0].values()))
+        return needed
+
     def restart(self) -> None:
         """What is remembered is no longer what the file ends with: the next one is whole."""
         self._path = None
@@ -84,9 +119,7 @@ class Manifest:
         old = sorted(self._directory.glob(f"{_PREFIX}*"))
         number = int(old[-1].name.removeprefix(_PREFIX)) + 1 if old else 1
         path = self._directory / f"{_PREFIX}{number:08d}"
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(f"{_encode(_HEADER)}\n".encode("ascii"))
+        _create(path, b"")
         for tree in trees.values():
             tree.dirty.update(tree.listings)
         self._path, self._lines, self.elsewhere = path, 1, frozenset()
@@ -95,6 +128,19 @@ class Manifest:
 
     def _newest(self) -> Path | None:
         return max(self._directory.glob(f"{_PREFIX}*"), default=None)
+
+
+def _create(path: Path, lines: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(f"{_encode(_HEADER)}\n".encode("ascii") + lines)
+
+
+def _all(root: str, tree: Tree) -> Iterator[str]:
+    for rel, listing in tree.listings.items():
+        yield f"{_encode([root, rel, {name: _row(one) for name, one in listing.items()}])}\n"
+    # Also of a root where there was nothing: it was looked at.
+    yield f"{_encode([root, tree.left])}\n"
 
 
 def _changed(root: str, tree: Tree) -> Iterator[str]:
