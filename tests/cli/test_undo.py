@@ -183,3 +183,17 @@ def test_an_undo_without_lines_to_show_still_says_what_it_does(handrail, workspa
     undone = handrail("undo")
 
     assert "new.txt: the empty file is removed" in undone.out
+
+
+def test_the_hint_of_a_conflict_says_what_to_type(handrail, workspace):
+    write = ("--mode", "accept-edits", "call", "write_file")
+    handrail(*write, "path=a.txt", "content=1")
+    handrail(*write, "path=b.txt", "content=1")
+    (workspace / "a.txt").write_text("mine\n")
+
+    refused = handrail("undo", "--since", "all")
+
+    assert refused.code == 1
+    assert "overwrite it with `--force` (it is kept, and redo brings it back)" in refused.err
+    assert "or take the other files back one by one (`--path FILE`)" in refused.err
+    assert "later change" not in refused.err

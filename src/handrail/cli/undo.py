@@ -48,7 +48,7 @@ def run(options: Namespace) -> int:
     if options.json:
         output.say_json(result.to_dict())
     else:
-        tell(_cut(result))
+        tell(_in_words(_cut(result)))
     return 0 if result.ok else 1
 
 
@@ -61,6 +61,22 @@ def _cut(result: ToolResult) -> ToolResult:
         return result
     note = f"[{len(lines) - _MOST_LINES:,} more lines: `handrail show {result.call_id}`]"
     return replace(result, display="\n".join([*lines[:_MOST_LINES], note]))
+
+
+def _in_words(result: ToolResult) -> ToolResult:
+    """The result with a hint that says what to type here."""
+    from dataclasses import replace
+
+    from handrail.history.undo_words import FORCE, PATH
+
+    problem = result.problem
+    if problem is None or problem.hint is None:
+        return result
+    hint = problem.hint.replace(FORCE, "`--force`").replace(PATH, "`--path FILE`")
+    hinted = replace(problem, hint=hint)
+    # The text of a problem that is all there is stays its text.
+    text = str(hinted) if result.text == str(problem) else result.text
+    return replace(result, problem=hinted, text=text)
 
 
 async def _undo(options: Namespace) -> ToolResult:

@@ -22,6 +22,7 @@ from handrail.core.records import Store
 from handrail.history import undo_words as words
 from handrail.history.folders import folders_seen_by
 from handrail.history.past import Key, Step, Taken, is_redo, is_undo, list_changes
+from handrail.history.undo_blame import find_blame
 from handrail.history.undo_choose import Chooser, Chosen
 from handrail.history.undo_compose import Way, find_ways, make_changes, names_of
 from handrail.history.undo_lookup import Lookup
@@ -119,19 +120,13 @@ class Undo:
 
     async def _check(self, lookup: Lookup, what: str, verb: str, ways: Sequence[Way]) -> None:
         """Raise `conflict` if somebody changed a file since."""
-        bad = {way.path: way for way in ways if way.conflict}
+        bad = [way for way in ways if way.conflict]
         if not bad:
             return
-        blame: dict[str, str] = {}
-        async for seen in lookup.scan():
-            for step in seen.steps:
-                way = bad.get(step.path)
-                if way is not None and step.described.get("after_hash") == way.now.digest:
-                    blame.setdefault(step.path, step.name)
-            if len(blame) == len(bad):
-                break
+        blame = await find_blame(lookup, bad)
+        others = len(bad) < len(ways)
         person = lookup.asker.person
-        raise words.conflict(what, verb, list(bad.values()), blame, person=person)
+        raise words.conflict(what, verb, bad, blame, person=person, others=others)
 
     async def _taking_back(
         self, chosen: Chosen, ways: Sequence[Way], passed: Sequence[str], asker: Asker
@@ -163,10 +158,11 @@ class Undo:
             for way in ways
             if way.target is not None and not way.changes_nothing
         }
-        work = partial(make_changes, ways, self._blobs, whole)
-        changes = await to_thread.run_sync(work, abandon_on_cancel=True)
+        work = partial(make_changes, ways, self._files, self._blobs, whole)
+        planned = await to_thread.run_sync(work, abandon_on_cancel=True)
+        changes = [one for one in planned if not one.only_opens]
         return Plan(
-            tuple(changes),
+            tuple(planned),
             "\n".join(["; ".join([said, *words.counted(changes)]), *words.lines(changes, ways)]),
             preview="".join(words.diff(one) for one in changes),
             data={

@@ -9,7 +9,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from handrail.core.content import Content
 from handrail.core.places import Form, Place, Stat
@@ -17,6 +17,7 @@ from handrail.core.plan import Change, hash_of
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import ProblemRaised
 from handrail.history.images import form_before, load_image, state_of
+from handrail.history.openings import with_openings
 from handrail.history.past import Step
 
 
@@ -45,12 +46,22 @@ class Now:
         return stat.S_IMODE(self.seen.mode)
 
 
+class Gap(NamedTuple):
+    """Where a walk ended: the file was in the state `digest` after `below`, which left another,
+    and before `above`; None: it still is.
+    """
+
+    digest: str | None
+    below: Step
+    above: Step | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
     """How one file gets back: the steps to take, newest first, and the mode it ends with.
 
     `kept_back`: steps that cannot be taken because their old content was not kept.
-    `conflict`: somebody changed the file; with `force` it is `forced` over.
+    `conflict`: where somebody changed the file; with `force` it is `forced` over.
     """
 
     path: str
@@ -59,7 +70,7 @@ class Way:
     mode: int | None = None
     done: tuple[Step, ...] = ()
     kept_back: tuple[Step, ...] = ()
-    conflict: bool = False
+    conflict: Gap | None = None
     forced: bool = False
 
     @property
@@ -79,34 +90,40 @@ class Way:
 
 @dataclass(slots=True)
 class _Walk:
-    """One file on its way back: its state so far."""
+    """One file on its way back: its state so far. `last` is the newest step that it knew, and
+    `strange` are those since which it did not.
+    """
 
     digest: str | None
     mode: int | None
-    met: bool = False
+    last: Step | None = None
     taken: list[Step] = field(default_factory=list)
     done: list[Step] = field(default_factory=list)
     bare: list[Step] = field(default_factory=list)
+    strange: list[Step] = field(default_factory=list)
 
-    def meet(self, step: Step, *, force: bool = False) -> bool:
-        """Go back over one step; False if the file is in a state that it does not know."""
+    def meet(self, step: Step, *, force: bool = False) -> None:
+        """Go back over one step."""
         if not {"before_hash", "after_hash"} <= step.described.keys():
             # Nothing of it was kept, not even what to recognise it by.
             self.bare.append(step)
-            return True
+            return
         state = self._state(step)
-        if state == "before":
-            self.met = True
-            self.done.append(step)
-        elif state == "after" or force:
-            self.met = True
-            self._back(step)
-        elif self.met:
-            return False
-        else:
+        if state == "other" and not force:
             # Perhaps the file was put back to an earlier state that we know.
+            self.strange.append(step)
+            return
+        self.done += self.strange
+        self.strange.clear()
+        self.last = step
+        if state == "before":
             self.done.append(step)
-        return True
+        else:
+            self._back(step)
+
+    def gap(self) -> Gap | None:
+        """Where the walk did not get any further."""
+        return Gap(self.digest, self.strange[0], self.last) if self.strange else None
 
     def _state(self, step: Step) -> str:
         one = step.described
@@ -157,7 +174,7 @@ def look(path: str, files: Files) -> Now:
 
 
 def make_changes(
-    ways: Sequence[Way], blobs: Blobs | None, whole: Mapping[str, Mapping[str, Any]]
+    ways: Sequence[Way], files: Files, blobs: Blobs | None, whole: Mapping[str, Mapping[str, Any]]
 ) -> list[Change]:
     """The changes that the ways come to; `whole` has the change that each file
     goes back to, with its old content.
@@ -165,19 +182,18 @@ def make_changes(
     Raises `not_found` if an old content is gone.
     """
     found = [_change(way, blobs, whole[way.path]) for way in ways if not way.changes_nothing]
-    # Folders first, the upper before the lower: what comes into them is made ready there.
-    return sorted(found, key=lambda one: (not one.of_folder, one.of_folder and one.place.absolute))
+    return with_openings(found, files)
 
 
 def _way(path: str, steps: Sequence[Step], now: Now, *, force: bool) -> Way:
     if now.strange or _closed(steps, now):
-        return Way(path, now, (), conflict=True)
-    walk = _Walk(now.digest, now.mode)
-    if not all(walk.meet(step, force=force) for step in steps):
-        return Way(path, now, (), conflict=True)
-    bare = tuple(walk.bare)
-    if not walk.met:
-        return Way(path, now, (), kept_back=bare, conflict=not bare)
+        return Way(path, now, (), conflict=Gap(now.digest, steps[0]))
+    walk = _walk(steps, now, force=force)
+    bare, gap = tuple(walk.bare), walk.gap()
+    if gap is not None and (walk.last is not None or not bare):
+        return Way(path, now, (), conflict=gap)
+    if walk.last is None:
+        return Way(path, now, (), kept_back=bare)
     way = Way(path, now, tuple(walk.taken), walk.mode, tuple(walk.done), bare)
     if force and not _matches(steps, now):
         way = replace(way, forced=True)
@@ -191,8 +207,15 @@ def _closed(steps: Sequence[Step], now: Now) -> bool:
 
 
 def _matches(steps: Sequence[Step], now: Now) -> bool:
+    walk = _walk(steps, now)
+    return walk.gap() is None and walk.last is not None
+
+
+def _walk(steps: Iterable[Step], now: Now, *, force: bool = False) -> _Walk:
     walk = _Walk(now.digest, now.mode)
-    return all(walk.meet(step) for step in steps) and walk.met
+    for step in steps:
+        walk.meet(step, force=force)
+    return walk
 
 
 def _as_far_as_kept(way: Way) -> Way:
@@ -202,10 +225,8 @@ def _as_far_as_kept(way: Way) -> Way:
         back.append(steps.pop())
     if len(steps) == len(way.steps):
         return way
-    walk = _Walk(way.now.digest, way.now.mode)
-    for step in steps:
-        walk.meet(step, force=True)
-    return replace(way, steps=tuple(steps), kept_back=tuple(back), mode=walk.mode)
+    mode = _walk(steps, way.now, force=True).mode
+    return replace(way, steps=tuple(steps), kept_back=tuple(back), mode=mode)
 
 
 def _is_kept(step: Step, now: Now) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from handrail.core.content import Content
@@ -16,6 +16,10 @@ from handrail.history.undo_compose import Way
 
 _SHOWN_BYTES: Final = 64 * 1024
 _LISTED: Final = 8
+# How a program says these; the command line has other words for them.
+FORCE: Final = "`force=True`"
+PATH: Final = "`path=...`"
+_BY_PATH: Final = {True: PATH, False: "scope 'path'"}
 
 
 def headline(verb: str, names: Sequence[str], what: str, notes: Sequence[str]) -> str:
@@ -47,20 +51,38 @@ def lines(changes: Sequence[Change], ways: Sequence[Way]) -> list[str]:
 
 
 def conflict(
-    what: str, verb: str, ways: Sequence[Way], blame: Mapping[str, str], *, person: bool
+    what: str,
+    verb: str,
+    ways: Sequence[Way],
+    blame: Mapping[str, str],
+    *,
+    person: bool,
+    others: bool,
 ) -> ProblemRaised:
-    """Somebody changed these files since."""
+    """Somebody changed these files since; `others`: there are files of which that is not so."""
     told = [_changed(way, blame) for way in ways]
-    otherwise = (
-        "or overwrite it with force (it is kept, and redo brings it back)"
-        if person
-        else "or restore the file by hand"
-    )
+    advice = list(_advice(ways, blame, person=person))
+    if others:
+        advice.append(f"or take the other files back one by one ({_BY_PATH[person]})")
     return ProblemRaised(
         "conflict",
         f"{what} cannot be {verb}: {_some(told)}",
-        hint=f"nothing was touched; take the later change back first, {otherwise}",
+        hint=", ".join(["nothing was touched", *advice]).replace(", ", "; ", 1),
     )
+
+
+def _advice(ways: Sequence[Way], blame: Mapping[str, str], *, person: bool) -> Iterator[str]:
+    ours = any(way.path in blame for way in ways)
+    if ours:
+        yield "take the later change back first"
+    if any(way.now.strange for way in ways):
+        yield "move what stands there out of the way"
+    elif person:
+        yield f"{'or ' * ours}overwrite it with {FORCE} (it is kept, and redo brings it back)"
+    elif ours:
+        yield "or restore the file by edits"
+    else:
+        yield "what others wrote is not overwritten: restore the file by edits, or ask them"
 
 
 def as_data(taken: Sequence[Taken]) -> list[dict[str, Any]]:
@@ -145,10 +167,13 @@ def _what(change: Change) -> str:
 def _changed(way: Way, blame: Mapping[str, str]) -> str:
     if way.now.strange:
         return f"{way.path!r} is a directory or leads elsewhere now"
-    if way.path in blame:
-        return f"{way.path!r} changed since, by {blame[way.path]}"
-    gone = "was removed" if way.now.content is None else "changed"
-    return f"{way.path!r} {gone} since, from outside"
+    who = f"by {blame[way.path]}" if way.path in blame else "from outside"
+    gap = way.conflict
+    if gap is not None and gap.above is not None:
+        between = f"between {gap.below.name} and {gap.above.name}"
+        return f"{way.path!r} was changed {between}, {who}"
+    gone = "was removed" if way.now.content is None and way.path not in blame else "changed"
+    return f"{way.path!r} {gone} since, {who}"
 
 
 def _some(names: Sequence[str]) -> str:
