@@ -110,3 +110,39 @@ def test_an_undo_and_a_redo_name_the_call_they_are_about(handrail, monkeypatch):
     assert undone.endswith(f"undo        ok      target=last undid={made}")
     assert redone.endswith(f"redo        ok      target=last redid={made}")
     assert "undid" not in failed
+
+
+def test_the_state_of_a_file_is_true_after_undo_redo_and_undo(handrail):
+    write = ("--mode", "accept-edits", "call", "write_file", "path=a.txt")
+    handrail(*write, "--id", "c0", "content=0")
+    handrail(*write, "--id", "c1", "content=1")
+    for word in ("undo", "redo", "undo"):
+        assert handrail(word).code == 0
+
+    rows = handrail("log", "--path", "a.txt").out.splitlines()[1:]
+    objects = handrail("log", "--path", "a.txt", "--json").lines
+    again = handrail("redo")
+    redone = handrail("log", "--path", "a.txt").out.splitlines()[1:]
+
+    assert [row.partition(" write ")[2].strip() for row in rows] == [
+        "undid c1",
+        "redid c1, undone since",
+        "undid c1, redone since",
+        "undone",
+        "stands",
+    ]
+    assert [one["standing"] for one in objects] == [True, False, False, False, True]
+    assert again.code == 0
+    assert redone[0].endswith("redid c1")
+    assert redone[-2].endswith("stands")
+
+
+def test_a_redo_that_was_undone_since_is_shown_as_that(handrail):
+    handrail("--mode", "accept-edits", "call", "write_file", "path=a.txt", "content=1")
+    handrail("undo")
+    redo = handrail("redo", "--json").json["call_id"]
+    handrail("undo")
+
+    shown = handrail("show", redo)
+
+    assert "undone since" in shown.out

@@ -90,9 +90,22 @@ def _table(found: Sequence[tuple[PastChange, Where]], path: str) -> None:
 
 
 def _state(one: PastChange, where: Where) -> str:
-    words = ["stands" if one.standing else "undone"]
+    words = [_became(one)]
     if not one.attributed:
         words.append("perhaps not by this call")
     if where == "before":
         words.append("in a folder that stood here before")
     return ", ".join(words)
+
+
+def _became(one: PastChange) -> str:
+    """Of an undo and a redo what they did is more than that they stand."""
+    from handrail.cli.screen import cut, one_line
+
+    if not one.calls:
+        return "stands" if one.standing else "undone"
+    redo = one.tool == "redo"
+    said = f"{'redid' if redo else 'undid'} {cut(one_line(', '.join(one.calls)), 40)}"
+    if one.standing:
+        return said
+    return f"{said}, {'undone' if redo else 'redone'} since"

@@ -36,7 +36,8 @@ class PastChange(NamedTuple):
     """One change of one file, as a line of its history.
 
     `standing` False: it was taken back since. `attributed` False: it happened while the
-    call's command ran, and is not known to be its doing.
+    call's command ran, and is not known to be its doing. `calls` are those that an undo took
+    back, or a redo brought back.
     """
 
     path: str
@@ -50,6 +51,7 @@ class PastChange(NamedTuple):
     attributed: bool
     before_hash: str | None
     after_hash: str | None
+    calls: tuple[str, ...] = ()
 
 
 class Past(Protocol):

@@ -53,7 +53,7 @@ class Again:
                     FileDiff(
                         step.path,
                         str(step.described.get("operation", "?")),
-                        standing.stands(key, step.path),
+                        standing.holds(trace, step.path),
                         self._diff(step, newer),
                     )
                     for step in steps

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from handrail.core.past import PastChange
 from handrail.core.places import shown
 from handrail.core.records import Trace
+from handrail.history.images import only_opens
 
 TOOL: Final = "undo"
 # Tools that run, but change nothing that lies in a folder.
@@ -144,6 +145,14 @@ def is_job(trace: Trace) -> bool:
     return trace.intent.get("runs") == "job"
 
 
+def calls_named(trace: Trace) -> tuple[str, ...]:
+    """The ids of the calls that an undo took back, or a redo brought back."""
+    data = trace.intent.get("data")
+    if not is_undo(trace) or not isinstance(data, Mapping):
+        return ()
+    return tuple(map(str, data.get("redid" if is_redo(trace) else "undid", ())))
+
+
 def may_matter(trace: Trace) -> bool:
     """Whether the call changed something; one that has not ended may yet have."""
     return trace.completed is None or bool(steps_of(trace)) or why_not(trace) is not None
@@ -208,6 +217,18 @@ class Standing:
         """Whether what that call did to the path was not taken back since."""
         return (key, path) not in self._undone
 
+    def holds(self, trace: Trace, path: str) -> bool:
+        """The same, as people see it: what a redo brought back is gone with a later undo of
+        the calls, which takes the redo itself not back.
+        """
+        if not self.stands(key_of(trace), path):
+            return False
+        if not is_redo(trace):
+            return True
+        # The record of a redo names the calls without their sessions.
+        gone = {key.call_id for key, where in self._undone if where == path}
+        return gone.isdisjoint(calls_named(trace))
+
 
 def list_changes(
     traces: Iterable[Trace], *, session: str | None = None, paths: Sequence[str] | None = None
@@ -220,8 +241,7 @@ def list_changes(
             continue
         for step in steps_of(trace):
             if paths is None or step.path in paths:
-                stands = standing.stands(step.key, step.path)
-                yield _past_change(trace, step, standing=stands)
+                yield _past_change(trace, step, standing=standing.holds(trace, step.path))
 
 
 def _past_change(trace: Trace, step: Step, *, standing: bool) -> PastChange:
@@ -237,12 +257,13 @@ def _past_change(trace: Trace, step: Step, *, standing: bool) -> PastChange:
         step.attributed,
         step.described.get("before_hash"),
         step.described.get("after_hash"),
+        calls_named(trace),
     )
 
 
 def _steps(trace: Trace, row: int, described: Any, where: tuple[str, ...]) -> Iterator[Step]:
     for number, one in enumerate(described if isinstance(described, list) else ()):
-        if isinstance(one, Mapping) and "path" in one:
+        if isinstance(one, Mapping) and "path" in one and not only_opens(one):
             yield Step(key_of(trace), tool_of(trace), trace.turn, one, row, (*where, number))
 
 
