@@ -139,6 +139,11 @@ def test_patterns_are_safe_where_all_their_files_are_only_read(command):
         ("tar tvf a.tar", "tar tvf a.tar -A b.tar"),
         ("tokei src", "sloccount src"),
         ("tokei src", "cloc a.tar.gz"),
+        # A file of that name is written.
+        ("ls 2>&-", "ls > -"),
+        ("ls > /dev/null", "ls &> -"),
+        ("sort -o /dev/stdout a", "sort -o - a"),
+        ("tee", "tee -"),
         # The number of letters is put into PATH, and programs are looked for in ./0.
         ("printf '100%%n %(%Y)T %-5.3s%qn'", "printf '%n' PATH; ls"),
         ("printf %s PATH", "printf a%5.3ln PATH"),

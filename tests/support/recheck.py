@@ -12,8 +12,9 @@ from tests.support.recheck_tables import words
 from tests.support.recheck_words import Suspicious, Word
 
 RESERVED = words("if then elif else fi while until do done esac ! { } in time")
-TARGETS = words("/dev/null /dev/stdout /dev/stderr /dev/tty")
+TARGETS = words("/dev/null /dev/stdout /dev/stderr /dev/tty /dev/fd/63")
 REDIRECT = re.compile(r"(\d*|\{\w+\})(<<<|<<-?|<>|>>|>\||>&|<&|>|<)(?!\()")
+QUOTED = re.compile(r"\\.|'[^']*'", re.DOTALL)
 BLANK = re.compile(r"(?:[ \t]|\\\n)*")
 ESCAPED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 PARAMETER = re.compile(r"\$(\w+|[?!@*#$-])")
@@ -54,9 +55,10 @@ class _Reader:
         self.depth = depth
         self.functions = set(functions)
         self.heredocs = []
+        self.values = dict(VALUES)
 
     def script(self):
-        words = []
+        words, timed = [], False
         while self.at < len(self.text):
             char = self.text[self.at]
             if char in " \t":
@@ -71,6 +73,9 @@ class _Reader:
                 words.append(self.word(test=True))
                 # What ends a word elsewhere is only a character here.
                 self.at += self.at == start
+            elif self.text.startswith("&>", self.at):
+                self.at += 2 + self.text.startswith("&>>", self.at)
+                self.target()
             elif char in "\n;&|()":
                 self.operator(char, words)
                 words = []
@@ -78,17 +83,14 @@ class _Reader:
                 continue
             else:
                 words += spread(self.raw())
-                if words[-1] in RESERVED and len(words) == 1:
+                timed = timed and words == ["-p"]
+                if len(words) == 1 and (words[0] in RESERVED or timed):
+                    timed = words == ["time"]
                     words = []
         self.simple(words)
 
     def operator(self, char, words):
         rest = self.text[self.at :]
-        if rest.startswith("&>"):
-            self.at += 2 + rest[2:].startswith(">")
-            self.target()
-            self.simple(words)
-            return
         if char == "(" and len(words) == 1 and re.match(r"\(\s*\)", rest):
             self.functions.add(words[0])
             self.at += rest.index(")") + 1
@@ -119,13 +121,18 @@ class _Reader:
             if self.word().startswith(("/dev/tcp", "/dev/udp")):
                 raise Suspicious("reads from the network")
         else:
-            self.target()
+            self.target(copies=found[2] == ">&")
         return True
 
-    def target(self):
+    def target(self, *, copies=False):
         self.blank()
         word = self.word().rstrip("/")
-        if posixpath.normpath(word) not in TARGETS and not re.fullmatch(r"\d*-?", word):
+        # No file has an empty name; only behind `>&` is a number or `-` none.
+        if (
+            word
+            and posixpath.normpath(word) not in TARGETS
+            and not (copies and re.fullmatch(r"\d*-?", word))
+        ):
             raise Suspicious(f"writes to {word!r}")
 
     def blank(self):
@@ -190,7 +197,7 @@ class _Reader:
         if self.process():
             self.at += 2
             self.nested()
-            return "\x00"
+            return "/dev/fd/63"
         return self.plain(char)
 
     def plain(self, char):
@@ -236,10 +243,10 @@ class _Reader:
                 level += {"{": 1, "}": -1}.get(self.text[self.at], 0)
                 self.at += 1
             self.inner(self.text[start : self.at - 1])
-            return VALUES.get(self.text[start : self.at - 1], "\x00")
+            return self.values.get(self.text[start : self.at - 1], "\x00")
         found = PARAMETER.match(self.text, self.at)
         self.at = found.end() if found else self.at + 1
-        return VALUES.get(found[1], "\x00") if found else "$"
+        return self.values.get(found[1], "\x00") if found else "$"
 
     def nested(self):
         """Up to the closing parenthesis; every candidate is tried, the first that reads wins."""
@@ -249,7 +256,8 @@ class _Reader:
             if end < 0:
                 raise Suspicious("no closing parenthesis")
             part = self.text[self.at : end]
-            if part.count("(") == part.count(")"):
+            bare = QUOTED.sub("", part)
+            if bare.count("(") == bare.count(")"):
                 break
             end += 1
         _Reader(part, self.depth + 1, self.functions).script()
@@ -272,8 +280,15 @@ class _Reader:
                 reader.at += 1
 
     def simple(self, words):
+        assigned = []
         while words and ASSIGNMENT.match(words[0]):
-            variable(ASSIGNMENT.match(words[0])[1])
-            words = words[1:]
+            assigned.append(words.pop(0).partition("="))
+            variable(assigned[-1][0].removesuffix("+"))
+        for name, _, value in assigned:
+            # Known is what is set once, to letters, for all that follows.
+            known = not words and name not in self.values and re.fullmatch(r"\w+", value)
+            self.values[name] = str(value) if known else "\x00"
+        for name in self.values.keys() & {one.partition("=")[0] for one in words[1:]}:
+            self.values[name] = "\x00"
         if words and words[0] not in RESERVED and words[0] not in ("for", "case", "select"):
             program(words, self.functions)

@@ -123,7 +123,7 @@ def _find(given, functions):
             continue
         if word in FIND_RUNS:
             rest = _run_by_find(rest, functions)
-        elif word in FIND_DOES or word.opens():
+        elif (word in FIND_DOES and (rest or word == "-delete")) or word.opens():
             raise Suspicious(f"find is told {str(word)!r}")
         before = word
 

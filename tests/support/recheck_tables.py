@@ -54,6 +54,7 @@ MANUALS = {
     "ag": Manual("z", "pager search-zip", values="ABCGm"),
     "bat": Manual(names="pager config-file", values="lrHm", refused="cache"),
     "date": Manual("s", "set file", values="dfrsv", named="date", refused=r"[^+].*"),
+    "diffstat": Manual("oO", values="DfnopNSwm"),
     "fd": Manual("xX", "exec exec-batch", values="eEtdScjoC"),
     "file": Manual("CmzZ", "compile magic-file uncompress", values="mfFPe"),
     "getent": Manual(refused=r"(ahosts.*|hosts|networks|netgroup)"),
@@ -131,7 +132,7 @@ TOLD = {
     "pip": rf"{_ASKED}|(-q |-v |-- )*(list|freeze|check|show|help)"
     r"( (-[lvef]|--(format[= ].*|local|user|editable|files|verbose|not-required|all|exclude.*|help|version)|[^-].*))*",
     "npm": rf"-l|{_ASKED}|(-s )*(list|ls|ll|la|root|prefix|bin)"
-    r"( (-[aglp]+|--(all|json|long|parseable|global|depth[= ]\S*|omit[= ]\S*|link|prod|dev)|[^-]\S*))*",
+    r"( (-[aglp]+|--(all|json|long|parseable|global|depth[= ]\S*|omit[= ]\S*|link|prod|dev)|-|[^-]\S*))*",
     "cargo": rf"{_ASKED}|--list|-Vv",
     "cowsay": "",
     "man": rf"{_ASKED}|(-k|-f|-w|--apropos|--whatis|--where)( .*)?",
@@ -141,7 +142,7 @@ TOLD = {
         words("""
             rm rmdir cp mv ln touch mkdir chmod split csplit dd tee kill nano vi vim emacs less build
             jupyter pytest mypy ruff black curl wget ssh rsync sudo su doas bash sh zsh dash brew
-            tsc eslint prettier jest openssl whois meson ltrace pip-audit gawk npx zig bandit chown install nsenter unshare chroot setsid flock watch strace gdb tmux screen crontab at
+            tsc eslint prettier jest openssl whois meson ltrace pip-audit gawk npx zig bandit chown install setfacl nc clang-format nsenter unshare chroot setsid flock watch strace gdb tmux screen crontab at
         """),
         "--version|--help|-V",
     ),

@@ -79,7 +79,7 @@ _SIEVES: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), frozenset({"-o", "--only-matching", "--label"})),
     "rg": frozenset({"-o", "--only-matching", "-r", "--replace", "--json", "--passthru"}),
 }
-_FILES: Final = frozenset({"read", "tree", "write"})
+_FILES: Final = frozenset({"read", "tree", "write", "output"})
 _TREES: Final = frozenset({"-r", "-R", "--recursive", "--dereference-recursive", "--files"})
 _LINES: Final = re.compile(r"[\d,$;pqd{} !]*")
 _BREAKS: Final = frozenset({"\\n", "\n", " ", "\\0", "\\r", "-d", "-s"})

@@ -137,8 +137,6 @@ def write(
     argument: Argument, site: Site, *, tree: bool = False, follow: bool = True, whole: bool = False
 ) -> None:
     """A file that is created, changed or removed. `whole`: a root itself may be meant."""
-    if argument.text == "-":
-        return
     if argument.found:
         site.note(CommandClass.DEV, f"{site.program or 'it'} changes files that a search finds")
         site.tally.open_ended = True
@@ -253,10 +251,16 @@ def _archive(argument: Argument, site: Site) -> None:
     read(argument, site)
 
 
+def _output(argument: Argument, site: Site) -> None:
+    """A file that is written by a program to which `-` is its standard output."""
+    if argument.text != "-":
+        write(argument, site)
+
+
 def _new_archive(argument: Argument, site: Site) -> None:
     if ":" in (argument.text or ":"):
         site.danger(f"{argument.source!r} may be on another machine")
-    write(argument, site)
+    _output(argument, site)
 
 
 def _unpacked(argument: Argument, site: Site) -> None:
@@ -319,6 +323,7 @@ _ROLES: Final[Mapping[str, Callable[[Argument, Site], None]]] = {
     "start": lambda argument, site: read(argument, site, tree=True),
     "list": listed,
     "write": write,
+    "output": _output,
     "wtree": lambda argument, site: write(argument, site, tree=True),
     "swept": lambda argument, site: write(argument, site, tree=True, whole=True),
     "entry": lambda argument, site: write(argument, site, follow=False),
