@@ -14,6 +14,40 @@ def test_common_options_stand_before_or_after_the_command(handrail, words):
     assert handrail(*words).json["text"] == "one\ntwo"
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("jobs", "output", "--follow", "4"), {"action": "output", "job": "4", "follow": True}),
+        (("jobs", "-f", "output", "4"), {"action": "output", "job": "4", "follow": True}),
+        (("jobs", "kill", "--store", "s.db", "4"), {"action": "kill", "job": "4"}),
+        (("letters", "show", "--json", "7"), {"action": "show", "letter": "7", "json": True}),
+        (("approvals", "yes", "--json", "ab"), {"action": "yes", "id": "ab"}),
+        (("plan", "approve", "--json", "1", "2"), {"action": "approve", "arguments": ["1", "2"]}),
+        (("plan", "approve", "1", "--json", "2"), {"action": "approve", "arguments": ["1", "2"]}),
+        (("config", "check", "--json", "x"), {"action": "check", "arguments": ["x"]}),
+        (("call", "t", "a=1", "--id", "i", "b=-"), {"arguments": ["a=1", "b=-"], "id": "i"}),
+        (("call", "--id=i", "t", "--", "--json"), {"tool": "t", "arguments": ["--json"]}),
+        (("explain", "-rf x", "--json"), {"shell_command": "-rf x", "json": True}),
+        (("log", "-n5", "--path", "p"), {"limit": 5, "path": "p"}),
+        (("show", "--json", "-1"), {"call_id": "-1", "json": True}),
+        (("undo", "--force", "e1"), {"call": "e1", "force": True}),
+        (("undo", "--call", "e1"), {"call": "e1"}),
+        (("undo",), {"call": None}),
+        (("redo", "e1", "--json"), {"call": "e1", "json": True}),
+    ],
+    ids=" ".join,
+)
+def test_options_may_stand_anywhere_among_the_other_words(words, expected):
+    from argparse import Namespace
+
+    from handrail.cli.parser import parse
+
+    options = Namespace()
+    parse(words, options)
+
+    assert {name: getattr(options, name) for name in expected} == expected
+
+
 def test_an_option_before_the_command_is_not_wiped_out_by_the_command(handrail, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
@@ -46,6 +80,8 @@ def test_an_unknown_format_names_the_known_ones(handrail):
     [
         (("log", "--colour"), "unrecognised: --colour"),
         (("log", "extra"), "unrecognised: extra"),
+        (("jobs", "output", "4", "--follow", "5"), "unrecognised: 5"),
+        (("undo", "e1", "--turn", "2"), "not allowed with argument"),
         (("call", "read_file", "path=a.txt", "--nope"), "unrecognised: --nope"),
         (("log", "--limit", "0"), "'0' is not a number of calls"),
         (("gc", "--older-than", "-1"), "'-1' is not a number of days"),
@@ -61,7 +97,8 @@ def test_wrong_words_are_a_usage_error(handrail, words, complaint):
 
     assert (done.code, done.out) == (2, "")
     assert complaint in done.err
-    assert "hint: see `handrail" in done.err
+    own = f" {words[0]}" if words[0].isalpha() else ""
+    assert f"hint: see `handrail{own} --help`\n" in done.err
     assert "Traceback" not in done.err
 
 

@@ -36,6 +36,16 @@ def test_a_turn_is_undone_by_its_number_and_ambiguity_is_refused(handrail, works
 
 
 @pytest.mark.usefixtures("edited")
+def test_a_call_is_undone_by_its_id_alone(handrail, workspace):
+    undone = handrail("undo", "o")
+    between = (workspace / "a.txt").read_text()
+    back = handrail("redo", "o")
+
+    assert (undone.code, between) == (0, "all new\n")
+    assert (back.code, (workspace / "a.txt").read_text()) == (0, "other\n")
+
+
+@pytest.mark.usefixtures("edited")
 def test_a_file_is_undone_alone_and_everything_since_then(handrail, workspace):
     alone = handrail("undo", "--path", "b.txt")
     since = handrail("undo", "--since", "p", "--json").json

@@ -20,8 +20,8 @@ _EPILOG: Final = """\
 actions:
   list           the calls that wait (default); --all: those that are over too
   show ID        everything that is kept of one
-  retry ID       make the call anew, checked and asked about like any other; a tool
-                 of your own is retried in your program: rt.dead_letters.retry(ID)
+  retry ID       make the call anew, checked and asked about like any other;
+                 in your program for your own tools: rt.dead_letters.retry(ID)
   abandon ID     give it up"""
 _ACTIONS: Final = ("list", "show", "retry", "abandon")
 

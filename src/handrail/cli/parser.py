@@ -6,6 +6,7 @@ Options that every command takes are accepted before and after the command's nam
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -51,6 +52,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     "dry_run": None,
     "json": False,
 }
+_NEGATIVE: Final = re.compile(r"-\d*\.?\d+")
 _EPILOG: Final = """\
 without a command: what is enforced here and what happened last
 
@@ -64,6 +66,43 @@ class Parser(argparse.ArgumentParser):
         """Leave with exit code 2 and a pointer to the help."""
         told = safe_text(message, one_line=True)
         self.exit(2, f"handrail: {told}\nhint: see `{self.prog} --help`\n")
+
+    def parse_known_args(  # type: ignore[override]  # one shape is enough for ours
+        self, args: Sequence[str], namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Options may stand between the other words of a command; leaves if a word is left."""
+        if self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        options, rest = super().parse_known_args(self._options_first(args), namespace)
+        if rest:
+            self.error(f"unrecognised: {' '.join(rest)}")
+        return options, rest
+
+    def _options_first(self, words: Sequence[str]) -> list[str]:
+        """The same words. argparse itself fills every positional that may be missing as soon as
+        an option follows, and then knows no place for those that come after it.
+        """
+        options: list[str] = []
+        others: list[str] = []
+        rest = iter(words)
+        for word in rest:
+            if word == "--":
+                others = [word, *others, *rest]
+            elif not self._is_option(word):
+                others.append(word)
+            else:
+                options.append(word)
+                action = self._option_string_actions.get(word)
+                if action is not None and action.nargs != 0:
+                    options += [value for value in (next(rest, None),) if value is not None]
+        return [*options, *others]
+
+    def _is_option(self, word: str) -> bool:
+        if not word.startswith("-") or word == "-":
+            return False
+        if word.partition("=")[0] in self._option_string_actions:
+            return True
+        return " " not in word and not _NEGATIVE.fullmatch(word)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         known = [str(choice) for choice in action.choices or ()]
@@ -101,15 +140,9 @@ def parse(words: Sequence[str], options: argparse.Namespace) -> None:
     for name, value in {**_DEFAULTS, "command": None}.items():
         setattr(options, name, value)
     parser.check_options(words)
-    _, rest = parser.parse_known_args(words, options)
+    parser.parse_known_args(words, options)
     if options.command is None:
         options.run = import_module("handrail.cli.overview").run
-    # argparse takes the positionals up to the first option only; the others end up here.
-    more = [word for word in rest if word == "-" or not word.startswith("-")]
-    if rest and (len(more) < len(rest) or not hasattr(options, "arguments")):
-        parser.error(f"unrecognised: {' '.join(rest)}")
-    if more:
-        options.arguments = [*options.arguments, *more]
     _check_names(options)
 
 

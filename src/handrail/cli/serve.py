@@ -25,7 +25,8 @@ CLIENTS: Final = (
 )  # fmt: skip
 _EPILOG: Final = f"""\
 --client prints what that client needs to start this, and serves nothing:
-  {", ".join(CLIENTS)}
+  {", ".join(CLIENTS[:6])},
+  {", ".join(CLIENTS[6:])}
 a client's name after --config does the same"""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
 from handrail.cli import output
@@ -28,7 +28,12 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 def add_which(parser: ArgumentParser, *, since: bool) -> None:
     """What to undo or redo, one of these; and overwriting what others wrote."""
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--call", metavar="ID", help="one call (default: the last)")
+    # Suppressed, so that leaving it out does not wipe out --call.
+    which.add_argument(
+        "call", metavar="CALL_ID", nargs="?", default=SUPPRESS,
+        help="one call, as `handrail log` shows it; default: the last",
+    )  # fmt: skip
+    which.add_argument("--call", metavar="ID", help="the same")
     which.add_argument("--turn", metavar="TURN", help="all calls of a turn")
     which.add_argument("--path", metavar="FILE", help="the last change of a file")
     if since:
