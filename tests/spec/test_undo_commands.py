@@ -312,8 +312,9 @@ async def test_without_a_shadow_only_what_a_command_names_comes_back(recorded, w
 async def test_a_commit_is_left_to_git_and_said(recorded, workspace):
     workspace.write("a.txt", "1\n")
     named = ("config user.name a", "config user.email a@b")
-    for words in ("init -q", *named, "add .", "commit -qm first"):
+    for words in ("init -q -b main", *named, "add .", "commit -qm first"):
         subprocess.run(["git", *words.split()], cwd=workspace.root, check=True)
+    first = _head(workspace.root)
     async with recorded() as rt:
         commit = await rt.call(
             "run_command",
@@ -324,10 +325,21 @@ async def test_a_commit_is_left_to_git_and_said(recorded, workspace):
 
     assert commit.ok, commit.text
     assert commit.meta["undo"] == "partial"
-    assert commit.meta["undo_left_out"] == {".git": "git keeps its own history"}
+    made = (
+        f"made commit {_head(workspace.root)[:10]} on main, which stays; "
+        f"`git reset --soft {first[:10]}` takes it back"
+    )
+    assert commit.meta["undo_left_out"] == {".git": made}
     assert undone.ok, undone.text
+    assert f"can be undone only in part, without .git ({made})" in undone.text
     assert workspace.read("a.txt") == b"1\n"
-    assert (workspace.root / ".git" / "HEAD").exists()
+    subprocess.run(["git", "reset", "-q", "--soft", first[:10]], cwd=workspace.root, check=True)
+    assert _head(workspace.root) == first
+
+
+def _head(root):
+    asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, check=True, capture_output=True)
+    return asked.stdout.decode().strip()
 
 
 async def test_what_a_command_wrote_before_it_was_cancelled_can_be_undone(recorded, workspace):

@@ -51,13 +51,14 @@ class Delta(NamedTuple):
 
 class Look(NamedTuple):
     """What is different from before. `left`: directories that were not looked into, with the
-    reason; `unseen`: at least so many new files are beyond what is looked at. `repositories` whose history moved.
+    reason; `unseen`: at least so many new files are beyond what is looked at. `repositories`
+    whose history moved, with what is known of that.
     """
 
     deltas: tuple[Delta, ...] = ()
     left: Mapping[str, str] = {}
     unseen: int = 0
-    repositories: tuple[str, ...] = ()
+    repositories: Mapping[str, str] = {}
 
 
 class Noted(NamedTuple):

@@ -121,8 +121,8 @@ class _Writer:
         report.changes.sort(key=lambda one: str(one["absolute"]))
         for path, why in look.left.items():
             left[f"{self._shown(path)}/"] = why
-        for path in look.repositories:
-            left[self._shown(path)] = REPOSITORY
+        for path, moved in look.repositories.items():
+            left[self._shown(path)] = moved or REPOSITORY
         if look.unseen:
             left[f"{look.unseen:,} or more new files"] = "there are more files than are looked at"
         return report

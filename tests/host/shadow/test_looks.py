@@ -5,6 +5,7 @@ import os
 import shutil
 import stat
 
+import pytest
 from tests.host.shadow.conftest import told
 
 from handrail.core.shadows import BUSY, SENSITIVE, UNREADABLE, ShadowLimits
@@ -178,14 +179,61 @@ def test_git_is_left_to_git_and_a_moved_history_is_told(folder):
     before = shadow.before(None)
     folder.write(".git/objects/aa/cc", "blob")
     folder.write("sub/.git", "gitdir: other")
-    assert shadow.after(before).repositories == ()
+    assert shadow.after(before).repositories == {}
 
     before = shadow.before(None)
     folder.write(".git/HEAD", "ref: refs/heads/other\n")
     look = shadow.after(before)
 
     assert look.deltas == ()
-    assert look.repositories == (f"{folder.root}/.git",)
+    assert look.repositories == {f"{folder.root}/.git": ""}
+
+
+def test_the_log_of_a_repository_tells_what_happened_since_and_nothing_else(folder):
+    def moved(*lines):
+        shadow = folder.shadow()
+        before = shadow.before(None)
+        with (folder.root / ".git/logs/HEAD").open("a") as log:
+            log.writelines(lines)
+        return shadow.after(before).repositories[f"{folder.root}/.git"]
+
+    one, two, three = ("1" * 40, "2" * 40, "3" * 40)
+    who = "A <a@b> 1700000000 +0000"
+    folder.write(".git/HEAD", "ref: refs/heads/main\n")
+    folder.write(".git/logs/HEAD", f"{one} {two} {who}\tcommit: before\n")
+
+    assert moved(f"{two} {three} {who}\tcommit: x\n") == (
+        "made commit 3333333333 on main, which stays; `git reset --soft 2222222222` takes it back"
+    )
+    assert moved(
+        f"{three} {two} {who}\tcommit: x\n", f"{two} {one} {who}\tcommit (amend): y\n"
+    ) == (
+        "made 2 commits up to 1111111111 on main, which stay; "
+        "`git reset --soft 3333333333` takes them back"
+    )
+    assert moved(f"{one} {two} {who}\tcheckout: moving from `rm -rf` to b\n") == (
+        "HEAD moved from 1111111111 to 2222222222, and stays there"
+    )
+    assert moved(f"{'0' * 40} {two} {who}\tcommit (initial): x\n") == (
+        "made commit 2222222222 on main, which stays"
+    )
+    assert moved("`rm -rf ~` takes it back\n") == ""
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_the_log_of_a_repository_is_read_only_if_it_is_a_file(folder, kind):
+    folder.write(".git/HEAD", "ref: refs/heads/main\n")
+    shadow = folder.shadow()
+    before = shadow.before(None)
+    log = folder.root / ".git/logs/HEAD"
+    log.parent.mkdir()
+    if kind == "pipe":
+        os.mkfifo(log)
+    else:
+        folder.write(".git/log", f"{'1' * 40} {'2' * 40} A <a@b> 1 +0\tcommit: x\n")
+        log.symlink_to(folder.root / ".git/log")
+
+    assert shadow.after(before).repositories == {f"{folder.root}/.git": ""}
 
 
 def test_ignored_files_are_kept_like_others(folder):

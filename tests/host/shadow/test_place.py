@@ -192,4 +192,4 @@ def test_a_look_after_a_crash_does_not_blame_a_repository(folder):
 
     look, _ = folder.shadow().since(reference)
 
-    assert look.repositories == ()
+    assert look.repositories == {}

@@ -24,6 +24,7 @@ from handrail.host.shadow.notes import new_notes, read_notes
 from handrail.host.shadow.place import SlotPlace, claim, claim_any
 from handrail.host.shadow.presence import Presence
 from handrail.host.shadow.reading import Means
+from handrail.host.shadow.repositories import what_moved
 from handrail.host.shadow.walk import Top, Walk
 
 # Copies that nobody needs any more may take this much before they are looked for and removed.
@@ -203,7 +204,11 @@ class LocalShadow:
             marks |= {_absolute(top, rel): mark for rel, mark in walk.repositories.items()}
         known = marks if before.repositories is None else before.repositories
         before.repositories = marks
-        moved = tuple(path for path in marks if marks[path] != known.get(path))
+        moved = {
+            path: what_moved(path, known.get(path))
+            for path in marks
+            if marks[path] != known.get(path)
+        }
         return Look(tuple(deltas), left, unseen, moved)
 
     def _widened(self, scopes: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
