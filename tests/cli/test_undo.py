@@ -105,13 +105,41 @@ def test_the_history_of_a_file_goes_over_sessions_and_says_what_stands(handrail)
     ]
     assert list(lines[1]) == [
         *("path", "operation", "session", "turn", "call_id", "tool", "at_ns", "standing"),
-        *("attributed", "before_hash", "after_hash", "folder"),
+        *("attributed", "before_hash", "after_hash", "calls", "folder"),
     ]
     assert lines[1]["after_hash"] == lines[0]["before_hash"]
     assert table[0].split() == ["TIME", "CALL", "TURN", "TOOL", "CHANGE", "STATE"]
     assert table[2].split()[1:] == ["o", "other:1", "write_file", "write", "undone"]
     assert [one["call_id"] for one in own] == ["o"]
     assert none.out == "no change of never.txt is on record\n"
+
+
+def test_the_history_of_a_folder_is_that_of_the_files_below_it(handrail):
+    write = ("--mode", "accept-edits", "call", "write_file")
+    for number, path in enumerate(["pkg/a.py", "pkg/sub/b.py", "pkg.py", "a.txt"]):
+        handrail(*write, "--id", f"w{number}", f"path={path}", "content=new\n")
+
+    below = handrail("log", "--path", "pkg/", "--json").lines
+    table = handrail("log", "--path", "pkg").out.splitlines()
+    all_of_it = handrail("log", "--path", ".", "--json").lines
+    one = handrail("log", "--path", "pkg/a.py").out.splitlines()
+
+    assert [call["call_id"] for call in below] == ["w1", "w0"]
+    assert table[0].split() == ["TIME", "CALL", "TURN", "TOOL", "CHANGE", "FILE", "STATE"]
+    assert [line.split()[-2] for line in table[1:]] == ["pkg/sub/b.py", "pkg/a.py"]
+    assert [call["call_id"] for call in all_of_it] == ["w3", "w2", "w1", "w0"]
+    assert one[0].split() == ["TIME", "CALL", "TURN", "TOOL", "CHANGE", "STATE"]
+
+
+@pytest.mark.usefixtures("edited")
+def test_a_turn_that_is_not_there_is_told_with_those_that_are(handrail):
+    missing = handrail("undo", "--turn", "77")
+    named = handrail("undo", "--turn", "nobody:1")
+
+    assert missing.code == named.code == 1
+    assert "no turn '77' that changed a file is on record here" in missing.err
+    assert "hint: turns that changed files: other:1, cli:2, cli:1; `handrail log`" in missing.err
+    assert "turns that changed files: other:1, cli:2, cli:1" in named.err
 
 
 @pytest.mark.usefixtures("edited")

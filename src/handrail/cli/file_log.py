@@ -1,4 +1,4 @@
-"""`handrail log --path`: the history of one file, over all sessions."""
+"""`handrail log --path`: the history of a file, or of all files of a folder, over all sessions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def tell_file(options: Namespace, place: Workspace) -> None:
-    """Print every change of the file, the newest first."""
+    """Print every change of the file, or below the folder, the newest first."""
     from itertools import islice
 
     from handrail.cli.workspace import reading
@@ -32,13 +32,14 @@ def tell_file(options: Namespace, place: Workspace) -> None:
         files.close()
     with reading(place) as db:
         folders = folders_of(list_openings(db), place.root)
-        wanted = list_changes(iter_traces(db), session=options.session, paths=paths)
+        changes = list_changes(iter_traces(db), session=options.session)
+        wanted = (one for one in changes if _lies_in(one.path, paths))
         found = list(islice(_here(wanted, folders), options.limit))
     if options.json:
         for one, where in found:
             output.say_json({**one._asdict(), "folder": where.value})
     else:
-        _table(found, paths[0])
+        _table(found, paths)
 
 
 def open_files(options: Namespace, place: Workspace) -> LocalFiles:
@@ -58,6 +59,14 @@ def folders_of(openings: Sequence[Any], root: Path) -> Folders:
     return Folders(openings, Folder(str(root), folder_identity(str(root))))
 
 
+def _lies_in(path: str, paths: Sequence[str]) -> bool:
+    """Whether it is one of these, or below one that is, or was, a folder."""
+    if path in paths or any(path.startswith(f"{one}/") for one in paths):
+        return True
+    # The workspace itself, which paths in further roots do not lie in.
+    return "." in paths and not path.startswith("/")
+
+
 def _here(changes: Any, folders: Folders) -> Any:
     from handrail.history.folders import Where
 
@@ -67,12 +76,13 @@ def _here(changes: Any, folders: Folders) -> Any:
             yield one, where
 
 
-def _table(found: Sequence[tuple[PastChange, Where]], path: str) -> None:
+def _table(found: Sequence[tuple[PastChange, Where]], paths: Sequence[str]) -> None:
     from handrail.cli.screen import Style, cut, one_line, table, times
 
     if not found:
-        output.say(f"no change of {one_line(path)} is on record")
+        output.say(f"no change of {one_line(paths[0])} is on record")
         return
+    several = any(one.path not in paths for one, _ in found)
     rows = [
         (
             at,
@@ -80,11 +90,12 @@ def _table(found: Sequence[tuple[PastChange, Where]], path: str) -> None:
             f"{cut(one_line(one.session), 20)}:{one.turn}",
             one_line(one.tool),
             one_line(one.operation),
+            *([one_line(one.path)] if several else ()),
             _state(one, where),
         )
         for at, (one, where) in zip(times([one.at_ns for one, _ in found]), found, strict=True)
     ]
-    heads = ("TIME", "CALL", "TURN", "TOOL", "CHANGE", "STATE")
+    heads = ("TIME", "CALL", "TURN", "TOOL", "CHANGE", *(["FILE"] if several else ()), "STATE")
     for line in table(rows, heads, {"undone": Style.FAINT}):
         output.say(line)
 

@@ -18,7 +18,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
     parser = add_command(subparsers, "log", "list the newest calls, or the changes of a file")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--path", metavar="FILE", help="the changes of one file instead of calls")
+    which.add_argument("--path", metavar="FILE", help="the changes of a file, or below a folder")
     which.add_argument(
         "--turn", metavar="TURN", type=_turn, help="the calls of one turn: number or session:number"
     )

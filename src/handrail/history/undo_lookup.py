@@ -116,7 +116,7 @@ class Lookup:
             raise ProblemRaised(
                 "not_found",
                 f"no turn {name!r} that changed a file is on record here",
-                hint="`handrail log` lists turns as session:number",
+                hint=await self._turns(),
                 field="target",
             )
         if len(groups) > 1:
@@ -143,6 +143,18 @@ class Lookup:
             f"{name_of(trace)} was made in another workspace, {path!r}",
             hint="open that workspace to take it back",
         )
+
+    async def _turns(self) -> str:
+        turns: dict[str, None] = {}
+        async for seen in self.scan():
+            if seen.sure and self.implied(seen.trace) and not is_job(seen.trace):
+                turns[f"{seen.trace.session}:{seen.trace.turn}"] = None
+            if len(turns) == _LISTED:
+                break
+        known = f"turns that changed files: {', '.join(turns)}"
+        if not turns:
+            known = "no turn that changed a file can still be undone"
+        return known + ("; `handrail log` lists all turns" if self.asker.person else "")
 
     async def _unknown(self, name: str) -> ProblemRaised:
         calls: list[str] = []
