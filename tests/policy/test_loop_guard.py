@@ -74,6 +74,19 @@ def test_it_may_be_tried_again_after_a_while_and_is_stopped_anew():
     assert stopped(guard)
 
 
+def test_what_is_refused_does_not_prolong_the_refusal():
+    clock = Clock()
+    guard = LoopGuard("stop", clock)
+    repeat(guard, STOP_AT - 1)
+    clock.now = STOPPED_S / 2
+    said = repeat(guard, STOP_AT * 2, outcome="blocked")
+    refused = stopped(guard)
+    clock.now = STOPPED_S
+
+    assert (said, refused is None) == (None, False)
+    assert stopped(guard) is None
+
+
 @pytest.mark.parametrize("strictness", ["off", "warn"])
 def test_what_only_warns_never_stops(strictness):
     guard = LoopGuard(strictness, Clock())

@@ -116,7 +116,10 @@ class Pipeline:
         call = prepared.call
         why = self.loops.stopped(call.agent, prepared.name, prepared.arguments)
         if why is not None and not call.by_person:
-            hint = "look at what it said, and try something else"
+            hint = (
+                "look at what it said, and try something else; the refusal ends after a minute, "
+                "or when a file is changed (setting loop_guard)"
+            )
             raise ProblemRaised("blocked", why, hint=hint)
 
     def _heed_loops(self, running: Running, outcome: Outcome) -> None:

@@ -37,8 +37,8 @@ class LoopGuard:
             self._circling.pop(circling, None)
             return None
         return (
-            f"{tool} was called {STOP_AT - 1} times with these arguments, "
-            "each time with the same outcome"
+            f"Handrail's loop guard refused it: {tool} was called {STOP_AT - 1} times with these "
+            "arguments, each time with the same outcome"
         )
 
     def note(
@@ -50,10 +50,13 @@ class LoopGuard:
         if changed:
             self._forget(agent)
             return None
+        key = _key(tool, arguments)
+        # What is refused has no outcome of its own, and does not prolong the refusal.
+        if self._circling and self._circling.get((agent, key), 0.0) > self._clock():
+            return None
         past = self._agents.get(agent)
         if past is None:
             past = self._begin(agent)
-        key = _key(tool, arguments)
         before, times = past.pop(key, ("", 0))
         times = times + 1 if before == outcome else 1
         past[key] = (outcome, times)
