@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -51,6 +52,14 @@ class Change:
     def of_folder(self) -> bool:
         """Whether it makes or removes a folder, or gives one other permissions."""
         return Form.FOLDER in (self.before_form, self.after_form)
+
+    @property
+    def only_opens(self) -> bool:
+        """Whether it is of a folder that stays as it is, and is only opened to its owner while
+        the other changes of the plan happen in it.
+        """
+        both = self.before_form is self.after_form is Form.FOLDER and self.after is not None
+        return both and self.seen is not None and self.mode == stat.S_IMODE(self.seen.mode)
 
     @property
     def operation(self) -> str:

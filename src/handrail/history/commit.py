@@ -82,7 +82,8 @@ def commit(
     for change in plan.changes:
         if change.empties and not files.prune(change.place, change.empties):
             mess.left = True
-    return tuple([_record(change, hashed=keeping is not None) for change in plan.changes])
+    done = [change for change in plan.changes if not change.only_opens]
+    return tuple([_record(change, hashed=keeping is not None) for change in done])
 
 
 def _record(change: Change, *, hashed: bool) -> ChangeRecord:

@@ -137,6 +137,13 @@ def is_of_folder(described: Mapping[str, Any]) -> bool:
     return Form.FOLDER in (described.get("before_form"), described.get("after_form"))
 
 
+def only_opens(described: Mapping[str, Any]) -> bool:
+    """Whether a described change is of a folder that stays as it is; see `Change.only_opens`."""
+    one = described
+    same = one.get("before_hash") == one.get("after_hash")
+    return is_of_folder(one) and same and one.get("before_mode") == one.get("after_mode")
+
+
 def _folders(path: str, count: int) -> list[str]:
     """The `count` lowest directories above a path, lowest first."""
     folders = []

@@ -22,7 +22,8 @@ from handrail.history.commit import Mess, commit
 from handrail.history.effects_report import Report
 from handrail.history.folders import Folders, Where, folders_seen_by
 from handrail.history.given_up import given_up, settled
-from handrail.history.images import form_before, is_of_folder, load_image, state_of
+from handrail.history.images import form_before, is_of_folder, load_image, only_opens, state_of
+from handrail.history.openings import closed_again, with_openings
 from handrail.history.undo_compose import look
 
 _log = logging.getLogger("handrail")
@@ -118,6 +119,8 @@ class Recovery:
                 happened = completed.get("status") == "ok"
                 if not self._prune_all(described, happened=happened):
                     return
+                if not self._close(described, str(intent.get("token")), happened=happened):
+                    return
             except ProblemRaised:
                 _log.exception("what %s left behind could not be removed yet", call_id)
                 return
@@ -180,7 +183,8 @@ class Recovery:
         self._sweep(described, token, "-back", "-sweep")
         states = [self._state(one) for one in described]
         others: list[str] = []
-        if all(state == "after" for state in states):
+        told = [state for state, one in zip(states, described, strict=True) if not only_opens(one)]
+        if all(state == "after" for state in told):
             for number, one in enumerate(described):
                 self._keep_aside(number, one, token)
             text = "it was complete when Handrail ended"
@@ -197,7 +201,8 @@ class Recovery:
                 if state == "after"
             ]
             if back:
-                commit(Plan(tuple(back), ""), self._files, durable=True, token=f"{token}-back")
+                plan = Plan(tuple(with_openings(back, self._files)), "")
+                commit(plan, self._files, durable=True, token=f"{token}-back")
             text = "it was interrupted; nothing of it remains"
             status = "interrupted"
             if others:
@@ -205,6 +210,7 @@ class Recovery:
                 text = f"it was interrupted; changed by somebody else since: {', '.join(others)}"
         self._sweep(described, token, "")
         self._prune_all(described, happened=status == "ok")
+        self._close(described, token, happened=status == "ok")
         return Recovered(call_id, tool, status, text, paths=tuple(others))
 
     def _state(self, described: Mapping[str, Any]) -> State:
@@ -237,6 +243,14 @@ class Recovery:
         if place is None or place.kind is not Kind.MISSING:
             return True
         return self._files.prune(place, levels)
+
+    def _close(self, described: Sequence[Mapping[str, Any]], token: str, *, happened: bool) -> bool:
+        """Give the folders their permissions that were opened up for the changes in them."""
+        folders = [one for one in described if is_of_folder(one)]
+        found = [closed_again(one, self._files, happened=happened) for one in folders]
+        plan, mess = Plan(tuple(one for one in found if one is not None), ""), Mess()
+        commit(plan, self._files, durable=True, token=f"{token}-back", mess=mess)
+        return not mess.left
 
     def _old(self, number: int, described: Mapping[str, Any], token: str) -> Content | None:
         if described["image"] in ("absent", "inline"):
@@ -285,8 +299,9 @@ class Recovery:
         if now.content is None:
             return True
         gone = Change(now.place, now.content, None, now.seen, before_form=now.form)
+        plan = Plan(tuple(with_openings([gone], self._files)), "")
         try:
-            commit(Plan((gone,), ""), self._files, durable=False, token=token, mess=mess)
+            commit(plan, self._files, durable=False, token=token, mess=mess)
         except ProblemRaised:
             _log.exception("%s could not be removed", path)
             return False

@@ -1,20 +1,20 @@
 """Making, removing and opening up a folder as a part of a plan.
 
-A folder is made when it is staged, because what comes into it is staged there; it gets its
-permissions when it is published, after all that was written into it. One that is to go goes at
-the very end, and only if it is empty: what somebody else put there is never touched.
+A folder is made or opened up when it is staged, because its entries are made ready in it; it
+gets permissions that close it at the very end, when nothing of ours is left in it. One that is to
+go goes then too, and only if it is empty: what somebody else put there is never touched.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
+from pathlib import Path
 
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import FAILING, quoted
-from handrail.host.files.openat2 import LIST
+from handrail.host.files.openat2 import LIST, LOOK_IN
 from handrail.host.files.parents import Parent
 from handrail.host.files.roots import Roots
 from handrail.host.files.staging import explained, is_unchanged, lstat, stale
@@ -33,29 +33,29 @@ class StagedFolder:
         self._visible = False
         self._made = False
         self._handle = -1
-        # The permissions to go back to, once they were changed.
-        self._mode: int | None = None
+        # The permissions that it had, and those that it gets in the end; None: not touched.
+        self._had: int | None = None
+        self._gets: int | None = None
         with explained(change.path):
             self._parent = Parent(
                 roots, change.place, announce if change.after is not None else None, durable=durable
             )
             try:
                 self._check()
-                if change.after is not None:
-                    self._prepare()
+                self._prepare()
             except BaseException:
                 self.discard()
                 raise
 
     def publish(self) -> None:
-        """Give it its permissions; one that is to go stays until it is discarded."""
+        """Give it its permissions, as far as they leave it open; all else waits for `discard`."""
         self._announce()
         with explained(self._change.path):
             if not self._parent.is_current():
                 raise stale(self._change, "its directory was moved or replaced")
             if self._change.after is None:
                 self._check()
-            elif self._change.mode is not None:
+            elif self._change.mode is not None and not self._change.only_opens:
                 self._set(self._change.mode)
             self._visible = True
             self._sync()
@@ -66,23 +66,21 @@ class StagedFolder:
         return False
 
     def revert(self) -> None:
-        """Give it its old permissions back; one that was made goes when it is discarded."""
-        with explained(self._change.path):
-            if self._handle >= 0 and self._mode is not None:
-                os.fchmod(self._handle, self._mode)
-            self._visible = False
+        """It is to get its old permissions back; one that was made goes when it is discarded."""
+        self._gets = self._had
+        self._visible = False
 
     def discard(self) -> bool:
-        """Remove it if it was to go, or was made for nothing, as far as it is empty."""
+        """Remove it if it was to go, or was made for nothing, as far as it is empty; else it
+        gets the permissions that it is to have.
+        """
         if self._parent.handle < 0:
             return True
-        clean = True
         removes = self._change.after is None
-        if self._visible == removes and (removes or self._made):
-            clean = self._remove()
-        elif not self._visible and self._handle >= 0 and self._mode is not None:
-            with suppress(OSError):
-                os.fchmod(self._handle, self._mode)
+        goes = self._visible == removes and (removes or self._made)
+        clean = self._remove() if goes else True
+        if self._gets is not None:
+            clean = self._finish(self._gets) and clean
         if not self._visible:
             clean = self._parent.remove_made() and clean
         self._close()
@@ -96,26 +94,43 @@ class StagedFolder:
         """Make it, or open it up, so that files can be made ready in it."""
         handle, name = self._parent.handle, self._parent.name
         self._announce()
-        if self._change.before is None:
-            try:
-                os.mkdir(name, _OURS, dir_fd=handle)
-            except FileExistsError:
-                raise stale(self._change, "something of that name appeared") from None
-            self._made = True
+        if self._change.before is not None:
+            self._open_up()
+            return
+        try:
+            os.mkdir(name, _OURS, dir_fd=handle)
+        except FileExistsError:
+            raise stale(self._change, "something of that name appeared") from None
+        self._made = True
         self._handle = os.open(name, LIST | os.O_NOFOLLOW, dir_fd=handle)
-        mode = stat.S_IMODE(os.fstat(self._handle).st_mode)
-        if self._made:
-            mode = self._change.mode if self._change.mode is not None else mode
-            os.fchmod(self._handle, mode | _OURS)
-        elif not os.access(name, os.W_OK | os.X_OK, dir_fd=handle, effective_ids=True):
-            self._set(mode | _OURS)
+        mode = self._change.mode
+        os.fchmod(self._handle, _OURS if mode is None else mode | _OURS)
+
+    def _open_up(self) -> None:
+        handle, name = self._parent.handle, self._parent.name
+        look = os.open(name, LOOK_IN | os.O_NOFOLLOW, dir_fd=handle)
+        try:
+            mode = stat.S_IMODE(os.fstat(look).st_mode)
+            if not os.access(name, os.R_OK | os.W_OK | os.X_OK, dir_fd=handle, effective_ids=True):
+                # By its handle, which no other folder can slip under.
+                Path(f"/proc/self/fd/{look}").chmod(mode | _OURS)
+                self._gets = mode
+            self._had = mode
+            self._handle = os.open(".", LIST, dir_fd=look)
+        finally:
+            os.close(look)
 
     def _set(self, mode: int) -> None:
-        now = stat.S_IMODE(os.fstat(self._handle).st_mode)
-        if self._mode is None:
-            self._mode = now
-        if mode != now:
+        closes = mode & _OURS != _OURS
+        os.fchmod(self._handle, mode | _OURS if closes else mode)
+        self._gets = mode if closes else None
+
+    def _finish(self, mode: int) -> bool:
+        try:
             os.fchmod(self._handle, mode)
+        except OSError:
+            return False
+        return True
 
     def _remove(self) -> bool:
         try:

@@ -219,7 +219,8 @@ class StagedChange:
             raise not_regular(info.st_mode, change.path)
         if not is_unchanged(self._parent, info, change):
             raise stale(change, _what_happened(change, info))
-        if info is not None and info.st_nlink > 1 and change.after is not None:
+        several = info is not None and info.st_nlink > 1 and not stat.S_ISLNK(info.st_mode)
+        if several and change.after is not None:
             self._check_links()
         return info
 
