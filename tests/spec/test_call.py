@@ -449,3 +449,22 @@ async def test_the_first_step_that_fails_is_the_one_that_is_told(workspace, open
         told.append((await rt.call("delete_file", {"path": "missing"})).problem.code)
 
     assert told == ["unknown_tool", "unavailable", "invalid_arguments", "denied", "not_found"]
+
+
+@pytest.mark.parametrize("session", [None, "named"])
+async def test_a_repeated_id_says_that_its_change_was_undone_since(
+    workspace, open_runtime, session
+):
+    write = {"path": "b.txt", "content": "b\n"}
+    async with open_runtime(session=session) as rt:
+        first = await rt.call("write_file", write, id="w")
+        await rt.undo("w")
+        undone = await rt.call("write_file", write, id="w")
+        gone = not (workspace.root / "b.txt").exists()
+        await rt.redo("w")
+        redone = await rt.call("write_file", write, id="w")
+
+    assert (undone.ok, undone.meta["replayed"], undone.meta["undone"]) == (True, True, ["b.txt"])
+    assert undone.text == f"{first.text}\n[handrail: undone since, and not done again: b.txt]"
+    assert gone
+    assert (redone.text, "undone" in redone.meta) == (first.text, False)

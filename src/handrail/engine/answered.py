@@ -10,18 +10,22 @@ import hashlib
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from handrail.core.places import shown
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.records import CallRecord, Store
 from handrail.core.results import ToolResult
 from handrail.engine.prepare import Prepared
 from handrail.engine.record import replay
+from handrail.history.undone import undone_since
 
 # How long a call waits for its first time in another process, and how often it looks.
 PATIENCE_S: Final = 10.0
 _LOOK_S: Final = 0.02
+_LISTED: Final = 8
 
 
 class Claim(NamedTuple):
@@ -60,7 +64,18 @@ class _Past:
             return None
         if "status" not in found.completed:
             raise ProblemRaised.of(_gone(call_id, found.completed))
-        return replay(found)
+        result = replay(found)
+        return result if result is None or not result.changes else await self._as_it_is(result)
+
+    async def _as_it_is(self, result: ToolResult) -> ToolResult:
+        """The result of a change, which may have been taken back since."""
+        undone = await undone_since(self.store, self.session, result.call_id)
+        if not undone:
+            return result
+        listed = ", ".join(shown(path) for path in undone[:_LISTED])
+        more = f" and {len(undone) - _LISTED} more" if len(undone) > _LISTED else ""
+        said = f"{result.text}\n[handrail: undone since, and not done again: {listed}{more}]"
+        return replace(result, text=said, meta={**result.meta, "undone": undone})
 
     async def began(self, call_id: str) -> bool:
         """Whether the call announced a change, which it may have made."""
