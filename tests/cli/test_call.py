@@ -1,4 +1,5 @@
 import io
+import subprocess
 import sys
 
 import pytest
@@ -189,3 +190,42 @@ def test_a_store_in_memory_leaves_nothing_behind(handrail, own_home):
 
 def type_in(monkeypatch, data: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_a_command_says_which_files_it_changed_and_how_that_is_undone(handrail):
+    run = ("--mode", "sandboxed", "call", "run_command")
+
+    one = handrail(*run, "command=echo hi; echo 1 > b.txt")
+    failed = handrail(*run, "command=echo 1 > c.txt; false")
+    many = handrail(*run, "command=for n in 1 2 3 4 5 6; do echo $n > f$n; done")
+    nothing = handrail(*run, "command=cat a.txt")
+    result = handrail(*run, "command=echo 2 > b.txt", "--json").json
+
+    assert "hi\n" in one.out
+    assert one.out.endswith("\nchanged: b.txt; undo with: handrail undo\n")
+    assert failed.out.endswith("changed: c.txt; undo with: handrail undo\n")
+    assert many.out.endswith("changed: f1, f2, f3, f4 (+2 more); undo with: handrail undo\n")
+    assert "changed:" not in nothing.out
+    assert "changed:" not in result["text"]
+    assert result["display"] == f"{result['text']}\nchanged: b.txt; undo takes it back"
+
+
+def test_a_commit_is_named_to_the_person(handrail, workspace):
+    for words in ("init -q -b main", "config user.name a", "config user.email a@b", "add ."):
+        subprocess.run(["git", *words.split()], cwd=workspace, check=True)
+    subprocess.run(["git", "commit", "-qm", "first"], cwd=workspace, check=True)
+
+    done = handrail(
+        "--mode", "sandboxed", "call", "run_command", "command=echo y >> a.txt; git commit -qam two"
+    )
+
+    assert "changed: a.txt; undo with: handrail undo, without .git (made commit " in done.out
+    assert "on main, which stays; `git reset --soft " in done.out
+
+
+def test_a_background_job_says_whether_undo_follows_it(handrail):
+    done = handrail(
+        "--mode", "sandboxed", "call", "run_command", "command=echo 1 > b.txt", "background=true"
+    )
+
+    assert "\nundo: what a background job changes is recorded when it is over" in done.out

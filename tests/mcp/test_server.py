@@ -181,6 +181,16 @@ async def test_a_running_command_reports_progress(connect, era):
     assert [done for done, _ in heard] == sorted({done for done, _ in heard})
 
 
+async def test_a_command_tells_what_it_changed_and_whether_that_can_be_undone(connect):
+    async with connect(**SANDBOXED) as client:
+        result = await client.call_tool("run_command", {"command": "echo 1 > new.txt"})
+
+    told = result.meta["handrail/result"]
+    assert told["changes"] == [{"path": "new.txt", "operation": "create"}]
+    assert told["undo"] == "full"
+    assert "changed:" not in text_of(result)
+
+
 @both_eras
 async def test_what_is_reported_last_is_heard_before_the_result(connect, era):
     heard = []

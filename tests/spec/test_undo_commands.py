@@ -535,7 +535,8 @@ async def test_a_job_that_outlives_its_runtime_is_recorded_as_far_as_it_came(
 
     assert "after that is not" in started.meta["undo_left_out"][f"job:{job}"]
     assert undone.ok, undone.text
-    assert "it went on after Handrail had closed" in undone.text
+    assert f"job (job:{job}) is known only in part: it went on after Handrail had" in undone.text
+    assert f"without job:{job}" not in undone.text
     assert workspace.tree() == {
         "a.txt": b"1\n", "job.py": code.encode(), "late": b"", "stop": b""
     }  # fmt: skip

@@ -116,6 +116,11 @@ def tell_summary(summary: str | None, *, as_json: bool) -> None:
 
 
 def _for_a_person(result: ToolResult) -> str:
+    from handrail.engine.changed import changed_line
+
+    line = changed_line(result.changes, result.meta, "undo with: handrail undo")
+    if line is not None:
+        return f"{result.text}\n{line}"
     # What was only planned says so in its text; what is shown of it could be taken for done.
     if result.display is None or result.status == "planned":
         return result.text

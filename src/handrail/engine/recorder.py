@@ -30,6 +30,7 @@ from handrail.core.records import Durability, Row, Store
 from handrail.core.results import ToolResult
 from handrail.core.sensitive import is_sensitive
 from handrail.engine import record
+from handrail.engine.changed import changed_line
 from handrail.engine.events import EventBus, tell
 from handrail.engine.oversize import fit
 from handrail.engine.prepare import Prepared
@@ -162,11 +163,13 @@ class Recorder:
             meta["coerced"] = list(prepared.coerced)
         if prepared.ignored:
             meta["ignored"] = list(prepared.ignored)
+        text, display = self._fitted(running, outcome.text, meta), outcome.display
+        line = changed_line(running.changes, meta) if display is None else None
         return ToolResult(
             prepared.call.id,
             outcome.status,
-            self._fitted(running, outcome.text, meta),
-            outcome.display,
+            text,
+            f"{text}\n{line}" if line is not None else display,
             outcome.data,
             outcome.problem,
             running.changes,

@@ -187,7 +187,11 @@ def remarks(trace: Trace, standing: Sequence[Step]) -> list[str]:
         return [f"{name} cannot be undone: {why}"]
     found = []
     effects = (trace.completed or {}).get("effects")
-    missing = _left_out(effects) if isinstance(effects, Mapping) else ""
+    left = effects.get("left_out") if isinstance(effects, Mapping) else None
+    if isinstance(left, Mapping) and (unseen := left.get(trace.call_id)):
+        # A job that is not seen to its end names itself as what is left out.
+        found.append(f"{name} is known only in part: {unseen}")
+    missing = _left_out(effects, but=trace.call_id) if isinstance(effects, Mapping) else ""
     if missing:
         found.append(f"{name} can be undone only in part, without {missing}")
     if beside := {
@@ -267,9 +271,12 @@ def _steps(trace: Trace, row: int, described: Any, where: tuple[str, ...]) -> It
             yield Step(key_of(trace), tool_of(trace), trace.turn, one, row, (*where, number))
 
 
-def _left_out(effects: Mapping[str, Any]) -> str:
-    left = effects.get("left_out") or {}
-    return _some(left, int(effects.get("left_out_count", len(left))))
+def _left_out(effects: Mapping[str, Any], *, but: str | None = None) -> str:
+    left = dict(effects.get("left_out") or {})
+    count = int(effects.get("left_out_count", len(left)))
+    if left.pop(but, None) is not None:
+        count -= 1
+    return _some(left, count)
 
 
 def _some(reasons: Mapping[str, str | None], count: int) -> str:

@@ -14,6 +14,13 @@ from handrail.core.results import ToolResult
 META: Final = "handrail/result"
 # The text of a result in its structured content.
 TEXT: Final = "text"
+_OF_COMMANDS: Final = (
+    "undo",
+    "undo_left_out",
+    "undo_left_out_count",
+    "unattributed",
+    "unattributed_count",
+)
 
 
 def wire_result(result: ToolResult, *, structured: bool) -> dict[str, Any]:
@@ -57,6 +64,8 @@ def _meta(result: ToolResult) -> dict[str, Any]:
         told["changes"] = [
             {"path": change.path, "operation": change.operation} for change in result.changes
         ]
+    # Of a command: how much of it can be taken back, and what others changed meanwhile.
+    told |= {name: result.meta[name] for name in _OF_COMMANDS if name in result.meta}
     return {META: told}
 
 
