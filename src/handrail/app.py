@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn
 from handrail.app_approver import Asked, approver_for
 from handrail.app_check import Checked, checked
 from handrail.app_config import config_file, load_from
-from handrail.app_effects import track_commands
+from handrail.app_effects import settle_dead_jobs, track_commands
 from handrail.app_gate import open_gate
 from handrail.app_hooks import open_hooks
 from handrail.app_machine import Machine, open_blobs, open_locks, open_machine
@@ -173,6 +173,7 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
         await wait_for_the_dead(machine.home.directory)
     recovery = Recovery(store, plans.every, blobs, clock, may_still_run, looked)
     recovered = await recovery.run(session.id)
+    recovered += await settle_dead_jobs(machine, effects, clock, session.id)
     process = "" if named else this_process()
     reserved = PathLocks(
         store, machine.files, session.id, clock, process=process, may_still_run=may_still_run

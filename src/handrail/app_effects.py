@@ -11,9 +11,11 @@ from handrail.config.settings import Settings
 from handrail.core.ports import Blobs, Clock
 from handrail.core.shadows import ShadowLimits
 from handrail.engine.effects import CommandEffects
+from handrail.engine.effects_dead_jobs import DeadJobs
 from handrail.engine.effects_jobs import JobEffects
 from handrail.history.effects import Keeping
-from handrail.host.owner import this_process
+from handrail.history.recovery import Recovered
+from handrail.host.owner import may_still_run, this_process
 from handrail.host.shadow.local import LocalShadow
 
 _log = logging.getLogger("handrail")
@@ -38,6 +40,16 @@ def track_commands(
         effects, machine.store, commands.processes, clock, session=session, owner=this_process()
     )
     return effects
+
+
+async def settle_dead_jobs(
+    machine: Machine, effects: CommandEffects | None, clock: Clock, session: str
+) -> list[Recovered]:
+    """Record what jobs of killed runtimes changed, where that can be looked at."""
+    if machine.commands is None or effects is None:
+        return []
+    jobs = machine.commands.processes
+    return await DeadJobs(effects, machine.store, jobs, clock, may_still_run).settle(session)
 
 
 def _shadow(machine: Machine, settings: Settings) -> LocalShadow:

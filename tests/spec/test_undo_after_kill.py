@@ -17,14 +17,17 @@ SCRIPT = """
 import asyncio, sys
 import handrail
 
-async def main(root, store, arguments):
-    async with handrail.open(root, store=store, mode="sandboxed", session="s") as rt:
-        for one in eval(arguments):
+async def main(root, store, calls, keep):
+    opening = handrail.open(root, store=store, mode="sandboxed", session="s")
+    if keep:
+        opening.keep_jobs()
+    async with opening as rt:
+        for one in eval(calls):
             result = await rt.call(*one[:2], id=one[2])
             print(result.text, flush=True)
         await asyncio.Event().wait()
 
-asyncio.run(main(*sys.argv[1:4]))
+asyncio.run(main(*sys.argv[1:5]))
 """
 # What its text names is looked at alone: no copy of anything else is made.
 NAMES = (
@@ -35,21 +38,27 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 @pytest.fixture
 def killed(workspace, tmp_path):
-    """Make calls in a process of their own; kill it once a file has appeared."""
+    """Make calls in a process of their own; kill it once a file is there, or has this text."""
 
-    def run(seen, *calls):
+    def run(seen, *calls, keep=""):
+        words = [workspace.root, tmp_path / "s.db", repr(calls), keep]
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", SCRIPT, workspace.root, tmp_path / "s.db", repr(calls)],
+            [sys.executable, "-P", "-c", SCRIPT, *words],
             env=ENVIRONMENT,
             stdout=subprocess.PIPE,
         )
-        while not (workspace.root / seen).exists():
-            assert process.poll() is None, "it ended by itself"
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
+        with process:
+            while not _shows(workspace.root, seen):
+                assert process.poll() is None, "it ended by itself"
+            process.send_signal(signal.SIGKILL)
 
     return run
+
+
+def _shows(root, seen):
+    name, _, text = seen.partition(":")
+    path = root / name
+    return text in path.read_text() if text else path.exists()
 
 
 @pytest.fixture
@@ -128,3 +137,125 @@ def test_a_killed_command_that_names_its_writes_is_shown_with_its_diff(workspace
     shown = program("show", "c")
 
     assert "-one = 1\n+one = 2\n" in shown.stdout
+
+
+async def test_what_a_killed_command_wrote_long_after_it_opened_the_file_is_its_doing(
+    workspace, killed, reopened
+):
+    """Notes are written down while a program idles, and then it writes without another word."""
+    workspace.write("log.txt", "old\n")
+    workspace.write("job.py", LATE)
+    killed("log.txt:new", ("run_command", {"command": "python3 job.py"}, "c"))
+
+    async with reopened() as rt:
+        undone = await rt.undo("c")
+
+    assert undone.ok, undone.text
+    assert workspace.read("log.txt") == b"old\n"
+
+
+# What a program opens is noted at once, and on disk when it has said nothing for half a second.
+LATE = """
+import time
+log = open('log.txt', 'a')
+time.sleep(1)
+log.write('new')
+log.flush()
+time.sleep(60)
+"""
+WRITES = "import os\nopen('a.py', 'w').write('2')\nos.remove('gone.py')\nos.mkfifo('gate')\n"
+
+
+def background(command):
+    return ("run_command", {"command": command, "background": True}, "c")
+
+
+async def test_what_a_job_changed_before_the_kill_is_recorded_by_the_next_opening(
+    workspace, killed, reopened
+):
+    named_files(workspace)
+    workspace.write("job.py", f"{WRITES}open('gate').read()\n")
+    killed("gate", background("python3 job.py"))
+    workspace.write("person.py", "2\n")
+
+    async with reopened() as rt:
+        found = list(rt.recovered)
+        undone = await rt.undo("job:1")
+    async with reopened() as rt:
+        later = list(rt.recovered)
+
+    assert [(one.call_id, one.tool, one.status) for one in found] == [("job:1", "job", "unknown")]
+    assert {"a.py", "gone.py"} <= set(found[0].paths)
+    assert undone.ok, undone.text
+    assert workspace.read("a.py") == b"one = 1\n"
+    assert workspace.read("gone.py") == b"gone\n"
+    assert workspace.read("person.py") == b"2\n"
+    assert later == []
+
+
+async def test_a_killed_job_that_names_its_writes_is_undone(workspace, killed, reopened):
+    named_files(workspace)
+    killed("gate", background(NAMES))
+
+    async with reopened() as rt:
+        undone = await rt.undo("job:1")
+
+    assert undone.ok, undone.text
+    assert workspace.read("a.py") == b"one = 1\n"
+    assert not (workspace.root / "made.txt").exists()
+
+
+async def test_a_job_that_was_over_before_the_kill_leaves_later_changes_alone(
+    workspace, killed, reopened
+):
+    named_files(workspace)
+    job = background("sed -i s/1/2/ a.py b.py")
+    wait = ("job_output", {"job": "1"}, "w")
+    killed("seen", job, wait, ("write_file", {"path": "seen", "content": ""}, "x"))
+    workspace.write("b.py", "by a person\n")
+
+    async with reopened() as rt:
+        undone = await rt.undo("job:1")
+
+    assert undone.data["paths"] == ["a.py"], undone.text
+    assert workspace.read("b.py") == b"by a person\n"
+
+
+async def test_a_job_that_goes_on_after_the_kill_is_recorded_as_far_as_it_came(
+    workspace, killed, reopened
+):
+    named_files(workspace)
+    idle, late = "import time; time.sleep(1)\n", "open('b.py', 'w').write('late')\n"
+    begun = "os.mkfifo('begun'); open('gate').read()\n"
+    workspace.write("job.py", f"{WRITES}{idle}{begun}{late}")
+    killed("begun", background("python3 job.py"), keep="keep")
+
+    async with reopened(session="s") as rt:
+        found = rt.recovered[0]
+        undone = await rt.undo("job:1")
+        workspace.write("gate", "")
+        await rt.call("job_output", {"job": "1"})
+
+    assert "still runs" in found.text
+    assert undone.ok, undone.text
+    assert "not followed any more" in undone.text
+    assert workspace.read("a.py") == b"one = 1\n"
+    assert workspace.read("b.py") == b"late"
+
+
+async def test_a_killed_job_whose_changes_cannot_be_told_is_named(
+    workspace, killed, reopened, tmp_path
+):
+    named_files(workspace)
+    workspace.write("job.py", f"{WRITES}open('gate').read()\n")
+    killed("gate", background("python3 job.py"))
+    for place in tmp_path.rglob("manifest-*"):
+        place.unlink()
+
+    async with reopened() as rt:
+        found = rt.recovered[0]
+        undone = await rt.undo("job:1")
+
+    assert found.call_id == "job:1"
+    assert "what it changed is not known" in found.text
+    assert "not on record" in undone.problem.message

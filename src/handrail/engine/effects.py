@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from handrail.core.commands import CommandClass
 from handrail.core.footprint import Access, Footprint
@@ -23,6 +23,18 @@ from handrail.history.effects_report import Report
 _log = logging.getLogger("handrail")
 _OFF: Final = "the setting `shadow` is off"
 _ELSEWHERE: Final = "outside of the workspace"
+
+
+class Extent(Protocol):
+    """How far a look went: `whole` if all roots were looked at, for a program that may write
+    anything if `open_ended`.
+    """
+
+    @property
+    def whole(self) -> bool: ...
+
+    @property
+    def open_ended(self) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -114,12 +126,12 @@ class CommandEffects:
 
         await to_the_end(look)
         if not report.blind:
-            self._limit(report, tracked, confined=confined)
+            self.limit(report, tracked, confined=confined)
         return report
 
-    def unfinished(self, intent: Mapping[str, Any]) -> Report | None:
+    def unfinished(self, intent: Mapping[str, Any], ended_ns: int | None = None) -> Report | None:
         """What a command changed whose runtime was ended meanwhile, by its intent; None if
-        that cannot be told. Blocks.
+        that cannot be told. `ended_ns` is when it ended, if somebody saw it. Blocks.
         """
         reference = intent.get("shadow")
         if not isinstance(reference, Mapping):
@@ -132,11 +144,13 @@ class CommandEffects:
         if found is None:
             return None
         look, noted = found
-        ended = self._clock.now_ns() if noted is None or noted.blind else noted.written_ns
+        if ended_ns is None:
+            now_ns = self._clock.now_ns()
+            ended_ns = now_ns if noted is None or noted.blind else noted.written_ns
         judged = intent.get("effects")
         writes = judged.get("writes", ()) if isinstance(judged, Mapping) else ()
         # Anything may have happened since: only what speaks for the command is its doing.
-        evidence = Evidence(Window(0, 0, ended), tuple(writes), noted, others=True)
+        evidence = Evidence(Window(0, 0, ended_ns), tuple(writes), noted, others=True)
         return report_of(look, evidence, self.keeping)
 
     def close(self) -> None:
@@ -146,8 +160,8 @@ class CommandEffects:
     def _noted(self, tracked: Tracked) -> Noted | None:
         return self.keeping.shadow.noted(tracked.notes) if tracked.notes else None
 
-    def _limit(self, report: Report, tracked: Tracked, *, confined: bool) -> None:
-        """What was not even looked at."""
+    def limit(self, report: Report, tracked: Extent, *, confined: bool) -> None:
+        """Add what was not even looked at."""
         if tracked.open_ended and not tracked.whole:
             report.left_out["."] = _OFF
         if not confined:

@@ -11,8 +11,9 @@ from typing import Any, Final
 from handrail.core.call import ToolCall
 from handrail.core.ports import Clock
 from handrail.core.processes import JobState, Processes
-from handrail.core.records import Row, Store
+from handrail.core.records import Store
 from handrail.engine.effects import CommandEffects, Tracked
+from handrail.engine.effects_dead_jobs import OUTLIVES, JobNote, note_job, note_of, record_job
 from handrail.engine.threads import to_the_end
 from handrail.history.effects_report import Report
 
@@ -21,17 +22,15 @@ KEPT: Final = (
     "what a background job changes is recorded when it is over or this runtime closes; what it "
     "changes after that is not"
 )
-OUTLIVES: Final = "it went on after Handrail had closed, and is not followed any more"
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A job, how the files were when it began, and the call that started it."""
+    """A job, how the files were when it began, and what is noted of it."""
 
     job: str
     tracked: Tracked
-    call: ToolCall
-    confined: bool
+    noted: JobNote
 
 
 class JobEffects:
@@ -62,7 +61,9 @@ class JobEffects:
         shadow, looks = self._effects.keeping.shadow, list[Any]()
         await to_the_end(lambda: looks.append(shadow.pin(tracked.before)))
         pinned = replace(tracked, before=looks[0])
-        self._followed.append(Followed(job, pinned, call, confined))
+        noted = note_of(self._effects, pinned, call, self._owner, confined=confined)
+        self._followed.append(Followed(job, pinned, noted))
+        note_job(self._store, self._session, job, noted)
         report = Report()
         kept = any(one.id == job and one.kept for one in await self._processes.jobs())
         report.left_out[f"job:{job}"] = KEPT if kept else LATER
@@ -78,36 +79,21 @@ class JobEffects:
         left = [] if closing else [one for one in self._followed if one.job in running]
         ready, self._followed = [one for one in self._followed if one not in left], left
         for one in ready:
-            report = await self._effects.end(one.tracked, confined=one.confined, others=True)
+            report = await self._effects.end(one.tracked, confined=one.noted.confined, others=True)
             if one.job in running:
                 report.left_out[f"job:{one.job}"] = OUTLIVES
             self._record(one, report)
 
     def _record(self, followed: Followed, report: Report) -> None:
-        name, now = f"job:{followed.job}", self._clock.now_ns()
-        call = followed.call
-        asked = {
-            "tool": "job",
-            "called": "job",
-            "arguments": {"job": followed.job, "call": call.id},
-            "agent": call.agent,
-        }
-        intent = {"tool": "job", "owner": self._owner, "runs": "job", "call": call.id}
-        changes = [
-            [one.path, one.operation, one.before_hash, one.after_hash] for one in report.records()
-        ]
-        done: dict[str, Any] = {
-            "tool": "job",
+        changes = [list(one) for one in report.changed()]
+        done = {
             "status": "ok",
             "is_error": False,
             "text": f"what job {followed.job} changed: {len(changes)} files",
-            "data": None,
             "problem": None,
             "changes": changes,
-            "cleared": None,
-            "asked": False,
             "meta": report.to_meta(),
             "effects": report.to_record(),
         }
-        for kind, payload in (("requested", asked), ("intent", intent), ("completed", done)):
-            self._store.append(Row(self._session, kind, name, call.turn, now, payload))  # type: ignore[arg-type]
+        now = self._clock.now_ns()
+        record_job(self._store, self._session, followed.job, followed.noted, now, done)

@@ -92,6 +92,18 @@ class Report:
             if not is_of_folder(one)
         )
 
+    def changed(self) -> list[tuple[str, str, str | None, str | None]]:
+        """The same, as the `completed` row has them."""
+        return [
+            (one.path, one.operation, one.before_hash, one.after_hash) for one in self.records()
+        ]
+
+    def told(self) -> str:
+        """In words, where nobody saw how it ended."""
+        sure, perhaps = ([str(o["path"]) for o in s] for s in (self.changes, self.unattributed))
+        text = f"it changed {_some(sure)}" if sure else "it changed no file for certain"
+        return f"{text}; perhaps also {_some(perhaps)}" if perhaps else text
+
     def _theirs(self) -> list[str]:
         return [*(one["path"] for one in self.unattributed), *self.beside]
 

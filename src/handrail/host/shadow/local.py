@@ -98,6 +98,8 @@ class LocalShadow:
             place.manifest.forget(before.moment)
             if before in self._pinned:
                 self._pinned.remove(before)
+                if before.moment is not None:
+                    place.manifest.pinned.remove(before.moment)
             elif before.scopes is None:
                 place.manifest.save(self._trees)
             elif self._trees:
@@ -112,6 +114,8 @@ class LocalShadow:
             trees = {path: tree.copy(usage) for path, tree in before.trees.items()}
             pinned = Before(before.scopes, trees, usage, before.repositories, before.moment)
             self._pinned.append(pinned)
+            if before.moment is not None:
+                self._open().manifest.pinned.append(before.moment)
             return pinned
 
     def notes(self) -> str:

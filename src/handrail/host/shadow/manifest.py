@@ -42,6 +42,8 @@ class Manifest:
         self._path: Path | None = None
         # Contents of roots that stand in the file and are not open now.
         self.elsewhere: frozenset[str] = frozenset()
+        # Moments that are asked for later, also after a crash.
+        self.pinned: list[Moment] = []
 
     def load(self, roots: Sequence[str]) -> dict[str, Tree]:
         """The trees of these roots as they were last written down; new ones if there are none."""
@@ -123,8 +125,10 @@ class Manifest:
         for tree in trees.values():
             tree.dirty.update(tree.listings)
         self._path, self._lines, self.elsewhere = path, 1, frozenset()
+        pinned = {moment.name for moment in self.pinned}
         for one in old[:-1]:
-            one.unlink(missing_ok=True)
+            if one.name not in pinned:
+                one.unlink(missing_ok=True)
 
     def _newest(self) -> Path | None:
         return max(self._directory.glob(f"{_PREFIX}*"), default=None)

@@ -83,9 +83,12 @@ class Notebook:
         self._lines.append("null\n")
 
     def close(self) -> None:
-        """The end; nothing can be noted any more."""
+        """The end; nothing can be noted any more. When that was, the file's time tells: a
+        program writes to what it has opened without another word.
+        """
         try:
             self.flush()
+            os.utime(self._file)
         finally:
             os.close(self._file)
 
