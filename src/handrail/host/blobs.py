@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +14,8 @@ from handrail.core.problems import ProblemRaised
 
 QUOTA_BYTES: Final = 2 << 30
 _PACKED: Final = ".z"
+# Writing one content surely takes less.
+_WRITTEN_S: Final = 86_400
 
 
 class DirectoryBlobs:
@@ -81,25 +85,29 @@ class DirectoryBlobs:
         """Compress what is kept; returns the bytes saved. Slow: not for the way of a call."""
         saved = 0
         for path in self._files():
-            if path.suffix != _PACKED:
-                saved += self._pack_one(path)
+            if path.suffix != _PACKED and not path.name.startswith("."):
+                with suppress(FileNotFoundError):
+                    saved += self._pack_one(path)
         self._used = None
         return saved
 
     def could_free(self, promised: set[str]) -> int:
         """The bytes that `drop_all_but` and then `pack` would free. As slow as those."""
         return sum(
-            self._saving(path) if path.stem in promised else path.stat().st_size
+            self._saving(path) if path.stem in promised else _size(path)
             for path in self._files()
             if not path.name.startswith(".")
         )
 
     def drop_all_but(self, promised: set[str]) -> int:
-        """Remove the contents that no undo still needs; returns the bytes freed."""
-        freed = 0
+        """Remove the contents that no undo still needs, and what a killed process was writing
+        here; returns the bytes freed.
+        """
+        freed, dead_s = 0, time.time() - _WRITTEN_S
         for path in self._files():
-            if path.stem not in promised and not path.name.startswith("."):
-                freed += path.stat().st_size
+            temporary = path.name.startswith(".")
+            if _is_abandoned(path, dead_s) if temporary else path.stem not in promised:
+                freed += _size(path)
                 path.unlink(missing_ok=True)
         self._used = None
         return freed
@@ -115,7 +123,7 @@ class DirectoryBlobs:
         return sorted(self._directory.iterdir()) if self._directory.is_dir() else []
 
     def _measure(self) -> int:
-        return sum(path.stat().st_size for path in self._files())
+        return sum(map(_size, self._files()))
 
     def _count(self, size: int) -> None:
         if self._used is not None:
@@ -193,6 +201,22 @@ class MemoryBlobs:
     def has_room(self, size: int) -> bool:
         """Whether this much more may be kept."""
         return sum(map(len, self._contents.values())) + size <= self._quota
+
+
+def _is_abandoned(path: Path, dead_s: float) -> bool:
+    """Whether nobody writes to a temp file any more, by when that was done last."""
+    try:
+        return path.stat().st_mtime < dead_s
+    except FileNotFoundError:
+        return False
+
+
+def _size(path: Path) -> int:
+    """How large it is; what another process has just packed, moved or dropped takes nothing."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _packed(path: Path) -> bytes | None:
