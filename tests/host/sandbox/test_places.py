@@ -102,3 +102,21 @@ def test_root_hides_what_other_users_may_not_read(monkeypatch, tmp_path):
     assert set(places._private_to_root(str(tmp_path))) == {
         str(tmp_path / name) for name in ("closed", "folder/inner", "private")
     }
+
+
+def test_a_home_that_is_closed_to_us_is_passed_over(tmp_path, monkeypatch):
+    """As after `sudo -u`, which leaves HOME as it was; root could look into any."""
+    lay(tmp_path, ".cargo/bin/cargo")
+    look = os.stat
+
+    def closed(path, *rest, **more):
+        if str(path).startswith(f"{tmp_path}/"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path, *rest, **more)
+
+    monkeypatch.setattr(os, "stat", closed)
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).startswith(f"{tmp_path}/"))
+
+    places = survey([], environ={"HOME": str(tmp_path)})
+
+    assert not [path for path in places.read if path.startswith(str(tmp_path))]

@@ -9,7 +9,6 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 _SYSTEM: Final = (
@@ -71,7 +70,7 @@ def survey(
     secrets = [f"{home}/{name}" for name in _SECRETS] if home else []
     if os.geteuid() == 0:
         secrets += _private_to_root("/etc")
-    shown = [place for path in wanted if Path(path).exists() for place in _both(path)]
+    shown = [place for path in wanted if os.access(path, os.F_OK) for place in _both(path)]
     return Places(home, tuple(_without_nested(shown)), _there(secrets))
 
 
