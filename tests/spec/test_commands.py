@@ -559,6 +559,20 @@ async def test_a_job_is_killed_with_all_it_started(open_runtime):
     assert not _sleeping(303)
 
 
+async def test_a_job_is_called_a_job_where_no_product_has_another_word(open_runtime):
+    says = "echo 'Background job started: 1'"
+    async with open_runtime(approver=yes) as rt:
+        started = await rt.call("run_command", {"command": "sleep 306", "background": True})
+        killed = await rt.call("job_kill", {"job": started.data["job"]})
+    async with open_runtime(approver=yes, dialect="claude") as rt:
+        printed = await rt.call("Bash", {"command": says})
+
+    assert started.text == "Background job started: 1"
+    assert killed.text == "Background job ended: 1"
+    # What a program prints is its own.
+    assert "Background job started: 1" in printed.text.splitlines()
+
+
 async def test_jobs_end_with_the_runtime_and_with_their_permission(open_runtime):
     start = {"command": "sleep 304", "background": True}
     async with open_runtime(approver=yes) as rt:

@@ -13,7 +13,7 @@ async def test_a_job_of_this_session_is_ended():
     tool = JobKill(shell(Recorded(jobs=[job("1")])))
     output = await tool.run(JobKillParams(job="1"), context())
 
-    assert output.text == "Successfully killed shell: 1"
+    assert output.text == "Background job ended: 1"
     assert output.data["status"] == "killed"
     assert tool.footprint(JobKillParams(job="1")).touches == (Touch("job:1", Access.WRITE),)
 

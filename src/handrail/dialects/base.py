@@ -46,7 +46,8 @@ class View:
 
     `rest` shows the arguments that `args` does not list, under their own names. `defaults`
     are canonical values for what the caller leaves out. `note` is said after the
-    first line of the tool's prose. `example` is a call in this view's own words.
+    first line of the tool's prose. `example` is a call in this view's own words. `openings`
+    leads from how a result about a job begins to how it begins in this vocabulary.
     """
 
     tool: str
@@ -56,6 +57,7 @@ class View:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
     example: Mapping[str, Any] = field(default_factory=dict)
+    openings: Mapping[str, str] = field(default_factory=dict)
 
     def shown_args(self, canonical: Iterable[str]) -> list[Arg]:
         """The arguments that a model is shown, given the names the tool has."""

@@ -92,6 +92,7 @@ CLAUDE: Final = Dialect(
             ),
             note="The directory in which a command ends is where the next one starts.",
             example={"command": "npm test", "timeout": 300_000, "description": "Run the tests"},
+            openings={"Background job started": "Background task started"},
         ),
         View(
             "job_output",
@@ -99,7 +100,13 @@ CLAUDE: Final = Dialect(
             (Arg("task_id", "job"), *same("block"), _ms("timeout", 30_000)),
             example={"task_id": "1", "block": False, "timeout": 5_000},
         ),
-        View("job_kill", "KillShell", (Arg("shell_id", "job"),), example={"shell_id": "1"}),
+        View(
+            "job_kill",
+            "KillShell",
+            (Arg("shell_id", "job"),),
+            example={"shell_id": "1"},
+            openings={"Background job ended": "Successfully killed shell"},
+        ),
         View("enter_plan_mode", "EnterPlanMode", example={}),
         View(
             "exit_plan_mode",

@@ -50,6 +50,7 @@ class Prepared:
     coerced: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     spelled: Mapping[str, str] = field(default_factory=dict)
+    openings: Mapping[str, str] = field(default_factory=dict)
     response: str | None = None
     given_id: bool = False
     promise: Promise | None = None
@@ -139,7 +140,7 @@ class Preparer:
         translated = self._vocabulary.translate(view, given)
         prepared.arguments = translated.arguments
         prepared.ignored = tuple(translated.ignored)
-        prepared.spelled = translated.spelled
+        prepared.spelled, prepared.openings = translated.spelled, view.openings
         try:
             prepared.args = entry.validate(translated.arguments)
         except ValidationError:

@@ -163,7 +163,8 @@ class Recorder:
             meta["coerced"] = list(prepared.coerced)
         if prepared.ignored:
             meta["ignored"] = list(prepared.ignored)
-        text, display = self._fitted(running, outcome.text, meta), outcome.display
+        said = _in_own_words(prepared, outcome)
+        text, display = self._fitted(running, said, meta), outcome.display
         line = changed_line(running.changes, meta) if display is None else None
         return ToolResult(
             prepared.call.id,
@@ -218,6 +219,17 @@ class Recorder:
         if running.listener is not None:
             tell(running.listener, event)
         self._bus.emit(event)
+
+
+def _in_own_words(prepared: Prepared, outcome: Outcome) -> str:
+    """The text as the caller's vocabulary begins it; what a program printed stays."""
+    data = outcome.data
+    if prepared.openings and isinstance(data, Mapping):
+        job = data.get("job", data.get("id"))
+        for ours, theirs in prepared.openings.items():
+            if outcome.text.partition("\n")[0] == f"{ours}: {job}":
+                return theirs + outcome.text.removeprefix(ours)
+    return outcome.text
 
 
 def _ended(tool: str, result: ToolResult) -> CallEnded:

@@ -35,4 +35,4 @@ class JobKill(JobTool[JobKillParams]):
         """That it is gone; `not_found`, `conflict` if it was over already."""
         await self.own(args.job, ctx)
         job = await self._processes.kill(args.job)
-        return Output(f"Successfully killed shell: {job.id}", data=data_of(job))
+        return Output(f"Background job ended: {job.id}", data=data_of(job))

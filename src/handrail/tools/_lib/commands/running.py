@@ -198,7 +198,7 @@ async def run_as_job(
         ctx.session.id, ctx.call_id, command, description or "", keep=shell.keep_jobs
     )
     job = await shell.processes.start(launch, request)
-    return Output(f"Background task started: {job.id}", data={"job": job.id, "pid": job.pid})
+    return Output(f"Background job started: {job.id}", data={"job": job.id, "pid": job.pid})
 
 
 def _output(
