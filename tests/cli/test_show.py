@@ -97,3 +97,36 @@ def test_an_undo_names_the_call_it_took_back(handrail):
 
     assert f"\n  undid     {made}\n" in undone
     assert f"\n  redid     {made}\n" in redone
+
+
+def test_binary_files_are_told_by_their_size_behind_the_text(handrail, workspace):
+    (workspace / "b.txt").write_text("b\n")
+    (workspace / "cache.bin").write_bytes(b"\x00\x01" * 175)
+    command = (
+        "rm cache.bin; printf '\\0\\1' > made.bin; echo 1 > a.txt; echo 2 > b.txt; "
+        "printf '\\377\\376x\\0\\n\\0' > wide.txt"
+    )
+    ran = handrail("--mode", "sandboxed", "call", "--id", "c", "run_command", f"command={command}")
+    shown = handrail("show", "c").out
+    undone = handrail("undo", "--json").json["display"]
+    redone = handrail("redo", "--json").json["display"]
+
+    assert ran.code == 0, ran.err
+    for text in (shown, undone, redone):
+        assert "\0" not in text
+        assert "\\x00" not in text
+        assert text.index("+++ b/b.txt") < text.index("cache.bin: binary file")
+        assert text.index("+++ b/wide.txt") < text.index("cache.bin: binary file")
+    assert "cache.bin: binary file removed (350 bytes)" in shown
+    assert "cache.bin: binary file made (350 bytes)" in undone
+    assert "made.bin: binary file removed (2 bytes)" in undone
+    assert "made.bin: binary file made (2 bytes)" in redone
+
+
+def test_other_bytes_for_the_same_text_are_told(handrail, workspace):
+    command = "printf '\\357\\273\\277one\\ntwo\\n' > a.txt"
+    handrail("--mode", "sandboxed", "call", "run_command", f"command={command}")
+
+    undone = handrail("undo")
+
+    assert "a.txt: the same text in another encoding" in undone.out

@@ -181,3 +181,10 @@ async def test_a_large_new_file_is_planned_beside_the_event_loop(workspace, monk
     assert small.data["lines"] == 1
     assert large.data["lines"] == 600_000
     assert large.preview.endswith("\n+x\n[599,601 more diff lines]")
+
+
+async def test_a_diff_shows_no_raw_nul(workspace):
+    plan = await workspace.plan("write_file", path="a", content="one\0two\n")
+
+    assert "+one\\x00two" in plan.preview
+    assert "\0" not in plan.preview

@@ -162,8 +162,9 @@ def _changes(done: Mapping[str, Any], diffs: Sequence[FileDiff]) -> Iterator[str
 
 def _told_diffs(diffs: Sequence[FileDiff], text: str) -> Iterator[str]:
     from handrail.cli.screen import diff_lines, one_line
+    from handrail.history.undo_words import is_bare
 
-    for one in diffs:
+    for one in sorted(diffs, key=lambda one: is_bare(one.diff or "")):
         # An edit has shown its diff in its text already.
         if one.diff is None:
             yield f"{one_line(one.path)}: one of its contents is no longer kept"

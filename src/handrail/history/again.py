@@ -67,7 +67,7 @@ class Again:
             after = self._after(step, newer)
         except ProblemRaised:
             return None
-        return text_diff(step.path, before or Content(b""), after or Content(b""))
+        return text_diff(step.path, before, after)
 
     def _after(self, step: Step, newer: Sequence[Step]) -> Content | None:
         digest = step.described.get("after_hash")

@@ -164,7 +164,7 @@ class Undo:
         return Plan(
             tuple(planned),
             "\n".join(["; ".join([said, *words.counted(changes)]), *words.lines(changes, ways)]),
-            preview="".join(words.diff(one) for one in changes),
+            preview=words.diffs(changes),
             data={
                 **data,
                 "paths": [one.path for one in changes],

@@ -11,6 +11,7 @@ from handrail.core.content import Content
 from handrail.core.places import Form, shown
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
+from handrail.core.text import detect
 from handrail.history.past import Taken
 from handrail.history.undo_compose import Way
 
@@ -98,25 +99,64 @@ def as_data(taken: Sequence[Taken]) -> list[dict[str, Any]]:
     ]
 
 
+def diffs(changes: Sequence[Change]) -> str:
+    """The changes as a person reads them: first what can be read, then what has only a size."""
+    return "".join(sorted(map(diff, changes), key=is_bare))
+
+
+def is_bare(told: str) -> bool:
+    """Whether a diff shows no lines, because its file is no text or too large."""
+    return not told.startswith("--- ")
+
+
 def diff(change: Change) -> str:
     """The change as a person reads it."""
     if {change.before_form, change.after_form} != {Form.FILE}:
         return f"{_name(change)}: {_became(change)}\n"
-    before, after = change.before or Content(b""), change.after or Content(b"")
     # An empty file that comes or goes has no lines, and neither has a change of permissions.
-    return text_diff(change.path, before, after) or f"{shown(change.path)}: {_unseen(change)}\n"
+    found = text_diff(change.path, change.before, change.after)
+    return found or f"{shown(change.path)}: {_unseen(change)}\n"
 
 
-def text_diff(path: str, before: Content, after: Content) -> str:
-    """A unified diff; of large contents only their sizes."""
-    if max(before.size, after.size) > _SHOWN_BYTES:
-        return f"{shown(path)}: {before.size} bytes become {after.size}\n"
-    old, new = (
-        one.tobytes().decode("utf-8", "replace").splitlines(keepends=True)
-        for one in (before, after)
+def text_diff(path: str, before: Content | None, after: Content | None) -> str:
+    """A unified diff; of large contents and of what is no text only the sizes."""
+    old, new = before or Content(b""), after or Content(b"")
+    if max(old.size, new.size) > _SHOWN_BYTES:
+        return f"{shown(path)}: {old.size} bytes become {new.size}\n"
+    was, became = _text(old), _text(new)
+    if was is None or became is None:
+        return f"{shown(path)}: {_binary(before, after)}\n" if old != new else ""
+    if was == became and old != new:
+        return f"{shown(path)}: the same text in another encoding\n"
+    found = difflib.unified_diff(
+        was.splitlines(keepends=True),
+        became.splitlines(keepends=True),
+        shown(f"a/{path}"),
+        shown(f"b/{path}"),
     )
-    found = difflib.unified_diff(old, new, shown(f"a/{path}"), shown(f"b/{path}"))
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in found)
+
+
+def _text(content: Content) -> str | None:
+    """The text, None if it is none."""
+    data = content.tobytes()
+    form = detect(data)
+    if form is None:
+        return None
+    return form.show(form.decode(data)).replace("\0", "\\x00")
+
+
+def _binary(before: Content | None, after: Content | None) -> str:
+    if after is None:
+        return f"binary file removed ({_bytes(before)})"
+    if before is None:
+        return f"binary file made ({_bytes(after)})"
+    return f"binary file changed ({_bytes(before)}, now {_bytes(after)})"
+
+
+def _bytes(content: Content | None) -> str:
+    size = content.size if content is not None else 0
+    return f"{size:,} byte{'s' * (size != 1)}"
 
 
 def _count(kind: str, changes: Sequence[Change]) -> list[str]:

@@ -121,7 +121,7 @@ def _signed(sign: str, lines: Sequence[str]) -> Iterator[_Line]:
 
 def _marked(sign: str, text: str) -> str:
     # Only of what is shown: a long diff is a long list of lines that nobody sees.
-    return sign + clip(text.rstrip("\r\n"), _MAX_WIDTH)
+    return sign + clip(text.rstrip("\r\n"), _MAX_WIDTH).replace("\0", "\\x00")
 
 
 def _range(first: int, count: int) -> str:
