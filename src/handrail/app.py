@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -103,6 +103,8 @@ class Opening:
     session: str | None
     approver: Approver | None
     runtime: Runtime | None = None
+    # Told what a crash had left, if anything.
+    hears: Callable[[Sequence[Recovered]], None] | None = None
 
     @property
     def settings(self) -> Settings:
@@ -142,10 +144,13 @@ async def _assemble(opening: Opening) -> Runtime:
     meant = checked(opening.loaded, opening.root)
     machine = await open_machine(meant.roots, settings, opening.file, opening.store)
     try:
-        return await _connect(opening, meant, machine)
+        runtime = await _connect(opening, meant, machine)
     except BaseException:
         await machine.ends.aclose()
         raise
+    if opening.hears is not None and runtime.recovered:
+        opening.hears(runtime.recovered)
+    return runtime
 
 
 @dataclass(frozen=True, slots=True)

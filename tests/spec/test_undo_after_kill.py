@@ -2,6 +2,7 @@
 and whoever opens the workspace next is told.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -259,3 +260,51 @@ async def test_a_killed_job_whose_changes_cannot_be_told_is_named(
     assert found.call_id == "job:1"
     assert "what it changed is not known" in found.text
     assert "not on record" in undone.problem.message
+
+
+@pytest.mark.parametrize("words", [["call", "read_file", "path=a.py"], ["undo", "--dry-run"]])
+def test_the_first_command_after_a_kill_says_what_was_found_beside_its_answer(
+    workspace, killed, program, words
+):
+    named_files(workspace)
+    killed("gate", ("run_command", {"command": NAMES}, "c"))
+
+    first, second = program(*words), program(*words)
+
+    assert first.stdout
+    assert first.stderr.startswith("recovered: run_command (c): it was running when Handrail ended")
+    assert "`handrail show c`, `handrail undo --call c`" in first.stderr
+    assert first.stderr.count("\n") == 1
+    assert second.stderr == ""
+
+
+def test_recover_lists_what_another_command_found_before_it(workspace, killed, program):
+    named_files(workspace)
+    killed("gate", ("run_command", {"command": NAMES}, "c"))
+    program("call", "read_file", "path=a.py")
+
+    told = program("recover")
+    as_json = program("recover", "--json")
+    undone = program("undo", "--call", "c")
+    after = program("recover")
+
+    assert told.stdout.startswith("nothing was left unfinished\nfound by an earlier opening")
+    assert "c  run_command  unknown: it was running when Handrail ended" in told.stdout
+    assert "`handrail undo --call c`" in told.stdout
+    found = json.loads(as_json.stdout)
+    assert (found["call_id"], found["earlier"]) == ("c", True)
+    assert undone.returncode == 0, undone.stderr
+    assert workspace.read("a.py") == b"one = 1\n"
+    assert "c  run_command  unknown" in after.stdout
+    assert "handrail undo" not in after.stdout
+
+
+def test_recover_names_a_job_whose_runtime_was_killed(workspace, killed, program):
+    named_files(workspace)
+    killed("gate", background(NAMES))
+
+    told = program("recover")
+
+    assert "job:1  job  unknown: " in told.stdout
+    assert "`handrail undo --call job:1`" in told.stdout
+    assert told.stderr == ""

@@ -14,6 +14,7 @@ from handrail.core.problems import ProblemRaised
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from handrail.cli.recovered import Earlier
     from handrail.core.processes import Job
     from handrail.history.recovery import Recovered
 
@@ -42,12 +43,16 @@ def run(options: Namespace) -> int:
 
     if options.moved_from is not None:
         _take_along(options)
-    found, jobs = asyncio.run(_recover(options))
+    found, earlier, jobs = asyncio.run(_recover(options))
     if options.json:
         for one in found:
-            output.say_json(asdict(one))
+            output.say_json({**asdict(one), "earlier": False})
+        for before in earlier:
+            output.say_json({**asdict(before.recovered), "earlier": True})
         return 0
-    _tell(found, jobs)
+    _tell(found)
+    _tell_earlier(earlier)
+    _tell_jobs(jobs)
     return 0
 
 
@@ -66,13 +71,30 @@ def _take_along(options: Namespace) -> None:
         output.say(f"the record of {options.moved_from} belongs to this workspace now")
 
 
-def _tell(found: Sequence[Recovered], jobs: Sequence[Job]) -> None:
+def _tell(found: Sequence[Recovered]) -> None:
+    from handrail.cli.recovered import ways
     from handrail.cli.screen import one_line
 
     if not found:
         output.say("nothing was left unfinished")
     for one in found:
-        output.say(one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}"))
+        output.say(one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}{ways(one)}"))
+
+
+def _tell_earlier(earlier: Sequence[Earlier]) -> None:
+    from handrail.cli.recovered import ways
+    from handrail.cli.screen import one_line
+
+    if earlier:
+        output.say("found by an earlier opening, within a day:")
+    for one, stands in earlier:
+        how = ways(one, stands=stands)
+        output.say(one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}{how}"))
+
+
+def _tell_jobs(jobs: Sequence[Job]) -> None:
+    from handrail.cli.screen import one_line
+
     for job in jobs:
         known = "still runs" if job.state == "running" else "is lost: nobody saw how it ended"
         output.say(one_line(f"job {job.id} {known}: {job.command}"))
@@ -80,9 +102,15 @@ def _tell(found: Sequence[Recovered], jobs: Sequence[Job]) -> None:
         output.say("`handrail jobs` shows what jobs wrote, and ends them")
 
 
-async def _recover(options: Namespace) -> tuple[Sequence[Recovered], list[Job]]:
-    from handrail.cli.workspace import opened
+async def _recover(
+    options: Namespace,
+) -> tuple[Sequence[Recovered], Sequence[Earlier], Sequence[Job]]:
+    from handrail.cli.recovered import settled_lately
+    from handrail.cli.workspace import directory_of, opened
 
-    async with opened(options) as rt:
+    opening = opened(options)
+    # Told where it is asked for, not beside it.
+    opening.hears = None
+    async with opening as rt:
         jobs = [job for job in await rt.jobs.list() if job.state in ("running", "lost")]
-        return rt.recovered, jobs
+        return rt.recovered, await settled_lately(rt, str(directory_of(options))), jobs

@@ -154,6 +154,7 @@ def offer_of(options: Namespace, root: Path) -> Offer:
 
 
 def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
+    from handrail.cli.recovered import warn_of_recovered
     from handrail.cli.workspace import config_of
 
     config, further = config_of(options), list(directories)
@@ -161,7 +162,7 @@ def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
     def opens(*, approver: Approver, directories: Sequence[str], session: str | None) -> Opening:
         from handrail.app import open as open_runtime
 
-        return open_runtime(
+        opening = open_runtime(
             root,
             mode=options.mode,
             dialect=options.dialect,
@@ -172,6 +173,8 @@ def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
             session=session,
             directories=[*further, *directories] if directories else None,
         )
+        opening.hears = warn_of_recovered
+        return opening
 
     return opens
 

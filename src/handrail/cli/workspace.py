@@ -90,6 +90,7 @@ def settings_of(options: Namespace) -> Settings:
 def opened(options: Namespace, **more: Any) -> Opening:
     """A runtime for `async with`, in the session that the command line uses."""
     from handrail.app import open as open_runtime
+    from handrail.cli.recovered import warn_of_recovered
 
     output.take_over_log()
     settings = {"store": options.store, "session": options.session or SESSION, **more}
@@ -99,6 +100,7 @@ def opened(options: Namespace, **more: Any) -> Opening:
     )
     # Every call is a process of its own: a job that ended with it could never be looked at.
     opening.keep_jobs()
+    opening.hears = warn_of_recovered
     return opening
 
 

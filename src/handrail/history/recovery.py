@@ -164,10 +164,8 @@ class Recovery:
         """Nobody knows how far a program came; say where to look, and never run it again."""
         text = "it was running when Handrail ended, and was not run again"
         if report is not None:
-            sure, perhaps = _paths(report.changes), _paths(report.unattributed)
-            text += f"; it changed {_some(sure)}" if sure else "; it changed no file for certain"
-            text += f"; perhaps also {_some(perhaps)}" if perhaps else ""
-            return Recovered(call_id, tool, "unknown", text, paths=(*sure, *perhaps))
+            paths = (*_paths(report.changes), *_paths(report.unattributed))
+            return Recovered(call_id, tool, "unknown", f"{text}; {report.told()}", paths=paths)
         effects = intent.get("effects") or {}
         root = f"{self._files.roots[0]}/"
         paths = tuple(str(path).removeprefix(root) for path in effects.get("writes", ()))
