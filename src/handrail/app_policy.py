@@ -83,6 +83,7 @@ def kept_by(search: RipgrepSearch | PythonSearch, runner: CommandRunner | None) 
         lambda: search.withholds,
         lambda judged: runner is not None and runner.hides(judged),
         lambda judged: frozenset() if runner is None else runner.unwritable(judged),
+        lambda judged: frozenset() if runner is None else runner.absent(judged),
     )
 
 

@@ -184,3 +184,17 @@ async def test_of_many_who_want_the_same_one_gets_it(open_runtime):
 
     got = [one.data["acquired"] for one in answers if one.data["acquired"]]
     assert len(got) == 1
+
+
+async def test_a_locked_folder_that_does_not_exist_says_why_commands_wait(workspace, open_runtime):
+    call = {"command": f"{sys.executable} -c 'print(1)'"}
+    async with open_runtime(mode="sandboxed") as rt:
+        await rt.call("lock_paths", {"globs": ["gen/**"]}, agent="one")
+        refused = await rt.call("run_command", call, agent="two")
+        (workspace.root / "gen").mkdir()
+        ran = await rt.call("run_command", call, agent="two")
+
+    assert refused.problem.code == "conflict"
+    assert "it does not exist, and only what does can be held read-only" in refused.text
+    assert refused.problem.hint.endswith("; or make it first")
+    assert ran.ok, ran.text

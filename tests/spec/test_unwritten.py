@@ -175,7 +175,7 @@ async def test_what_does_not_exist_yet_is_asked_about(open_runtime, workspace):
         after = await rt.call("run_command", {"command": python("print(1)")})
 
     assert before.problem.code == "needs_approval"
-    assert "exists" in before.problem.hint
+    assert "once 'migrations' is made" in before.problem.hint
     assert after.ok
 
 
@@ -258,3 +258,21 @@ async def test_only_a_program_that_is_unknown_may_be_the_one_of_a_rule(
 
     by_rule = result.problem is not None and "git push:*" in result.problem.message
     assert by_rule is asked, result.text
+
+
+@pytest.mark.parametrize("config", [DENY, GUARDRAIL])
+async def test_a_folder_that_does_not_exist_is_named_and_making_it_helps(
+    open_runtime, project, config
+):
+    (project.root / "migrations/a.py").unlink()
+    (project.root / "migrations").rmdir()
+    call = {"command": python("print(1)")}
+    async with open_runtime(mode="sandboxed", config=config) as rt:
+        asked = await rt.call("run_command", call)
+        (project.root / "migrations").mkdir()
+        ran = await rt.call("run_command", call)
+
+    assert asked.problem.code == "needs_approval"
+    assert "'migrations' does not exist, and only what does is held read-only" in asked.text
+    assert "once 'migrations' is made, it is held read-only for commands" in asked.problem.hint
+    assert ran.ok, ran.text

@@ -172,6 +172,10 @@ class CommandRunner:
         """Which paths the command will not be able to change; None: none at all."""
         return frozenset() if self.holding is None else self.holding.unwritable(judged)
 
+    def absent(self, judged: Judgement) -> frozenset[str]:
+        """Which paths would be among them if they existed."""
+        return frozenset() if self.holding is None else self.holding.absent(judged)
+
     async def settle_jobs(self, *, closing: bool = False) -> None:
         """Record what background jobs that are over have changed, and on `closing` the others."""
         if self.job_effects is not None:

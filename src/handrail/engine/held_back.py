@@ -30,10 +30,15 @@ def hold_back(
     held = _hold(confinement, paths, sandbox, roots)
     if held.lost:
         path = held.lost[0]
+        message = f"the command may write {path!r}, which {paths[path].owner} has reserved"
+        hint = "run it when it is free, or a command that says what it writes"
+        if not confinement.off and not os.path.lexists(path):
+            message += "; it does not exist, and only what does can be held read-only meanwhile"
+            hint += "; or make it first"
         raise ProblemRaised(
             "conflict",
-            f"the command may write {path!r}, which {paths[path].owner} has reserved",
-            hint="run it when it is free, or a command that says what it writes",
+            message,
+            hint=hint,
             retryable=True,
         )
     return held.confinement
@@ -65,6 +70,12 @@ class Holding:
         misspelled = (path for path in self._inside() if self._misspelled(path))
         self._said = self._lost.union(lost, misspelled)
         return frozenset(self.paths) - self._said
+
+    def absent(self, judged: Judgement) -> frozenset[str]:
+        """Which of them are not held only because they do not exist."""
+        if not self._confines(judged):
+            return frozenset()
+        return frozenset(path for path in self._inside() if not os.path.lexists(path))
 
     def hold(self, confinement: Confinement, judged: Judgement, *, approved: bool) -> Confinement:
         """The same, with all of them held that can be. Raises `denied` if one cannot, unless a

@@ -39,12 +39,14 @@ _STRICTNESS: Final = {Effect.DENY: 0, Effect.ASK: 1, Effect.ALLOW: 2}
 class Kept(NamedTuple):
     """What keeps a rule by itself: whether a search of contents leaves out what must not be
     read, whether the sandbox hides that from a command, and which paths it holds as they are
-    (None: a command that looks can write nothing at all).
+    (None: a command that looks can write nothing at all). `absent` are those that it would
+    hold if they existed.
     """
 
     searches: Callable[[], bool] = lambda: False
     commands: Callable[[Judgement], bool] = lambda judged: False
     writes: Callable[[Judgement], frozenset[str] | None] = lambda judged: frozenset()
+    absent: Callable[[Judgement], frozenset[str]] = lambda judged: frozenset()
 
 
 class Admitted(NamedTuple):
@@ -179,7 +181,8 @@ class RuleSet:
         if dangerous or _hides_effects(judged):
             denied = next((one for one in self._denied if not keeps(one)), None)
             if denied is not None:
-                yield of_unknown(denied, self._closed.get(denied.order, ()))
+                closed = self._closed.get(denied.order, ())
+                yield of_unknown(denied, closed, self._absent(judged, closed or ()))
         # A word may name what the known effects do not list, such as a copy that git keeps.
         meeting = Meeting.SURE if dangerous else Meeting.MAYBE
         indexes = (
@@ -194,6 +197,15 @@ class RuleSet:
                     if index is self._writes and not dangerous and keeps(hit.entry):
                         continue
                     yield of_path(hit._replace(meeting=meeting), "touch")
+
+    def _absent(self, judged: Judgement, closed: Sequence[str]) -> str | None:
+        """What is in the way of the sandbox keeping a rule: a path that does not exist."""
+        absent = self.kept.absent(judged)
+        if not closed or judged.unconfined or absent.isdisjoint(closed):
+            return None
+        path = next(one for one in closed if one in absent)
+        tops = (f"{root.rstrip('/')}/" for root in self.grounds.roots)
+        return path.removeprefix(next((top for top in tops if path.startswith(top)), ""))
 
     def _keeper(self, judged: Judgement) -> Callable[[Entry], bool]:
         """What answers whether a deny about paths is kept by the sandbox, whatever the command

@@ -21,6 +21,10 @@ _CLOSABLE: Final = (
     "a person may approve it; where bubblewrap confines commands and what the rule names "
     "exists, it is held read-only for them and nobody is asked"
 )
+_ABSENT: Final = (
+    "a person may approve it; once {!r} is made, it is held read-only for commands and nobody is "
+    "asked"
+)
 _UNCLOSABLE: Final = (
     "a person may approve it; a rule about one folder or file (`migrations/**`, `./uv.lock`) is "
     "kept by the sandbox without asking, one that may mean files anywhere (`*.lock`) is not"
@@ -63,11 +67,15 @@ def of_command(hit: CommandHit) -> Finding:
     return _finding(hit.entry, f"{what}, and may be what {_named(hit.entry)} means", sure=False)
 
 
-def of_unknown(entry: Entry, closed: Sequence[str] | None) -> Finding:
+def of_unknown(entry: Entry, closed: Sequence[str] | None, absent: str | None = None) -> Finding:
     """A deny about paths, for a command of which nobody knows what it touches. `closed` are
-    the paths that would have to be held; None: the rule has none.
+    the paths that would have to be held; None: the rule has none. `absent` is one of them that
+    would be held if it were there.
     """
     reason = f"nobody can know what the command reads and writes, and {_named(entry)} holds"
+    if absent is not None:
+        said = f"{reason}; {absent!r} does not exist, and only what does is held read-only"
+        return _finding(entry, said, sure=False)._replace(rank=3, hint=_ABSENT.format(absent))
     help_ = _CLOSABLE if closed else _HIDABLE if closed is not None else _UNCLOSABLE
     return _finding(entry, reason, sure=False)._replace(rank=3, hint=help_)
 
