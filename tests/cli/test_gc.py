@@ -1,6 +1,8 @@
 import os
 import time
 
+import pytest
+
 
 def test_what_is_young_stays(handrail):
     handrail("call", "read_file", "path=a.txt")
@@ -189,3 +191,20 @@ def test_copies_for_undo_go_when_no_runtime_has_used_them_for_long(
     assert "of copies for undo that no command used" in told
     assert again.code == 0
     assert handrail("undo", "--call", "one").code == 0
+
+
+@pytest.mark.parametrize("words", [[], ["--path", "a.txt"], ["--since", "all"], ["--turn", "last"]])
+def test_undo_says_that_gc_has_dropped_what_it_would_need(handrail, workspace, words):
+    edit = ["call", "write_file", "path=a.txt", "content=new"]
+    assert handrail("--mode", "accept-edits", *edit).code == 0
+    handrail("gc", "--older-than", "0")
+
+    undone = handrail("undo", *words)
+
+    assert undone.code == 1
+    assert "`handrail gc` has dropped the record of 1 call" in undone.err
+    assert "nothing has been changed" not in undone.err
+
+
+def test_undo_where_nothing_was_dropped_does_not_speak_of_gc(handrail):
+    assert "gc" not in handrail("undo").err

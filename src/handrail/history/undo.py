@@ -67,7 +67,7 @@ class Undo:
                 return await self._taking_back(chosen, ways, passed, asker)
             # Put back by somebody else already: the change before it is the last one.
             passed.append(f"{chosen.what} was as before already")
-        raise _nothing_to_undo(wanted, passed)
+        raise _nothing_to_undo(wanted, passed, lookup.dropped())
 
     async def redo_plan(self, wanted: Wanted, asker: Asker) -> Plan:
         """The plan that takes the taking back of it back; see `Past.redo_plan`."""
@@ -205,10 +205,11 @@ def _not_kept(missing: Sequence[Step]) -> ProblemRaised:
     )
 
 
-def _nothing_to_undo(wanted: Wanted, passed: Sequence[str]) -> ProblemRaised:
+def _nothing_to_undo(
+    wanted: Wanted, passed: Sequence[str], dropped: Sequence[str]
+) -> ProblemRaised:
     if passed and wanted.target != "last":
         return ProblemRaised("already_applied", "; ".join(passed))
-    return ProblemRaised(
-        "not_found",
-        "; ".join(["nothing has been changed that could be undone", *passed]),
-    )
+    what = "nothing is on record" if dropped else "nothing has been changed"
+    said = [f"{what} that could be undone", *passed, *dropped]
+    return ProblemRaised("not_found", "; ".join(said))

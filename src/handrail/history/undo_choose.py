@@ -107,9 +107,10 @@ class Chooser:
                     yield Chosen([step], name_of(trace), notes, whole=True, only=only)
         if known.keys().isdisjoint(paths):
             listed = ", ".join(repr(one) for one in list(known)[:8]) or "none"
+            said = f"no change of {paths[-1]!r} that still stands is on record here"
             raise ProblemRaised(
                 "not_found",
-                f"no change of {paths[-1]!r} that still stands is on record here",
+                "; ".join([said, *self._lookup.dropped()]),
                 hint=f"files with such changes: {listed}",
                 field="target",
             )
@@ -124,7 +125,8 @@ class Chooser:
         chosen = await self._collect(keep, row, at_ns - _SLACK_NS)
         chosen.what = what
         if not chosen.steps:
-            why = f" ({'; '.join(chosen.notes)})" if chosen.notes else ""
+            notes = [*chosen.notes, *self._lookup.dropped()]
+            why = f" ({'; '.join(notes)})" if notes else ""
             raise ProblemRaised(
                 "not_found", f"nothing can be taken back: {what}{why}", hint=self._further(when)
             )

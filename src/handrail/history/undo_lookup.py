@@ -47,14 +47,26 @@ class Lookup:
         self.store = store
         self.folders = folders
         self.asker = asker
+        # Calls that were met and might have been meant, if their record were still there.
+        self._dropped: set[int] = set()
 
     async def scan(self) -> AsyncIterator[Seen]:
         """Every call that announced a change, the newest first."""
         standing, before = Standing(), None
         while page := await self.store.traces(before=before, limit=_PAGE):
             for trace in page:
+                if trace.intent.get("purged") and self.implied(trace):
+                    self._dropped.add(trace.row)
                 yield Seen(trace, standing.meet(trace), standing)
             before = page[-1].row
+
+    def dropped(self) -> list[str]:
+        """What to say of calls that were met and can no longer be looked at."""
+        count = len(self._dropped)
+        if not count:
+            return []
+        calls = "1 call" if count == 1 else f"{count:,} calls"
+        return [f"`handrail gc` has dropped the record of {calls} that ran or changed something"]
 
     def reaches(self, trace: Trace) -> bool:
         """Whether who asks may name this call."""
