@@ -1,19 +1,22 @@
 """The one synchronous door: the same runtime, called from any thread.
 
 The runtime lives on an event loop in a thread of its own, so this also works where a loop
-is already running (Jupyter). Ctrl-C cancels the call and leaves the runtime usable.
+is already running (Jupyter). Ctrl-C cancels the call and leaves the runtime usable. What has
+no method here is reached as in the runtime, and blocks as well.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from handrail import app
 from handrail.core.events import Listener
@@ -28,6 +31,10 @@ from handrail.history.recovery import Recovered
 
 T = TypeVar("T")
 _PATIENCE_S = 10.0
+# Parts of the runtime with methods that belong to its loop; the others are plain values.
+_PARTS: Final = frozenset(
+    {"dead_letters", "grants", "jobs", "plan_queue", "planning", "registry", "store"}
+)
 
 
 def open(root: str | Path = ".", **settings: Any) -> SyncRuntime:
@@ -142,6 +149,19 @@ class SyncRuntime:
         """The runtime behind this door; its coroutines belong to its own loop."""
         return self._runtime
 
+    def __getattr__(self, name: str) -> Any:
+        """What else the runtime has: its methods and those of its parts block."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = getattr(self._runtime, name)
+        if name in _PARTS:
+            return _Part(found, self)
+        return _blocking(found, self) if inspect.ismethod(found) else found
+
+    def __dir__(self) -> list[str]:
+        """Its own names and those of the runtime."""
+        return sorted({*super().__dir__(), *dir(self._runtime)})
+
     def close(self) -> None:
         """Close the runtime and its loop. Safe to repeat."""
         if self._loop.is_closed():
@@ -190,6 +210,40 @@ class SyncRuntime:
     def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+
+
+class _Part:
+    """A part of the runtime whose methods block."""
+
+    def __init__(self, part: Any, door: SyncRuntime) -> None:
+        self._part = part
+        self._door = door
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = getattr(self._part, name)
+        return _blocking(found, self._door) if inspect.ismethod(found) else found
+
+    def __dir__(self) -> list[str]:
+        return dir(self._part)
+
+    def __repr__(self) -> str:
+        return f"<{type(self._part).__name__} of a synchronous door>"
+
+
+def _blocking(method: Callable[..., Any], door: SyncRuntime) -> Callable[..., Any]:
+    """The method, run in the thread of the runtime, and waited for."""
+
+    async def run(call: Callable[[], Any]) -> Any:
+        value = call()
+        return await value if inspect.isawaitable(value) else value
+
+    @functools.wraps(method)
+    def wait(*args: Any, **named: Any) -> Any:
+        return door.wait(run(functools.partial(method, *args, **named)))
+
+    return wait
 
 
 async def _opened(root: str | Path, settings: Mapping[str, Any]) -> Runtime:

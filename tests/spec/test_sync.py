@@ -33,6 +33,56 @@ def test_the_same_runtime_without_async(workspace):
     assert {one.turn for one in records} == {turn}
 
 
+def test_every_part_of_the_runtime_is_reached_without_await(workspace):
+    made = []
+
+    @handrail.tool(reads_only=True)
+    def fetch(page: str) -> str:
+        """Fails once."""
+        made.append(page)
+        if len(made) == 1:
+            raise RuntimeError("no route")
+        return f"the page {page}"
+
+    with handrail.sync.open(workspace.root, mode="sandboxed") as rt:
+        rt.register(fetch)
+        rt.call("fetch", {"page": "home"}, id="f")
+        (letter,) = rt.dead_letters.items("pending")
+        again = rt.dead_letters.retry(letter.id)
+        rt.grants.grant("write_file", "notes/**")
+        granted = [one.rule.text for one in rt.grants.active()]
+        revoked = rt.revoke("write_file(notes/**)")
+        left = rt.grants.active()
+        known = rt.registry.has_tool("fetch")
+        started = rt.call("run_command", {"command": "sleep 307", "background": True})
+        (job,) = rt.jobs.list()
+        killed = rt.jobs.kill(job.id)
+        newest = rt.store.calls(call_id="f")
+        root, queued, hooks = rt.session.roots[0], rt.plan_queue.items(), rt.hooks
+
+    assert (again.text, known) == ("the page home", True)
+    assert (granted, list(revoked), left) == (["allow write_file(notes/**)"], [], ())
+    assert (started.data["job"], killed.state) == (job.id, "killed")
+    assert [one.call_id for one in newest] == ["f"]
+    assert (root, queued, list(hooks)) == (str(workspace.root), (), [])
+
+
+def test_what_a_runtime_does_not_have_is_no_attribute_of_the_door_either(workspace):
+    with handrail.sync.open(workspace.root, store=":memory:") as rt:
+        with pytest.raises(AttributeError, match="'Runtime' object has no attribute 'letters'"):
+            rt.letters  # noqa: B018 - that it raises
+        with pytest.raises(AttributeError, match="'Jobs' object has no attribute 'stop'"):
+            rt.jobs.stop  # noqa: B018 - likewise
+        with pytest.raises(ProblemRaised, match="there is no dead letter 9"):
+            rt.dead_letters.retry(9)
+        listed = dir(rt), dir(rt.jobs)
+    with pytest.raises(ProblemRaised, match="closed"):
+        rt.jobs.list()
+
+    assert {"jobs", "call"} <= set(listed[0])
+    assert {"list", "kill"} <= set(listed[1])
+
+
 def test_many_threads_share_one_runtime(workspace):
     workspace.write("a.txt", "".join(f"<{number}>\n" for number in range(32)))
 
