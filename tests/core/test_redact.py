@@ -34,6 +34,8 @@ SECRETS = [
     + A40
     + "\n-----END RSA PRIVATE KEY-----",
 ]
+# What may stand right before a secret: in JSON some of it ends with a letter.
+BEFORE = ["\n", "\t", "\r\n", "\x1b[32m", "\x1b[m", "\x00", '"', "=", "(", "\\", "ü", ""]
 HARMLESS = [
     "task-force-one-two-three-four-five-six",
     "risk-based-approach-to-everything-there-is",
@@ -50,6 +52,15 @@ HARMLESS = [
 
 def stored(text):
     return json.dumps({"text": text}).encode()
+
+
+@pytest.mark.parametrize("before", BEFORE, ids=ascii)
+def test_a_secret_is_known_wherever_it_begins(before):
+    texts = [f"x{before}{secret}" if before else secret for secret in SECRETS]
+
+    kept = [text for text in texts if "[redacted]" not in redact(stored(text)).decode()]
+
+    assert kept == []
 
 
 @pytest.mark.parametrize("secret", SECRETS, ids=lambda one: one[:12])

@@ -50,6 +50,26 @@ async def test_an_edit_of_a_file_with_a_token_is_undone_byte_exactly(workspace, 
     assert workspace.read("conf.py") == before.encode()
 
 
+@pytest.mark.parametrize("name", [TOKEN, "pypi-package-release-automation-workflow.yml"])
+async def test_a_command_is_undone_where_names_look_like_tokens(workspace, tmp_path, name):
+    """The names are kept, or another file would be brought back; what it printed is not."""
+    workspace.write(f"gone/{name}", "old")
+    code = (
+        "import os\nname = os.listdir('gone')[0]\nos.remove(f'gone/{name}'); os.mkdir('made')\n"
+        f"open(f'made/{{name}}', 'w').write('new'); print({TOKEN[:9]!r} + {TOKEN[9:]!r})"
+    )
+    async with handrail.open(workspace.root, store=tmp_path / "s.db", mode="sandboxed") as rt:
+        run = {"language": "python", "code": code}
+        ran = (await rt.call("execute_code", run, id="run")).unwrap()
+        (await rt.undo("run")).unwrap()
+        records = await rt.store.calls(call_id="run")
+
+    assert (ran.meta["undo"], TOKEN in ran.text) == ("full", True)
+    assert workspace.tree() == {f"gone/{name}": b"old"}
+    assert not (workspace.root / "made").exists()
+    assert "ghp_[redacted]" in records[0].completed["text"]
+
+
 async def test_files_that_hold_secrets_are_not_copied_and_undo_says_so(workspace, tmp_path):
     home = tmp_path / "state"
     home.mkdir()

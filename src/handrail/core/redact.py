@@ -12,6 +12,9 @@ from functools import cache
 from typing import Final
 
 _GONE: Final = rb"\1[redacted]"
+# What ends with a letter in JSON that is none of the text's: a word begins behind it.
+_ESCAPE: Final = rb"\\(?:u001b\[[0-9;]*m|[bfnrt\\]|u[0-9a-f]{4})"
+_BREAK: Final = b"\0"
 _SHAPES: Final = (
     rb"(?<![A-Za-z0-9])(sk-(?:[a-z]{2,8}-)*)[A-Za-z0-9_-]{20,}",
     rb"\b([srp]k_(?:live|test)_)[A-Za-z0-9]{10,}",
@@ -52,9 +55,11 @@ def redact(body: bytes) -> bytes:
     """The text without what looks like a secret; what kind it was stays to be seen."""
     if _trace()(body) is None:
         return body
+    # JSON has no such byte of its own.
+    body = re.sub(_ESCAPE, rb"\g<0>" + _BREAK, body)
     for shape in _SHAPES:
         body = re.sub(shape, _GONE, body)
-    return body
+    return body.replace(_BREAK, b"")
 
 
 @cache

@@ -5,6 +5,7 @@ Heads are read here, under the write lock: other processes append to the same ch
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -82,14 +83,26 @@ def describe(error: Exception) -> str:
 
 def seal(packed: Packed) -> Entry:
     """The row with the hash of its payload, and without secrets that show by their shape. An
-    intent stays as it is: it holds what recovery and undo put back.
+    intent stays as it is, and so do the effects of a command: they hold what recovery and undo
+    put back, and a file's name may look like a secret.
     """
     session, kind, call_id, turn, at_ns, body = packed
     if kind != "intent":
-        body = redact(body)
+        body = _without_secrets(body)
     return Entry(
         storable(session), kind, storable(call_id), turn, at_ns, payload_hash(body), body.decode()
     )
+
+
+def _without_secrets(body: bytes) -> bytes:
+    redacted = redact(body)
+    if redacted == body or b'"effects":' not in body:
+        return redacted
+    payload = json.loads(body)
+    effects = payload.pop("effects", None)
+    if effects is None:
+        return redacted
+    return encode_json({**json.loads(redact(encode_json(payload))), "effects": effects})
 
 
 def write_entries(db: sqlite3.Connection, entries: Sequence[Entry]) -> None:
