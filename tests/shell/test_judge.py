@@ -352,3 +352,18 @@ def test_whatever_writes_a_file_of_the_system_is_blocked(command):
 @pytest.mark.parametrize("command", ["split a ../out", "csplit -f ../x a 1", "mktemp ../x.XXX"])
 def test_files_that_are_made_outside_are_dangerous(command):
     assert klass(command) is DANGEROUS
+
+
+@pytest.mark.parametrize("command", ["python -c 'print(1)'", "node -e 1"])
+def test_text_that_is_given_is_not_said_to_be_read_from_the_input(command):
+    found = judged(command)
+
+    assert (found.klass, found.effects.open_ended) == (DANGEROUS, True)
+    assert not [one for one in found.reasons if "from its input" in one.text]
+
+
+def test_a_program_without_a_script_reads_it_from_its_input():
+    found = judged("python < a.py")
+
+    assert (found.klass, found.effects.open_ended) == (DANGEROUS, True)
+    assert [one for one in found.reasons if "from its input" in one.text]

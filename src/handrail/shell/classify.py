@@ -30,6 +30,7 @@ _SEARCHES: Final = frozenset({"find", "gfind", "fd", "fdfind", "ls", "rg", "git"
 _HELP: Final = frozenset({"--help", "-h", "help"})
 _HERE: Final = Argument(".", ".")
 _SCRIPT: Final = Slot("script")
+_CODE: Final = "code"
 
 
 class Classifier:
@@ -253,7 +254,9 @@ class Classifier:
         grammar = program.grammar
         needs = grammar.slots[:1] == (_SCRIPT,) and not parsed.given & grammar.drops
         if needs and not parsed.operands and not parsed.rest:
-            site.danger(f"{program.name} reads what it runs from its input")
+            # What is given as text (`-c`) was weighed with the other values.
+            if not any(value.role == _CODE for value in parsed.values):
+                site.danger(f"{program.name} reads what it runs from its input")
             site.tally.open_ended = True
 
     def _strange(self, program: Program, parsed: Parsed, one: Invocation, site: Site) -> None:
