@@ -420,6 +420,20 @@ async def test_redo_of_one_call_brings_back_its_files_and_no_others(workspace, o
     assert set(workspace.tree()) == {"a.txt", "b.txt"}
 
 
+async def test_a_redo_of_what_nobody_took_back_says_so(workspace, open_runtime):
+    async with open_runtime() as rt:
+        await write(rt, "a.txt", "a", id="w")
+        said = [
+            (await rt.redo(*target, **named)).problem.message
+            for target, named in (((), {}), (("w",), {}), ((), {"path": "a.txt"}))
+        ]
+
+    assert said == [
+        f"nothing{what} is undone now, so there is nothing to redo"
+        for what in ("", " of call 'w'", " of 'a.txt'")
+    ]
+
+
 async def test_without_a_journal_an_undo_says_that_nothing_was_kept(workspace, open_runtime):
     workspace.write("a.txt", "0")
 

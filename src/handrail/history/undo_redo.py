@@ -51,19 +51,19 @@ class Redoer:
         """What is meant; raises `not_found`, `ambiguous`. `paths` is the target of its scope."""
         match wanted.scope:
             case "path":
-                return await self._first(lambda taken, one: one in paths, f"{paths[-1]!r}")
+                return await self._first(lambda taken, one: one in paths, f" of {paths[-1]!r}")
             case "call" if wanted.target == "last":
-                return await self._first(lambda taken, one: True, "nothing")
+                return await self._first(lambda taken, one: True, "")
             case "call":
                 trace = await self._lookup.call(wanted.target)
                 if is_undo(trace):
                     own = key_of(trace)
-                    return await self._undo(own, name_of(trace))
-                return await self._all({key_of(trace)}, trace.row, f"call {trace.call_id!r}")
+                    return await self._undo(own, f" of {name_of(trace)}")
+                return await self._all({key_of(trace)}, trace.row, f" of call {trace.call_id!r}")
             case "turn":
                 trace = await self._lookup.turn(wanted.target)
                 keys = {key_of(one): one.row for one in await self._lookup.turn_of(trace)}
-                return await self._all(set(keys), min(keys.values()), f"turn {trace.turn}")
+                return await self._all(set(keys), min(keys.values()), f" of turn {trace.turn}")
             case _:
                 raise ProblemRaised(
                     "invalid_arguments",
@@ -121,4 +121,4 @@ class Redoer:
 
 
 def _nothing(what: str) -> ProblemRaised:
-    return ProblemRaised("not_found", f"{what} has been undone, so there is nothing to redo")
+    return ProblemRaised("not_found", f"nothing{what} is undone now, so there is nothing to redo")
