@@ -300,6 +300,7 @@ async def test_a_folder_with_something_new_in_it_stays(recorded, furnished):
         redone = await rt.redo("run")
 
     assert undone.ok, undone.text
+    assert "removed new/ (unless something else is in it)" in undone.text
     assert tree["new/mine.txt"] == b"mine"
     assert redone.ok, redone.text
     assert (furnished.root / "new/deep").is_dir()

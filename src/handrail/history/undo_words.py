@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
 from handrail.core.content import Content
@@ -44,11 +44,7 @@ def counted(changes: Sequence[Change]) -> list[str]:
 def lines(changes: Sequence[Change], ways: Sequence[Way]) -> list[str]:
     """A line for each file."""
     forced = {way.path for way in ways if way.forced}
-    return [
-        f"  {_what(one)} {_name(one)}"
-        + (" (overwriting what was there)" if one.path in forced else "")
-        for one in changes
-    ]
+    return [f"  {_what(one)} {_name(one)}{_remark(one, forced)}" for one in changes]
 
 
 def conflict(
@@ -157,6 +153,13 @@ def _binary(before: Content | None, after: Content | None) -> str:
 def _bytes(content: Content | None) -> str:
     size = content.size if content is not None else 0
     return f"{size:,} byte{'s' * (size != 1)}"
+
+
+def _remark(change: Change, forced: Set[str]) -> str:
+    if change.of_folder and change.after is None:
+        # Nobody can say it before; it goes last of all.
+        return " (unless something else is in it)"
+    return " (overwriting what was there)" if change.path in forced else ""
 
 
 def _count(kind: str, changes: Sequence[Change]) -> list[str]:
