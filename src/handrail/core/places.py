@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -36,6 +37,15 @@ class Form(StrEnum):
     LINK = "link"
     FOLDER = "folder"
     SPECIAL = "special"
+
+    @classmethod
+    def of(cls, mode: int) -> Form:
+        """What has this mode, in the words of `stat`."""
+        if stat.S_ISREG(mode):
+            return cls.FILE
+        if stat.S_ISDIR(mode):
+            return cls.FOLDER
+        return cls.LINK if stat.S_ISLNK(mode) else cls.SPECIAL
 
 
 class Stat(NamedTuple):

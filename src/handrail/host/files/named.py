@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 
 from handrail.core.content import Content
 from handrail.core.places import Form, Kind, Place
@@ -48,18 +47,10 @@ def _look(roots: Roots, folder: Place, place: Place, name: str) -> Named:
     handle = roots.open(folder, LOOK_IN)
     try:
         info = os.stat(name, dir_fd=handle, follow_symlinks=False)
-        form = _form(info.st_mode)
+        form = Form.of(info.st_mode)
         content = Content(target_of(handle, name)) if form is Form.LINK else None
     finally:
         os.close(handle)
     if form is Form.FOLDER:
         content = Content(b"")
     return Named(place._replace(kind=_KINDS.get(form, Kind.SPECIAL)), form, content, stat_of(info))
-
-
-def _form(mode: int) -> Form:
-    if stat.S_ISREG(mode):
-        return Form.FILE
-    if stat.S_ISDIR(mode):
-        return Form.FOLDER
-    return Form.LINK if stat.S_ISLNK(mode) else Form.SPECIAL

@@ -156,19 +156,10 @@ def kept_bytes(entry: Entry) -> int:
 
 def sight_of(entry: Entry, links: int = 1) -> Sight:
     """The entry as others see it."""
-    form = form_of(entry.mode)
+    form = Form.of(entry.mode)
     why = REASONS.get(entry.what, "") if form is Form.FILE else ""
     if form is Form.LINK and len(entry.what) > LONGEST_TARGET:
         why = LONG_LINK
     text = entry.what if form in (Form.FILE, Form.LINK) and not why else ""
     written_ns, changed_ns, inode, size, mode, _ = entry.signature
     return Sight(form, stat.S_IMODE(mode), size, text, why, written_ns, changed_ns, links, inode)
-
-
-def form_of(mode: int) -> Form:
-    """What kind of entry has this mode."""
-    if stat.S_ISREG(mode):
-        return Form.FILE
-    if stat.S_ISDIR(mode):
-        return Form.FOLDER
-    return Form.LINK if stat.S_ISLNK(mode) else Form.SPECIAL
