@@ -448,12 +448,15 @@ async def test_without_anybody_watching_a_sibling_makes_changes_doubtful(
     workspace.write("a.txt", "1")
     code = "open('a.txt','w').write('2')"
     async with recorded() as rt, recorded():
-        among = await rt.call("execute_code", {"language": "python", "code": code})
+        among = await rt.call("execute_code", {"language": "python", "code": code}, id="among")
+        refused = await rt.undo("among")
     workspace.write("a.txt", "1")
     async with recorded() as rt:
         alone = await rt.call("execute_code", {"language": "python", "code": code})
 
     assert (among.changes, among.meta["unattributed"]) == ((), ["a.txt"])
+    assert "not known to be the doing of execute_code (among), and left: a.txt" in refused.text
+    assert "name a file" in refused.problem.hint
     assert [change.path for change in alone.changes] == ["a.txt"]
 
 

@@ -219,8 +219,13 @@ def _nothing_left(trace: Trace) -> ProblemRaised:
         why = "it has not ended yet"
     if why is not None:
         return ProblemRaised("not_found", f"{name_of(trace)} cannot be undone: {why}")
-    if not steps_of(trace) and (said := remarks(trace, ())):
-        return ProblemRaised("not_found", f"nothing of it can be taken back: {'; '.join(said)}")
-    if not steps_of(trace):
-        return ProblemRaised("not_found", f"{name_of(trace)} changed no file")
-    return ProblemRaised("already_applied", f"call {trace.call_id!r} is undone already")
+    steps = steps_of(trace)
+    if any(step.attributed for step in steps):
+        return ProblemRaised("already_applied", f"call {trace.call_id!r} is undone already")
+    if said := remarks(trace, steps):
+        return ProblemRaised(
+            "not_found",
+            f"nothing of it can be taken back: {'; '.join(said)}",
+            hint="name a file to take it back all the same" if steps else None,
+        )
+    return ProblemRaised("not_found", f"{name_of(trace)} changed no file")
