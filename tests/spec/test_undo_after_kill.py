@@ -51,6 +51,8 @@ def killed(workspace, tmp_path):
         with process:
             while not _shows(workspace.root, seen):
                 assert process.poll() is None, "it ended by itself"
+            if calls[0][1].get("background"):
+                assert process.stdout.readline(), "the call that started the job has ended"
             process.send_signal(signal.SIGKILL)
 
     return run

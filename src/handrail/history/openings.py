@@ -21,7 +21,7 @@ OPEN: Final = 0o700
 def with_openings(changes: Sequence[Change], files: Files) -> list[Change]:
     """The changes in the order in which they are made ready, with the folders to be opened."""
     known = {one.path for one in changes if one.of_folder}
-    above = {one.path.rpartition("/")[0] for one in changes} - known - {""}
+    above = {one.path.rpartition("/")[0] for one in changes} - known - {"", *files.roots}
     opened = [found for path in above if (found := _opening(path, files)) is not None]
     # Folders first, the upper before the lower: what comes into them is made ready there.
     return sorted(
