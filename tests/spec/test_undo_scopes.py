@@ -4,6 +4,7 @@ import asyncio
 import itertools
 from datetime import datetime
 
+import anyio
 import pytest
 
 import handrail
@@ -83,6 +84,8 @@ async def test_a_batch_is_a_turn_and_a_number_means_ones_own_session(workspace, 
             await write(one, "a.txt", "one")
         async with two.turn() as other:
             await write(two, "b.txt", "two")
+        # The end of a call is recorded a moment after it is told.
+        await two.store.flush()
         by_number = await one.undo(turn=number)
         ambiguous = await one.undo(turn=str(other))
         named = await one.undo(turn=f"{two.session.id}:{other}")
@@ -106,6 +109,7 @@ async def test_turns_of_one_number_in_two_processes_of_a_session_are_told_apart(
     ):
         await one.batch(writing(("a1", "a1.txt", "x"), ("a2", "a2.txt", "x")))
         await two.batch(writing(("b1", "b1.txt", "x"), ("b2", "b2.txt", "x")))
+        await two.store.flush()
         by_number = await one.undo(turn="shared:1")
         by_call = await one.undo(turn="a1")
         rest = workspace.tree()
@@ -450,3 +454,21 @@ async def test_more_than_one_name_is_a_misuse(open_runtime):
     async with open_runtime() as rt:
         with pytest.raises(TypeError, match="name one of"):
             await rt.undo("c", turn="last")
+
+
+async def test_a_turn_that_is_not_over_yet_is_not_said_to_be_undone(workspace, tmp_path):
+    store, command = tmp_path / "store.db", "echo x > a.txt; mkfifo gate; cat gate"
+
+    async with (
+        handrail.open(workspace.root, store=store, mode="sandboxed") as one,
+        handrail.open(workspace.root, store=store) as two,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(one.call, "run_command", {"command": command})
+        with anyio.fail_after(20):
+            while not (workspace.root / "gate").exists():
+                await anyio.sleep(0.01)
+            early = await two.undo(turn=f"{one.session.id}:1")
+        (workspace.root / "gate").write_text("")
+
+    assert early.text.startswith(f"turn 1 of session {one.session.id} has not ended yet")

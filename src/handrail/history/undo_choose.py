@@ -82,11 +82,16 @@ class Chooser:
 
     async def turn(self, name: str) -> Chosen:
         """One turn; raises `not_found`, `ambiguous`, `already_applied`."""
-        chosen = await self._turn_of(await self._lookup.turn(name))
-        if not chosen.steps:
-            why = "; ".join(chosen.notes) or "all of it is undone already"
-            raise ProblemRaised("already_applied", f"{chosen.what}: {why}")
-        return chosen
+        trace = await self._lookup.turn(name)
+        # Asked first: what ends between the two questions has something to take back.
+        ended = all(one.completed is not None for one in await self._lookup.turn_of(trace))
+        chosen = await self._turn_of(trace)
+        if chosen.steps:
+            return chosen
+        if not ended:
+            raise ProblemRaised("not_found", f"{chosen.what} has not ended yet")
+        why = "; ".join(chosen.notes) or "all of it is undone already"
+        raise ProblemRaised("already_applied", f"{chosen.what}: {why}")
 
     async def file(self, paths: Sequence[str]) -> AsyncIterator[Chosen]:
         """Change after change of one file, the newest first; those too that happened while
