@@ -32,6 +32,7 @@ from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.jobs import Jobs
 from handrail.engine.locks import Locks
+from handrail.engine.loops import Loops
 from handrail.engine.path_locks import PathLocks
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare import Preparer
@@ -275,7 +276,7 @@ def _pipeline(
         syntax=LocalSyntaxCheck(),
         dry_run=settings.dry_run,
         durable=settings.durability == "power",
-        loops=LoopGuard(settings.loop_guard, clock.monotonic),
+        loops=Loops(LoopGuard(settings.loop_guard, clock.monotonic)),
         reserved=begun.reserved,
         plans=plans.mode,
         commands=None if commands is None else commands.runner,

@@ -30,6 +30,7 @@ from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.hook_files import Left
 from handrail.engine.locks import Locks
+from handrail.engine.loops import Loops
 from handrail.engine.modifiers import take_up
 from handrail.engine.path_locks import PathLocks
 from handrail.engine.planning import PlanMode
@@ -50,7 +51,6 @@ from handrail.engine.ticker import Ticker, Watch
 from handrail.history.commit import Keeping, Mess, commit
 from handrail.history.hashing import hash_ahead
 from handrail.history.images import INLINE_BYTES, describe_changes, not_kept
-from handrail.policy.loop_guard import LoopGuard
 
 _log = logging.getLogger("handrail")
 # What a disk says for itself, whoever asked it: no defect of the tool.
@@ -73,7 +73,7 @@ class Pipeline:
     syntax: SyntaxCheck
     dry_run: bool
     durable: bool
-    loops: LoopGuard
+    loops: Loops
     reserved: PathLocks
     plans: PlanMode
     commands: CommandRunner | None = None
@@ -93,7 +93,7 @@ class Pipeline:
             outcome = await self._outcome(running)
             if outcome.modifiers:
                 take_up(running, outcome, self.gate.grants)
-            self._heed_loops(running, outcome)
+            await self.loops.heed(running, outcome)
             if self.gate.hooks:
                 left = Left(running, self.files, self.freshness)
                 await self.gate.after_hooks(running, outcome, self.recorder, left)
@@ -111,27 +111,6 @@ class Pipeline:
             self.gate.settle(running, outcome)
             current_session.reset(inside)
             self.ticker.forget(watch)
-
-    def _refuse_circling(self, prepared: Prepared) -> None:
-        call = prepared.call
-        why = self.loops.stopped(call.agent, prepared.name, prepared.arguments)
-        if why is not None and not call.by_person:
-            hint = (
-                "look at what it said, and try something else; the refusal ends after a minute, "
-                "or when a file is changed (setting loop_guard)"
-            )
-            raise ProblemRaised("blocked", why, hint=hint)
-
-    def _heed_loops(self, running: Running, outcome: Outcome) -> None:
-        """Tell a model that goes in circles; looking at what still runs is none."""
-        prepared = running.prepared
-        if prepared.call.by_person or (prepared.entry is not None and prepared.tool.polls):
-            return
-        agent, changed = prepared.call.agent, bool(running.changes)
-        said = (agent, prepared.name, prepared.arguments, outcome.text)
-        words = self.loops.note(*said, changed=changed)
-        if words is not None:
-            outcome.text = f"{outcome.text}\n[handrail: {words}]"
 
     async def _outcome(self, running: Running) -> Outcome:
         """What came of it; raises only what the caller itself asked for: to be cancelled."""
@@ -163,7 +142,7 @@ class Pipeline:
         self.gate.check(running)
         if running.prepared.problem is not None:
             raise ProblemRaised.of(running.prepared.problem)
-        self._refuse_circling(running.prepared)
+        await self.loops.refuse(running.prepared)
         looked_at = running.prepared.reads_only and running.prepared.footprint.command is None
         if not looked_at or self.gate.hooks:
             self.gate.refuse(running)

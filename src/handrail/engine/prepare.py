@@ -27,6 +27,7 @@ from handrail.core.verdicts import Risk
 from handrail.dialects.base import View, Vocabulary
 from handrail.engine.arguments import check_plain, parse_arguments
 from handrail.engine.coerce import coerce, explain_errors
+from handrail.engine.line import Rank
 from handrail.engine.promise import Promise
 from handrail.engine.registry import Entry, Origin, Registry
 from handrail.policy.agents import Action, AgentAccess, Agents
@@ -54,6 +55,7 @@ class Prepared:
     response: str | None = None
     given_id: bool = False
     promise: Promise | None = None
+    rank: Rank | None = None
     problem: Problem | None = None
 
     @property

@@ -196,6 +196,8 @@ class Runtime:
         prepared = self._calls.prepare_all(calls, turn, agent)
         for one in prepared:
             one.response = response
+        loops = self._pipeline.loops
+        loops.line_up(prepared)
         footprints = [one.footprint for one in prepared]
         ids = [one.call.id for one in prepared]
         groups = order(ids, footprints).groups
@@ -203,11 +205,14 @@ class Runtime:
         started = self._parts.clock.monotonic()
 
         async def run(one: Prepared, waited: bool) -> ToolResult:
-            if waited:
-                self._pipeline.preparer.resolve_again(one)
-            if one.given_id:
-                return await self._once.run(one, on_event)
-            return await self._pipeline.finish(one, on_event)
+            try:
+                if waited:
+                    self._pipeline.preparer.resolve_again(one)
+                if one.given_id:
+                    return await self._once.run(one, on_event)
+                return await self._pipeline.finish(one, on_event)
+            finally:
+                loops.step_out(one)
 
         async with Scheduler(run, most_at_once=self._parts.most_at_once) as scheduler:
             for one in prepared:

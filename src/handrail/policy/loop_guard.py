@@ -28,11 +28,33 @@ class LoopGuard:
         # What is refused, and until when: somebody else may have changed things meanwhile.
         self._circling: dict[tuple[str, Hashable], float] = {}
 
+    @property
+    def listens(self) -> bool:
+        """Whether it has anything to say at all."""
+        return self._strictness != "off"
+
+    def may_warn(self, agent: str, tool: str, arguments: Mapping[str, Any], *, ahead: int) -> bool:
+        """Whether there could be words about a call before which `ahead` equal ones are on
+        their way.
+        """
+        return self._times(agent, tool, arguments) + ahead + 1 >= WARN_AT
+
+    def may_stop(self, agent: str, tool: str, arguments: Mapping[str, Any], *, ahead: int) -> bool:
+        """The same about its being refused."""
+        if self._strictness != "stop":
+            return False
+        made = self._times(agent, tool, arguments) + ahead
+        return made >= STOP_AT - 1 or self.stopped(agent, tool, arguments) is not None
+
+    def _times(self, agent: str, tool: str, arguments: Mapping[str, Any]) -> int:
+        past = self._agents.get(agent)
+        return past.get(key_of(tool, arguments), ("", 0))[1] if past else 0
+
     def stopped(self, agent: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """Why the call is not made once more, None if it may be."""
         if not self._circling:
             return None
-        circling = (agent, _key(tool, arguments))
+        circling = (agent, key_of(tool, arguments))
         if self._circling.get(circling, 0.0) <= self._clock():
             self._circling.pop(circling, None)
             return None
@@ -50,7 +72,7 @@ class LoopGuard:
         if changed:
             self._forget(agent)
             return None
-        key = _key(tool, arguments)
+        key = key_of(tool, arguments)
         # What is refused has no outcome of its own, and does not prolong the refusal.
         if self._circling and self._circling.get((agent, key), 0.0) > self._clock():
             return None
@@ -88,7 +110,8 @@ class LoopGuard:
             self._circling = left
 
 
-def _key(tool: str, arguments: Mapping[str, Any]) -> Hashable:
+def key_of(tool: str, arguments: Mapping[str, Any]) -> Hashable:
+    """What makes two calls the same one."""
     key = (tool, *arguments.items())
     try:
         hash(key)
