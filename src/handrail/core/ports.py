@@ -82,6 +82,9 @@ class Staged(Protocol):
         disk did not let go of something.
         """
 
+    def let_go(self) -> None:
+        """After `discard`: give the space of what was removed back, which may take a while."""
+
 
 class Files(Protocol):
     """Every look at and change of the workspace goes through here, beneath root handles."""

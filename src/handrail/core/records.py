@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -99,8 +99,12 @@ class Store(Protocol):
     def append(self, row: Row) -> None:
         """Queue a row; raises `store_unavailable` if the store has failed."""
 
-    async def commit(self, row: Row, durability: Durability) -> None:
-        """Queue a row and return once it, and all rows before it, are on disk."""
+    async def commit(
+        self, row: Row, durability: Durability, at_once: Callable[[], None] | None = None
+    ) -> None:
+        """Queue a row and return once it, and all rows before it, are on disk. Whoever cannot
+        wait for the event loop is told by `at_once`, in another thread; it must not raise.
+        """
 
     async def flush(self) -> None:
         """Return once everything queued so far is committed."""

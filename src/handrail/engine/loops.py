@@ -5,9 +5,10 @@ by one: a call about which it might say something waits for the earlier ones; no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from handrail.core.problems import ProblemRaised
 from handrail.engine.line import line_up
@@ -35,49 +36,60 @@ class Loops:
         if prepared.rank is not None:
             prepared.rank.tell(None)
 
-    async def refuse(self, prepared: Prepared) -> None:
-        """Raise if the call goes in circles and is not to be made once more."""
-        call, rank = prepared.call, prepared.rank
-        made = (call.agent, prepared.name, prepared.arguments)
+    async def wait_to_begin(self, prepared: Prepared) -> None:
+        """Of a batch: until it is known whether the call is refused, if that is in doubt."""
+        rank, made = prepared.rank, _made(prepared)
         if rank is not None and self.guard.may_stop(*made, ahead=rank.same):
             await lend_slot(rank.reached())
-        why = self.guard.stopped(*made)
-        if why is not None and not call.by_person:
+
+    def refuse(self, prepared: Prepared) -> None:
+        """Raise if the call goes in circles and is not to be made once more."""
+        why = self.guard.stopped(*_made(prepared))
+        if why is not None and not prepared.call.by_person:
             hint = (
                 "look at what it said, and try something else; the refusal ends after a minute, "
                 "or when a file is changed (setting loop_guard)"
             )
             raise ProblemRaised("blocked", why, hint=hint)
 
-    async def heed(self, running: Running, outcome: Outcome) -> None:
-        """Tell a model that goes in circles; looking at what still runs is none."""
-        prepared = running.prepared
-        if prepared.call.by_person or (prepared.entry is not None and prepared.tool.polls):
+    async def wait_to_end(self, running: Running) -> None:
+        """Of a batch: until it is known what is to be said of the call, if anything may be.
+
+        The call itself is done, so that whoever ends it now ends only the waiting.
+        """
+        prepared, watch = running.prepared, running.watch
+        rank = prepared.rank
+        if rank is None or running.changes or _looks_on(prepared):
             return
-        made = (prepared.call.agent, prepared.name, prepared.arguments)
+        if not self.guard.may_warn(*_made(prepared), ahead=rank.same):
+            return
+        watch.deadline = None
+        try:
+            await lend_slot(rank.reached())
+        except asyncio.CancelledError:
+            watch.take_back()
+            if watch.cancelled_by_caller or not watch.ended:
+                raise
+
+    def heed(self, running: Running, outcome: Outcome) -> None:
+        """Tell a model that goes in circles."""
+        prepared = running.prepared
+        if prepared.call.by_person or _looks_on(prepared):
+            return
+        said = (*_made(prepared), outcome.text)
         changed = bool(running.changes)
         if prepared.rank is None:
-            words = self.guard.note(*made, outcome.text, changed=changed)
+            words = self.guard.note(*said, changed=changed)
         else:
-            if not changed and self.guard.may_warn(*made, ahead=prepared.rank.same):
-                await _earlier_ones(running)
-            hear = partial(self.guard.note, *made, outcome.text, changed=changed)
-            words = prepared.rank.tell(hear)
+            words = prepared.rank.tell(partial(self.guard.note, *said, changed=changed))
         if words is not None:
             outcome.text = f"{outcome.text}\n[handrail: {words}]"
 
 
-async def _earlier_ones(running: Running) -> None:
-    """Wait for the earlier calls of the batch; the call itself is done, so that whoever ends
-    it now ends only the waiting.
-    """
-    rank, watch = running.prepared.rank, running.watch
-    watch.deadline = None
-    if rank is None:
-        return
-    try:
-        await lend_slot(rank.reached())
-    except asyncio.CancelledError:
-        watch.take_back()
-        if watch.cancelled_by_caller or not watch.ended:
-            raise
+def _made(prepared: Prepared) -> tuple[str, str, Mapping[str, Any]]:
+    return prepared.call.agent, prepared.name, prepared.arguments
+
+
+def _looks_on(prepared: Prepared) -> bool:
+    """Looking at what still runs is no circle."""
+    return prepared.entry is not None and prepared.tool.polls

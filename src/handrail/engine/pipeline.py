@@ -9,6 +9,7 @@ import asyncio
 import errno
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -19,7 +20,7 @@ from handrail.core.events import Listener
 from handrail.core.plan import Plan
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.results import Output, Status, ToolResult
+from handrail.core.results import ChangeRecord, Output, Status, ToolResult
 from handrail.core.syntax import SyntaxCheck
 from handrail.core.verdicts import Effect
 from handrail.engine.approval import Aborted
@@ -46,7 +47,7 @@ from handrail.engine.running import (
     of_output,
     of_problem,
 )
-from handrail.engine.threads import Awaited, ended, over, to_the_end
+from handrail.engine.threads import Awaited, beside, ended, over, to_the_end
 from handrail.engine.ticker import Ticker, Watch
 from handrail.history.commit import Keeping, Mess, commit
 from handrail.history.hashing import hash_ahead
@@ -93,7 +94,9 @@ class Pipeline:
             outcome = await self._outcome(running)
             if outcome.modifiers:
                 take_up(running, outcome, self.gate.grants)
-            await self.loops.heed(running, outcome)
+            if prepared.rank is not None:
+                await self.loops.wait_to_end(running)
+            self.loops.heed(running, outcome)
             if self.gate.hooks:
                 left = Left(running, self.files, self.freshness)
                 await self.gate.after_hooks(running, outcome, self.recorder, left)
@@ -116,6 +119,8 @@ class Pipeline:
         """What came of it; raises only what the caller itself asked for: to be cancelled."""
         try:
             await self.recorder.begin(running)
+            if running.prepared.rank is not None:
+                await self.loops.wait_to_begin(running.prepared)
             return await self._carry_out(running)
         except Aborted as aborted:
             self.ticker.end_others(running.watch)
@@ -142,7 +147,7 @@ class Pipeline:
         self.gate.check(running)
         if running.prepared.problem is not None:
             raise ProblemRaised.of(running.prepared.problem)
-        await self.loops.refuse(running.prepared)
+        self.loops.refuse(running.prepared)
         looked_at = running.prepared.reads_only and running.prepared.footprint.command is None
         if not looked_at or self.gate.hooks:
             self.gate.refuse(running)
@@ -261,23 +266,27 @@ class Pipeline:
         running.mess = mess = Mess()
         power = self.durable
 
-        def work() -> None:
-            running.changes = commit(
-                plan, self.files, durable=power, token=token, announced=intent.wait, mess=mess
-            )
+        def work(tell: Callable[[], None]) -> None:
+            def done(changes: tuple[ChangeRecord, ...]) -> None:
+                running.changes = changes
+                tell()
 
-        writing = asyncio.get_running_loop().run_in_executor(None, work)
+            how = partial(commit, durable=power, token=token, mess=mess)
+            how(plan, self.files, announced=intent.wait, done=done)
+
+        writing = beside(work)
         try:
-            keeping = await self._announce(running, plan, token)
+            await self._announce(running, plan, token, intent)
         except BaseException:
             intent.fail()
             await over(writing)
             raise
-        intent.give(keeping)
         await ended(writing)
 
-    async def _announce(self, running: Running, plan: Plan, token: str) -> Keeping | None:
-        """The intent on disk; says which old contents are to be kept."""
+    async def _announce(
+        self, running: Running, plan: Plan, token: str, on_disk: Awaited[Keeping | None]
+    ) -> None:
+        """Put the intent on disk; tells the thread that writes so, and what it is to keep."""
         described: list[dict[str, object]] = []
         if running.hashing:
             await asyncio.wait(running.hashing)
@@ -285,17 +294,17 @@ class Pipeline:
             described = describe_changes(plan, self.blobs)
         else:
             await to_the_end(lambda: described.extend(describe_changes(plan, self.blobs)))
+        keeping: Keeping | None = None
+        if self.blobs is not None:
+            running.remarks = [
+                f"{one['path']} cannot be undone: {why}"
+                for one in described
+                if (why := not_kept(one)) is not None
+            ]
+            kept = (number for number, one in enumerate(described) if one["image"] == "blob")
+            keeping = Keeping(self.blobs, frozenset(kept))
         intent = {"changes": described, "token": token, "data": plan.data}
-        await self.recorder.intent(running, intent)
-        if self.blobs is None:
-            return None
-        running.remarks = [
-            f"{one['path']} cannot be undone: {why}"
-            for one in described
-            if (why := not_kept(one)) is not None
-        ]
-        kept = (number for number, one in enumerate(described) if one["image"] == "blob")
-        return Keeping(self.blobs, frozenset(kept))
+        await self.recorder.intent(running, intent, partial(on_disk.give, keeping))
 
     def _context(self, running: Running) -> ToolContext:
         return ToolContext(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -89,12 +89,19 @@ class Recorder:
             if not (self._recording.reads_without_store and reads_only):
                 raise
 
-    async def intent(self, running: Running, payload: Mapping[str, Any]) -> None:
-        """The call is about to change something: on disk before it does."""
+    async def intent(
+        self,
+        running: Running,
+        payload: Mapping[str, Any],
+        at_once: Callable[[], None] | None = None,
+    ) -> None:
+        """The call is about to change something: on disk before it does. `at_once` is called
+        in the store's thread as soon as it is there.
+        """
         owner = {"owner": self._recording.owner, "run": self._run}
         said = {"tool": running.prepared.name, **owner, **payload}
         row = self._row(running, "intent", said)
-        await self._store.commit(row, self._recording.durability)
+        await self._store.commit(row, self._recording.durability, at_once)
 
     def report(self, running: Running, text: str) -> None:
         """The tool says how far it is."""

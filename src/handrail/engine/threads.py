@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -43,6 +44,38 @@ async def to_the_end(work: Callable[[], None]) -> None:
     changes must be known before anybody goes on. A cancellation is raised afterwards.
     """
     await ended(asyncio.get_running_loop().run_in_executor(None, work))
+
+
+def beside(work: Callable[[Callable[[], None]], None]) -> asyncio.Future[None]:
+    """Run blocking work in a thread. It is told how to say that it is done: whoever waits for
+    it goes on then, while the work may clear up still.
+    """
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: BaseException | None) -> None:
+        if told.done():
+            return
+        if error is None:
+            told.set_result(None)
+        else:
+            told.set_exception(error)
+
+    def tell(error: BaseException | None = None) -> None:
+        # A loop that was closed meanwhile has nobody left who waits.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, error)
+
+    def run() -> None:
+        try:
+            work(tell)
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            tell(error)
+        else:
+            tell()
+
+    loop.run_in_executor(None, run)
+    return told
 
 
 async def ended(work: asyncio.Future[None]) -> None:

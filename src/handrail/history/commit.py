@@ -40,6 +40,8 @@ class Mess:
     torn: bool = False
 
 
+# Told what was changed, once all of it is.
+Done = Callable[[tuple[ChangeRecord, ...]], None]
 # Blocks until the intent is on disk, and says what to keep; raises if it never will be.
 Announced = Callable[[], Keeping | None]
 
@@ -52,19 +54,39 @@ def commit(
     token: str,
     announced: Announced = lambda: None,
     mess: Mess | None = None,
+    done: Done = lambda _: None,
 ) -> tuple[ChangeRecord, ...]:
     """Make the plan's changes; raises `stale` (nothing changed) if a file is not as planned.
 
     `token` names the temp files, so that recovery finds what a crash leaves behind. New
     contents are written while the intent is still on its way to the disk: nothing of them
     appears before `announced` has returned. `mess` is told what could not be cleared away.
+    Nobody need wait for what follows `done`: the space of replaced files is given back.
     """
     mess = Mess() if mess is None else mess
+    staged: list[Staged] = []
+    try:
+        changes = _made(plan, files, staged, announced, mess, durable=durable, token=token)
+        done(changes)
+        return changes
+    finally:
+        for one in staged:
+            one.let_go()
 
+
+def _made(
+    plan: Plan,
+    files: Files,
+    staged: list[Staged],
+    announced: Announced,
+    mess: Mess,
+    *,
+    durable: bool,
+    token: str,
+) -> tuple[ChangeRecord, ...]:
     def announce() -> None:
         announced()
 
-    staged: list[Staged] = []
     try:
         for number, change in enumerate(plan.changes):
             temp = temp_name(token, number)
@@ -82,8 +104,8 @@ def commit(
     for change in plan.changes:
         if change.empties and not files.prune(change.place, change.empties):
             mess.left = True
-    done = [change for change in plan.changes if not change.only_opens]
-    return tuple([_record(change, hashed=keeping is not None) for change in done])
+    told = [change for change in plan.changes if not change.only_opens]
+    return tuple([_record(change, hashed=keeping is not None) for change in told])
 
 
 def _record(change: Change, *, hashed: bool) -> ChangeRecord:

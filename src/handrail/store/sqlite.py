@@ -99,13 +99,17 @@ class SqliteStore:
         else:
             self._append_in_trouble(packed)
 
-    async def commit(self, row: Row, durability: Durability) -> None:
-        """Queue a row as it is now; return once it, and all rows before it, are on disk."""
+    async def commit(
+        self, row: Row, durability: Durability, at_once: Callable[[], None] | None = None
+    ) -> None:
+        """Queue a row as it is now; return once it, and all rows before it, are on disk.
+        `at_once` is called then in the writer's thread, before anybody else is told.
+        """
         try:
             packed = pack(row)
         except Exception as error:
             raise raised(_not_json(row, error)) from error
-        await self._wait(partial(Commit, packed, durability))
+        await self._wait(partial(Commit, packed, durability), at_once)
 
     async def flush(self) -> None:
         """Return once everything queued so far is committed."""
@@ -274,9 +278,13 @@ class SqliteStore:
         outcome: T = await self._wait(lambda waiter: Act(work, waiter, writes=writes))
         return outcome
 
-    async def _wait(self, item: Callable[[Waiter], Commit | Act]) -> Any:
+    async def _wait(
+        self,
+        item: Callable[[Waiter], Commit | Act],
+        at_once: Callable[[], None] | None = None,
+    ) -> Any:
         self._check_usable()
-        waiter = Waiter()
+        waiter = Waiter(at_once)
         self._writer.put_urgent(item(waiter))
         return await waiter.future
 

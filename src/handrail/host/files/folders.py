@@ -86,6 +86,9 @@ class StagedFolder:
         self._close()
         return clean
 
+    def let_go(self) -> None:
+        """A folder takes no space."""
+
     def _check(self) -> None:
         if not is_unchanged(self._parent, lstat(self._parent), self._change):
             raise stale(self._change, "it is no longer what it was")

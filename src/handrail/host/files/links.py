@@ -10,9 +10,12 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.local import LocalFiles
+from handrail.host.files.openat2 import LIST
 
 # A change within one tick of the clock leaves no trace in the time stamps.
 _COARSE_NS: Final = 20_000_000
+# A directory of this size has a hundred entries or so.
+_ONE_LOOK: Final = 4096
 
 
 class TopLinks:
@@ -41,14 +44,31 @@ class TopLinks:
 
     def _links(self, root: int) -> tuple[str, ...]:
         handle = self._files.handle(root)
-        changed = os.fstat(handle).st_ctime_ns
+        top = os.fstat(handle)
+        changed = top.st_ctime_ns
         seen = self._seen.get(root)
         if seen is not None and seen[0] == changed:
             return seen[1]
-        links = tuple(name for name in self._names if _is_link(handle, name))
+        names = self._names if top.st_size > _ONE_LOOK else self._likely(handle)
+        links = tuple(name for name in names if _is_link(handle, name))
         if changed < time.time_ns() - _COARSE_NS:
             self._seen[root] = (changed, links)
         return links
+
+    def _likely(self, handle: int) -> Sequence[str]:
+        """Those of the names that are links by the directory's own list, which is one look
+        instead of many where it is short; upper and lower case may be one to its file system.
+        """
+        try:
+            listed = os.open(".", LIST, dir_fd=handle)
+        except PermissionError:
+            return self._names
+        try:
+            with os.scandir(listed) as entries:
+                links = {entry.name.casefold() for entry in entries if entry.is_symlink()}
+        finally:
+            os.close(listed)
+        return [name for name in self._names if name.casefold() in links]
 
 
 def _is_link(handle: int, name: str) -> bool:

@@ -29,6 +29,10 @@ from handrail.host.files.temp import Announce, Likeness, Temp, Written, write_te
 from handrail.host.files.temp_link import TempLink
 
 _COMPARED_AT_ONCE: Final = 256 * 1024
+# From here on giving a file's space back takes longer than holding it a little.
+_LARGE: Final = 64 * 1024
+# Linux alone has handles that only hold.
+_HOLD: Final = getattr(os, "O_PATH", None)
 
 
 class StagedChange:
@@ -59,6 +63,8 @@ class StagedChange:
         self._file: Temp | TempLink | None = None
         self._visible = False
         self._aside = False
+        # The old file after it lost its name: its space is given back when this is closed.
+        self._removed = -1
         # The second name of the old file, while it is not known to stand under its own.
         self._spare: str | None = None
         with explained(change.path):
@@ -138,12 +144,20 @@ class StagedChange:
             with suppress(OSError):
                 self._file.close()
         clean = self._spare is None
+        if self._aside and self._old is not None and self._old.st_size >= _LARGE:
+            self._removed = _held(self._temp, self._parent.handle)
         if self._aside or (self._file is not None and self._file.named and not self._visible):
             clean = remove_name(self._temp, self._parent.handle) and clean
         if not self._visible:
             clean = self._parent.remove_made() and clean
         self._parent.close()
         return clean
+
+    def let_go(self) -> None:
+        """Give the space of the file that was replaced back."""
+        removed, self._removed = self._removed, -1
+        if removed >= 0:
+            os.close(removed)
 
     def _write(self, content: Content) -> None:
         if self._change.after_form is Form.LINK:
@@ -272,6 +286,16 @@ def _ours_alone(name: str, directory: int) -> bool:
         return True
     finally:
         os.close(descriptor)
+
+
+def _held(name: str, directory: int) -> int:
+    """A handle on a file that is about to be removed; -1 if there is none to be had."""
+    if _HOLD is None:
+        return -1
+    try:
+        return os.open(name, _HOLD | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    except OSError:
+        return -1
 
 
 def lstat(parent: Parent) -> os.stat_result | None:

@@ -20,10 +20,13 @@ def form_of(data: bytes, *texts: str) -> TextForm:
     Binary content counts as bytes that are mostly not characters. A large file is not
     decoded where it cannot matter: ASCII is the same in every form but UTF-16.
     """
-    wide = data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data
-    if len(data) > _SMALL and not wide and all(text.isascii() for text in texts):
+    if len(data) > _SMALL and all(text.isascii() for text in texts) and not _may_be_wide(data):
         return UTF8_MIXED
     return detect(data) or UTF8_MIXED
+
+
+def _may_be_wide(data: bytes) -> bool:
+    return data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data
 
 
 class ByteText:
