@@ -16,15 +16,21 @@ from handrail.core.records import Row
 from handrail.core.redact import redact
 from handrail.store.chain import GENESIS, encode_json, ledger_hash, payload_hash, row_hash, storable
 
-# Rows per INSERT: each statement lets go of the interpreter lock once, so few statements
-# keep the threads from handing it back and forth for every row.
-_CHUNK: Final = 16
+# Rows per INSERT. Each statement lets go of the interpreter lock, and whoever makes calls
+# meanwhile loses it each time it is taken back: so one statement for many rows, of few sizes,
+# because each size is prepared and kept. Rows that are missing in it have no number.
+_SIZES: Final = (1, 2, 4, 16, 64)
 
 _INSERT_ROWS: Final = (
-    "INSERT INTO rows"
-    " (id, session, seq, kind, call_id, turn, at_ns, payload_hash, prev_hash, hash) VALUES "
+    "INSERT INTO rows (id, session, seq, kind, call_id, turn, at_ns, payload_hash, prev_hash, hash)"
 )
-_INSERT_PAYLOADS: Final = "INSERT INTO payloads (row, body) VALUES "
+# The last number of all, and the head of one session.
+_ENDS: Final = (
+    "SELECT coalesce(max(id), 0),"
+    " (SELECT seq FROM rows WHERE session = ? ORDER BY seq DESC LIMIT 1),"
+    " (SELECT hash FROM rows WHERE session = ? ORDER BY seq DESC LIMIT 1) FROM rows"
+)
+_INSERT_PAYLOADS: Final = "INSERT INTO payloads (row, body)"
 
 
 class Packed(NamedTuple):
@@ -81,13 +87,13 @@ def describe(error: Exception) -> str:
         return name
 
 
-def seal(packed: Packed) -> Entry:
-    """The row with the hash of its payload, and without secrets that show by their shape. An
-    intent stays as it is, and so do the effects of a command: they hold what recovery and undo
-    put back, and a file's name may look like a secret.
+def seal(packed: Packed, *, clean: bool = False) -> Entry:
+    """The row with the hash of its payload, and without secrets that show by their shape
+    (`clean`: it is known to hold none). An intent stays as it is, and so do the effects of a
+    command: they hold what recovery and undo put back, and a file's name may look like a secret.
     """
     session, kind, call_id, turn, at_ns, body = packed
-    if kind != "intent":
+    if kind != "intent" and not clean:
         body = _without_secrets(body)
     return Entry(
         storable(session), kind, storable(call_id), turn, at_ns, payload_hash(body), body.decode()
@@ -107,8 +113,11 @@ def _without_secrets(body: bytes) -> bytes:
 
 def write_entries(db: sqlite3.Connection, entries: Sequence[Entry]) -> None:
     """Append entries to the chains of their sessions, in order."""
-    number: int = db.execute("SELECT coalesce(max(id), 0) FROM rows").fetchone()[0]
-    heads: dict[str, Head] = {}
+    if not entries:
+        return
+    session = entries[0].session
+    number, seq, prev = db.execute(_ENDS, (session, session)).fetchone()
+    heads = {} if prev is None else {session: Head(seq, prev)}
     rows = []
     payloads = []
     for session, kind, call_id, turn, at_ns, body_hash, body in entries:
@@ -205,12 +214,16 @@ def _extend_ledger(db: sqlite3.Connection, session: str, kind: str, info: str, a
 
 
 def _insert(db: sqlite3.Connection, head: str, rows: Sequence[tuple[object, ...]]) -> None:
-    for start in range(0, len(rows), _CHUNK):
-        part = rows[start : start + _CHUNK]
-        db.execute(_statement(head, len(part[0]), len(part)), tuple(chain.from_iterable(part)))
+    columns = len(rows[0])
+    for start in range(0, len(rows), _SIZES[-1]):
+        part = rows[start : start + _SIZES[-1]]
+        size = next(one for one in _SIZES if one >= len(part))
+        missing = (None,) * (columns * (size - len(part)))
+        db.execute(_statement(head, columns, size), (*chain.from_iterable(part), *missing))
 
 
 @cache
 def _statement(head: str, columns: int, rows: int) -> str:
     marks = "(" + ",".join("?" * columns) + ")"
-    return head + ",".join([marks] * rows)
+    values = ",".join([marks] * rows)
+    return f"{head} SELECT * FROM (VALUES {values}) WHERE column1 IS NOT NULL"  # noqa: S608

@@ -15,6 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from handrail.core.problems import Problem, ProblemRaised
+from handrail.core.redact import may_hold_secrets
 from handrail.store.chain import storable
 from handrail.store.connect import Database
 from handrail.store.items import Act, Batch, Commit, Item, State
@@ -41,6 +42,7 @@ class Writer:
         self._bell = threading.Event()
         self._batch = Batch()
         self._held_bytes = 0
+        self._lively = False
         self._in_hand: list[Item] = []
         self._last: list[tuple[Waiter, Problem | None]] = []
         self.farewell = _closed(database.path)
@@ -90,8 +92,11 @@ class Writer:
     def _round(self) -> None:
         self._in_hand = items = self._gather()
         act: Act | None = None
+        clean = not may_hold_secrets(item.body for item in items if isinstance(item, Packed))
         for item in items:
-            if isinstance(item, Act):
+            if isinstance(item, Packed):
+                self._batch.entries.append(seal(item, clean=clean))
+            elif isinstance(item, Act):
                 act = item
             else:
                 self._take(item)
@@ -110,12 +115,16 @@ class Writer:
             self._do(act)
 
     def _gather(self) -> list[Item]:
-        try:
-            first = self._queue.get(timeout=RETRY_S if self.trouble else None)
-        except Empty:
-            return []
-        if isinstance(first, Packed | State):
-            self._bell.wait(GROUP_S)
+        first = self._next_of_many() if self._lively else None
+        self._lively = first is not None
+        if first is None:
+            try:
+                first = self._queue.get(timeout=RETRY_S if self.trouble else None)
+            except Empty:
+                return []
+            self._lively = True
+            if isinstance(first, Packed | State):
+                self._bell.wait(GROUP_S)
         self._bell.clear()
         items = [first]
         while len(items) < GROUP_ROWS and not isinstance(items[-1], Act):
@@ -126,6 +135,16 @@ class Writer:
         # What is left may be urgent, and its bell is silenced: do not wait next time.
         self._bell.set()
         return items
+
+    def _next_of_many(self) -> Item | None:
+        """Where rows have come a moment ago, more will: the first of them wakes nobody up,
+        which would stop whoever makes the calls, but is found when the group is due.
+        """
+        self._bell.wait(GROUP_S)
+        try:
+            return self._queue.get_nowait()
+        except Empty:
+            return None
 
     def _take(self, item: Packed | State | Commit) -> None:
         batch = self._batch
