@@ -6,6 +6,7 @@ hundred times as long would leave the processor's caches to nobody.
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
@@ -13,6 +14,8 @@ from pathlib import Path
 import handrail
 from bench import peers
 from bench.figure import Candidate, Figure, Scale, Times, figure, interleave
+
+_STRETCH = 20
 
 
 async def measure(folder: Path, scale: Scale) -> list[Figure]:
@@ -61,5 +64,14 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
 
 def _line(times: Times) -> Figure:
     line = figure("a", "read_file 1 kB / open().read()", times, bar=6, goal=3, unit="µs")
-    # Of single calls the medians are steady; the ratio of two neighbours is not.
-    return replace(line, ratio=line.ours / line.limit)
+    return replace(line, ratio=statistics.median(_ratios(times["ours"], times["limit"])))
+
+
+def _ratios(ours: list[float], limit: list[float]) -> list[float]:
+    """Of each stretch of calls, how the medians compare. The ratio of two single calls is not
+    steady, and the medians of all calls may belong to different halves of the run: where the
+    machine is at times twice as fast, one of them may be of such a time and the other not.
+    """
+    starts = range(0, len(ours), _STRETCH)
+    stretches = [slice(start, start + _STRETCH) for start in starts]
+    return [statistics.median(ours[one]) / statistics.median(limit[one]) for one in stretches]

@@ -54,14 +54,16 @@ class Turnstile:
         """Queue up; the ticket must be given back with `leave`, whatever happens. The calls
         `around`, inside which this one is made, are not waited for.
         """
-        blockers = {
+        ticket = Ticket(footprint, self._blockers(footprint, around) if self._tickets else set())
+        self._tickets.append(ticket)
+        return ticket
+
+    def _blockers(self, footprint: Footprint, around: Sequence[Ticket]) -> set[Ticket]:
+        return {
             one
             for one in self._tickets
             if one.footprint.conflicts_with(footprint) and one not in around
         }
-        ticket = Ticket(footprint, blockers)
-        self._tickets.append(ticket)
-        return ticket
 
     def leave(self, ticket: Ticket) -> None:
         """Done, or given up: let those behind go on."""

@@ -44,6 +44,8 @@ class Loops:
 
     def refuse(self, prepared: Prepared) -> None:
         """Raise if the call goes in circles and is not to be made once more."""
+        if not self.guard.circling:
+            return
         why = self.guard.stopped(*_made(prepared))
         if why is not None and not prepared.call.by_person:
             hint = (
@@ -59,7 +61,7 @@ class Loops:
         """
         prepared, watch = running.prepared, running.watch
         rank = prepared.rank
-        if rank is None or running.changes or _looks_on(prepared):
+        if rank is None or running.changes:
             return
         if not self.guard.may_warn(*_made(prepared), ahead=rank.same):
             return
@@ -73,23 +75,20 @@ class Loops:
 
     def heed(self, running: Running, outcome: Outcome) -> None:
         """Tell a model that goes in circles."""
-        prepared = running.prepared
-        if prepared.call.by_person or _looks_on(prepared):
+        prepared, guard = running.prepared, self.guard
+        call, entry = prepared.call, prepared.entry
+        # Looking at what still runs is no circle.
+        if call.by_person or (entry is not None and entry.tool.polls):
             return
-        said = (*_made(prepared), outcome.text)
+        made = (call.agent, prepared.name, prepared.arguments)
         changed = bool(running.changes)
         if prepared.rank is None:
-            words = self.guard.note(*said, changed=changed)
+            words = guard.note(*made, outcome.text, changed=changed)
         else:
-            words = prepared.rank.tell(partial(self.guard.note, *said, changed=changed))
+            words = prepared.rank.tell(partial(guard.note, *made, outcome.text, changed=changed))
         if words is not None:
             outcome.text = f"{outcome.text}\n[handrail: {words}]"
 
 
 def _made(prepared: Prepared) -> tuple[str, str, Mapping[str, Any]]:
     return prepared.call.agent, prepared.name, prepared.arguments
-
-
-def _looks_on(prepared: Prepared) -> bool:
-    """Looking at what still runs is no circle."""
-    return prepared.entry is not None and prepared.tool.polls

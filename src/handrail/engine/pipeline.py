@@ -155,11 +155,11 @@ class Pipeline:
             await self.gate.before_hooks(running)
         prepared, tool, args = running.prepared, running.prepared.tool, running.prepared.args
         context = self._context(running)
-        self.ticker.limit(running.watch, tool.timeout_s)
         if tool.has_preflight:
+            self.ticker.limit(running.watch, tool.timeout_s)
             await tool.preflight(args, context)
         while True:
-            plan = await self._first_plan(running, context)
+            plan = await self._first_plan(running, context) if tool.plans else None
             cleared = await self.gate.clear(running, plan, ask=not self.dry_run)
             context.confirmed = running.approved
             if self.dry_run and (cleared is not Effect.ALLOW or not prepared.reads_only):
@@ -175,25 +175,25 @@ class Pipeline:
                 return outcome
 
     async def _execute(self, running: Running, context: ToolContext) -> Outcome:
-        prepared = running.prepared
+        prepared, tool = running.prepared, running.prepared.tool
         judged, commands = prepared.footprint.command, self.commands
         if not prepared.reads_only:
             await self.reserved.respect(running, None)
             held = await commands.begin(running, judged) if commands is not None and judged else {}
             await self.recorder.intent(running, {"runs": prepared.name, **held})
-        self.ticker.limit(running.watch, prepared.tool.timeout_s)
+        self.ticker.limit(running.watch, tool.timeout_s)
         if commands is not None and judged is not None:
             outcome = await commands.run(running, context)
             warned = [f"[{one}]" for one in self.gate.warnings(running, None)]
             outcome.text = "\n".join([outcome.text, *warned])
             return outcome
         if prepared.attempts == 1:
-            return of_output(await prepared.tool.run(prepared.args, context))
+            return of_output(await tool.run(prepared.args, context))
 
         async def run() -> Output:
             running.attempts += 1
-            self.ticker.limit(running.watch, prepared.tool.timeout_s)
-            return await prepared.tool.run(prepared.args, context)
+            self.ticker.limit(running.watch, tool.timeout_s)
+            return await tool.run(prepared.args, context)
 
         return of_output(await tried(run, prepared.attempts, context.report))
 
@@ -232,10 +232,9 @@ class Pipeline:
         outcome.text = "\n".join([plan.text, *notes, *remarks])
 
     async def _first_plan(self, running: Running, context: ToolContext) -> Plan | None:
-        """The plan of a tool that makes one; None also if only a queued call makes it possible."""
+        """The plan of a tool that makes one; None if only a queued call makes it possible."""
         prepared = running.prepared
-        if not prepared.tool.plans:
-            return None
+        self.ticker.limit(running.watch, prepared.tool.timeout_s)
         try:
             return await self._plan(running, context)
         except ProblemRaised:
