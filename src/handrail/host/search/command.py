@@ -50,10 +50,13 @@ class Way(NamedTuple):
 
     `skip_git` is asked for only where a `.git` was seen: a glob costs a large search some
     per cent, and what is found in a `.git` that nobody saw is dropped from the answer.
+    `heed_above` is asked for only where ignore files above the searched directory count, for
+    the same reason.
     """
 
     one_thread: bool
     skip_git: bool
+    heed_above: bool
 
 
 def grep_command(query: GrepQuery, allowed: PathFilter, way: Way) -> list[str]:
@@ -88,6 +91,8 @@ def files_command(query: FilesQuery, allowed: PathFilter, way: Way) -> list[str]
 
 def _walk(place: Place, allowed: PathFilter, way: Way) -> list[str]:
     arguments = ["--threads=1"] if way.one_thread else []
+    if not way.heed_above:
+        arguments.append("--no-ignore-parent")
     if way.skip_git:
         arguments.append("--glob=!.git")
     if place.kind is Kind.DIRECTORY:

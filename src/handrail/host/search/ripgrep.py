@@ -103,13 +103,22 @@ class RipgrepSearch:
     ) -> spawn.Finished:
         async with self._crowd.member() as alone:
             seen = glance(root, place)
-            way = Way(one_thread=seen.small or not alone, skip_git=seen.git)
-            return await self._spawn(root, arguments(way), filtered=False)
+            above = [f"{directory}/.gitignore" for directory in repository_above(root.path)]
+            way = Way(
+                one_thread=seen.small or not alone,
+                skip_git=seen.git,
+                heed_above=bool(place.rel or above),
+            )
+            return await self._spawn(root, arguments(way), above, filtered=False)
 
     async def _spawn(
-        self, root: Root, arguments: Sequence[str], *, filtered: bool = True
+        self,
+        root: Root,
+        arguments: Sequence[str],
+        above: Sequence[str] = (),
+        *,
+        filtered: bool = True,
     ) -> spawn.Finished:
-        above = [f"{directory}/.gitignore" for directory in repository_above(root.path)]
         try:
             return await spawn.run(
                 [self.binary, *arguments],
