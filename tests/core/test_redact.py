@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.core.redact import redact
+from handrail.core.redact import may_hold_secrets, redact
 
 A40 = "Aa1" * 14
 # Put together here, so that no scanner takes this file for a leak.
@@ -91,3 +91,12 @@ def test_a_long_text_without_an_end_is_bounded():
     text = stored("-----BEGIN PRIVATE KEY-----" * 2000 + "eyJ" * 20000 + "://" * 20000)
 
     assert json.loads(redact(text))
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("before", BEFORE)
+def test_one_look_at_many_texts_misses_none_of_their_secrets(secret, before):
+    bodies = [json.dumps({"text": text}).encode() for text in ("a", f"{before}{secret}", "b")]
+
+    assert redact(bodies[1]) == bodies[1] or may_hold_secrets(bodies)
+    assert not may_hold_secrets([bodies[0], bodies[2]])

@@ -1,5 +1,9 @@
 """A plan happens as a whole or not at all."""
 
+import os
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
 
 from handrail.core.content import Content
@@ -28,15 +32,11 @@ def change(files, path, after):
 
 
 def tree(files):
-    from pathlib import Path
-
     root = Path(files.roots[0])
     return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
 
 
 def fill(files, **contents):
-    from pathlib import Path
-
     for name, content in contents.items():
         (Path(files.roots[0]) / name).write_bytes(content)
 
@@ -66,8 +66,6 @@ def test_if_one_file_changed_meanwhile_none_is_touched(files, bad):
     changes = [change(files, name, b"new") for name in names[:2]]
     changes += [change(files, "c", None), change(files, "new/d", b"new")]
     if names[bad] == "new/d":
-        from pathlib import Path
-
         (Path(files.roots[0]) / "new").mkdir()
         (Path(files.roots[0]) / "new/d").write_bytes(b"somebody else's")
     else:
@@ -210,7 +208,6 @@ def test_room_is_counted_for_the_plan_as_a_whole(files, tmp_path):
 @pytest.mark.parametrize("how", ["open", "link"])
 def test_a_replaced_file_that_others_can_still_write_is_copied(files, tmp_path, how):
     import os
-    from pathlib import Path
 
     old = b"a" * (INLINE_BYTES + 1)
     fill(files, a=old)
@@ -240,3 +237,42 @@ def test_a_damaged_blob_is_kept_anew(tmp_path):
     blobs.keep(Content(b"good"))
 
     assert blobs.load(digest) == b"good"
+
+
+def test_a_large_old_file_is_gone_when_its_change_is_told_and_let_go_of_afterwards(files):
+    root = Path(files.roots[0])
+    fill(files, a=b"x" * 100_000, b=b"y" * 100_000)
+    was = root.joinpath("a").stat().st_ino
+    told = []
+
+    def done(changes):
+        told.append(([one.path for one in changes], sorted(os.listdir(root)), held(was)))
+
+    changes = [change(files, "a", b"new"), change(files, "b", None)]
+    commit(Plan(tuple(changes), ""), files, durable=False, token="t", done=done)
+
+    assert told == [(["a", "b"], ["a"], True)]
+    assert not held(was)
+    assert tree(files) == {"a": b"new"}
+
+
+def test_a_commit_that_fails_holds_nothing_back(files):
+    fill(files, a=b"x" * 100_000, b=b"y")
+    was = Path(files.roots[0], "a").stat().st_ino
+    changes = [change(files, "a", b"new"), change(files, "b", b"new")]
+    fill(files, b=b"somebody else's")
+    told = []
+
+    with pytest.raises(ProblemRaised):
+        commit(Plan(tuple(changes), ""), files, durable=False, token="t", done=told.append)
+
+    assert (told, held(was)) == ([], False)
+
+
+def held(inode):
+    """Whether this process has a handle of a file that has no name any more, or has one."""
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            if os.stat(f"/proc/self/fd/{name}").st_ino == inode:
+                return True
+    return False

@@ -6,6 +6,7 @@ import pytest
 
 from handrail.core.footprint import reading, writing
 from handrail.core.verdicts import Risk
+from handrail.host.files import links as links_module
 from handrail.host.files.links import TopLinks
 from handrail.host.files.local import LocalFiles
 from handrail.policy.protected import (
@@ -108,6 +109,31 @@ def test_links_are_looked_up_again_when_the_directory_changed(work, files):
 
     assert before == {}
     assert links() == {str(work / ".envrc"): str(work / "env.txt")}
+
+
+@pytest.mark.parametrize("others", [0, 300])
+def test_links_are_found_in_a_directory_of_any_size(work, files, others):
+    for number in range(others):
+        (work / f"a file with a rather long name, number {number:03}").touch()
+    (work / ".envrc").symlink_to("env.txt")
+    (work / ".bashrc").write_text("no link")
+
+    assert (work.stat().st_size > 4096) is bool(others)
+    assert TopLinks(files, LINKED)() == {str(work / ".envrc"): str(work / "env.txt")}
+
+
+def test_links_are_found_in_a_directory_that_cannot_be_listed(work, files, monkeypatch):
+    (work / ".envrc").symlink_to("env.txt")
+    real = os.open
+
+    def deny(path, flags, *args, **kwargs):
+        if path == ".":
+            raise PermissionError(13, "denied")
+        return real(path, flags, *args, **kwargs)
+
+    monkeypatch.setattr(links_module.os, "open", deny)
+
+    assert TopLinks(files, LINKED)() == {str(work / ".envrc"): str(work / "env.txt")}
 
 
 def test_a_link_that_leads_out_names_nothing_inside(tmp_path, work, files):

@@ -282,6 +282,34 @@ def test_without_openat2_the_walk_is_used(monkeypatch):
     assert openat2.choose_opener() is openat2.walk_beneath
 
 
+@pytest.mark.parametrize("flags", [openat2.READ, openat2.LIST, openat2.LOOK, openat2.LOOK_IN])
+@pytest.mark.parametrize("name", [b"file", b"folder", b"link", b"way", b"none", b"..", b".", b""])
+def test_a_single_name_is_opened_as_the_kernel_opens_a_path(work, flags, name):
+    (work / "file").write_text("x")
+    (work / "folder").mkdir()
+    (work / "link").symlink_to("file")
+    (work / "way").symlink_to("folder")
+    handle = os.open(work, openat2.LOOK_IN)
+
+    def outcome(opener, path):
+        try:
+            descriptor = opener(handle, path, flags)
+        except OSError as error:
+            return error.errno
+        try:
+            return os.fstat(descriptor).st_ino
+        finally:
+            os.close(descriptor)
+
+    opener = openat2.kernel_opener()
+    try:
+        # A path of two names takes the long way: by the kernel alone.
+        by_kernel = outcome(opener, b"./" + name if name else b"")
+        assert outcome(opener, name) == by_kernel
+    finally:
+        os.close(handle)
+
+
 def test_a_root_gives_its_handle_to_whoever_starts_a_process_there(work, files):
     assert os.path.samestat(os.stat(files.handle(0)), os.stat(work))
 
