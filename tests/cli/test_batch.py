@@ -116,6 +116,30 @@ def test_the_order_names_lines_that_are_no_calls(handrail, workspace):
     assert done.err.startswith("line 1: invalid_arguments: ")
 
 
+def test_the_order_as_json_names_lines_that_are_no_calls_aside(handrail, workspace):
+    file = lines_in(workspace, {"name": "list_files"}, {"name": 5})
+
+    done = handrail("--json", "batch", file, "--plan")
+
+    assert done.code == 1
+    assert len(done.lines) == 1
+    assert "line 2: invalid_arguments" in done.err
+
+
+def test_a_line_with_an_id_that_was_used_runs_nothing_and_that_is_said(handrail, workspace):
+    write = {"id": "w", "name": "write_file", "arguments": {"path": "new.txt", "content": "x"}}
+    file = lines_in(workspace, write)
+    first = handrail("--mode", "accept-edits", "batch", file)
+    (workspace / "new.txt").unlink()
+
+    again = handrail("--mode", "accept-edits", "batch", file)
+
+    assert (first.code, again.code, first.err) == (0, 0, "")
+    assert again.err.startswith("w: made before: this is what came of it then")
+    assert not (workspace / "new.txt").exists()
+    assert "repeated" in handrail("log").out
+
+
 def test_a_file_that_cannot_be_read_is_a_usage_error(handrail):
     done = handrail("batch", "nope.jsonl")
 

@@ -169,3 +169,12 @@ def test_a_directory_that_is_gone_is_no_workspace(workspace):
 
     assert done.returncode == 2
     assert done.stderr.startswith("invalid_arguments: the workspace '.' is not a directory\n")
+
+
+@pytest.mark.parametrize("words", [("--json", "wibble"), ("log", "--json", "--bogus")])
+def test_wrong_words_are_told_as_json_where_that_is_asked_for(handrail, words):
+    done = handrail(*words)
+
+    assert (done.code, done.err) == (2, "")
+    assert done.lines[0]["problem"]["code"] == "invalid_arguments"
+    assert "--help" in done.lines[0]["problem"]["hint"]

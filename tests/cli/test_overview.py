@@ -124,3 +124,11 @@ def test_the_call_that_is_proposed_can_be_made(handrail, workspace):
 def proposed(handrail) -> list[str]:
     (line,) = [line for line in handrail().out.splitlines() if line.endswith("one call")]
     return line.removesuffix("one call").split()[1:]
+
+
+def test_a_session_without_calls_does_not_hide_what_happened_last(handrail, workspace):
+    handrail("call", "read_file", "path=a.txt")
+    (workspace / "none").touch()
+    handrail("--session", "empty", "batch", "none")
+
+    assert handrail("--json").json["last_session"]["calls"] == 1

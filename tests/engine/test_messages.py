@@ -121,6 +121,7 @@ message = Message.model_validate(MESSAGE)
         pytest.param(chat.choices[0].message, Asked("openai", CHAT_CALLS), id="its message"),
         pytest.param(CHAT, Asked("openai", CHAT_CALLS), id="chat dict"),
         pytest.param(CHAT["choices"][0]["message"], Asked("openai", CHAT_CALLS), id="message dict"),
+        pytest.param(chat.choices[0].message.tool_calls, Asked("openai", CHAT_CALLS), id="calls"),
         pytest.param(chat.model_dump(), Asked("openai", CHAT_CALLS), id="chat dumped"),
         pytest.param(response, Asked("openai-responses", RESPONSE_CALLS), id="Response"),
         pytest.param(response.output, Asked("openai-responses", RESPONSE_CALLS), id="its output"),

@@ -366,6 +366,56 @@ async def test_ids_that_a_server_counts_anew_are_told_apart_by_the_response(
     assert {one[0]["tool_call_id"] for one in (first, other, same)} == {"call_0"}
 
 
+async def test_an_id_that_comes_again_where_responses_have_none_is_said_to_be_an_old_one(
+    workspace, open_runtime
+):
+    call = {"id": "call_0", "function": {"name": "read_file", "arguments": {"path": "a.txt"}}}
+    workspace.write("a.txt", "one\n")
+
+    async with open_runtime() as rt:
+        [first] = await rt.answer({"role": "assistant", "tool_calls": [call]})
+        workspace.write("a.txt", "two\n")
+        [again] = await rt.answer([call])
+
+    assert first["content"] == "one"
+    assert again["content"].startswith("one\n[handrail: a call with this id was made before")
+
+
+@pytest.mark.parametrize(
+    ("call", "wrong"),
+    [
+        ("rubbish", "call 1 of this one is a str"),
+        ({"name": "read_file", "args": {"path": "a"}}, "has no arguments, but 'args'"),
+    ],
+)
+async def test_what_is_no_call_is_named_by_its_place_in_the_batch(open_runtime, call, wrong):
+    async with open_runtime() as rt:
+        with pytest.raises(TypeError, match=wrong):
+            await rt.batch([{"name": "list_files"}, call])
+
+
+@pytest.mark.parametrize(
+    ("path", "code"), [("missing.txt", "not_found"), ("folder", "not_text"), ("a.txt", "internal")]
+)
+async def test_a_tool_of_ones_own_may_leave_its_paths_errors_to_us(
+    workspace, open_runtime, path, code
+):
+    workspace.write("a.txt", "x")
+    workspace.write("folder/b.txt", "x")
+
+    @handrail.tool
+    def count_words(path: handrail.ReadPath) -> str:
+        """Counts."""
+        text = (workspace.root / path).read_text()
+        return f"{len(text)} {(workspace.root / 'the tool.toml').read_text()}"
+
+    async with open_runtime(mode="bypass") as rt:
+        rt.register(count_words)
+        result = await rt.call("count_words", {"path": path})
+
+    assert result.problem.code == code
+
+
 @pytest.mark.parametrize(
     ("mistake", "words"),
     [

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from handrail.engine.scheduler import Ordering
 
 _EPILOG: Final = """\
-a line, with or without an id:
-  {"id": "1", "name": "read_file", "arguments": {"path": "a.py"}}
+a line:
+  {"name": "read_file", "arguments": {"path": "a.py"}}
+
+With an "id" a call is made once in its session: the same line again gives what
+came of it then, and runs nothing.
 
 Calls that cannot disturb each other run at the same time. A line that is no
 call is answered in its place by a result with the problem invalid_arguments."""
@@ -51,6 +54,11 @@ def run(options: Namespace) -> int:
     results, aborted, summary = asyncio.run(_run(options, lines))
     for result in results:
         output.say_json(result.to_dict())
+        if result.meta.get("replayed"):
+            output.warn_of(
+                f"{result.call_id}: made before",
+                "this is what came of it then, and nothing was run; leave the id out to run it again",
+            )
     tell_summary(summary, as_json=True)
     if aborted:
         return ABORTED
@@ -88,8 +96,8 @@ def _tell_order(ordering: Ordering, lines: Sequence[Line], *, as_json: bool) -> 
 
     if as_json:
         output.say_json({"ids": ordering.ids, "waits": ordering.waits, "groups": ordering.groups})
-        return
-    output.say(safe_text(str(ordering)))
+    else:
+        output.say(safe_text(str(ordering)))
     for number, line in enumerate(lines, 1):
         if isinstance(line, Problem):
             output.warn_of(f"line {number}: {line.code}", line.message)

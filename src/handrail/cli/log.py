@@ -98,6 +98,8 @@ def is_redo(call: CallRecord) -> bool:
 
 def status_of(call: CallRecord) -> str:
     """How the call ended, as far as is known."""
+    if "repeats" in call.requested:
+        return "repeated"
     if call.completed is None:
         return "unfinished"
     return str(call.completed.get("status") or "(purged)")

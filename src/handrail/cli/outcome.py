@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from handrail.cli import output
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import Problem, ProblemRaised
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -49,10 +49,17 @@ def run_words(words: Sequence[str]) -> int:
 
 
 def _parse_and_run(words: Sequence[str], options: Namespace) -> int:
-    from handrail.cli.parser import parse
+    from handrail.cli.parser import UsageError, parse
 
     try:
         parse(words, options)
+    except UsageError as wrong:
+        if options.json or "--json" in words:
+            problem = Problem("invalid_arguments", str(wrong), wrong.hint)
+            output.tell_problem(problem, as_json=True)
+        else:
+            output.warn(f"handrail: {wrong}\nhint: {wrong.hint}")
+        return USAGE
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else USAGE
     code: int = options.run(options)

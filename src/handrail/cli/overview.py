@@ -193,18 +193,19 @@ def _store(place: Workspace, problem: Problem | None) -> dict[str, Any]:
 def _last_session(place: Workspace) -> dict[str, Any] | None:
     from handrail.cli.screen import when
     from handrail.cli.workspace import reading
-    from handrail.store.queries import list_calls, list_sessions
+    from handrail.store.queries import list_calls
 
     if not place.recorded:
         return None
     with reading(place) as db:
-        newest = list_sessions(db, 1)
-        calls = list_calls(db, newest[0].id, None, _MOST_COUNTED + 1, None) if newest else []
-    if not calls:
-        return None
+        # The last one that did something: a session without calls has nothing to tell.
+        newest = list_calls(db, None, None, 1, None)
+        if not newest:
+            return None
+        calls = list_calls(db, newest[0].session, None, _MOST_COUNTED + 1, None)
     counted_calls = calls[:_MOST_COUNTED]
     return {
-        "id": newest[0].id,
+        "id": newest[0].session,
         "when": when(calls[0].requested_ns),
         "calls": len(counted_calls),
         "capped": len(calls) > _MOST_COUNTED,

@@ -59,13 +59,20 @@ without a command: what is enforced here and what happened last
 exit codes: 0 done, 1 failed or refused, 2 usage, 130 aborted"""
 
 
+class UsageError(Exception):
+    """Words that are no command; `hint` says where to look."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
 class Parser(argparse.ArgumentParser):
     """argparse, with errors that suggest what was meant and cannot move the cursor."""
 
     def error(self, message: str) -> NoReturn:
-        """Leave with exit code 2 and a pointer to the help."""
-        told = safe_text(message, one_line=True)
-        self.exit(2, f"handrail: {told}\nhint: see `{self.prog} --help`\n")
+        """Leave, with a pointer to the help."""
+        raise UsageError(safe_text(message, one_line=True), f"see `{self.prog} --help`")
 
     def parse_known_args(  # type: ignore[override]  # one shape is enough for ours
         self, args: Sequence[str], namespace: argparse.Namespace | None = None

@@ -237,6 +237,16 @@ class Answered:
         return result
 
 
+def said_before(result: ToolResult) -> ToolResult:
+    """The result with a word about it if it is that of an earlier call: where nothing tells
+    responses apart, an id that comes again may be another call to whoever made it.
+    """
+    if not result.meta.get("replayed"):
+        return result
+    note = "a call with this id was made before; this is what came of it then, and nothing was run"
+    return replace(result, text=f"{result.text}\n[handrail: {note}]")
+
+
 def _fingerprint(prepared: Prepared) -> str:
     # By agent, as one must not be shown what another was allowed to see.
     parts: list[Any] = [prepared.call.agent, prepared.name, prepared.arguments]

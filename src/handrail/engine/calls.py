@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from handrail.core.call import ToolCall
 from handrail.engine.numbers import Numbers
 from handrail.engine.prepare import Prepared, Preparer
 
 Call = Mapping[str, Any]
+
+
+_KEYS: Final = frozenset({"id", "name", "arguments"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +26,8 @@ class Calls:
     def prepare_all(self, calls: Iterable[Call], turn: int, agent: str) -> list[Prepared]:
         """Each call, understood; TypeError for what is no list of calls."""
         calls = list(calls)
-        if not all(isinstance(call, Mapping) for call in calls):
-            raise TypeError('a batch is a list of calls, each {"name": ..., "arguments": {...}}')
+        for number, call in enumerate(calls):
+            _check(call, number)
         prepared = [
             self.preparer.prepare(
                 self.tool_call(call.get("id"), call.get("name"), call.get("arguments"), turn, agent)
@@ -47,3 +50,17 @@ class Calls:
         call_id = str(id) if id is not None else self.numbers.fresh_id()
         given = {} if arguments is None else arguments
         return ToolCall(call_id, "" if name is None else str(name), given, turn, agent)
+
+
+def _check(call: object, number: int) -> None:
+    """TypeError for what is no call at all, or has its arguments under another name."""
+    if not isinstance(call, Mapping):
+        wrong = f"is a {type(call).__name__}"
+    elif "arguments" not in call and (others := call.keys() - _KEYS):
+        wrong = f"has no arguments, but {min(map(repr, others))}"
+    else:
+        return
+    raise TypeError(
+        'a batch is a list of calls, each {"name": ..., "arguments": {...}}; '
+        f"call {number} of this one {wrong}"
+    )

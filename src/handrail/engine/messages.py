@@ -37,7 +37,8 @@ def response_id(response: Any) -> str | None:
 def read_calls(response: Any) -> Asked:
     """The tool calls of a response, in order; raises `invalid_arguments` for other shapes.
 
-    Takes an OpenAI chat completion or its message, an OpenAI response or its output list,
+    Takes an OpenAI chat completion, its message or the calls in it, an OpenAI response or its
+    output list,
     an Anthropic message or its content list. Calls of tools that the provider runs itself
     are not ours and are left out.
     """
@@ -84,6 +85,8 @@ def _get(thing: Any, name: str) -> Any:
 def _from_items(items: Sequence[Any]) -> Asked:
     if any(_get(item, "type") in _ANTHROPIC_BLOCKS for item in items):
         return _from_blocks(items)
+    if any(_get(item, "function") is not None for item in items):
+        return _from_functions(items)
     return _from_output(items)
 
 
@@ -91,7 +94,11 @@ def _from_chat(message: Any) -> Asked:
     calls = _get(message, "tool_calls")
     if _get(message, "role") != "assistant" or not isinstance(calls or [], list | tuple):
         raise _unknown_shape(message)
-    functions = [(call, _get(call, "function")) for call in calls or ()]
+    return _from_functions(calls or ())
+
+
+def _from_functions(calls: Iterable[Any]) -> Asked:
+    functions = [(call, _get(call, "function")) for call in calls]
     return Asked(
         "openai",
         [

@@ -24,6 +24,7 @@ from handrail.core.results import ChangeRecord, Output, Status, ToolResult
 from handrail.core.syntax import SyntaxCheck
 from handrail.core.verdicts import Effect
 from handrail.engine.approval import Aborted
+from handrail.engine.by_system import said_of_a_path
 from handrail.engine.checked import syntax_notes
 from handrail.engine.commands import CommandRunner
 from handrail.engine.dead_letters import DeadLetters
@@ -140,8 +141,7 @@ class Pipeline:
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as bug:  # noqa: BLE001 - the one boundary: a bug becomes a result
-            _log.exception("%s failed in a way that it should not", running.prepared.name)
-            return of_problem(_bug(running.prepared, bug))
+            return of_problem(_unforeseen(running.prepared, bug))
 
     async def _carry_out(self, running: Running) -> Outcome:
         self.gate.check(running)
@@ -347,6 +347,14 @@ def _ended(running: Running) -> Problem:
         message = f"{name} did not finish within {limit:g} s{happened}"
         return Problem("timeout", message, retryable=not running.changes)
     return Problem("cancelled", f"{name} was cancelled{happened}")
+
+
+def _unforeseen(prepared: Prepared, error: BaseException) -> Problem:
+    said = said_of_a_path(prepared, error)
+    if said is not None:
+        return said
+    _log.exception("%s failed in a way that it should not", prepared.name)
+    return _bug(prepared, error)
 
 
 def _bug(prepared: Prepared, bug: BaseException) -> Problem:

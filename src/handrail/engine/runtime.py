@@ -25,7 +25,7 @@ from handrail.core.processes import Job
 from handrail.core.records import Store
 from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
-from handrail.engine.answered import Answered
+from handrail.engine.answered import Answered, said_before
 from handrail.engine.as_person import AsPerson, undo_arguments
 from handrail.engine.calls import Call, Calls
 from handrail.engine.catalog import Catalog
@@ -267,7 +267,10 @@ class Runtime:
         asked = read_calls(response)
         if not asked.calls:
             return []
-        results = await self._batch(asked.calls, on_event, agent, response_id(response))
+        response_of = response_id(response)
+        results = await self._batch(asked.calls, on_event, agent, response_of)
+        if response_of is None:
+            results = [said_before(one) for one in results]
         return tool_messages(results, asked.provider)
 
     def tool_messages(

@@ -324,6 +324,13 @@ def test_a_root_whose_name_is_no_text_is_refused(tmp_path):
     assert raised.value.problem.code == "invalid_arguments"
 
 
+def test_a_root_with_a_nul_in_its_name_is_refused():
+    with pytest.raises(ProblemRaised) as raised:
+        LocalFiles(["a\0b"])
+
+    assert raised.value.problem.code == "invalid_arguments"
+
+
 def test_a_place_remembers_the_names_it_was_reached_by(work, files):
     (work / "real").mkdir()
     (work / "one").symlink_to("real")

@@ -194,6 +194,16 @@ def test_a_missing_file_names_up_to_ten_that_were_perhaps_meant(work, files):
     assert "'src/config_1.py'" in hint
 
 
+def test_names_that_only_end_alike_are_not_suggested(work, files):
+    for name in ("c.txt", "t0.txt", "latin.txt", "zap.txt"):
+        (work / name).touch()
+
+    with pytest.raises(ProblemRaised) as raised:
+        files.read(files.locate("zip.txt"))
+
+    assert raised.value.problem.hint == "did you mean 'zap.txt'?"
+
+
 def test_the_same_name_elsewhere_and_another_case_are_suggested(work, files):
     (work / "lib" / "deep").mkdir(parents=True)
     (work / "lib" / "deep" / "main.py").write_text("")

@@ -108,6 +108,10 @@ def _open_all(opener: Opener, given: Sequence[str | Path]) -> list[_Opened]:
 
 
 def _open_root(opener: Opener, given: str) -> _Opened:
+    if "\0" in given:
+        raise ProblemRaised(
+            "invalid_arguments", f"{quoted(given)} is not a directory: it contains a NUL character"
+        )
     for _ in range(_TRIES):
         path = os.path.realpath(given)
         try:

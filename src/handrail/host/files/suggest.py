@@ -19,6 +19,7 @@ from handrail.host.files.roots import Roots
 _MOST: Final = 10
 _LOOKED_AT: Final = 3000
 _COMPARED: Final = 150
+_STEMS_ALIKE: Final = 0.5
 _BORING: Final = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", "target"})
 
 
@@ -32,7 +33,8 @@ def suggestions(roots: Roots, place: Place) -> list[str]:
     parent, names, wanted = _deepest(roots, place)
     # The thorough comparison is slow, so it only sees names that begin or end alike.
     alike = nlargest(_COMPARED, names, lambda name: _shared_ends(name, wanted))
-    close = difflib.get_close_matches(wanted, alike, _MOST, 0.6)
+    close = [name for name in alike if _alike(name, wanted)]
+    close = difflib.get_close_matches(wanted, close, _MOST, 0.6)
     folded = [name for name in names if name.casefold() == wanted.casefold()]
     near = [_join(parent, name) for name in [*folded, *close]]
     base = place.rel.rpartition("/")[2]
@@ -56,6 +58,15 @@ def _deepest(roots: Roots, place: Place) -> _Neighbours:
         if not parent:
             return _Neighbours("", [], wanted)
         parent, _, wanted = parent.rpartition("/")
+
+
+def _alike(name: str, wanted: str) -> bool:
+    """Whether more than the ending is alike, which says nothing by itself."""
+    stem, dot, ending = wanted.rpartition(".")
+    if not dot or not name.endswith(f".{ending}"):
+        return True
+    own = name[: -len(ending) - 1]
+    return difflib.SequenceMatcher(None, own, stem).ratio() >= _STEMS_ALIKE
 
 
 def _shared_ends(one: str, two: str) -> int:
