@@ -72,6 +72,6 @@ def _ratios(ours: list[float], limit: list[float]) -> list[float]:
     steady, and the medians of all calls may belong to different halves of the run: where the
     machine is at times twice as fast, one of them may be of such a time and the other not.
     """
-    starts = range(0, len(ours), _STRETCH)
+    starts = range(0, len(ours) - _STRETCH + 1, _STRETCH)
     stretches = [slice(start, start + _STRETCH) for start in starts]
     return [statistics.median(ours[one]) / statistics.median(limit[one]) for one in stretches]

@@ -1,5 +1,6 @@
 """The guard over protected names, by every name a file is known by."""
 
+import errno
 import os
 
 import pytest
@@ -111,24 +112,35 @@ def test_links_are_looked_up_again_when_the_directory_changed(work, files):
     assert links() == {str(work / ".envrc"): str(work / "env.txt")}
 
 
-@pytest.mark.parametrize("others", [0, 300])
-def test_links_are_found_in_a_directory_of_any_size(work, files, others):
-    for number in range(others):
-        (work / f"a file with a rather long name, number {number:03}").touch()
+@pytest.mark.parametrize(
+    ("size", "most"), [(0, 500), (1 << 30, 500), (1 << 30, 1)], ids=["large", "small", "long"]
+)
+def test_links_are_found_in_a_directory_of_any_size(work, files, monkeypatch, size, most):
+    monkeypatch.setattr(links_module, "_ONE_LOOK", size)
+    monkeypatch.setattr(links_module, "_MOST_LISTED", most)
     (work / ".envrc").symlink_to("env.txt")
     (work / ".bashrc").write_text("no link")
 
-    assert (work.stat().st_size > 4096) is bool(others)
     assert TopLinks(files, LINKED)() == {str(work / ".envrc"): str(work / "env.txt")}
 
 
-def test_links_are_found_in_a_directory_that_cannot_be_listed(work, files, monkeypatch):
+@pytest.mark.parametrize("spelled", [".ENVRC", ".env\u200crc", ".envrc."])
+def test_a_link_is_found_however_its_file_system_spells_the_name(work, files, monkeypatch, spelled):
+    (work / spelled).symlink_to("env.txt")
+    # As one that leaves characters, or their case, away.
+    monkeypatch.setattr(links_module, "_is_link", lambda handle, name: name == ".envrc")
+
+    assert list(TopLinks(files, LINKED)()) == [str(work / ".envrc")]
+
+
+@pytest.mark.parametrize("error", [errno.EACCES, errno.EMFILE])
+def test_links_are_found_in_a_directory_that_cannot_be_listed(work, files, monkeypatch, error):
     (work / ".envrc").symlink_to("env.txt")
     real = os.open
 
     def deny(path, flags, *args, **kwargs):
         if path == ".":
-            raise PermissionError(13, "denied")
+            raise OSError(error, "denied")
         return real(path, flags, *args, **kwargs)
 
     monkeypatch.setattr(links_module.os, "open", deny)

@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 import handrail
+from handrail.engine.hooks import Rewrite
 from handrail.policy.loop_guard import STOP_AT, WARN_AT
 
 LOOK = {"name": "look"}
@@ -117,24 +118,204 @@ async def test_a_call_that_is_no_circle_waits_for_nobody(open_runtime, looks):
 
 async def test_whoever_waits_for_its_turn_can_be_cancelled(open_runtime, looks):
     look, enough = looks
-    let_go = asyncio.Event()
+    let_go, ended = asyncio.Event(), asyncio.Event()
 
     async def approver(request):
         await let_go.wait()
         return True
 
-    last = {"id": "last", **LOOK}
+    def listener(event):
+        if event.type == "tool_call_end" and event.call_id == "last":
+            ended.set()
+
+    calls = [*[LOOK] * (WARN_AT - 1), WRITE, {"id": "last", **LOOK}]
     async with open_runtime(mode="default", approver=approver) as rt:
         rt.register(look)
         with anyio.fail_after(10):
-            batch = asyncio.create_task(rt.batch([*[LOOK] * (WARN_AT - 1), WRITE, last]))
+            batch = asyncio.create_task(rt.batch(calls, on_event=listener))
             await enough.wait()
+            waited = not ended.is_set()
             found = await rt.cancel("last")
+            await ended.wait()
             let_go.set()
             results = await batch
 
-    assert found
+    assert (waited, found) == (True, True)
     assert [one.ok for one in results] == [True] * (WARN_AT + 1)
+
+
+async def test_what_was_cancelled_before_it_ended_does_not_wait(open_runtime):
+    let_go, started = asyncio.Event(), asyncio.Event()
+
+    async def approver(request):
+        await let_go.wait()
+        return True
+
+    @handrail.tool(reads_only=True)
+    async def slow() -> str:
+        """Never ends."""
+        started.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    def listener(event):
+        if event.type == "tool_call_end" and event.call_id == "slow":
+            let_go.set()
+
+    async with open_runtime(mode="default", approver=approver) as rt:
+        rt.register(slow)
+        with anyio.fail_after(10):
+            for number in range(WARN_AT - 1):
+                call = asyncio.create_task(rt.call("slow", id=f"slow{number}"))
+                await started.wait()
+                started.clear()
+                await rt.cancel(f"slow{number}")
+                await call
+            calls = [WRITE, {"id": "slow", "name": "slow"}]
+            batch = asyncio.create_task(rt.batch(calls, on_event=listener))
+            await started.wait()
+            await rt.cancel("slow")
+            results = await batch
+
+    assert [one.status.value for one in results] == ["ok", "interrupted"]
+
+
+async def test_looking_at_jobs_waits_for_nobody(open_runtime):
+    seen = asyncio.Event()
+    ends = 0
+
+    async def approver(request):
+        await seen.wait()
+        return True
+
+    def listener(event):
+        nonlocal ends
+        ends += event.type == "tool_call_end" and event.tool == "job_list"
+        if ends == WARN_AT + 1:
+            seen.set()
+
+    async with open_runtime(mode="default", approver=approver) as rt:
+        with anyio.fail_after(10):
+            calls = [WRITE, *[{"name": "job_list"}] * (WARN_AT + 1)]
+            results = await rt.batch(calls, on_event=listener)
+
+    assert all(one.ok for one in results)
+
+
+async def test_a_tool_may_make_the_call_that_stands_beside_it(workspace, open_runtime):
+    workspace.write("b.txt", "same\n")
+    read = {"name": "read_file", "arguments": {"path": "b.txt"}}
+    began = asyncio.Event()
+
+    @handrail.tool(reads_only=True)
+    async def outer() -> str:
+        """Makes the call of another's id."""
+        await began.wait()
+        return (await rt.call("read_file", {"path": "b.txt"}, id="dup")).text
+
+    def listener(event):
+        if event.type == "tool_call_start" and event.call_id == "dup":
+            began.set()
+
+    async with open_runtime() as rt:
+        rt.register(outer)
+        await rt.batch([read] * (WARN_AT - 1))
+        with anyio.fail_after(10):
+            results = await rt.batch([{"name": "outer"}, {"id": "dup", **read}], on_event=listener)
+
+    assert [one.text.splitlines()[0] for one in results] == ["same", "same"]
+
+
+async def test_two_batches_with_the_same_ids_do_not_wait_for_each_other(workspace, open_runtime):
+    answered = asyncio.Event()
+
+    async def approver(request):
+        await answered.wait()
+        return True
+
+    def read(name):
+        return {"id": name, "name": "read_file", "arguments": {"path": f"{name}.txt"}}
+
+    def write(name):
+        return {"name": "write_file", "arguments": {"path": f"{name}.txt", "content": "new"}}
+
+    for name in "gj":
+        workspace.write(f"{name}.txt", "old\n")
+    async with open_runtime(mode="default", approver=approver) as rt:
+        for name in "gj":
+            await rt.batch([{**read(name), "id": None}] * (WARN_AT - 1))
+        with anyio.fail_after(10):
+            one = asyncio.create_task(rt.batch([write("g"), read("g"), write("g"), read("j")]))
+            await asyncio.sleep(0.05)
+            two = asyncio.create_task(rt.batch([read("j"), write("j"), read("g")]))
+            await asyncio.sleep(0.05)
+            answered.set()
+            results = [*await one, *await two]
+
+    assert all(one.ok for one in results)
+
+
+async def test_a_change_is_heard_of_also_if_its_id_was_waited_for(workspace, open_runtime):
+    workspace.write("b.txt", "same\n")
+    asked, write = asyncio.Event(), {"id": "w", **WRITE}
+    times = 0
+
+    async def approver(request):
+        nonlocal times
+        times += 1
+        if times == 1:
+            asked.set()
+            await asyncio.Event().wait()
+        return True
+
+    async with open_runtime(mode="default", approver=approver) as rt:
+        for _ in range(WARN_AT - 1):
+            await rt.call("read_file", {"path": "b.txt"})
+        with anyio.fail_after(10):
+            first = asyncio.create_task(rt.batch([write]))
+            await asked.wait()
+            second = asyncio.create_task(rt.batch([write]))
+            await asyncio.sleep(0.05)
+            first.cancel()
+            await asyncio.wait([first])
+            [done] = await second
+        read = await rt.call("read_file", {"path": "b.txt"})
+
+    assert done.changes
+    assert read.text == "same"
+
+
+async def test_calls_that_a_hook_rewrites_are_counted_in_their_order_too(open_runtime):
+    enough = asyncio.Event()
+    ran = 0
+
+    @handrail.tool(reads_only=True)
+    async def look(far: bool = False) -> str:
+        """Says the same each time."""
+        nonlocal ran
+        ran += 1
+        if ran == WARN_AT:
+            enough.set()
+        return "same"
+
+    class Farther:
+        async def before(self, call):
+            return Rewrite({"far": True}) if call.tool == "look" else None
+
+        async def after(self, call, result):
+            return None
+
+    async def approver(request):
+        await enough.wait()
+        return True
+
+    async with open_runtime(mode="default", approver=approver) as rt:
+        rt.register(look)
+        rt.hooks.append(Farther())
+        with anyio.fail_after(10):
+            results = await rt.batch([*[LOOK] * (WARN_AT - 1), WRITE, LOOK])
+
+    assert told(results) == [False] * (WARN_AT + 1)
 
 
 async def test_a_batch_that_is_cancelled_while_one_waits_records_what_it_did(open_runtime, looks):

@@ -53,7 +53,8 @@ _TRACES: Final = (
 
 def may_hold_secrets(bodies: Iterable[bytes]) -> bool:
     """Whether any of these texts could have a secret in it: one look for all of them."""
-    # JSON has no line break of its own, and no shape goes beyond one.
+    # JSON has no line break of its own: what goes beyond one is in none of them, and at worst
+    # they are looked at one by one for nothing.
     return _trace()(b"\n".join(bodies)) is not None
 
 

@@ -18,6 +18,7 @@ from handrail.core.places import shown
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.records import CallRecord, Store
 from handrail.core.results import ToolResult
+from handrail.engine.line import Rank
 from handrail.engine.prepare import Prepared
 from handrail.engine.record import replay
 from handrail.history.undone import undone_since
@@ -46,6 +47,7 @@ _FRESH: Final = Claim()
 class _Running(NamedTuple):
     fingerprint: str
     ended: asyncio.Future[ToolResult | None]
+    rank: Rank | None
 
 
 class _Past:
@@ -185,12 +187,15 @@ class Answered:
         if known is not None and known != fingerprint:
             return Claim(clash=_clash(call_id))
         if running is not None:
+            if running.rank is not None:
+                # Somebody waits for it now: it must not wait for the others of its batch.
+                running.rank.leave()
             return Claim(earlier=lambda: asyncio.shield(running.ended))
         if known is not None and call_id not in self._lapsed:
             return Claim(earlier=partial(self._recorded, call_id))
         # Before anything is waited for: of several at once, one is first.
         future = asyncio.get_running_loop().create_future()
-        self._running[call_id] = _Running(fingerprint, future)
+        self._running[call_id] = _Running(fingerprint, future, prepared.rank)
         claim: Claim | None = None
         try:
             claim = await self._decide(call_id, fingerprint)

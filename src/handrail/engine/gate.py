@@ -259,7 +259,7 @@ class Gate:
         rewritten = self._preparer.prepare(call)
         if rewritten.problem is not None:
             raise ProblemRaised.of(rewritten.problem)
-        rewritten.promise = prepared.promise
+        rewritten.promise, rewritten.rank = prepared.promise, prepared.rank
         return rewritten
 
 

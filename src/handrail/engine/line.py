@@ -21,14 +21,18 @@ class Rank:
     same: int
 
     async def reached(self) -> None:
-        """Until every earlier call has been heard of."""
+        """Until every earlier call has been heard of, or this one has left the line."""
         await self.line.reach(self.number)
 
-    def tell(self, hear: Hear | None) -> str | None:
-        """The call has ended: `hear` is called when its turn has come (None: it has nothing
-        to say); what it returns is returned if that is now.
+    def tell(self, hear: Hear) -> str | None:
+        """The call has ended: `hear` is called when its turn has come, and what it returns is
+        returned if that is now.
         """
         return self.line.tell(self.number, hear)
+
+    def leave(self) -> None:
+        """It waits for nobody any more, nor anybody for it; safe to call at any time."""
+        self.line.leave(self.number)
 
 
 class Line:
@@ -36,19 +40,35 @@ class Line:
 
     def __init__(self) -> None:
         self._next = 0
+        # What is there of calls before which others are still to be heard; None: they have left.
         self._early: dict[int, Hear | None] = {}
+        self._left: set[int] = set()
         self._waiting: dict[int, asyncio.Event] = {}
 
     async def reach(self, number: int) -> None:
         """Until it is this call's turn."""
-        if number > self._next:
+        if number > self._next and number not in self._left:
             await self._waiting.setdefault(number, asyncio.Event()).wait()
 
-    def tell(self, number: int, hear: Hear | None) -> str | None:
-        """A call has ended; only what is told first counts."""
-        if number < self._next or number in self._early:
-            return None
+    def tell(self, number: int, hear: Hear) -> str | None:
+        """A call has ended; one that has left the line is heard at once."""
+        if number in self._left:
+            return hear()
         self._early[number] = hear
+        return self._go_on(number)
+
+    def leave(self, number: int) -> None:
+        """Go on without this call, unless it has ended already."""
+        if number < self._next or number in self._early:
+            return
+        self._left.add(number)
+        self._early[number] = None
+        if number in self._waiting:
+            self._waiting.pop(number).set()
+        self._go_on(number)
+
+    def _go_on(self, number: int) -> str | None:
+        """Hear of all whose turn has come; the words about one of them."""
         own: str | None = None
         while self._next in self._early:
             now, hear = self._next, self._early.pop(self._next)
@@ -60,7 +80,7 @@ class Line:
         return own
 
 
-def line_up(keys: Iterable[Hashable]) -> list[Rank]:
+def ranks_of(keys: Iterable[Hashable]) -> list[Rank]:
     """The ranks of a batch's calls; equal keys are equal calls."""
     line, made = Line(), Counter[Hashable]()
     ranks = []

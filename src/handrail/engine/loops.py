@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from handrail.core.problems import ProblemRaised
-from handrail.engine.line import line_up
+from handrail.engine.line import ranks_of
 from handrail.engine.prepare import Prepared
 from handrail.engine.running import Outcome, Running
 from handrail.engine.scheduler import lend_slot
-from handrail.policy.loop_guard import LoopGuard, key_of
+from handrail.policy.loop_guard import LoopGuard, call_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +27,28 @@ class Loops:
     def line_up(self, calls: Sequence[Prepared]) -> None:
         """These are the calls of one batch."""
         if self.guard.listens:
-            ranks = line_up(key_of(one.name, one.arguments) for one in calls)
+            ranks = ranks_of(call_key(one.name, one.arguments) for one in calls)
             for one, rank in zip(calls, ranks, strict=True):
                 one.rank = rank
 
     def step_out(self, prepared: Prepared) -> None:
-        """The call is over, however it ended; nobody waits for it any more."""
+        """The call waits for no other of its batch any more, nor any for it."""
         if prepared.rank is not None:
-            prepared.rank.tell(None)
+            prepared.rank.leave()
 
     async def wait_to_begin(self, prepared: Prepared) -> None:
         """Of a batch: until it is known whether the call is refused, if that is in doubt."""
-        rank, made = prepared.rank, _made(prepared)
-        if rank is not None and self.guard.may_stop(*made, ahead=rank.same):
+        rank = prepared.rank
+        if rank is None or _polls(prepared):
+            return
+        if self.guard.may_stop(*_made(prepared), ahead=rank.same):
             await lend_slot(rank.reached())
 
     def refuse(self, prepared: Prepared) -> None:
         """Raise if the call goes in circles and is not to be made once more."""
-        if not self.guard.circling:
-            return
-        why = self.guard.stopped(*_made(prepared))
-        if why is not None and not prepared.call.by_person:
+        call = prepared.call
+        why = self.guard.stopped(call.agent, prepared.name, prepared.arguments)
+        if why is not None and not call.by_person:
             hint = (
                 "look at what it said, and try something else; the refusal ends after a minute, "
                 "or when a file is changed (setting loop_guard)"
@@ -57,13 +58,16 @@ class Loops:
     async def wait_to_end(self, running: Running) -> None:
         """Of a batch: until it is known what is to be said of the call, if anything may be.
 
-        The call itself is done, so that whoever ends it now ends only the waiting.
+        The call itself is done, so that whoever ends it now ends only the waiting; one that was
+        ended before does not wait at all.
         """
         prepared, watch = running.prepared, running.watch
         rank = prepared.rank
-        if rank is None or running.changes:
+        if rank is None or running.changes or watch.ended or _polls(prepared):
             return
-        if not self.guard.may_warn(*_made(prepared), ahead=rank.same):
+        # What a hook has rewritten may have become equal to any call before it.
+        ahead = rank.number if running.rewritten else rank.same
+        if not self.guard.may_warn(*_made(prepared), ahead=ahead):
             return
         watch.deadline = None
         try:
@@ -76,9 +80,8 @@ class Loops:
     def heed(self, running: Running, outcome: Outcome) -> None:
         """Tell a model that goes in circles."""
         prepared, guard = running.prepared, self.guard
-        call, entry = prepared.call, prepared.entry
-        # Looking at what still runs is no circle.
-        if call.by_person or (entry is not None and entry.tool.polls):
+        call = prepared.call
+        if call.by_person or _polls(prepared):
             return
         made = (call.agent, prepared.name, prepared.arguments)
         changed = bool(running.changes)
@@ -92,3 +95,8 @@ class Loops:
 
 def _made(prepared: Prepared) -> tuple[str, str, Mapping[str, Any]]:
     return prepared.call.agent, prepared.name, prepared.arguments
+
+
+def _polls(prepared: Prepared) -> bool:
+    """Looking at what still runs is no circle."""
+    return prepared.entry is not None and prepared.entry.tool.polls

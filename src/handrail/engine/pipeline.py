@@ -48,7 +48,7 @@ from handrail.engine.running import (
     of_output,
     of_problem,
 )
-from handrail.engine.threads import Awaited, beside, ended, over, to_the_end
+from handrail.engine.threads import Awaited, NeverGiven, beside, ended, over, to_the_end
 from handrail.engine.ticker import Ticker, Watch
 from handrail.history.commit import Keeping, Mess, commit
 from handrail.history.hashing import hash_ahead
@@ -155,8 +155,8 @@ class Pipeline:
             await self.gate.before_hooks(running)
         prepared, tool, args = running.prepared, running.prepared.tool, running.prepared.args
         context = self._context(running)
+        self.ticker.limit(running.watch, tool.timeout_s)
         if tool.has_preflight:
-            self.ticker.limit(running.watch, tool.timeout_s)
             await tool.preflight(args, context)
         while True:
             plan = await self._first_plan(running, context) if tool.plans else None
@@ -234,7 +234,6 @@ class Pipeline:
     async def _first_plan(self, running: Running, context: ToolContext) -> Plan | None:
         """The plan of a tool that makes one; None if only a queued call makes it possible."""
         prepared = running.prepared
-        self.ticker.limit(running.watch, prepared.tool.timeout_s)
         try:
             return await self._plan(running, context)
         except ProblemRaised:
@@ -270,8 +269,15 @@ class Pipeline:
                 running.changes = changes
                 tell()
 
-            how = partial(commit, durable=power, token=token, mess=mess)
-            how(plan, self.files, announced=intent.wait, done=done)
+            commit(
+                plan,
+                self.files,
+                durable=power,
+                token=token,
+                announced=intent.wait,
+                mess=mess,
+                done=done,
+            )
 
         writing = beside(work)
         try:
@@ -279,6 +285,10 @@ class Pipeline:
         except BaseException:
             intent.fail()
             await over(writing)
+            failure = writing.exception()
+            if failure is not None and not isinstance(failure, NeverGiven):
+                # It had been told to go on, and what came of that counts.
+                raise failure from None
             raise
         await ended(writing)
 
@@ -304,6 +314,8 @@ class Pipeline:
             keeping = Keeping(self.blobs, frozenset(kept))
         intent = {"changes": described, "token": token, "data": plan.data}
         await self.recorder.intent(running, intent, partial(on_disk.give, keeping))
+        # For a store that tells nobody at once.
+        on_disk.give(keeping)
 
     def _context(self, running: Running) -> ToolContext:
         return ToolContext(

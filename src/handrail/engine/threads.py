@@ -16,7 +16,7 @@ class NeverGiven(Exception):
 
 
 class Awaited(Generic[T]):
-    """A value that a thread waits for and the event loop gives."""
+    """A value that a thread waits for and another gives, once or again."""
 
     def __init__(self) -> None:
         self._ready = threading.Event()

@@ -26,7 +26,7 @@ class LoopGuard:
         # By agent: call → what came of it, and how often in a row it did; newest last.
         self._agents: dict[str, dict[Hashable, tuple[str, int]]] = {}
         # What is refused, and until when: somebody else may have changed things meanwhile.
-        self.circling: dict[tuple[str, Hashable], float] = {}
+        self._circling: dict[tuple[str, Hashable], float] = {}
 
     @property
     def listens(self) -> bool:
@@ -48,15 +48,15 @@ class LoopGuard:
 
     def _times(self, agent: str, tool: str, arguments: Mapping[str, Any]) -> int:
         past = self._agents.get(agent)
-        return past.get(key_of(tool, arguments), ("", 0))[1] if past else 0
+        return past.get(call_key(tool, arguments), ("", 0))[1] if past else 0
 
     def stopped(self, agent: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """Why the call is not made once more, None if it may be."""
-        if not self.circling:
+        if not self._circling:
             return None
-        circling = (agent, key_of(tool, arguments))
-        if self.circling.get(circling, 0.0) <= self._clock():
-            self.circling.pop(circling, None)
+        circling = (agent, call_key(tool, arguments))
+        if self._circling.get(circling, 0.0) <= self._clock():
+            self._circling.pop(circling, None)
             return None
         return (
             f"Handrail's loop guard refused it: {tool} was called {STOP_AT - 1} times with these "
@@ -72,9 +72,9 @@ class LoopGuard:
         if changed:
             self._forget(agent)
             return None
-        key = key_of(tool, arguments)
+        key = call_key(tool, arguments)
         # What is refused has no outcome of its own, and does not prolong the refusal.
-        if self.circling and self.circling.get((agent, key), 0.0) > self._clock():
+        if self._circling and self._circling.get((agent, key), 0.0) > self._clock():
             return None
         past = self._agents.get(agent)
         if past is None:
@@ -89,7 +89,7 @@ class LoopGuard:
     def _warning(self, agent: str, tool: str, key: Hashable, times: int) -> str:
         stops = self._strictness == "stop"
         if stops and times >= STOP_AT - 1:
-            self.circling[agent, key] = self._clock() + STOPPED_S
+            self._circling[agent, key] = self._clock() + STOPPED_S
         ahead = "; it will be refused if it goes on" if stops else ""
         return (
             f"this is call number {times} of {tool} with the same arguments and the same outcome"
@@ -105,12 +105,12 @@ class LoopGuard:
     def _forget(self, agent: str) -> None:
         """What circled may go on: something is different now."""
         self._agents.pop(agent, None)
-        if self.circling:
-            left = {one: until for one, until in self.circling.items() if one[0] != agent}
-            self.circling = left
+        if self._circling:
+            left = {one: until for one, until in self._circling.items() if one[0] != agent}
+            self._circling = left
 
 
-def key_of(tool: str, arguments: Mapping[str, Any]) -> Hashable:
+def call_key(tool: str, arguments: Mapping[str, Any]) -> Hashable:
     """What makes two calls the same one."""
     key = (tool, *arguments.items())
     try:

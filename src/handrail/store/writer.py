@@ -94,12 +94,10 @@ class Writer:
         act: Act | None = None
         clean = not may_hold_secrets(item.body for item in items if isinstance(item, Packed))
         for item in items:
-            if isinstance(item, Packed):
-                self._batch.entries.append(seal(item, clean=clean))
-            elif isinstance(item, Act):
+            if isinstance(item, Act):
                 act = item
             else:
-                self._take(item)
+                self._take(item, clean=clean)
         asked = bool(act or self._batch.waiters)
         patient = asked or self.trouble is None
         problem = None
@@ -146,10 +144,10 @@ class Writer:
         except Empty:
             return None
 
-    def _take(self, item: Packed | State | Commit) -> None:
+    def _take(self, item: Packed | State | Commit, *, clean: bool = False) -> None:
         batch = self._batch
         if isinstance(item, Packed):
-            batch.entries.append(seal(item))
+            batch.entries.append(seal(item, clean=clean))
         elif isinstance(item, Commit):
             self._take_commit(item)
         else:

@@ -6,6 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
@@ -14,8 +15,9 @@ from handrail.host.files.openat2 import LIST
 
 # A change within one tick of the clock leaves no trace in the time stamps.
 _COARSE_NS: Final = 20_000_000
-# A directory of this size has a hundred entries or so.
+# A directory of this size has some hundred entries at most on most file systems.
 _ONE_LOOK: Final = 4096
+_MOST_LISTED: Final = 500
 
 
 class TopLinks:
@@ -57,18 +59,34 @@ class TopLinks:
 
     def _likely(self, handle: int) -> Sequence[str]:
         """Those of the names that are links by the directory's own list, which is one look
-        instead of many where it is short; upper and lower case may be one to its file system.
+        instead of many where it is short. Upper and lower case may be one to its file system;
+        where that might see still more in a name, all are looked at.
         """
         try:
-            listed = os.open(".", LIST, dir_fd=handle)
-        except PermissionError:
+            links = _listed_links(handle)
+        except OSError:
             return self._names
-        try:
-            with os.scandir(listed) as entries:
-                links = {entry.name.casefold() for entry in entries if entry.is_symlink()}
-        finally:
-            os.close(listed)
-        return [name for name in self._names if name.casefold() in links]
+        if links is None or not all(map(_is_plain, links)):
+            return self._names
+        folded = {name.casefold() for name in links}
+        return [name for name in self._names if name.casefold() in folded]
+
+
+def _listed_links(handle: int) -> list[str] | None:
+    """The names of all links in a directory; None if it is too long to be listed."""
+    listed = os.open(".", LIST, dir_fd=handle)
+    try:
+        with os.scandir(listed) as entries:
+            some = list(islice(entries, _MOST_LISTED + 1))
+            found = [entry.name for entry in some if entry.is_symlink()]
+    finally:
+        os.close(listed)
+    return found if len(some) <= _MOST_LISTED else None
+
+
+def _is_plain(name: str) -> bool:
+    """Whether no file system leaves characters of a name away."""
+    return name.isascii() and name.isprintable() and not name.endswith((".", " "))
 
 
 def _is_link(handle: int, name: str) -> bool:

@@ -1,7 +1,8 @@
 """Opening a path beneath a directory handle without following any symlink.
 
-openat2 where the kernel has it, else one O_NOFOLLOW open per name. No path of a workspace may
-reach the kernel in any other way than through here or as a single name below an open handle.
+openat2 where the kernel has it, else, and for a single name, one O_NOFOLLOW open per name. No
+path of a workspace may reach the kernel in any other way than through here or as a single name
+below an open handle.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class Way(NamedTuple):
 
     `skip_git` is asked for only where a `.git` was seen: a glob costs a large search some
     per cent, and what is found in a `.git` that nobody saw is dropped from the answer.
-    `heed_above` is asked for only where ignore files above the searched directory count, for
-    the same reason.
+    `heed_above` is asked for only where ignore files above the searched directory count: to
+    match each path against what may lie there costs as much, even where nothing does.
     """
 
     one_thread: bool

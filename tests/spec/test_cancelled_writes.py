@@ -1,0 +1,99 @@
+"""A change that is cancelled when it has just been told to go on: what happened is what is told."""
+
+import asyncio
+import errno
+
+import anyio
+import pytest
+
+import handrail
+from handrail.core.problems import ProblemRaised
+from handrail.host.files.staging import StagedChange
+from handrail.store.sqlite import SqliteStore
+
+
+@pytest.fixture
+def cancelled_once_announced(monkeypatch):
+    """Ends every running call between the moment at which the thread that writes is told that
+    the intent is on disk, and that at which the loop is.
+    """
+    real = SqliteStore.commit
+
+    def install(rt):
+        async def commit(store, row, durability, at_once=None):
+            loop = asyncio.get_running_loop()
+
+            def once():
+                at_once()
+                for watch in rt._pipeline.ticker.running():
+                    loop.call_soon_threadsafe(watch.end)
+
+            await real(store, row, durability, once if row.kind == "intent" else at_once)
+
+        monkeypatch.setattr(SqliteStore, "commit", commit)
+
+    return install
+
+
+async def test_what_was_written_is_told(workspace, open_runtime, cancelled_once_announced):
+    workspace.write("a.txt", "old\n")
+    async with open_runtime() as rt:
+        cancelled_once_announced(rt)
+        with anyio.fail_after(10):
+            result = await rt.call("write_file", {"path": "a.txt", "content": "new\n"})
+
+    assert workspace.read("a.txt") == b"new\n"
+    assert result.status is handrail.Status.INTERRUPTED
+    assert [one.path for one in result.changes] == ["a.txt"]
+    assert "its changes had happened already" in result.text
+
+
+async def test_what_is_torn_is_told(workspace, open_runtime, cancelled_once_announced, monkeypatch):
+    workspace.write("a.txt", "old\n")
+
+    def sync(staged):
+        raise OSError(errno.EIO, "Input/output error")
+
+    def revert(staged):
+        raise ProblemRaised("unavailable", "the disk failed")
+
+    async with open_runtime() as rt:
+        cancelled_once_announced(rt)
+        monkeypatch.setattr(StagedChange, "_sync", sync)
+        monkeypatch.setattr(StagedChange, "revert", revert)
+        with anyio.fail_after(10):
+            result = await rt.call("write_file", {"path": "a.txt", "content": "new\n"}, id="w")
+        monkeypatch.undo()
+        [record] = await rt.store.calls(call_id="w")
+
+    assert result.status is handrail.Status.UNKNOWN
+    assert "neither whole nor put back" in result.text
+    assert record.completed is None
+
+
+async def test_a_call_that_waits_for_another_does_not_wait_longer_than_it_may(open_runtime):
+    started, over = asyncio.Event(), asyncio.Event()
+
+    @handrail.tool
+    async def holds() -> str:
+        """May touch anything."""
+        started.set()
+        await over.wait()
+        return "held"
+
+    @handrail.tool(timeout_s=0.2)
+    async def waits() -> str:
+        """May touch anything."""
+        return "ran"
+
+    async with open_runtime(mode="bypass") as rt:
+        rt.register(holds)
+        rt.register(waits)
+        with anyio.fail_after(10):
+            holding = asyncio.create_task(rt.call("holds"))
+            await started.wait()
+            result = await rt.call("waits")
+            over.set()
+            await holding
+
+    assert result.problem.code == "timeout"
