@@ -128,9 +128,9 @@ def test_links_are_found_in_a_directory_of_any_size(work, files, monkeypatch, si
 def test_a_link_is_found_however_its_file_system_spells_the_name(work, files, monkeypatch, spelled):
     (work / spelled).symlink_to("env.txt")
     # As one that leaves characters, or their case, away.
-    monkeypatch.setattr(links_module, "_is_link", lambda handle, name: name == ".envrc")
+    monkeypatch.setattr(links_module, "_is_link", lambda handle, name: name == ".EnvRC")
 
-    assert list(TopLinks(files, LINKED)()) == [str(work / ".envrc")]
+    assert list(TopLinks(files, [*LINKED, ".EnvRC"])()) == [str(work / ".EnvRC")]
 
 
 @pytest.mark.parametrize("error", [errno.EACCES, errno.EMFILE])

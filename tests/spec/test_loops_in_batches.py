@@ -255,29 +255,30 @@ async def test_two_batches_with_the_same_ids_do_not_wait_for_each_other(workspac
     assert all(one.ok for one in results)
 
 
-async def test_a_change_is_heard_of_also_if_its_id_was_waited_for(workspace, open_runtime):
+@pytest.mark.parametrize("given_up", [False, True])
+async def test_a_change_is_heard_of_also_if_its_id_was_waited_for(
+    workspace, open_runtime, given_up
+):
     workspace.write("b.txt", "same\n")
-    asked, write = asyncio.Event(), {"id": "w", **WRITE}
-    times = 0
+    asked, yes, write = asyncio.Event(), asyncio.Event(), {"id": "w", **WRITE}
 
     async def approver(request):
-        nonlocal times
-        times += 1
-        if times == 1:
-            asked.set()
-            await asyncio.Event().wait()
+        asked.set()
+        await yes.wait()
         return True
 
     async with open_runtime(mode="default", approver=approver) as rt:
         for _ in range(WARN_AT - 1):
             await rt.call("read_file", {"path": "b.txt"})
         with anyio.fail_after(10):
-            first = asyncio.create_task(rt.batch([write]))
+            first = asyncio.create_task(rt.batch([{"name": "list_files"}, write]))
             await asked.wait()
             second = asyncio.create_task(rt.batch([write]))
             await asyncio.sleep(0.05)
-            first.cancel()
-            await asyncio.wait([first])
+            if given_up:
+                first.cancel()
+                await asyncio.wait([first])
+            yes.set()
             [done] = await second
         read = await rt.call("read_file", {"path": "b.txt"})
 

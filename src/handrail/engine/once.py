@@ -45,8 +45,6 @@ class Once:
             prepared.call = prepared.call._replace(id=self._other_id(prepared))
             return await self.pipeline.finish(prepared, listener)
         if claim.earlier is not None:
-            # It says nothing of its own, and the one it waits for may be of another batch.
-            self.pipeline.loops.step_out(prepared)
             found: list[ToolResult | None] = []
             await lend_slot(into(found, claim.earlier()))
             earlier = found[0]
