@@ -95,3 +95,11 @@ def test_the_other_shells_are_told_of_every_command_and_tool(handrail, shell):
     script = handrail("completion", shell).out
 
     assert [name for name in (*COMMANDS, "read_file", "accept-edits") if name not in script] == []
+
+
+def test_fish_is_told_what_each_tool_takes(handrail):
+    script = handrail("completion", "fish").out.splitlines()
+
+    [line] = [line for line in script if "seen_subcommand_from grep'" in line]
+    assert "seen_subcommand_from call; and" in line
+    assert " 'pattern= path= " in line

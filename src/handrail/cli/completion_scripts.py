@@ -97,7 +97,9 @@ def fish(program: Command, commands: Sequence[Command]) -> str:
         seen = f"__fish_seen_subcommand_from {one.name}"
         own = [option for option in one.options if option not in program.options]
         lines += [_fish_option(option, seen) for option in own]
-        if one.value is None or not one.value.path:
+        if one.name == "call":
+            lines += _fish_tools(seen)
+        elif one.value is None or not one.value.path:
             words = " ".join(one.value.words) if one.value else ""
             lines.append(f"complete -c handrail -f -n {_fish(seen)} -a {_fish(words)}")
     return "\n".join(lines)
@@ -147,6 +149,17 @@ def _zsh_command(command: Command) -> Iterator[str]:
         value = command.value
         yield f"                    {_quoted(f'1:{value.name}:{_zsh_action(value)}')} \\"
     yield "                    '*:argument:_files' ;;"
+
+
+def _fish_tools(seen: str) -> Iterator[str]:
+    """A tool, and behind it what it takes."""
+    tools = tool_arguments()
+    named = "__fish_seen_subcommand_from"
+    none = f"{seen}; and not {named} {' '.join(tools)}"
+    yield f"complete -c handrail -f -n {_fish(none)} -a {_fish(' '.join(tools))}"
+    for tool, names in tools.items():
+        words = " ".join(f"{name}=" for name in names)
+        yield f"complete -c handrail -n {_fish(f'{seen}; and {named} {tool}')} -a {_fish(words)}"
 
 
 def _fish_option(option: Option, condition: str) -> str:
