@@ -104,6 +104,8 @@ def _tell_order(ordering: Ordering, lines: Sequence[Line], *, as_json: bool) -> 
 
 
 def _read(file: str) -> Iterator[str]:
+    if file == "-" and sys.stdin.isatty():
+        output.warn("calls are read from the terminal, a line each; Ctrl-D ends them")
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).expanduser().read_bytes()
     except OSError as error:

@@ -143,7 +143,7 @@ def _call(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:
 def _unknown_shape(thing: Any) -> ProblemRaised:
     return ProblemRaised(
         "invalid_arguments",
-        f"a {type(thing).__name__} of this shape is not a response that can be answered",
+        f"this {type(thing).__name__} is not of the shape of a response that can be answered",
         hint=(
             "hand over an OpenAI chat completion or its message, an OpenAI response or its "
             "output list, or an Anthropic message; as object or dict, complete, not streamed"
