@@ -89,7 +89,9 @@ async def test_a_change_has_its_intent_on_disk_before_the_file_changes(
         real, commit = temp.Temp.appear, rt.store.commit
         monkeypatch.setattr(temp.Temp, "appear", look)
         monkeypatch.setattr(
-            rt.store, "commit", lambda row, level: levels.append(level) or commit(row, level)
+            rt.store,
+            "commit",
+            lambda row, level, *told: levels.append(level) or commit(row, level, *told),
         )
         await rt.call("write_file", {"path": "a", "content": "x"})
 
