@@ -62,15 +62,20 @@ class Freshness:
         for change in plan.changes:
             absolute = change.place.absolute
             written = change.after is not None and change.after_form is Form.FILE
+            whole = plan.relies_on == "all" or change.before is None
+            known = self._reads.get(absolute)
+            if written and known is None and not whole:
+                # What the model has not seen it knows no better for having changed a part of it.
+                if plan.relies_on != "nothing":
+                    self._unread.add(absolute)
+                continue
             stat = self._stat(change) if written else None
             if change.after is None or stat is None:
                 self._reads.forget(absolute)
                 self._unread.discard(absolute)
                 continue
-            known = self._reads.get(absolute)
-            if known is None and change.before is not None and plan.relies_on != "nothing":
+            if known is None and change.before is not None:
                 self._unread.add(absolute)
-            whole = plan.relies_on == "all" or change.before is None
             if not whole and known is not None and not self._same(known, change):
                 # Edited without knowing what else had changed: that is still not known.
                 continue

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from handrail.core.text import UTF8_MIXED, TextForm, detect
+from handrail.tools._lib.seek import seek
 
 # Up to here finding out the encoding costs nothing that anybody would notice.
 _SMALL: Final = 1_000_000
@@ -49,7 +50,7 @@ class ByteText:
     def find(self, needle: bytes, start: int = 0, end: int | None = None) -> int:
         """Where these bytes stand next, -1 if nowhere; skips places inside a character."""
         stop = len(self.data) if end is None else end
-        at = self.data.find(needle, start, stop)
+        at = seek(self.data, needle, start, stop)
         while at >= 0 and at % self.width:
             at = self.data.find(needle, at + 1, stop)
         return at

@@ -1,0 +1,51 @@
+"""Looking by the rarest byte finds what looking for the whole finds."""
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from handrail.tools._lib import seek as module
+from handrail.tools._lib.seek import seek
+
+LARGE = 70_000
+PIECES = st.lists(st.sampled_from([b"a", b"b", b"ab", b"ba", b"\n", b"z", b"zz", b"q"]), max_size=6)
+
+
+@settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(
+    filling=st.sampled_from([b"ab\n", b"z", b"abz", b"an ordinary line\n", b"\0"]),
+    placed=st.lists(st.tuples(st.integers(0, LARGE), PIECES), max_size=5),
+    needle=PIECES,
+    start=st.integers(0, LARGE),
+    less=st.integers(0, LARGE // 3),
+)
+def test_it_finds_what_find_finds(filling, placed, needle, start, less):
+    data = bytearray((filling * LARGE)[: 2 * LARGE])
+    wanted = b"".join(needle)
+    for at, pieces in placed:
+        piece = b"".join(pieces) + wanted
+        data[at : at + len(piece)] = piece
+    text, stop = bytes(data), len(data) - less
+
+    assert seek(text, wanted, start, stop) == text.find(wanted, start, stop)
+
+
+def test_a_byte_that_is_rare_only_where_it_was_looked_for_costs_nothing_much(monkeypatch):
+    looks = 0
+
+    class Counted(bytes):
+        def startswith(self, *args):
+            nonlocal looks
+            looks += 1
+            return super().startswith(*args)
+
+    step = 2 * LARGE // module._SAMPLES
+    rows = [b"a" * module._SAMPLE + b"z" * (step - module._SAMPLE) for _ in range(module._SAMPLES)]
+    data = Counted(b"".join(rows) + b"az!")
+
+    assert seek(data, b"az!", 0, len(data)) == len(data) - 3
+    assert seek(data, b"zza!", 0, len(data)) == -1
+    assert looks <= 2 * module._MISSES
