@@ -384,7 +384,7 @@ async def test_an_id_that_comes_again_where_responses_have_none_is_said_to_be_an
 @pytest.mark.parametrize(
     ("call", "wrong"),
     [
-        ("rubbish", "call 1 of this one is a str"),
+        ("rubbish", "call 2 of this one is a str"),
         ({"name": "read_file", "args": {"path": "a"}}, "has no arguments, but 'args'"),
     ],
 )

@@ -17,6 +17,16 @@ def told(results):
     return ["this is call number" in one.text for one in results]
 
 
+def yes_after(event, answer=True):
+    """A person who answers once something has happened."""
+
+    async def approver(request):
+        await event.wait()
+        return answer
+
+    return approver
+
+
 @pytest.fixture
 def looks():
     """A tool that always says the same, and an event for when it has run often enough."""
@@ -40,11 +50,7 @@ def looks():
 async def test_a_change_that_ends_later_counts_where_it_was_made(open_runtime, looks, allowed):
     look, enough = looks
 
-    async def approver(request):
-        await enough.wait()
-        return allowed
-
-    async with open_runtime(mode="default", approver=approver) as rt:
+    async with open_runtime(mode="default", approver=yes_after(enough, allowed)) as rt:
         rt.register(look)
         with anyio.fail_after(10):
             results = await rt.batch([*[LOOK] * (WARN_AT - 1), WRITE, LOOK])
@@ -56,11 +62,7 @@ async def test_a_change_that_ends_later_counts_where_it_was_made(open_runtime, l
 async def test_a_change_made_before_them_all_ends_no_count(open_runtime, looks):
     look, enough = looks
 
-    async def approver(request):
-        await enough.wait()
-        return True
-
-    async with open_runtime(mode="default", approver=approver) as rt:
+    async with open_runtime(mode="default", approver=yes_after(enough)) as rt:
         rt.register(look)
         with anyio.fail_after(10):
             results = await rt.batch([WRITE, *[LOOK] * WARN_AT])
@@ -104,11 +106,7 @@ async def test_a_call_that_is_no_circle_waits_for_nobody(open_runtime, looks):
             if ends == WARN_AT - 1:
                 ended.set()
 
-    async def approver(request):
-        await ended.wait()
-        return True
-
-    async with open_runtime(mode="default", approver=approver) as rt:
+    async with open_runtime(mode="default", approver=yes_after(ended)) as rt:
         rt.register(look)
         with anyio.fail_after(10):
             results = await rt.batch([WRITE, *[LOOK] * (WARN_AT - 1)], on_event=listener)
@@ -120,16 +118,12 @@ async def test_whoever_waits_for_its_turn_can_be_cancelled(open_runtime, looks):
     look, enough = looks
     let_go, ended = asyncio.Event(), asyncio.Event()
 
-    async def approver(request):
-        await let_go.wait()
-        return True
-
     def listener(event):
         if event.type == "tool_call_end" and event.call_id == "last":
             ended.set()
 
     calls = [*[LOOK] * (WARN_AT - 1), WRITE, {"id": "last", **LOOK}]
-    async with open_runtime(mode="default", approver=approver) as rt:
+    async with open_runtime(mode="default", approver=yes_after(let_go)) as rt:
         rt.register(look)
         with anyio.fail_after(10):
             batch = asyncio.create_task(rt.batch(calls, on_event=listener))
@@ -147,10 +141,6 @@ async def test_whoever_waits_for_its_turn_can_be_cancelled(open_runtime, looks):
 async def test_what_was_cancelled_before_it_ended_does_not_wait(open_runtime):
     let_go, started = asyncio.Event(), asyncio.Event()
 
-    async def approver(request):
-        await let_go.wait()
-        return True
-
     @handrail.tool(reads_only=True)
     async def slow() -> str:
         """Never ends."""
@@ -162,7 +152,7 @@ async def test_what_was_cancelled_before_it_ended_does_not_wait(open_runtime):
         if event.type == "tool_call_end" and event.call_id == "slow":
             let_go.set()
 
-    async with open_runtime(mode="default", approver=approver) as rt:
+    async with open_runtime(mode="default", approver=yes_after(let_go)) as rt:
         rt.register(slow)
         with anyio.fail_after(10):
             for number in range(WARN_AT - 1):
@@ -184,17 +174,13 @@ async def test_looking_at_jobs_waits_for_nobody(open_runtime):
     seen = asyncio.Event()
     ends = 0
 
-    async def approver(request):
-        await seen.wait()
-        return True
-
     def listener(event):
         nonlocal ends
         ends += event.type == "tool_call_end" and event.tool == "job_list"
         if ends == WARN_AT + 1:
             seen.set()
 
-    async with open_runtime(mode="default", approver=approver) as rt:
+    async with open_runtime(mode="default", approver=yes_after(seen)) as rt:
         with anyio.fail_after(10):
             calls = [WRITE, *[{"name": "job_list"}] * (WARN_AT + 1)]
             results = await rt.batch(calls, on_event=listener)
@@ -229,10 +215,6 @@ async def test_a_tool_may_make_the_call_that_stands_beside_it(workspace, open_ru
 async def test_two_batches_with_the_same_ids_do_not_wait_for_each_other(workspace, open_runtime):
     answered = asyncio.Event()
 
-    async def approver(request):
-        await answered.wait()
-        return True
-
     def read(name):
         return {"id": name, "name": "read_file", "arguments": {"path": f"{name}.txt"}}
 
@@ -241,7 +223,7 @@ async def test_two_batches_with_the_same_ids_do_not_wait_for_each_other(workspac
 
     for name in "gj":
         workspace.write(f"{name}.txt", "old\n")
-    async with open_runtime(mode="default", approver=approver) as rt:
+    async with open_runtime(mode="default", approver=yes_after(answered)) as rt:
         for name in "gj":
             await rt.batch([{**read(name), "id": None}] * (WARN_AT - 1))
         with anyio.fail_after(10):
@@ -306,11 +288,7 @@ async def test_calls_that_a_hook_rewrites_are_counted_in_their_order_too(open_ru
         async def after(self, call, result):
             return None
 
-    async def approver(request):
-        await enough.wait()
-        return True
-
-    async with open_runtime(mode="default", approver=approver) as rt:
+    async with open_runtime(mode="default", approver=yes_after(enough)) as rt:
         rt.register(look)
         rt.hooks.append(Farther())
         with anyio.fail_after(10):

@@ -33,7 +33,7 @@ def test_it_finds_what_find_finds(filling, placed, needle, start, less):
     assert seek(text, wanted, start, stop) == text.find(wanted, start, stop)
 
 
-def test_a_byte_that_is_rare_only_where_it_was_looked_for_costs_nothing_much(monkeypatch):
+def test_a_byte_that_is_rare_only_where_it_was_looked_for_costs_nothing_much():
     looks = 0
 
     class Counted(bytes):
@@ -44,8 +44,8 @@ def test_a_byte_that_is_rare_only_where_it_was_looked_for_costs_nothing_much(mon
 
     step = 2 * LARGE // module._SAMPLES
     rows = [b"a" * module._SAMPLE + b"z" * (step - module._SAMPLE) for _ in range(module._SAMPLES)]
-    data = Counted(b"".join(rows) + b"az!")
+    data = Counted(b"".join(rows) + b"zaz")
 
-    assert seek(data, b"az!", 0, len(data)) == len(data) - 3
-    assert seek(data, b"zza!", 0, len(data)) == -1
-    assert looks <= 2 * module._MISSES
+    # No sample has a z, and most of the rest is made of it.
+    assert seek(data, b"zaz", 0, len(data)) == data.find(b"zaz") == len(data) - 3
+    assert looks == module._MISSES

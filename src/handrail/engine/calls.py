@@ -12,7 +12,6 @@ from handrail.engine.prepare import Prepared, Preparer
 
 Call = Mapping[str, Any]
 
-
 _KEYS: Final = frozenset({"id", "name", "arguments"})
 
 
@@ -26,7 +25,7 @@ class Calls:
     def prepare_all(self, calls: Iterable[Call], turn: int, agent: str) -> list[Prepared]:
         """Each call, understood; TypeError for what is no list of calls."""
         calls = list(calls)
-        for number, call in enumerate(calls):
+        for number, call in enumerate(calls, 1):
             _check(call, number)
         prepared = [
             self.preparer.prepare(

@@ -46,9 +46,8 @@ class Loops:
 
     def refuse(self, prepared: Prepared) -> None:
         """Raise if the call goes in circles and is not to be made once more."""
-        call = prepared.call
-        why = self.guard.stopped(call.agent, prepared.name, prepared.arguments)
-        if why is not None and not call.by_person:
+        why = self.guard.stopped(*_made(prepared))
+        if why is not None and not prepared.call.by_person:
             hint = (
                 "look at what it said, and try something else; the refusal ends after a minute, "
                 "or when a file is changed (setting loop_guard)"
@@ -79,16 +78,12 @@ class Loops:
 
     def heed(self, running: Running, outcome: Outcome) -> None:
         """Tell a model that goes in circles."""
-        prepared, guard = running.prepared, self.guard
-        call = prepared.call
-        if call.by_person or _polls(prepared):
+        prepared = running.prepared
+        if prepared.call.by_person or _polls(prepared):
             return
-        made = (call.agent, prepared.name, prepared.arguments)
         changed = bool(running.changes)
-        if prepared.rank is None:
-            words = guard.note(*made, outcome.text, changed=changed)
-        else:
-            words = prepared.rank.tell(partial(guard.note, *made, outcome.text, changed=changed))
+        note = partial(self.guard.note, *_made(prepared), outcome.text, changed=changed)
+        words = note() if prepared.rank is None else prepared.rank.tell(note)
         if words is not None:
             outcome.text = f"{outcome.text}\n[handrail: {words}]"
 

@@ -38,9 +38,8 @@ def read_calls(response: Any) -> Asked:
     """The tool calls of a response, in order; raises `invalid_arguments` for other shapes.
 
     Takes an OpenAI chat completion, its message or the calls in it, an OpenAI response or its
-    output list,
-    an Anthropic message or its content list. Calls of tools that the provider runs itself
-    are not ours and are left out.
+    output list, an Anthropic message or its content list. Calls of tools that the provider
+    runs itself are not ours and are left out.
     """
     if isinstance(response, list | tuple):
         return _from_items(response)
@@ -145,8 +144,9 @@ def _unknown_shape(thing: Any) -> ProblemRaised:
         "invalid_arguments",
         f"this {type(thing).__name__} is not of the shape of a response that can be answered",
         hint=(
-            "hand over an OpenAI chat completion or its message, an OpenAI response or its "
-            "output list, or an Anthropic message; as object or dict, complete, not streamed"
+            "hand over an OpenAI chat completion, its message or the calls in it, an OpenAI "
+            "response or its output list, or an Anthropic message; as object or dict, complete, "
+            "not streamed"
         ),
         field="response",
     )
