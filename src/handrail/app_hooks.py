@@ -32,7 +32,7 @@ from handrail.engine.hook_desk import HookDesk
 from handrail.engine.hook_runner import HookRunner
 from handrail.engine.hook_session import FirstWords, SessionHooks
 from handrail.engine.pipeline import Pipeline
-from handrail.host.binaries import find
+from handrail.host.helper_programs import find_helper
 from handrail.host.programs import find_program
 from handrail.host.shfmt import Shfmt
 from handrail.policy.hooks import selftest
@@ -211,7 +211,7 @@ def _unguarded(spec: HookSpec, aliases: Callable[[str], frozenset[str]]) -> Iter
 
 def _machine(roots: Sequence[str], judge: CommandJudge) -> selftest.Machine:
     search_path = child_environment(os.environ, roots)["PATH"]
-    shfmt = find("shfmt", roots)
+    shfmt = find_helper("shfmt", roots).path
 
     def words(text: str) -> list[tuple[str | None, ...]]:
         judged = judge.judge(text, cwd=roots[0], env={})

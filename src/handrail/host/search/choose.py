@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handrail.host import spawn
-from handrail.host.binaries import find
+from handrail.host.helper_programs import find_helper
 from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
 
@@ -17,10 +17,10 @@ def open_search(
     in the hidden directories (canonical paths as well). `handles` are the roots' own, so
     that what is searched is what is read and written.
 
-    ripgrep if a trusted one is found outside the roots, else Python. Raises OSError if a
+    ripgrep if a trusted one is found (see `find_helper`), else Python. Raises OSError if a
     root is not a directory. Close it to let go of its handles.
     """
-    binary = find("rg", roots) if spawn.supported() else None
+    binary = find_helper("rg", roots).path if spawn.supported() else None
     if binary is None:
         return PythonSearch(roots, hidden=hidden, handles=handles)
     return RipgrepSearch(roots, binary, hidden=hidden, handles=handles)
