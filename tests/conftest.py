@@ -1,8 +1,64 @@
-"""Fixtures that every test may use, and the rule that nothing is skipped in CI."""
+"""Fixtures that every test may use, what tests need from the machine, and the rule that nothing
+is skipped in CI.
+"""
 
 import os
+import signal
+import threading
 
 import pytest
+from tests.support import machine
+
+CLEANUP_TIMEOUT_S = 60
+
+
+def pytest_configure(config):
+    for need in machine.NEEDS:
+        config.addinivalue_line("markers", f"{need.marker}: needs {need.what}")
+
+
+def pytest_collection_modifyitems(items):
+    machine.prepare_items(items)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter):
+    """The last lines of a run: what could not be tested here and what to install."""
+    yield
+    skipped = terminalreporter.getreports("skipped")
+    if skipped:
+        terminalreporter.section(f"not tested on this machine: {len(skipped)} tests")
+        for line in machine.skip_summary(skipped):
+            terminalreporter.line(line)
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_timeout_set_timer(settings):
+    """The limit of a test strikes again if its `finally` blocks wait for ever."""
+    is_set = yield
+    delay_s, interval_s = signal.getitimer(signal.ITIMER_REAL)
+    if delay_s and not interval_s:
+        signal.setitimer(signal.ITIMER_REAL, settings.timeout, CLEANUP_TIMEOUT_S)
+    return is_set
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown():
+    """pytest-timeout drops its limit when a test fails; the teardown gets one of its own."""
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if not in_main_thread or signal.getitimer(signal.ITIMER_REAL)[0]:
+        return (yield)
+    previous = signal.signal(signal.SIGALRM, _fail_teardown)
+    signal.setitimer(signal.ITIMER_REAL, CLEANUP_TIMEOUT_S, CLEANUP_TIMEOUT_S)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def _fail_teardown(signum, frame):
+    pytest.fail(f"Timeout (>{CLEANUP_TIMEOUT_S} s) in the teardown of a failed test")
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ class Terminal:
             assert self._read(), f"ended without {text!r}:\n{self.screen.decode()}"
 
     def end(self) -> int:
-        while self._read():
+        for _ in iter(self._read, False):
             pass
         os.close(self._keyboard)
         _, status = os.waitpid(self._process, 0)

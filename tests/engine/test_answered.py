@@ -6,6 +6,7 @@ import itertools
 
 import anyio
 import pytest
+from tests.support.waiting import wait_until_async
 
 from handrail.core.call import ToolCall
 from handrail.core.problems import Problem, ProblemRaised
@@ -195,8 +196,7 @@ async def test_of_three_that_wait_for_a_cancelled_call_one_runs(store, kind):
     runs = kind(store)
     runs.may_end.clear()
     first = asyncio.ensure_future(runs(prepared(n=1)))
-    while not runs.count:
-        await asyncio.sleep(0)
+    await wait_until_async(lambda: runs.count)
     waiters = [asyncio.ensure_future(runs(prepared(n=1))) for _ in range(3)]
     await asyncio.sleep(0)
 
@@ -217,8 +217,7 @@ async def test_a_cancelled_call_that_began_its_change_is_not_run_by_those_who_wa
     runs.intent = True
     runs.may_end.clear()
     first = asyncio.ensure_future(runs(prepared(n=1)))
-    while not runs.count:
-        await asyncio.sleep(0)
+    await wait_until_async(lambda: runs.count)
     waiter = asyncio.ensure_future(runs(prepared(n=1)))
     await asyncio.sleep(0)
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import anyio
 import pytest
 from pydantic import BaseModel, Field, ValidationError
+from tests.support.waiting import wait_until_async
 
 from handrail.core.call import ToolCall
 from handrail.core.context import CancelSignal, ReadState, Session, ToolContext
@@ -258,8 +259,7 @@ async def test_a_sync_function_runs_in_a_thread_and_the_loop_goes_on():
         return threading.current_thread().name
 
     async def release() -> None:
-        while not entered.is_set():
-            await anyio.lowlevel.checkpoint()
+        await wait_until_async(entered.is_set)
         released.set()
 
     with anyio.fail_after(5):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.waiting import join_threads
 
 import handrail
 from handrail.core.content import Content
@@ -31,14 +32,14 @@ def test_threads_that_ask_at_once_get_the_same_hash():
     found = []
 
     def ask():
-        together.wait()
+        together.wait(30)
         found.append(content.digest)
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        join_threads(thread)
 
     assert found == [hashlib.sha256(b"x" * 5_000_000 + b"y").hexdigest()] * 4
 

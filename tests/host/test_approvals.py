@@ -9,6 +9,7 @@ import sys
 
 import anyio
 import pytest
+from tests.support.waiting import wait_exit
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply
 from handrail.core.problems import ProblemRaised
@@ -192,7 +193,7 @@ def test_what_a_dead_process_asked_is_swept_away(root):
 
 def test_half_a_question_of_a_dead_process_is_swept_away(root):
     dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
+    wait_exit(dead)
     (queue_of(root) / f".{dead.pid}-abc").mkdir()
     (queue_of(root) / f".{os.getpid()}-abc").mkdir()
 

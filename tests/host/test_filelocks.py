@@ -6,6 +6,7 @@ import sys
 
 import anyio
 import pytest
+from tests.support.waiting import running, wait_exit
 
 from handrail.core.problems import ProblemRaised
 from handrail.host.filelocks import FileLocks
@@ -59,11 +60,12 @@ def test_no_keys_need_no_lock(locks):
 
 def test_another_process_is_kept_out_and_its_death_frees_the_key(tmp_path, locks):
     script = [sys.executable, "-c", HOLDER, str(tmp_path), "file:/a"]
-    with subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    started = subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with running(started) as holder:
         assert holder.stdout.readline() == b"held\n"
         assert locks.try_acquire(["file:/a"]) is None
         holder.kill()
-        holder.wait()
+        wait_exit(holder)
 
         held = locks.try_acquire(["file:/a"])
 

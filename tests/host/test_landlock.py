@@ -6,6 +6,7 @@ import struct
 import threading
 
 import pytest
+from tests.support.waiting import join_threads
 
 from handrail.host import landlock, seccomp
 
@@ -15,7 +16,7 @@ def on_a_thread(work):
     results = []
     thread = threading.Thread(target=lambda: results.append(work()))
     thread.start()
-    thread.join()
+    join_threads(thread)
     return results[0]
 
 

@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import join_threads
 
 from handrail.core.commands import Unreadable
 from handrail.host import spawn
@@ -83,7 +84,7 @@ def test_many_threads_may_ask_at_once(shfmt):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        join_threads(thread)
 
     assert len(answers) == 9
     assert answers[0] == answers[3] == answers[6] != answers[1]

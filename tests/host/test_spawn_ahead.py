@@ -6,9 +6,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
+from tests.support.waiting import running, wait_exit, wait_until
 
 from handrail.host import spawn
 from handrail.host.binaries import find
@@ -17,14 +17,6 @@ from handrail.host.spawn_ahead import Ahead
 from handrail.host.warden.procfs import children_of
 
 CAT = find("cat", [])
-
-
-def until(condition):
-    """Wait for something in another thread or process; nothing there can tell us."""
-    end = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 @pytest.fixture
@@ -39,7 +31,7 @@ def prepare(ahead):
     for _ in range(2):
         if ahead._ready is None:
             ahead.run(b"")
-    until(lambda: ahead._ready is not None)
+    wait_until(lambda: ahead._ready is not None)
     return ahead._ready
 
 
@@ -47,12 +39,12 @@ def test_from_the_second_time_on_one_stands_ready(ahead):
     assert ahead.run(b"one") is None
     assert ahead._thread is None
     assert ahead.run(b"two") is None
-    until(lambda: ahead._ready is not None)
+    wait_until(lambda: ahead._ready is not None)
 
     done = ahead.run(b"three")
 
     assert (done.stdout, done.stderr, done.exit_code, done.timed_out) == (b"three", b"", 0, False)
-    until(lambda: ahead._ready is not None)
+    wait_until(lambda: ahead._ready is not None)
     assert ahead.run(b"four").stdout == b"four"
 
 
@@ -103,7 +95,7 @@ def test_a_program_that_is_nowhere_is_left_to_others(tmp_path):
     ahead = Ahead([str(tmp_path / "none")], deadline_s=1, max_bytes=1)
 
     assert [ahead.run(b"x") for _ in range(3)] == [None] * 3
-    until(lambda: not ahead._thread.is_alive())
+    wait_until(lambda: not ahead._thread.is_alive())
     ahead.close()
 
 
@@ -115,7 +107,7 @@ def test_a_program_that_went_away_is_left_to_others(tmp_path):
     (tmp_path / "cat").unlink()
 
     assert ahead.run(b"x").stdout == b"x"
-    until(lambda: not ahead._coming)
+    wait_until(lambda: not ahead._coming)
     assert ahead.run(b"x") is None
     ahead.close()
 
@@ -154,13 +146,14 @@ def test_it_ends_with_whoever_is_killed():
         "while one._ready is None: time.sleep(0.01)\n"
         "print(one._ready.helper._process.pid, flush=True); time.sleep(60)"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as runtime:
+    started = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    with running(started) as runtime:
         handle = os.pidfd_open(int(runtime.stdout.readline()))
         runtime.kill()
-        runtime.wait()
+        wait_exit(runtime)
 
     os.set_blocking(handle, False)
-    until(lambda: _ended(handle))
+    wait_until(lambda: _ended(handle))
     os.close(handle)
 
 
@@ -178,11 +171,11 @@ def test_the_parser_says_the_same_whoever_reads(monkeypatch):
     expected = [now.parse(command) for command in commands]
 
     trees = [ready.parse(command) for command in commands[:2]]
-    until(lambda: ready._ahead._ready is not None)
+    wait_until(lambda: ready._ahead._ready is not None)
     monkeypatch.setattr(spawn, "run_now", None)
     for command in commands[2:]:
         trees.append(ready.parse(command))
-        until(lambda: ready._ahead._ready is not None)
+        wait_until(lambda: ready._ahead._ready is not None)
     ready.close()
 
     assert trees == expected

@@ -1,6 +1,5 @@
 """A workspace, servers on it, and clients: in this process, over stdio and over HTTP."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.memory import create_client_server_memory_streams
+from tests.support.machine import load_node_tools
 
 import handrail
 from handrail.mcp.offer import Offer
@@ -134,10 +134,6 @@ def _servers():
 
 @pytest.fixture(scope="session")
 def node_tools():
-    """Node and where the public MCP programs are; skipped where they were not installed."""
-    spec = importlib.util.spec_from_file_location("node_tools", ROOT / "scripts" / "node_tools.py")
-    tools = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tools)
-    if not tools.installed():
-        pytest.skip("the public MCP programs are missing; run scripts/node_tools.py")
+    """Node and where the public MCP programs are; tests carry `needs_mcp_programs`."""
+    tools = load_node_tools()
     return str(tools.node()), tools.PLACE / "node_modules"

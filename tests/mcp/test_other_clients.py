@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from tests.mcp.conftest import ROOT, SCRIPT
 
+pytestmark = [pytest.mark.needs_mcp_programs, pytest.mark.timeout(300)]
+
 HERE = Path(__file__).parent
 PAGE = ROOT / "docs" / "mcp-conformance.md"
 

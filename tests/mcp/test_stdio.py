@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.mcp.conftest import SCRIPT
 from tests.mcp.traces import all_ended, pids_of
+from tests.support.waiting import wait_exit
 
 from handrail.mcp.stdio import lines
 from handrail.mcp.wire import MAX_BYTES, Unreadable
@@ -71,7 +72,7 @@ def raw_client(root, *words, hello=True, **given):
         assert process.wait(30) == 0
     finally:
         process.kill()
-        process.wait()
+        wait_exit(process)
         process.stdout.close()
 
 
@@ -167,7 +168,7 @@ def test_a_client_that_never_reads_does_not_keep_the_server_alive(root):
         assert process.wait(40) == 0
     finally:
         process.kill()
-        process.wait()
+        wait_exit(process)
         process.stdout.close()
 
 
@@ -198,7 +199,7 @@ def test_a_killed_server_leaves_no_job_behind(root):
         client.answer(1)
         started = pids_of(f"sleep 614 # {root}")
         client.process.kill()
-        client.process.wait()
+        wait_exit(client.process)
         client.process.returncode = 0
 
     assert started

@@ -35,7 +35,7 @@ def bash(script, cwd, **env):
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.communicate(timeout=30)
 
 
 def known_words(command):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.support.waiting import running
 
 import handrail
 
@@ -90,9 +91,10 @@ async def test_the_locks_of_a_killed_process_are_free_unless_its_session_has_a_n
     store = tmp_path / "s.db"
     command = [sys.executable, "-c", LOCKS, workspace.root, store, session]
     async with handrail.open(workspace.root, store=store, mode="accept-edits") as rt:
-        with subprocess.Popen(
+        started = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as other:
+        )
+        with running(started) as other:
             locked = other.stdout.readline().strip()
             during = await write(rt, "a.txt", "main")
             other.kill()

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import running, wait_until
 
 import handrail
 
@@ -48,9 +49,9 @@ def killed(workspace, tmp_path):
             env=ENVIRONMENT,
             stdout=subprocess.PIPE,
         )
-        with process:
-            while not _shows(workspace.root, seen):
-                assert process.poll() is None, "it ended by itself"
+        with running(process):
+            wait_until(lambda: _shows(workspace.root, seen) or process.poll() is not None)
+            assert process.poll() is None, "it ended by itself"
             if calls[0][1].get("background"):
                 assert process.stdout.readline(), "the call that started the job has ended"
             process.send_signal(signal.SIGKILL)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.waiting import join_threads, wait_until
 
 import handrail.sync
 from handrail import Status
@@ -115,7 +116,7 @@ async def test_an_edit_of_a_person_in_the_same_moment_stays(recorded, workspace)
     saved.start()
     async with recorded() as rt:
         result = await rt.call("execute_code", {"language": "python", "code": code}, id="both")
-        saved.join()
+        join_threads(saved)
         undone = await rt.undo("both")
 
     assert result.ok, result.text
@@ -129,8 +130,7 @@ async def test_an_edit_of_a_person_in_the_same_moment_stays(recorded, workspace)
 
 
 def _person(workspace):
-    while not (workspace.root / "go").exists():
-        pass
+    wait_until((workspace.root / "go").exists)
     workspace.write("essay.txt", "finished\n")
     workspace.write("new-idea.txt", "!")
     workspace.write("saved", "")
@@ -145,7 +145,7 @@ async def test_an_unattributed_change_is_taken_back_when_it_is_named(recorded, w
     person.start()
     async with recorded() as rt:
         await rt.call("execute_code", {"language": "python", "code": code}, id="both")
-        person.join()
+        join_threads(person)
         by_name = await rt.call("undo", {"scope": "path", "target": "essay.txt"})
 
     assert by_name.ok, by_name.text
@@ -164,8 +164,7 @@ async def test_a_file_that_a_person_changed_and_then_the_command_is_not_taken_ba
     )
 
     def person():
-        while not (workspace.root / "go").exists():
-            pass
+        wait_until((workspace.root / "go").exists)
         workspace.write("shared.txt", "a person's words\n")
         workspace.write("saved", "")
 
@@ -173,7 +172,7 @@ async def test_a_file_that_a_person_changed_and_then_the_command_is_not_taken_ba
     thread.start()
     async with recorded() as rt:
         result = await rt.call("execute_code", {"language": "python", "code": code}, id="both")
-        thread.join()
+        join_threads(thread)
         await rt.undo("both")
 
     assert "shared.txt" in result.meta["unattributed"]
@@ -573,8 +572,9 @@ import handrail
 async def main(root, store, code):
     async with handrail.open(root, store=store, mode="sandboxed") as rt:
         asyncio.create_task(rt.call("execute_code", {"language": "python", "code": code}, id="dies"))
-        while not os.path.exists(os.path.join(root, "begun")):
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(60):
+            while not os.path.exists(os.path.join(root, "begun")):
+                await asyncio.sleep(0.01)
         os.kill(os.getpid(), signal.SIGKILL)
 
 asyncio.run(main(*sys.argv[1:]))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.waiting import join_threads, wait_until
 
 from handrail.cli.main import main
 
@@ -243,8 +244,7 @@ async def test_links_and_folders_of_a_person_in_the_same_moment_stay(recorded, f
     )
 
     def person():
-        while not (root / "go").exists():
-            pass
+        wait_until((root / "go").exists)
         (root / "link").unlink()
         (root / "link").symlink_to("beside.txt")
         (root / "theirs").mkdir()
@@ -255,7 +255,7 @@ async def test_links_and_folders_of_a_person_in_the_same_moment_stay(recorded, f
     thread.start()
     async with recorded() as rt:
         result = await rt.call(*python(code), id="both")
-        thread.join()
+        join_threads(thread)
         undone = await rt.undo("both")
         kept = snapshot(root)
         named = await rt.undo(path="link")

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from tests.support.entries import COMMAND, lay, tree
+from tests.support.waiting import running, wait_exit
 
 import handrail
 
@@ -30,16 +31,17 @@ asyncio.run(main(*sys.argv[1:]))
 
 def kill_after(root, store, delay_s):
     """A process that undoes and redoes without end, ended at some moment of it."""
-    with subprocess.Popen(
+    started = subprocess.Popen(
         [sys.executable, "-P", "-c", WORKER, root, store],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    ) as worker:
+    )
+    with running(started) as worker:
         assert worker.stdout.readline() == b"ready\n"
         ended, _, _ = select.select([worker.stdout], [], [], delay_s)
         assert not ended, "it was to be killed, not to end"
         worker.send_signal(signal.SIGKILL)
-        assert worker.wait() == -signal.SIGKILL
+        assert wait_exit(worker) == -signal.SIGKILL
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.support.waiting import wait_exit
 
 import handrail
 from handrail.store.verify import verify
@@ -89,7 +90,7 @@ def worker(tmp_path):
     yield worker
     worker.stdin.close()
     worker.stdout.close()
-    assert worker.wait() == 0
+    assert wait_exit(worker) == 0
 
 
 def kill_after(worker, root, delay_s):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import running, wait_exit, wait_until
 
 import handrail
 from handrail.host.filelocks import FileLocks
@@ -40,11 +41,11 @@ def start(tmp_path, workspace, command):
 
 def kill_once(process, seen):
     """Kill it as soon as a file has appeared."""
-    while not seen.exists():
+    with running(process):
+        wait_until(lambda: seen.exists() or process.poll() is not None)
         assert process.poll() is None, "it ended by itself"
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
+        process.send_signal(signal.SIGKILL)
+        wait_exit(process)
 
 
 async def test_a_command_that_was_killed_is_unknown_and_never_run_again(workspace, tmp_path):
@@ -148,7 +149,7 @@ async def test_a_lock_of_a_killed_process_is_free(tmp_path):
 
     taken = locks.try_acquire(["file:/a"])
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    wait_exit(process)
     free = locks.try_acquire(["file:/a"])
 
     assert taken is None

@@ -104,7 +104,7 @@ async def _kill_and_look(path, kills, commits):
         assert worker.stdout is not None
         told += [int(worker.stdout.readline()) for _ in range(commits)]
         worker.kill()
-        rest, _ = worker.communicate()
+        rest, _ = worker.communicate(timeout=30)
         told += [
             int(line) for line in rest.decode().splitlines(keepends=True) if line.endswith("\n")
         ]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.support.waiting import running
 
 from handrail.core.problems import ProblemRaised
 from handrail.store.sqlite import open_store
@@ -39,7 +40,7 @@ async def test_what_another_process_has_committed_is_seen_at_once(path):
     assert await globs(store) == []
     command = [sys.executable, "-c", RESERVE, str(path)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as other:
+    with running(subprocess.Popen(command, **pipes)) as other:
         assert other.stdout.readline() == "reserved\n"
         assert await globs(store) == ["/w/a"]
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import anyio
 import anyio.lowlevel
 import pytest
+from tests.support.waiting import join_threads
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import CallRecord, Row, SessionRecord, Store
@@ -170,7 +171,7 @@ async def test_one_store_serves_loops_in_several_threads(path, row):
     threads = [threading.Thread(target=asyncio.run, args=(commit_all(mine),)) for mine in rows]
     for thread in threads:
         thread.start()
-    await anyio.to_thread.run_sync(lambda: [thread.join() for thread in threads])
+    await anyio.to_thread.run_sync(lambda: join_threads(*threads))
 
     await store.aclose()
     assert (verify(path).rows, verify(path).broken) == (80, None)

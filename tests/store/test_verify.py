@@ -295,7 +295,7 @@ async def test_a_store_is_verified_while_another_process_writes(path):
                 seen.append(integrity.rows)
     finally:
         writer.kill()
-        writer.communicate()
+        writer.communicate(timeout=30)
 
     assert seen == sorted(seen)
     assert verify(path).broken is None

@@ -6,6 +6,7 @@ import os
 import threading
 
 import pytest
+from tests.support.waiting import join_threads
 
 from handrail.host.files.roots import Roots
 from handrail.testing import SHORT, each_call, failing
@@ -135,7 +136,7 @@ def test_many_threads_meet_one_fault(tmp_path):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            join_threads(thread)
 
     assert (len(fault.calls), len(caught), len(os.listdir(tmp_path))) == (50, 1, 49)
 

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 
 import pytest
+from tests.support.waiting import running
 
 from handrail.core.content import Content
 from handrail.core.places import Kind, Place
@@ -33,7 +34,7 @@ def swapped(tmp_path):
         (top / "x").write_bytes(text)
     (work / "link").symlink_to(outside)
     script = [sys.executable, "-c", SWAPPER, str(work / "d"), str(work / "link")]
-    with subprocess.Popen(script, stdout=subprocess.PIPE) as swapper:
+    with running(subprocess.Popen(script, stdout=subprocess.PIPE)) as swapper:
         assert swapper.stdout.readline() == b"ready\n"
         yield work, outside
         assert swapper.poll() is None, "the swapper died, so there was no race"

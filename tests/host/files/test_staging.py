@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from tests.support.changes import change_of, refusal, tree, write
+from tests.support.waiting import join_threads
 
 from handrail.core.content import Content
 from handrail.core.plan import Change
@@ -314,7 +315,7 @@ def test_of_many_creators_of_one_file_one_wins(work, files):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        join_threads(thread)
 
     assert sorted(outcomes) == ["stale"] * 7 + ["won"]
     assert list(tree(work)) == ["a"]

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from tests.support.scenes import scenery
+from tests.support.waiting import join_threads
 
 from handrail.host import landlock, seccomp
 from handrail.host.sandbox import capabilities, trial
@@ -18,7 +19,7 @@ def on_a_thread(work):
     results = []
     thread = threading.Thread(target=lambda: results.append(work()))
     thread.start()
-    thread.join()
+    join_threads(thread)
     return results[0]
 
 

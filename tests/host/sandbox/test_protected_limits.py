@@ -17,6 +17,7 @@ from tests.support.protected_workspace import (
     tree,
     whats,
 )
+from tests.support.waiting import wait_until
 
 from handrail.host.sandbox import (
     protected_images,
@@ -166,8 +167,7 @@ def test_a_listing_is_believed_only_until_its_directory_changes(work, state, top
 
 def wait_until_old(path: Path) -> None:
     """Until a change would leave another time stamp than the last one did."""
-    while path.stat().st_ctime_ns > time.time_ns() - 25_000_000:
-        pass
+    wait_until(lambda: path.stat().st_ctime_ns <= time.time_ns() - 25_000_000)
 
 
 def test_an_ordinary_user_gets_the_same_repairs():

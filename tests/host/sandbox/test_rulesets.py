@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from tests.support.waiting import join_threads
 
 from handrail.host import landlock
 from handrail.host.sandbox.recipe import LandlockRules
@@ -43,7 +44,7 @@ def confined(rulesets, rules, *attempts):
 
     thread = threading.Thread(target=work)
     thread.start()
-    thread.join()
+    join_threads(thread)
     return results
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.waiting import running, wait_until_async
 
 from handrail.core.ports import FilesQuery, GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
@@ -36,7 +37,7 @@ def swapped(tree, tmp_path):
         tree.write(f"d/{number}.txt", "needle inside\n")
     (tree.root / "l").symlink_to(outside)
     command = [sys.executable, "-c", SWAPPER, str(tree.root)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as swapper:
+    with running(subprocess.Popen(command, stdout=subprocess.PIPE)) as swapper:
         assert swapper.stdout is not None
         assert swapper.stdout.readline() == b"ready\n"
         yield tree
@@ -220,9 +221,7 @@ async def test_a_cancelled_search_leaves_no_process_and_no_thread(tree, rg):
     pids: list[int] = []
 
     async def watch() -> None:
-        while not (found := children_named("rg")):
-            await anyio.lowlevel.checkpoint()
-        pids.extend(found)
+        pids.extend(await wait_until_async(lambda: children_named("rg")))
         started.set()
 
     with anyio.fail_after(10):

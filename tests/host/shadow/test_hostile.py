@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 from tests.host.shadow.conftest import told
+from tests.support.waiting import join_threads
 
 from handrail.core.shadows import Form
 from handrail.host.shadow import walk
@@ -112,7 +113,7 @@ def test_a_folder_exchanged_for_a_link_while_it_is_looked_at_leads_nowhere(folde
             shadow.after(shadow.before(None))
     finally:
         stop.set()
-        racer.join()
+        join_threads(racer)
 
     assert not any(b"SECRET" in one for one in _kept(folder))
 
@@ -139,7 +140,7 @@ def test_a_file_exchanged_for_a_link_while_it_is_read_leads_nowhere(folder):
             shadow.after(shadow.before(None))
     finally:
         stop.set()
-        racer.join()
+        join_threads(racer)
 
     assert not any(b"SECRET" in one for one in _kept(folder))
 

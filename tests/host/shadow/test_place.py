@@ -3,6 +3,7 @@
 import json
 
 from tests.host.shadow.conftest import told
+from tests.support.waiting import wait_until
 
 from handrail.host.blobs import DirectoryBlobs
 from handrail.host.shadow.contents import Contents
@@ -35,8 +36,7 @@ def settle(folder):
     import time
 
     newest = max(path.lstat().st_ctime_ns for path in folder.root.rglob("*"))
-    while time.time_ns() < newest + 25_000_000:
-        pass
+    wait_until(lambda: time.time_ns() >= newest + 25_000_000)
 
 
 def test_a_second_runtime_has_a_place_of_its_own(folder):

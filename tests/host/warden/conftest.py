@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.waiting import wait_exit
 
 from handrail.core.processes import Confinement, JobRequest, Launch
 from handrail.host.sandbox.recipe import Recipe
@@ -151,5 +152,5 @@ def start_runtime(programs):
     yield start
     for process in running:
         process.kill()
-        process.wait()
+        wait_exit(process)
         process.stdout.close()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.waiting import wait_exit
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import JobState
@@ -35,7 +36,7 @@ async def test_nothing_survives_a_killed_runtime(programs, start_runtime):
     assert len(helpers) == 4
 
     runtime.kill()
-    runtime.wait()
+    wait_exit(runtime)
 
     await programs.until_dead()
     await programs.until(lambda: not any(stat_of(pid) for pid in helpers))
@@ -47,7 +48,7 @@ async def test_whoever_comes_next_can_wait_until_nothing_writes_any_more(program
     [sign] = (programs.state / "running").iterdir()
 
     runtime.kill()
-    runtime.wait()
+    wait_exit(runtime)
     assert programs.alive(), "there is nothing to wait for"
     await wait_for_the_dead(programs.state)
 
@@ -62,7 +63,7 @@ async def test_nobody_waits_for_the_living_nor_for_a_job_that_is_kept(
     killed = await start_runtime("keep:sleep 601", "run:echo up; sleep 602", lines=2)
 
     killed.kill()
-    killed.wait()
+    wait_exit(killed)
     await wait_for_the_dead(programs.state)
 
     assert [one.name.split("+")[2] for one in (programs.state / "running").iterdir()] == [
@@ -84,7 +85,7 @@ async def test_a_fork_of_the_runtime_does_not_keep_its_programs_alive(programs, 
     runtime = await start_runtime("run:echo up; sleep 600", "fork:", lines=1)
 
     runtime.kill()
-    runtime.wait()
+    wait_exit(runtime)
 
     await programs.until(lambda: not any(comm(pid) == "bash" for pid in programs.alive()))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.waiting import wait_exit
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Job, JobState
@@ -185,7 +186,7 @@ async def test_a_kept_job_survives_the_killing_of_its_runtime(programs, start_ru
                                   "job:sleep 600", "run:echo up; sleep 601", lines=3)  # fmt: skip
 
     runtime.kill()
-    runtime.wait()
+    wait_exit(runtime)
     other = programs.open()
     await programs.until(
         lambda: len(other._jobs.all()) == 2 and other._jobs.all()[1].state is JobState.KILLED
@@ -246,7 +247,7 @@ async def test_numbers_are_claimed_once_by_two_processes(programs):
         for _ in range(3)
     ]
 
-    numbers = [int(n) for one in claimers for n in one.communicate()[0].split()]
+    numbers = [int(n) for one in claimers for n in one.communicate(timeout=60)[0].split()]
 
     assert sorted(numbers) == list(range(1, 61))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.waiting import wait_until
 
 from handrail.host.artifacts import DirectoryArtifacts
 from handrail.host.warden.capture import HEAD_BYTES, TAIL_BYTES
@@ -204,8 +205,7 @@ async def test_a_listener_that_is_late_does_not_stop_the_program(programs, proce
     done = programs.folder / "done"
 
     def on_output(stream, data):
-        while not done.exists():
-            pass
+        wait_until(done.exists)
 
     with anyio.fail_after(20):
         ended = await processes.run(
