@@ -7,7 +7,7 @@ import uuid
 from handrail.app_guardrails import save_counts
 from handrail.app_machine import Machine
 from handrail.config.settings import Settings
-from handrail.core.context import ReadState, Session, Whereabouts, go_to
+from handrail.core.context import ReadStates, Session, Whereabouts, go_to
 from handrail.dialects.known import vocabulary_of
 from handrail.engine.answered import Answered
 from handrail.engine.saved import restore_reads, save_reads
@@ -38,7 +38,7 @@ async def begin_session(
         id=session_id,
         roots=files.roots,
         mode=mode.value,
-        reads=restore_reads(kept["reads"]) if "reads" in kept else ReadState(),
+        reads=restore_reads(kept["reads"]) if "reads" in kept else ReadStates(),
         artifacts=DirectoryArtifacts(home.oversized),
         whereabouts=Whereabouts(files.roots[0], moves=moves),
     )

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 from tests.support.waiting import wait_until_async
 
 from handrail.core.call import ToolCall
-from handrail.core.context import CancelSignal, ReadState, Session, ToolContext
+from handrail.core.context import CancelSignal, ReadStates, Session, ToolContext
 from handrail.core.footprint import NOTHING, OPEN_ENDED
 from handrail.core.paths import PathUse, ReadPath, TreePath, WritePath, path_fields
 from handrail.core.places import Kind, Place
@@ -33,7 +33,7 @@ def context(**places: str) -> ToolContext:
     nowhere: Any = None
     return ToolContext(
         call=ToolCall("1", "t", {}),
-        session=Session("s", ("/w",), "default", ReadState(), nowhere),
+        session=Session("s", ("/w",), "default", ReadStates(), nowhere),
         report=lambda _text: None,
         signal=CancelSignal(),
         places={

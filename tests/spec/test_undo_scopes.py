@@ -332,7 +332,9 @@ async def test_the_tools_of_other_vocabularies_work_in_each(workspace, open_runt
             assert (await rt.call("edit_file", arguments, id=f"e{number}")).ok
         by_file = await rt.call("undo_file", {"path": "a.txt"})
         by_change = await rt.call("undo_file_change", {"path": "a.txt"})
-        by_turn = await rt.call("undo_turn", {})
+        async with rt.turn():
+            assert (await rt.call("edit_file", {**arguments, "old_string": "2"}, id="e5")).ok
+            by_turn = await rt.call("undo_turn", {})
         nameless = await rt.call("undo_file", {})
         history = await rt.call("show_file_history", {"path": "a.txt"})
         changes = await rt.call("show_session_changes", {})
@@ -340,17 +342,43 @@ async def test_the_tools_of_other_vocabularies_work_in_each(workspace, open_runt
     assert by_file.ok, by_file.text
     assert by_change.ok, by_change.text
     assert by_turn.ok, by_turn.text
-    assert workspace.read("a.txt") == b"1"
+    assert workspace.read("a.txt") == b"2"
     assert nameless.problem.code == "invalid_arguments"
     assert [one["standing"] for one in history.data["changes"] if one["tool"] != "undo"] == [
         False,
         False,
         False,
         True,
+        True,
     ]
     assert changes.data == history.data
     assert not shown & {"undo_file", "undo_turn", "show_file_history", "show_session_changes"}
     assert len(shown) <= 12
+
+
+@pytest.mark.finding("F28")
+@pytest.mark.parametrize("dialect", ["canonical", "architect"])
+async def test_undo_turn_leaves_earlier_turns_alone(workspace, open_runtime, dialect):
+    async with open_runtime(dialect=dialect, config={"freshness": "off"}) as rt:
+        async with rt.turn():
+            await rt.call("write_file", {"path": "a.txt", "content": "1"})
+        async with rt.turn():
+            await rt.call("read_file", {"path": "a.txt"})
+            nothing = await rt.call("undo_turn", {})
+        alone = await rt.call("undo_turn", {})
+        async with rt.turn():
+            await rt.call("write_file", {"path": "b.txt", "content": "1"})
+            both = await rt.call("undo_turn", {})
+            again = await rt.call("undo_turn", {})
+        kept = workspace.tree()
+        newest = await rt.call("undo", {"scope": "turn"})
+
+    assert [one.problem.code for one in (nothing, alone, again)] == ["not_found"] * 3
+    assert "nothing to undo" in nothing.text
+    assert both.ok, both.text
+    assert kept == {"a.txt": b"1"}
+    assert newest.ok, newest.text
+    assert workspace.tree() == {}
 
 
 async def test_what_cannot_be_undone_is_named_and_passed_over(workspace, open_runtime):

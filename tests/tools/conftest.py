@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.core.call import ToolCall
-from handrail.core.context import CancelSignal, ReadState, Session, ToolContext
+from handrail.core.context import CancelSignal, ReadStates, Session, ToolContext
 from handrail.core.paths import path_fields
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.local import LocalFiles
@@ -88,7 +88,7 @@ def workspace(tmp_path):
     search = open_search(files.roots)
     services = Services(files, search, past=None, allow_delete=True)
     tools = {tool.name: tool for tool in builtin_tools(services)}
-    session = Session("s", files.roots, "default", ReadState(), NoArtifacts())
+    session = Session("s", files.roots, "default", ReadStates(), NoArtifacts())
     yield Workspace(root, files, tools, session, services)
     search.close()
     files.close()

@@ -36,35 +36,57 @@ class ReadRecord(NamedTuple):
 
 _TEXT_BYTES: Final = 256 * 1024
 _ALL_TEXT_BYTES: Final = 32 << 20
+_TEXTS_PER_FILE: Final = 64
 
 
 class ReadState:
-    """Path → what was last seen of it; kept per session, in the order of reading.
+    """Path → what one agent last saw of it, in the order of reading.
 
-    The text of small files that were shown whole is kept as well, as long as there is room,
-    so that it can be said what has changed since.
+    The shown texts are kept as well, as long as there is room, so that a later check can say
+    what has changed since and whether an edit changes lines that the agent has seen.
     """
 
     def __init__(self, records: Mapping[str, ReadRecord] | None = None) -> None:
         self._records: dict[str, ReadRecord] = dict(records or {})
-        self._texts: dict[str, str] = {}
+        self._texts: dict[str, tuple[str, ...]] = {}
         self._room = _ALL_TEXT_BYTES
 
     def record_read(self, absolute: str, record: ReadRecord, text: str | None = None) -> None:
-        """Note that the model has now seen this; `text` if it has seen the whole file."""
+        """Note that the agent has now seen `text` of this file, in the state `record` names.
+
+        Texts shown earlier stay known while the content is the same.
+        """
+        known = self._records.get(absolute)
         self._records[absolute] = record
-        if absolute in self._texts:
-            self._room += len(self._texts.pop(absolute))
-        if text is not None and len(text) <= _TEXT_BYTES:
-            self._texts[absolute] = text
+        if known is None or record.whole or not _same_content(known, record):
+            self._drop_texts(absolute)
+        if text is not None:
+            self.add_text(absolute, text)
+
+    def add_text(self, absolute: str, text: str) -> None:
+        """Note one more text of a file that the agent has seen or written itself."""
+        if len(text) > _TEXT_BYTES:
+            return
+        kept = self._texts.pop(absolute, ())
+        if text not in kept:
+            kept = (*kept, text)
             self._room -= len(text)
-            while self._room < 0:
-                oldest = next(iter(self._texts))
-                self._room += len(self._texts.pop(oldest))
+        if len(kept) > _TEXTS_PER_FILE:
+            self._room += len(kept[0])
+            kept = kept[1:]
+        self._texts[absolute] = kept
+        while self._room < 0:
+            self._drop_texts(next(iter(self._texts)))
 
     def text(self, absolute: str) -> str | None:
-        """The whole text as the model saw it, where it was kept."""
-        return self._texts.get(absolute)
+        """The whole text as the agent saw it, where it was kept."""
+        record = self._records.get(absolute)
+        texts = self._texts.get(absolute)
+        return texts[0] if texts and record is not None and record.whole else None
+
+    def texts(self, absolute: str) -> tuple[str, ...]:
+        """Every text of the file that was shown and kept; the whole one, or ranges of lines."""
+        return self._texts.get(absolute, ())
 
     def get(self, absolute: str) -> ReadRecord | None:
         """The last sight of a file, if there was one."""
@@ -73,7 +95,7 @@ class ReadState:
     def forget(self, absolute: str) -> None:
         """Drop what is known of a file (it was deleted)."""
         self._records.pop(absolute, None)
-        self._room += len(self._texts.pop(absolute, ""))
+        self._drop_texts(absolute)
 
     def can_edit(self, absolute: str) -> bool:
         """Whether the file has been read in this session."""
@@ -82,6 +104,33 @@ class ReadState:
     def items(self) -> Sequence[tuple[str, ReadRecord]]:
         """All records, for saving with a named session."""
         return list(self._records.items())
+
+    def _drop_texts(self, absolute: str) -> None:
+        self._room += sum(len(text) for text in self._texts.pop(absolute, ()))
+
+
+def _same_content(one: ReadRecord, two: ReadRecord) -> bool:
+    if one.digest is not None and two.digest is not None:
+        return one.digest == two.digest
+    return one.stat.settled and one.stat.same_as(two.stat)
+
+
+class ReadStates:
+    """The read state of each agent of a session: what one has seen, another has not."""
+
+    def __init__(self, states: Mapping[str, ReadState] | None = None) -> None:
+        self._states: dict[str, ReadState] = dict(states or {})
+
+    def for_agent(self, agent: str) -> ReadState:
+        """The read state of this agent; empty before its first read."""
+        state = self._states.get(agent)
+        if state is None:
+            state = self._states[agent] = ReadState()
+        return state
+
+    def items(self) -> Sequence[tuple[str, ReadState]]:
+        """Every agent with its read state, for saving with a named session."""
+        return list(self._states.items())
 
 
 @dataclass(slots=True)
@@ -120,7 +169,7 @@ class Session:
     id: str
     roots: tuple[str, ...]
     mode: str
-    reads: ReadState
+    reads: ReadStates
     artifacts: Artifacts
     whereabouts: Whereabouts = field(default_factory=lambda: Whereabouts("/"))
     options: Options = field(default_factory=Options)
@@ -204,8 +253,8 @@ class ToolContext:
 
     @property
     def reads(self) -> ReadState:
-        """What the model has seen."""
-        return self.session.reads
+        """What the calling agent has seen."""
+        return self.session.reads.for_agent(self.call.agent)
 
     @property
     def options(self) -> Options:

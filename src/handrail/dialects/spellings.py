@@ -75,7 +75,7 @@ NAMES: Final[Mapping[str, Mapping[str, Mapping[str, str | bool]]]] = {
     "undo": {
         "undo_file": {"scope": "path"},
         "undo_file_change": {"scope": "path"},
-        "undo_turn": {"scope": "turn"},
+        "undo_turn": {"scope": "turn", "target": "current"},
     },
     "show_changes": {"show_file_history": NOTHING, "show_session_changes": NOTHING},
     "list_files": {"listFiles": NOTHING, "LS": NOTHING},

@@ -1,7 +1,7 @@
 """Whether a model knows what it changes: files it never read, and files that changed since.
 
-An edit names the text it replaces, so a change elsewhere in the file cannot hurt it and is
-only said. An overwrite names nothing: if the file is not what the model saw, it is refused.
+A file that changed since it was read is `stale` in strict mode. In warn mode an edit still
+applies if the lines that it changes are lines that were shown; an overwrite never does.
 """
 
 from __future__ import annotations
@@ -13,121 +13,142 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from handrail.core.content import Content
-from handrail.core.context import ReadRecord, ReadState
+from handrail.core.context import ReadRecord, ReadState, ReadStates
 from handrail.core.places import Form, Kind, Place, Stat
 from handrail.core.plan import Change, Plan
 from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
+from handrail.engine.edited_regions import (
+    changes_only_shown_lines,
+    lines_after_edit,
+    text_lines,
+)
 
 Mode = Literal["off", "warn", "strict"]
 _SHOWN_LINES: Final = 60
+_KEPT_TEXT_BYTES: Final = 1 << 20
 
 
 class Freshness:
-    """Checks plans against what was read; `mode` off: nothing is checked."""
+    """Checks plans against what the calling agent has read; `mode` off: nothing is checked."""
 
-    def __init__(self, mode: Mode, reads: ReadState, files: Files) -> None:
+    def __init__(self, mode: Mode, reads: ReadStates, files: Files) -> None:
         self._mode = mode
-        self._reads = reads
+        self._states = reads
         self._files = files
-        # Files that were changed unread, which is said once of each.
-        self._unread: set[str] = set()
+        # Agent and file, where the note about changing an unread file has been given.
+        self._noted_unread: set[tuple[str, str]] = set()
 
-    def check(self, plan: Plan) -> list[str]:
-        """Notes for the model; raises `stale` for what must not happen."""
+    def check(self, plan: Plan, agent: str) -> list[str]:
+        """Notes for the model; raises `stale` for a plan that must not be carried out."""
         if self._mode == "off" or plan.relies_on == "nothing":
             return []
         return [
             note
             for change in plan.changes
-            if change.before is not None and (note := self._note(change, plan)) is not None
+            if change.before is not None and (note := self._note(change, plan, agent)) is not None
         ]
 
-    def explain(self, problem: Problem, places: list[Place]) -> Problem:
-        """A text that was not found may have been there when the model looked: say so."""
+    def explain(self, problem: Problem, places: list[Place], agent: str) -> Problem:
+        """Add what changed since the read to a failed search for a text, if that may be why."""
         if self._mode == "off" or problem.code not in ("no_match", "ambiguous"):
             return problem
         for place in places:
-            text = self._reads.text(place.absolute)
+            text = self._states.for_agent(agent).text(place.absolute)
             if text is None or place.kind is not Kind.FILE:
                 continue
-            diff = _since(text, self._files.read(place).content.tobytes())
+            diff = _diff_since(text, text_lines(self._files.read(place).content))
             if diff:
                 message = f"{problem.message}\nSince you read it, the file changed:\n{diff}"
                 return replace(problem, message=message)
         return problem
 
-    def renew(self, plan: Plan) -> None:
-        """What was written is what the model knows now."""
+    def renew(self, plan: Plan, agent: str) -> None:
+        """Update the read state after a commit: the agent knows what it has written."""
+        reads = self._states.for_agent(agent)
         for change in plan.changes:
             absolute = change.place.absolute
             written = change.after is not None and change.after_form is Form.FILE
             whole = plan.relies_on == "all" or change.before is None
-            known = self._reads.get(absolute)
+            known = reads.get(absolute)
             if written and known is None and not whole:
-                # What the model has not seen it knows no better for having changed a part of it.
+                # Changing a part of an unread file does not make the rest of it known.
                 if plan.relies_on != "nothing":
-                    self._unread.add(absolute)
+                    self._noted_unread.add((agent, absolute))
                 continue
             stat = self._stat(change) if written else None
             if change.after is None or stat is None:
-                self._reads.forget(absolute)
-                self._unread.discard(absolute)
+                reads.forget(absolute)
+                self._noted_unread.discard((agent, absolute))
                 continue
             if known is None and change.before is not None:
-                self._unread.add(absolute)
-            if not whole and known is not None and not self._same(known, change):
-                # Edited without knowing what else had changed: that is still not known.
-                continue
-            if whole or (known is not None and known.whole):
+                self._noted_unread.add((agent, absolute))
+            if whole or (known is not None and known.whole and self._same(known, change)):
                 record = ReadRecord(time.time(), 1, 0, stat, True, change.after.digest)
-                self._reads.record_read(absolute, record, _text(change.after.tobytes()))
+                reads.record_read(absolute, record, _text(change.after))
             elif known is not None:
-                self._reads.record_read(
-                    absolute, known._replace(stat=stat, digest=change.after.digest)
-                )
+                self._renew_part(reads, known, stat, change)
 
-    def knows(self, place: Place, digest: str | None) -> bool:
-        """Whether what the model saw of a file last is of this content."""
-        known = self._reads.get(place.absolute)
+    def _renew_part(self, reads: ReadState, known: ReadRecord, stat: Stat, change: Change) -> None:
+        """The agent knows the lines it has written, and the others as well as before."""
+        absolute = change.place.absolute
+        shown = reads.texts(absolute)
+        if self._same(known, change):
+            reads.record_read(absolute, known._replace(stat=stat, digest=change.after_hash))
+        for text in (*shown, *lines_after_edit(change.before, change.after)):
+            reads.add_text(absolute, text)
+
+    def knows(self, place: Place, digest: str | None, agent: str) -> bool:
+        """Whether the agent's last sight of a file is of this content."""
+        known = self._states.for_agent(agent).get(place.absolute)
         return known is not None and known.digest is not None and known.digest == digest
 
     def follow(
-        self, place: Place, before: str | None, after: Content | None, stat: Stat | None
+        self, place: Place, before: str | None, after: Content | None, stat: Stat | None, agent: str
     ) -> None:
-        """The model was told how a file became another one: if it knew the old, it knows this."""
-        known = self._reads.get(place.absolute)
+        """The agent was shown how `before` became `after`: if it knew the one, it knows both."""
+        reads = self._states.for_agent(agent)
+        known = reads.get(place.absolute)
         if known is None or after is None or stat is None or known.digest != before:
             return
         record = known._replace(read_at=time.time(), stat=stat, digest=after.digest)
-        text = _text(after.tobytes()) if known.whole else None
-        self._reads.record_read(place.absolute, record, text)
+        text = _text(after) if known.whole else None
+        reads.record_read(place.absolute, record, text)
 
     def _stat(self, change: Change) -> Stat | None:
         try:
             return self._files.stat(change.place)
         except ProblemRaised:
-            # The change has happened, and that nobody could look at it is no failure of it.
+            # The change was made; a failed look at its result does not make it a failure.
             return None
 
-    def _note(self, change: Change, plan: Plan) -> str | None:
-        record = self._reads.get(change.place.absolute)
+    def _note(self, change: Change, plan: Plan, agent: str) -> str | None:
+        reads = self._states.for_agent(agent)
+        record = reads.get(change.place.absolute)
         if record is None:
-            if self._mode == "strict":
-                raise ProblemRaised(
-                    "stale",
-                    f"{change.path!r} has not been read in this session",
-                    hint="read the file first, then change it",
-                    field="path",
-                )
-            if change.place.absolute in self._unread:
-                return None
-            return f"{change.path} was changed without having been read first"
+            return self._unread(change, agent)
         if self._same(record, change):
             return None if record.whole or plan.relies_on == "part" else self._in_part(change)
-        if plan.relies_on == "all":
-            raise self._drifted(record, change)
-        return f"{change.path} had changed since it was read; the edit was made on what it is now"
+        if plan.relies_on == "all" or self._mode == "strict":
+            raise self._stale(record, change, reads)
+        if self._shows_same_lines(record, change):
+            return None
+        shown = reads.texts(change.place.absolute)
+        if not changes_only_shown_lines(change.before, change.after, shown):
+            raise self._stale(record, change, reads)
+        return f"{change.path} had changed since it was read; the edited lines had not"
+
+    def _unread(self, change: Change, agent: str) -> str | None:
+        if self._mode == "strict":
+            raise ProblemRaised(
+                "stale",
+                f"{change.path!r} has not been read in this session",
+                hint="read the file first, then change it",
+                field="path",
+            )
+        if (agent, change.place.absolute) in self._noted_unread:
+            return None
+        return f"{change.path} was changed without having been read first"
 
     def _in_part(self, change: Change) -> str:
         if self._mode == "strict":
@@ -144,39 +165,50 @@ class Freshness:
             return True
         return record.digest is not None and record.digest == change.before_hash
 
-    def _drifted(self, record: ReadRecord, change: Change) -> ProblemRaised:
+    def _shows_same_lines(self, record: ReadRecord, change: Change) -> bool:
+        """Whether a range of a file too large to be hashed whole reads as it did."""
+        if record.digest is not None or record.shown_digest is None:
+            return False
+        now = self._files.window(change.place, record.offset, record.limit)
+        return now.shown_digest == record.shown_digest
+
+    def _stale(self, record: ReadRecord, change: Change, reads: ReadState) -> ProblemRaised:
         modified = change.seen.mtime_ns / 1e9 if change.seen is not None else time.time()
         when = f"read at {_clock(record.read_at)}, modified at {_clock(modified)}"
-        text = self._reads.text(change.place.absolute)
-        before = change.before.tobytes() if change.before is not None else b""
-        diff = _since(text, before) if text is not None else ""
+        diff = self._diff_of_shown(record, change, reads)
         return ProblemRaised(
             "stale",
             f"{change.path!r} changed since it was read ({when})" + (f":\n{diff}" if diff else ""),
-            hint="read the file again, then write what should be in it now",
+            hint="read the file again, then make the change that fits what is in it now",
             field="path",
         )
 
+    def _diff_of_shown(self, record: ReadRecord, change: Change, reads: ReadState) -> str:
+        """What changed in the text that was shown last; empty if that text was not kept."""
+        lines = text_lines(change.before)
+        if record.whole:
+            text = reads.text(change.place.absolute)
+        else:
+            texts = reversed(reads.texts(change.place.absolute))
+            text = next((one for one in texts if one.count("\n") + 1 == record.limit), None)
+            lines = lines and lines[record.offset - 1 : record.offset - 1 + record.limit]
+        return "" if text is None else _diff_since(text, lines)
 
-def _since(seen: str, now: bytes) -> str:
-    text = _text(now)
-    if text is None or text == seen:
+
+def _diff_since(seen: str, now: list[str] | None) -> str:
+    before = seen.split("\n")
+    if now is None or now == before:
         return ""
-    lines = difflib.unified_diff(
-        seen.split("\n"), text.split("\n"), "as you read it", "as it is now", lineterm="", n=1
-    )
+    lines = difflib.unified_diff(before, now, "as you read it", "as it is now", lineterm="", n=1)
     shown = list(lines)
     if len(shown) > _SHOWN_LINES:
         shown = [*shown[:_SHOWN_LINES], f"… {len(shown) - _SHOWN_LINES} more lines"]
     return "\n".join(shown)
 
 
-def _text(data: bytes) -> str | None:
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    return text.replace("\r\n", "\n").removesuffix("\n")
+def _text(content: Content) -> str | None:
+    lines = text_lines(content) if content.size <= _KEPT_TEXT_BYTES else None
+    return None if lines is None else "\n".join(lines)
 
 
 def _clock(seconds: float) -> str:

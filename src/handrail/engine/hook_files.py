@@ -63,6 +63,7 @@ class Left:
         self._running = running
         self._files = files
         self._freshness = freshness
+        self._agent = running.prepared.call.agent
         self._before: dict[str, Seen] = {}
         self._notes: list[Note] = []
         self._shown: list[tuple[Seen, Seen]] = []
@@ -90,7 +91,7 @@ class Left:
     def told(self) -> None:
         """The model was told in full: what it knew of these files it knows of the new ones."""
         for was, now in self._shown:
-            self._freshness.follow(now.place, was.digest, now.content, now.stat)
+            self._freshness.follow(now.place, was.digest, now.content, now.stat, self._agent)
 
     def _seen(self) -> dict[str, Seen]:
         found: dict[str, Seen] = {}
@@ -136,7 +137,7 @@ class Left:
         """Whether the model knew this, or was told of it by the hook before."""
         told = ((now.place.absolute, now.digest) for _, now in self._shown)
         return (was.place.absolute, was.digest) in told or self._freshness.knows(
-            was.place, was.digest
+            was.place, was.digest, self._agent
         )
 
     def _record(self, hook: str, path: str, was: Seen, now: Seen) -> None:

@@ -213,7 +213,7 @@ class Pipeline:
             await self.reserved.respect(running, plan)
             await self._write(running, plan)
             if not running.prepared.call.by_person:
-                self.freshness.renew(plan)
+                self.freshness.renew(plan, running.prepared.call.agent)
             if self.commands is not None:
                 self.commands.changed(plan)
             await self._remark(running, plan, outcome)
@@ -248,9 +248,9 @@ class Pipeline:
             plan = await prepared.tool.plan(prepared.args, context)
         except ProblemRaised as raised:
             places = list(prepared.places.values())
-            problem = self.freshness.explain(raised.problem, places)
+            problem = self.freshness.explain(raised.problem, places, prepared.call.agent)
             raise ProblemRaised.of(problem) from raised
-        running.notes = self.freshness.check(plan)
+        running.notes = self.freshness.check(plan, prepared.call.agent)
         if self.blobs is not None and not self.dry_run:
             running.hashing = hash_ahead(plan, self.blobs)
         return plan

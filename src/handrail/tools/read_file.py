@@ -188,7 +188,7 @@ def _remember(ctx: ToolContext, place: Place, window: Window) -> None:
         window.digest,
         window.shown_digest,
     )
-    ctx.reads.record_read(place.absolute, record, window.text if window.whole else None)
+    ctx.reads.record_read(place.absolute, record, window.text)
 
 
 def _output(place: Place, view: View, args: ReadFileParams) -> Output:

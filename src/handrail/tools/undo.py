@@ -18,7 +18,7 @@ class UndoParams(Params):
     scope: Scope = Field("call", description="What to take back.")
     target: str = Field(
         "last",
-        description="The id of a call, a turn, a path, or since when (start, all, a time, an id).",
+        description="The id of a call, a turn (or current), a path, or since when (start, all, a time, an id).",
     )
     redo: bool = Field(False, description="Bring back what was undone instead.")
     force: bool = Field(False, description="Overwrite what others changed since.")
@@ -58,8 +58,20 @@ class UndoTool(Builtin[UndoParams]):
 
     async def plan(self, args: UndoParams, ctx: ToolContext) -> Plan:
         """The changes that take it back; `not_found`, `conflict`, `already_applied`."""
-        wanted = Wanted(args.scope, args.target, args.force)
         asker = Asker(ctx.session.id, ctx.call.by_person)
-        if args.redo:
-            return await self._past.redo_plan(wanted, asker)
-        return await self._past.undo_plan(wanted, asker)
+        make_plan = self._past.redo_plan if args.redo else self._past.undo_plan
+        if args.scope != "turn" or args.target != "current":
+            return await make_plan(Wanted(args.scope, args.target, args.force), asker)
+        current = f"{ctx.session.id}:{ctx.turn_id}"
+        try:
+            return await make_plan(Wanted("turn", current, args.force), asker)
+        except ProblemRaised as raised:
+            if raised.problem.code not in ("not_found", "already_applied"):
+                raise
+            verb = "redo" if args.redo else "undo"
+            raise ProblemRaised(
+                "not_found",
+                f"nothing to {verb}: the current turn ({ctx.turn_id}) holds no such change",
+                hint='scope "turn" with target "last" is the newest turn with changes',
+                field="target",
+            ) from raised

@@ -45,7 +45,10 @@ def render_creation(path: str, text: str) -> str:
     total = count_lines(text)
     head = split_lines(text, MAX_SHOWN - 1)
     hunk = Hunk((), head)
-    body = [_Line("", f"@@ -0,0 +{_range(1, total)} @@"), *_body(hunk, _changed((), head), 0, 0)]
+    body = [
+        _Line("", f"@@ -0,0 +{_range(1, total)} @@"),
+        *_body(hunk, changed_spans((), head), 0, 0),
+    ]
     unended = not text.endswith(("\n", "\r"))
     left = 1 + total + unended - MAX_SHOWN
     return _framed(path, [_marked(*line) for line in body[:MAX_SHOWN]], left, created=True)
@@ -82,7 +85,7 @@ class _Line(NamedTuple):
 _UNENDED: Final = _Line("", "\\ No newline at end of file")
 
 
-class _Span(NamedTuple):
+class Span(NamedTuple):
     """Lines `a0:a1` before became lines `b0:b1` after."""
 
     a0: int
@@ -92,7 +95,7 @@ class _Span(NamedTuple):
 
 
 def _unified(hunk: Hunk) -> Iterator[_Line]:
-    for spans in _grouped(_changed(hunk.before, hunk.after)):
+    for spans in _grouped(changed_spans(hunk.before, hunk.after)):
         a0 = max(spans[0].a0 - CONTEXT, 0)
         b0 = spans[0].b0 - (spans[0].a0 - a0)
         a1 = min(spans[-1].a1 + CONTEXT, len(hunk.before))
@@ -102,7 +105,7 @@ def _unified(hunk: Hunk) -> Iterator[_Line]:
         yield from _body(hunk, spans, a0, a1)
 
 
-def _body(hunk: Hunk, spans: Sequence[_Span], a0: int, a1: int) -> Iterator[_Line]:
+def _body(hunk: Hunk, spans: Sequence[Span], a0: int, a1: int) -> Iterator[_Line]:
     at = a0
     for span in spans:
         yield from _signed(" ", hunk.before[at : span.a0])
@@ -130,7 +133,8 @@ def _range(first: int, count: int) -> str:
     return f"{first if count else first - 1},{count}"
 
 
-def _changed(before: Sequence[str], after: Sequence[str]) -> list[_Span]:
+def changed_spans(before: Sequence[str], after: Sequence[str]) -> list[Span]:
+    """The ranges of lines in which two texts differ; one range where they are too long."""
     head = _common(before, after)
     tail = min(_common(before[::-1], after[::-1]), len(before) - head, len(after) - head)
     old = before[head : len(before) - tail]
@@ -138,9 +142,9 @@ def _changed(before: Sequence[str], after: Sequence[str]) -> list[_Span]:
     if not old and not new:
         return []
     if not old or not new or len(old) * len(new) > _MAX_PAIRS:
-        return [_Span(head, head + len(old), head, head + len(new))]
+        return [Span(head, head + len(old), head, head + len(new))]
     return [
-        _Span(head + a0, head + a1, head + b0, head + b1)
+        Span(head + a0, head + a1, head + b0, head + b1)
         for tag, a0, a1, b0, b1 in SequenceMatcher(None, old, new).get_opcodes()
         if tag != "equal"
     ]
@@ -155,8 +159,8 @@ def _common(one: Sequence[str], two: Sequence[str]) -> int:
     return min(at, most)
 
 
-def _grouped(spans: Sequence[_Span]) -> Iterator[list[_Span]]:
-    group: list[_Span] = []
+def _grouped(spans: Sequence[Span]) -> Iterator[list[Span]]:
+    group: list[Span] = []
     for span in spans:
         if group and span.a0 - group[-1].a1 > 2 * CONTEXT:
             yield group
