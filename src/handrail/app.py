@@ -272,7 +272,7 @@ def _pipeline(
         locks=Locks(open_locks(machine.home)),
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
         recorder=Recorder(session, machine.store, bus, clock, _recording(settings)),
-        freshness=Freshness(_freshness(settings), session.reads, plans.files),
+        freshness=Freshness(_freshness(settings), session.read_states, plans.files),
         syntax=LocalSyntaxCheck(),
         dry_run=settings.dry_run,
         durable=settings.durability == "power",

@@ -38,7 +38,7 @@ async def begin_session(
         id=session_id,
         roots=files.roots,
         mode=mode.value,
-        reads=restore_reads(kept["reads"]) if "reads" in kept else ReadStates(),
+        read_states=restore_reads(kept["reads"]) if "reads" in kept else ReadStates(),
         artifacts=DirectoryArtifacts(home.oversized),
         whereabouts=Whereabouts(files.roots[0], moves=moves),
     )
@@ -49,7 +49,7 @@ async def begin_session(
 
 def save_session(session: Session, store: SqliteStore, guardrails: Guardrails) -> None:
     """What a named session goes on with."""
-    store.save_state(session.id, "reads", save_reads(session.reads))
+    store.save_state(session.id, "reads", save_reads(session.read_states))
     store.save_state(session.id, "directory", session.whereabouts.directory)
     save_counts(guardrails, session, store)
 

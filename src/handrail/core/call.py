@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+MAIN_AGENT: Final = "main"
 
 
 class ToolCall(NamedTuple):
@@ -18,5 +20,5 @@ class ToolCall(NamedTuple):
     name: str
     arguments: Mapping[str, Any] | str
     turn: int = 0
-    agent: str = "main"
+    agent: str = MAIN_AGENT
     by_person: bool = False

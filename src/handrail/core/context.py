@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from handrail.core.call import ToolCall
+from handrail.core.call import MAIN_AGENT, ToolCall
 from handrail.core.places import Kind, Place, Stat
 from handrail.core.ports import Artifacts, Files
 from handrail.core.problems import ProblemRaised
@@ -169,11 +169,16 @@ class Session:
     id: str
     roots: tuple[str, ...]
     mode: str
-    reads: ReadStates
+    read_states: ReadStates
     artifacts: Artifacts
     whereabouts: Whereabouts = field(default_factory=lambda: Whereabouts("/"))
     options: Options = field(default_factory=Options)
     values: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def reads(self) -> ReadState:
+        """What the main agent has seen."""
+        return self.read_states.for_agent(MAIN_AGENT)
 
 
 class CancelSignal:
@@ -254,7 +259,7 @@ class ToolContext:
     @property
     def reads(self) -> ReadState:
         """What the calling agent has seen."""
-        return self.session.reads.for_agent(self.call.agent)
+        return self.session.read_states.for_agent(self.call.agent)
 
     @property
     def options(self) -> Options:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from handrail.core.call import MAIN_AGENT
 from handrail.core.context import ReadRecord, ReadState, ReadStates
 from handrail.core.places import Stat
 
@@ -20,7 +21,7 @@ def save_reads(reads: ReadStates) -> dict[str, Any]:
 def restore_reads(saved: Mapping[str, Any]) -> ReadStates:
     """The read states of an earlier run; an older one knew the main agent only, by path."""
     if any(key.startswith("/") for key in saved):
-        saved = {"main": saved}
+        saved = {MAIN_AGENT: saved}
     return ReadStates({agent: _restore(records) for agent, records in saved.items()})
 
 
