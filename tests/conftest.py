@@ -7,9 +7,14 @@ import signal
 import threading
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.support import machine
 
 CLEANUP_TIMEOUT_S = 60
+
+# How fast a loaded machine draws examples or runs one says nothing about the code under test.
+settings.register_profile("handrail", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("handrail")
 
 
 def pytest_configure(config):
