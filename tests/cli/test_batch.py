@@ -36,8 +36,14 @@ def test_results_come_as_lines_in_the_order_of_the_calls(handrail, workspace):
         (b'{"name": "read_file\xff"}', "surrogate"),
         (b'{"name": "x", "arguments": {"a": NaN}}', "NaN"),
         (b"[" * 100_000, "nested more than"),
+        pytest.param(b'{"id": "", "name": "read_file"}', "id of a call", id="empty id"),
+        pytest.param(b'{"id": "../x", "name": "read_file"}', "id of a call", id="path as id"),
+        pytest.param(b'{"id": 7, "name": "read_file"}', "id of a call", id="number as id"),
+        pytest.param(b'{"id": "%s", "name": "x"}' % (b"i" * 300), "id of a call", id="long id"),
+        pytest.param(b'{"name": "%s"}' % (b"i" * 9_000_000), "larger than", id="long line"),
     ],
 )
+@pytest.mark.finding("F18")
 def test_a_line_that_is_no_call_is_answered_in_its_place(handrail, workspace, line, reason):
     good = json.dumps({"name": "read_file", "arguments": {"path": "a.txt"}}).encode()
     (workspace / "calls").write_bytes(b"\n".join([good, line, b"", good]))

@@ -13,6 +13,7 @@ from tests.mcp.traces import all_ended, pids_of
 from tests.support.waiting import wait_exit
 
 from handrail.mcp.stdio import lines
+from handrail.core.call_ids import is_call_id
 from handrail.mcp.wire import MAX_BYTES, Unreadable
 
 HELLO = {
@@ -141,6 +142,33 @@ def test_the_same_request_again_returns_what_was_recorded(root):
 
     assert first["result"]["content"] == again["result"]["content"]
     assert (root / "log.txt").read_text() == "once\n"
+
+
+@pytest.mark.finding("F18")
+@pytest.mark.threat("A02")
+@pytest.mark.parametrize("odd", ["", "../../x", "\x1b[2J", "x" * 200_000], ids=lambda one: one[:8])
+def test_an_odd_request_id_comes_back_and_is_no_id_of_ours(root, odd):
+    with raw_client(root, "--mode", "accept-edits") as client:
+        request = call(odd, "write_file", path="log.txt", content="once\n", mode="append")
+        client.send(request)
+        first = client.answer(odd)
+        client.send(request)
+        again = client.answer(odd)
+
+    assert first["id"] == again["id"] == odd
+    assert is_call_id(first["result"]["_meta"]["handrail/result"]["call_id"])
+    assert (root / "log.txt").read_text() == "once\n"
+
+
+@pytest.mark.finding("F18")
+@pytest.mark.threat("A02")
+def test_arguments_over_the_limit_are_an_error_and_nothing_is_written(root):
+    with raw_client(root, "--mode", "accept-edits") as client:
+        client.send(call(1, "write_file", path="big.txt", content="x" * 9_000_000))
+        refused = client.answer(1)
+
+    assert "larger than" in refused["error"]["message"]
+    assert not (root / "big.txt").exists()
 
 
 def test_two_hundred_calls_that_are_sent_before_any_answer_is_read_keep_their_order(root):

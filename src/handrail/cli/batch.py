@@ -121,13 +121,18 @@ def _read(file: str) -> Iterator[str]:
 
 
 def _understood(text: str) -> Line:
-    from handrail.engine.arguments import check_plain, load_json
+    from handrail.core.call_ids import check_call_id
+    from handrail.engine.arguments import check_plain, exceeds_limit, load_json, too_large
 
+    if exceeds_limit(text):
+        return too_large()
     try:
         value = load_json(text)
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
             return _no_call("a line is one object with at least a name")
         check_plain(value)
+        if value.get("id") is not None:
+            check_call_id(value["id"])
     except ProblemRaised as raised:
         return raised.problem
     strangers = sorted(value.keys() - _KEYS)

@@ -165,7 +165,9 @@ async def _call(
 
     async with opened(options, approver=asked) as rt:
         rt.subscribe(status.on_event)
-        result = await rt.call(options.tool, arguments, id=options.id or fresh_id())
+        result = await rt.call(
+            options.tool, arguments, id=fresh_id() if options.id is None else options.id
+        )
         dry = options.dry_run or rt.planned_actions
         return _Done(result, rt.aborted, rt.plan_summary() if dry else None)
 

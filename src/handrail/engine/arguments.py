@@ -11,9 +11,11 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
-from handrail.core.problems import ProblemRaised
+from handrail.core.problems import Problem, ProblemRaised
 
 MAX_CHARS: Final = 32 * 1024 * 1024
+# What a model or a client may send; a program of one's own may send more.
+MAX_BYTES: Final = 8 * 1024 * 1024
 MAX_DEPTH: Final = 64
 # Longer integers cannot be written back as decimal text by default, nor read by others.
 MAX_INTEGER_BITS: Final = 1024
@@ -50,6 +52,44 @@ def load_json(text: str) -> Any:
         raise _not_json(text, error) from error
     except ValueError as error:
         raise _refused("the arguments hold a number with too many digits") from error
+
+
+def exceeds_limit(arguments: Any) -> bool:
+    """Whether arguments are larger than `MAX_BYTES`: as JSON text, or as the texts in a value
+    that somebody has parsed already.
+    """
+    if isinstance(arguments, str):
+        return _size(arguments) > MAX_BYTES
+    total, waiting = 0, [arguments]
+    while waiting:
+        value = waiting.pop()
+        # Each value counts a little, so that a million empty ones are not nothing.
+        total += 2
+        if isinstance(value, str):
+            total += _size(value)
+        elif isinstance(value, Mapping):
+            waiting += [*value.keys(), *value.values()]
+        elif isinstance(value, list | tuple):
+            waiting += value
+        if total > MAX_BYTES:
+            return True
+    return False
+
+
+def too_large() -> Problem:
+    """The refusal of arguments that exceed the limit."""
+    return Problem(
+        "invalid_arguments",
+        f"Invalid arguments: they are larger than {MAX_BYTES:,} bytes",
+        hint="send large content in several calls",
+    )
+
+
+def _size(text: str) -> int:
+    """The length in bytes, counted no further than needed."""
+    if len(text) > MAX_BYTES or text.isascii():
+        return len(text)
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def check_plain(arguments: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from handrail.core.call import ToolCall
+from handrail.core.call_ids import check_call_id
 from handrail.engine.numbers import Numbers
 from handrail.engine.prepare import Prepared, Preparer
 
@@ -23,7 +24,9 @@ class Calls:
     numbers: Numbers
 
     def prepare_all(self, calls: Iterable[Call], turn: int, agent: str) -> list[Prepared]:
-        """Each call, understood; TypeError for what is no list of calls."""
+        """Each call, understood; TypeError for what is no list of calls, `invalid_arguments`
+        for an id that cannot be used.
+        """
         calls = list(calls)
         for number, call in enumerate(calls, 1):
             _check(call, number)
@@ -45,8 +48,10 @@ class Calls:
         turn: int,
         agent: str,
     ) -> ToolCall:
-        """One call; without an id of its own it gets a new one."""
-        call_id = str(id) if id is not None else self.numbers.fresh_id()
+        """One call; without an id of its own it gets a new one. Raises `invalid_arguments` for
+        an id that cannot be used.
+        """
+        call_id = check_call_id(id) if id is not None else self.numbers.fresh_id()
         given = {} if arguments is None else arguments
         return ToolCall(call_id, "" if name is None else str(name), given, turn, agent)
 

@@ -67,6 +67,12 @@ class Gate:
         if self._approval.aborted:
             self._approval.check(running.prepared)
 
+    def check_effects(self, running: Running) -> None:
+        """Refuse a call that may only read and turned out to change something."""
+        prepared = running.prepared
+        if prepared.only_reads is not None and not prepared.reads_only:
+            raise ProblemRaised.of(prepared.only_reads)
+
     def refuse(self, running: Running) -> None:
         """Stop, before any hook runs, what the call alone shows to be forbidden."""
         if running.prepared.call.by_person:
@@ -260,6 +266,7 @@ class Gate:
         if rewritten.problem is not None:
             raise ProblemRaised.of(rewritten.problem)
         rewritten.promise, rewritten.rank = prepared.promise, prepared.rank
+        rewritten.only_reads = prepared.only_reads
         return rewritten
 
 

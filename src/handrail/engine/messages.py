@@ -10,8 +10,10 @@ import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+from handrail.core.call_ids import safe_call_id
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Image, ToolResult
+from handrail.engine.response_shape import get
 
 Provider = Literal["openai", "openai-responses", "anthropic"]
 
@@ -29,9 +31,11 @@ class Asked(NamedTuple):
 
 
 def response_id(response: Any) -> str | None:
-    """The response's own id, by which calls are told apart whose server counts them anew."""
-    given = None if isinstance(response, list | tuple) else _get(response, "id")
-    return given if isinstance(given, str) and given else None
+    """The response's own id, by which calls are told apart whose server counts them anew. An
+    id that is too long or has odd characters is replaced by one made from its hash.
+    """
+    given = None if isinstance(response, list | tuple) else get(response, "id")
+    return safe_call_id(given) if isinstance(given, str) and given else None
 
 
 def read_calls(response: Any) -> Asked:
@@ -43,16 +47,16 @@ def read_calls(response: Any) -> Asked:
     """
     if isinstance(response, list | tuple):
         return _from_items(response)
-    choices = _get(response, "choices")
+    choices = get(response, "choices")
     if isinstance(choices, Sequence) and choices:
-        return _from_chat(_get(choices[0], "message"))
-    output = _get(response, "output")
+        return _from_chat(get(choices[0], "message"))
+    output = get(response, "output")
     if isinstance(output, list | tuple):
         return _from_output(output)
-    if _get(response, "role") != "assistant":
+    if get(response, "role") != "assistant":
         raise _unknown_shape(response)
-    content = _get(response, "content")
-    if isinstance(content, list | tuple) and _get(response, "tool_calls") is None:
+    content = get(response, "content")
+    if isinstance(content, list | tuple) and get(response, "tool_calls") is None:
         return _from_blocks(content)
     return _from_chat(response)
 
@@ -77,31 +81,27 @@ def tool_messages(results: Sequence[ToolResult], provider: Provider) -> list[dic
 # --- reading ----------------------------------------------------------------------------
 
 
-def _get(thing: Any, name: str) -> Any:
-    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
-
-
 def _from_items(items: Sequence[Any]) -> Asked:
-    if any(_get(item, "type") in _ANTHROPIC_BLOCKS for item in items):
+    if any(get(item, "type") in _ANTHROPIC_BLOCKS for item in items):
         return _from_blocks(items)
-    if any(_get(item, "function") is not None for item in items):
+    if any(get(item, "function") is not None for item in items):
         return _from_functions(items)
     return _from_output(items)
 
 
 def _from_chat(message: Any) -> Asked:
-    calls = _get(message, "tool_calls")
-    if _get(message, "role") != "assistant" or not isinstance(calls or [], list | tuple):
+    calls = get(message, "tool_calls")
+    if get(message, "role") != "assistant" or not isinstance(calls or [], list | tuple):
         raise _unknown_shape(message)
     return _from_functions(calls or ())
 
 
 def _from_functions(calls: Iterable[Any]) -> Asked:
-    functions = [(call, _get(call, "function")) for call in calls]
+    functions = [(call, get(call, "function")) for call in calls]
     return Asked(
         "openai",
         [
-            _call(_get(call, "id"), _get(function, "name"), _get(function, "arguments"))
+            _call(get(call, "id"), get(function, "name"), get(function, "arguments"))
             for call, function in functions
             if function is not None
         ],
@@ -111,10 +111,10 @@ def _from_functions(calls: Iterable[Any]) -> Asked:
 def _from_output(items: Iterable[Any]) -> Asked:
     calls = []
     for item in items:
-        if not isinstance(_get(item, "type"), str):
+        if not isinstance(get(item, "type"), str):
             raise _unknown_shape(item)
-        if _get(item, "type") == "function_call":
-            calls.append(_call(_get(item, "call_id"), _get(item, "name"), _get(item, "arguments")))
+        if get(item, "type") == "function_call":
+            calls.append(_call(get(item, "call_id"), get(item, "name"), get(item, "arguments")))
     return Asked("openai-responses", calls)
 
 
@@ -122,18 +122,20 @@ def _from_blocks(blocks: Iterable[Any]) -> Asked:
     return Asked(
         "anthropic",
         [
-            _call(_get(block, "id"), _get(block, "name"), _get(block, "input"))
+            _call(get(block, "id"), get(block, "name"), get(block, "input"))
             for block in blocks
-            if _get(block, "type") == "tool_use"
+            if get(block, "type") == "tool_use"
         ],
     )
 
 
 def _call(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:
-    if not isinstance(call_id, str) or not call_id or not isinstance(name, str):
+    """One call; its id may be anything but missing, and goes back as it came."""
+    if call_id is None or not isinstance(name, str):
         raise ProblemRaised(
             "invalid_arguments",
-            f"a tool call in the response has no id or no name (id {call_id!r}, name {name!r})",
+            "a tool call in the response has no id or no name "
+            f"(id {call_id!r:.100}, name {name!r:.100})",
             hint="hand over the complete response, not a part of a stream",
         )
     return {"id": call_id, "name": name, "arguments": "" if arguments is None else arguments}

@@ -153,6 +153,7 @@ class Pipeline:
             self.gate.refuse(running)
         if self.gate.hooks:
             await self.gate.before_hooks(running)
+        self.gate.check_effects(running)
         prepared, tool, args = running.prepared, running.prepared.tool, running.prepared.args
         context = self._context(running)
         self.ticker.limit(running.watch, tool.timeout_s)

@@ -56,6 +56,8 @@ class Prepared:
     given_id: bool = False
     promise: Promise | None = None
     rank: Rank | None = None
+    # Why the call is refused unless it only reads: its message did not end with tool calls.
+    only_reads: Problem | None = None
     problem: Problem | None = None
 
     @property

@@ -26,11 +26,13 @@ from handrail.core.records import Store
 from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
 from handrail.engine.answered import Answered, said_before
+from handrail.engine.answering import MessagePreparer
 from handrail.engine.as_person import AsPerson, undo_arguments
 from handrail.engine.calls import Call, Calls
 from handrail.engine.catalog import Catalog
 from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.events import EventBus, tell
+from handrail.engine.finish import read_end
 from handrail.engine.hooks import Hook
 from handrail.engine.jobs import Jobs
 from handrail.engine.messages import Provider, read_calls, response_id, tool_messages
@@ -82,6 +84,7 @@ class Runtime:
         self._pipeline = parts.pipeline
         self._numbers = Numbers(parts.answered.prefix, parts.first_turn, self.grants.end_turn)
         self._calls = Calls(parts.pipeline.preparer, self._numbers)
+        self._messages = MessagePreparer(self._calls)
         self._person = AsPerson(parts.pipeline, self._numbers)
         self._once = Once(parts.pipeline, parts.answered, self._numbers)
         parts.pipeline.plans.queue.maker = QueuedCalls(self._once)
@@ -186,16 +189,13 @@ class Runtime:
 
         Each call is `{"id"?, "name", "arguments"?}`. Results come in call order.
         """
-        return await self._batch(calls, on_event, agent, None)
-
-    async def _batch(
-        self, calls: Iterable[Call], on_event: Listener | None, agent: str, response: str | None
-    ) -> list[ToolResult]:
         self._check_open()
         turn = self._numbers.turn()
-        prepared = self._calls.prepare_all(calls, turn, agent)
-        for one in prepared:
-            one.response = response
+        return await self._run(self._calls.prepare_all(calls, turn, agent), turn, on_event)
+
+    async def _run(
+        self, prepared: Sequence[Prepared], turn: int, on_event: Listener | None
+    ) -> list[ToolResult]:
         loops = self._pipeline.loops
         loops.line_up(prepared)
         footprints = [one.footprint for one in prepared]
@@ -262,14 +262,19 @@ class Runtime:
         """Run the tool calls in a provider's response; returns that provider's messages.
 
         An OpenAI chat completion, OpenAI response or Anthropic message, as object or dict.
-        Empty if the response has no tool call.
+        Empty if the response has no tool call. Calls that change something run only if the
+        response ended with its tool calls; every call gets one answer.
         """
         asked = read_calls(response)
         if not asked.calls:
             return []
-        response_of = response_id(response)
-        results = await self._batch(asked.calls, on_event, agent, response_of)
-        if response_of is None:
+        self._check_open()
+        turn, name = self._numbers.turn(), response_id(response)
+        message = self._messages.prepare(
+            asked.calls, read_end(response), response=name, turn=turn, agent=agent
+        )
+        results = message.answers(await self._run(message.prepared, turn, on_event))
+        if name is None:
             results = [said_before(one) for one in results]
         return tool_messages(results, asked.provider)
 

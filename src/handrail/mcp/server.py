@@ -31,6 +31,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from handrail import __version__
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
+from handrail.engine.arguments import exceeds_limit, too_large
 from handrail.mcp.asking import Said
 from handrail.mcp.channels import HandshakeChannel, may_elicit
 from handrail.mcp.form import SCHEMA
@@ -124,6 +125,8 @@ class ToolServer:
             raise MCPError(INTERNAL_ERROR, "too many calls are in flight; wait for some of them")
         call_id = session.call_id(ctx.request_id, _key(ctx))
         arguments = params.arguments or {}
+        if exceeds_limit(arguments):
+            raise MCPError(INVALID_PARAMS, str(too_large()))
         repeated = session.in_flight(call_id)
         if repeated is not None and repeated.is_same(params.name, arguments):
             return repeated

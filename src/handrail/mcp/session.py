@@ -14,6 +14,7 @@ import anyio
 from mcp.server.session import ServerSession
 from mcp_types import LoggingLevel
 
+from handrail.core.call_ids import safe_call_id
 from handrail.core.events import Event, ToolRegistered, ToolUnregistered
 from handrail.core.results import ToolResult
 from handrail.mcp.asking import ClientApprover
@@ -91,9 +92,9 @@ class Session:
     def call_id(self, request_id: object, key: str | None) -> str:
         """What the call is known by: the client's own key, else its request, else a new id."""
         if key is not None:
-            return f"key-{key}"
+            return safe_call_id(f"key-{key}")
         if self._own_ids:
-            return f"{self._nonce}-{request_id}"
+            return safe_call_id(f"{self._nonce}-{request_id}")
         return f"{self._nonce}-{os.urandom(8).hex()}"
 
     def start(self, call_id: str, pending: Pending, call: Coroutine[Any, Any, ToolResult]) -> None:
