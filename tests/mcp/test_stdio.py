@@ -12,8 +12,8 @@ from tests.mcp.conftest import SCRIPT
 from tests.mcp.traces import all_ended, pids_of
 from tests.support.waiting import wait_exit
 
-from handrail.mcp.stdio import lines
 from handrail.core.call_ids import is_call_id
+from handrail.mcp.stdio import lines
 from handrail.mcp.wire import MAX_BYTES, Unreadable
 
 HELLO = {
