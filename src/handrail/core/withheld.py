@@ -44,8 +44,10 @@ class Withheld(Protocol):
 class Hidden(NamedTuple):
     """The withheld paths that exist now, upper ones for all that is in them.
 
-    `gap` says why hiding them would not keep everything away; None if it does.
+    `gap` says why hiding them would not keep everything away; None if it does. `complete` is
+    False if some directories were not looked into, so that further withheld paths may exist.
     """
 
     paths: tuple[str, ...] = ()
     gap: str | None = None
+    complete: bool = True

@@ -67,6 +67,7 @@ async def run(
     max_bytes: int,
     filtered: bool = True,
     feed: bytes = b"",
+    handed: Sequence[int] = (),
 ) -> Finished:
     """Run a program that only reads: no writes, no network, no other program.
 
@@ -76,10 +77,12 @@ async def run(
 
     `command[0]` is an absolute path. The process starts in the directory behind `cwd_fd`,
     whatever its path has become, and may open only what lies beneath `read`. It finds `feed`
-    on its standard input. Leaving this function by any way leaves no process and no thread.
-    Raises OSError if it cannot start.
+    on its standard input, and the open handles `handed` under their numbers. Leaving this
+    function by any way leaves no process and no thread. Raises OSError if it cannot start.
     """
-    job = Helper(tuple(command), cwd_fd, tuple(read), deadline_s, max_bytes, filtered, feed)
+    job = Helper(
+        tuple(command), cwd_fd, tuple(read), deadline_s, max_bytes, filtered, feed, tuple(handed)
+    )
     done = anyio.Event()
     loop = asyncio.get_running_loop()
     thread = threading.Thread(
@@ -170,6 +173,7 @@ class Helper:
     max_bytes: int
     filtered: bool
     feed: bytes = b""
+    handed: tuple[int, ...] = ()
     finished: Finished | None = None
     error: OSError | None = None
     _process: subprocess.Popen[bytes] | None = None
@@ -252,6 +256,7 @@ class Helper:
                 # The child enters the handle itself, before its handles are closed.
                 cwd=f"/proc/self/fd/{self.cwd_fd}",
                 env=_ENVIRONMENT,
+                pass_fds=self.handed,
                 # To be ended as one, and out of reach of the terminal's Ctrl-C. No session of
                 # its own: the scheduler counts that as a newcomer, who on a busy machine gets
                 # next to nothing for its first hundredth of a second.

@@ -57,7 +57,8 @@ class WithheldFinder:
             self._known = look.fresh
             paths = {real for path in look.found if (real := _real(path))}
             gaps = [look.gap, self._around(paths), self._git.gap(look.repositories)]
-        return Hidden(tuple(_outermost(paths)), next(filter(None, gaps), None))
+        gap = next(filter(None, gaps), None)
+        return Hidden(tuple(_outermost(paths)), gap, complete=look.gap is None)
 
     def _walk(self, look: _Look, withheld: Withheld, top: str) -> None:
         if withheld.hides(top):

@@ -6,6 +6,8 @@ option: none of them can be taken for an option.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from handrail.core.places import Kind, Place
@@ -61,7 +63,29 @@ class Way(NamedTuple):
 
 def grep_command(query: GrepQuery, allowed: PathFilter, way: Way) -> list[str]:
     """Arguments that search for text."""
-    arguments = [*_ALWAYS, *_GREP, *_MODES[query.mode], *_walk(query.place, allowed, way)]
+    arguments = [*_matching(query), *_walk(query.place, allowed, way)]
+    if query.type is not None:
+        arguments.append(f"--type={query.type}")
+    else:
+        arguments += _named(allowed)
+    if not query.recursive:
+        arguments.append("--max-depth=1")
+    return [*arguments, "-e", query.pattern, "--", _operand(query.place)]
+
+
+def reread_command(query: GrepQuery, operands: Sequence[str]) -> list[str]:
+    """Arguments that search these very files, in the order given; whether a file matches is
+    told by a count, so that each record ends where a name does not.
+    """
+    counts = replace(query, mode=GrepMode.COUNT) if query.mode is GrepMode.FILES else query
+    first = ("--max-count=1",) if query.mode is GrepMode.FILES else ()
+    arguments = [*_matching(counts), *first, "--threads=1", "--no-ignore"]
+    return [*arguments, "-e", query.pattern, "--", *operands]
+
+
+def _matching(query: GrepQuery) -> list[str]:
+    """Arguments that say what matches and what is printed of it."""
+    arguments = [*_ALWAYS, *_GREP, *_MODES[query.mode]]
     if query.mode is GrepMode.CONTENT:
         arguments += [f"--before-context={max(query.before, 0)}"]
         arguments += [f"--after-context={max(query.after, 0)}"]
@@ -73,13 +97,7 @@ def grep_command(query: GrepQuery, allowed: PathFilter, way: Way) -> list[str]:
         arguments += ["--multiline", "--multiline-dotall"]
     if understands_crlf(query):
         arguments.append("--crlf")
-    if query.type is not None:
-        arguments.append(f"--type={query.type}")
-    else:
-        arguments += _named(allowed)
-    if not query.recursive:
-        arguments.append("--max-depth=1")
-    return [*arguments, "-e", query.pattern, "--", _operand(query.place)]
+    return arguments
 
 
 def files_command(query: FilesQuery, allowed: PathFilter, way: Way) -> list[str]:

@@ -59,15 +59,35 @@ def binary_from(root: Root, rel: str, offset: int) -> Binary:
     if handle is None:
         return Binary.NOWHERE
     try:
-        start = os.read(handle, PIECE)
-        around = os.pread(handle, 2 * PIECE, max(offset - PIECE, 0))
+        return binary_behind(handle, offset)
     finally:
         os.close(handle)
+
+
+def binary_behind(handle: int, offset: int) -> Binary:
+    """The same for an open file."""
+    start = os.pread(handle, PIECE, 0)
+    around = os.pread(handle, 2 * PIECE, max(offset - PIECE, 0))
     if binary_start(start):
         return Binary.AT_ONCE
     # In UTF-16 the offset counts other bytes than those of the file.
     later = b"\0" in around or start.startswith(_UTF16_MARKS)
     return Binary.LATER if later else Binary.NOWHERE
+
+
+def contains_nul(handle: int) -> bool:
+    """Whether an open file has a NUL anywhere in its text; True if it is too large to say."""
+    start = os.pread(handle, PIECE, 0)
+    if start.startswith(_UTF16_MARKS):
+        os.lseek(handle, 0, os.SEEK_SET)
+        data = read_all(handle)
+        return data is None or b"\0" in data
+    position = 0
+    while piece := os.pread(handle, 1 << 20, position):
+        if b"\0" in piece:
+            return True
+        position += len(piece)
+    return False
 
 
 def to_utf8(data: bytes) -> bytes:

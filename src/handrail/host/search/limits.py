@@ -49,11 +49,13 @@ def unclear(count: int) -> str:
     return f"left out {count} {'file' if count == 1 else 'files'} with a misleading name"
 
 
-def withheld(count: int) -> str | None:
-    """Some paths are not in the answer because a rule says so."""
-    if not count:
-        return None
-    return f"{count} {'path' if count == 1 else 'paths'} withheld by rule"
+def withheld(count: int, *, whole: bool = True) -> str | None:
+    """Some paths are not in the answer because a rule says so. Not `whole`: the withheld files
+    could not all be listed, so that files with several names are left out.
+    """
+    names = f"{count} {'path' if count == 1 else 'paths'} withheld by rule" if count else None
+    links = None if whole else "files with several hard links are not searched"
+    return join([names, links])
 
 
 def join(notes: Iterable[str | None]) -> str | None:

@@ -18,7 +18,7 @@ _BINARY: Final = re.compile(
     rb"((?s:.*?)): (?:WARNING: stopped searching binary file after match|binary file matches)"
     rb" \(found \"\\0\" byte around offset (\d+)\)\n"
 )
-_COMPLAINT: Final = re.compile(rb"^rg: \./", re.MULTILINE)
+_COMPLAINT: Final = re.compile(rb"^rg: (?:\./|/proc/self/fd/)", re.MULTILINE)
 
 
 class Line(NamedTuple):

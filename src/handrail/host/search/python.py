@@ -22,7 +22,8 @@ from handrail.host.search.newest import newest_first
 from handrail.host.search.query import check_pattern, check_place, unknown_type
 from handrail.host.search.roots import Root, close_roots, open_file, open_roots
 from handrail.host.search.walk import Found, Walk
-from handrail.host.search.withheld import LeftOut
+from handrail.host.search.withheld import LeftOut, WithheldView
+from handrail.host.withheld_inodes import Inode, InodeSet, inode_number
 
 _ENGINE: Final = "python"
 
@@ -93,15 +94,19 @@ def _grep(
     left_out: LeftOut | None,
     budget: Budget,
 ) -> GrepFound:
+    view = WithheldView(0, InodeSet())
+    if left_out is not None:
+        view = left_out.view(allowed, root, query.place)
     walk = Walk(root, query.place, allowed, query.recursive, budget)
     results = _Results()
     for found in _of_type(walk, query):
-        results.add(found.rel, _search(found, matcher, budget))
+        _search(found, matcher, view.inodes, budget, results)
         if results.lines > limits.MAX_HITS or budget.over:
             break
     notes: list[str | None] = [*_notes(walk, results.unreadable)]
     if left_out is not None:
-        notes.append(limits.withheld(left_out.count(allowed, root, query.place)))
+        results.drop(left_out.inodes())
+        notes.append(limits.withheld(view.number, whole=view.inodes.complete))
     if query.mode is GrepMode.CONTENT:
         if results.turned_binary:
             notes.append(limits.turned_binary(results.turned_binary))
@@ -124,18 +129,24 @@ class _Results:
 
     def __init__(self) -> None:
         self.matched: dict[str, Matched] = {}
+        self._inodes: dict[str, Inode] = {}
         self.lines = 0
         self.unreadable = 0
         self.turned_binary = 0
 
-    def add(self, rel: str, matched: Matched | None) -> None:
-        """Take the result of one file; None: it could not be read."""
-        if matched is None:
-            self.unreadable += 1
-        elif matched.times:
+    def add(self, rel: str, inode: Inode, matched: Matched) -> None:
+        """Take the result of one file."""
+        if matched.times:
             self.matched[rel] = matched
+            self._inodes[rel] = inode
             self.lines += len(matched.lines)
             self.turned_binary += matched.turned_binary
+
+    def drop(self, withheld: InodeSet) -> None:
+        """Forget the files that turned out to be withheld meanwhile."""
+        for rel, inode in self._inodes.items():
+            if inode in withheld.inodes:
+                del self.matched[rel]
 
 
 def _of_type(walk: Walk, query: GrepQuery) -> Iterator[Found]:
@@ -148,17 +159,27 @@ def _of_type(walk: Walk, query: GrepQuery) -> Iterator[Found]:
     return (found for found in walk if matches(found.name))
 
 
-def _search(found: Found, matcher: Matcher, budget: Budget) -> Matched | None:
+def _search(
+    found: Found, matcher: Matcher, withheld: InodeSet, budget: Budget, results: _Results
+) -> None:
+    """Add what one file holds, unless it is withheld by another of its names."""
     handle = open_file(found.name, found.directory)
     if handle is None:
-        return None
+        results.unreadable += 1
+        return
     try:
+        info = os.fstat(handle)
+        if withheld.covers(info):
+            return
         data = read_all(handle)
     except OSError:
-        return None
+        data = None
     finally:
         os.close(handle)
-    return None if data is None else matcher.match(data, budget)
+    if data is None:
+        results.unreadable += 1
+    else:
+        results.add(found.rel, inode_number(info), matcher.match(data, budget))
 
 
 def _notes(walk: Walk, unreadable: int) -> list[str]:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
 import anyio.to_thread
 
 from handrail.core.places import Place
-from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepQuery
+from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
-from handrail.host import spawn
+from handrail.host import landlock, spawn
 from handrail.host.search import limits
 from handrail.host.search.command import Way, files_command, grep_command
 from handrail.host.search.crowd import Crowd
 from handrail.host.search.decode import check_text
-from handrail.host.search.filters import path_filter
+from handrail.host.search.filters import PathFilter, path_filter
 from handrail.host.search.glance import glance
 from handrail.host.search.parse import pattern_error, unreadable_files
 from handrail.host.search.query import bad_pattern, check_pattern, check_place, unknown_type
-from handrail.host.search.readout import files_answer, grep_answer
+from handrail.host.search.readout import candidates, files_answer, grep_answer, run_notes
+from handrail.host.search.reread import reread
 from handrail.host.search.roots import Root, close_roots, open_roots, repository_above
-from handrail.host.search.withheld import LeftOut
+from handrail.host.search.withheld import LeftOut, WithheldView
+from handrail.host.withheld_inodes import InodeSet
 
 _COMPLAINED: Final = 2
 # Above this, putting an answer together would hold up the loop for milliseconds.
@@ -67,19 +70,42 @@ class RipgrepSearch:
         check_place(query.place)
         root = self._roots[query.place.root]
         allowed = path_filter(root, query.place, query.globs, "glob")
-        count = 0
         if self._left_out is not None:
             self._left_out.check(query.place)
             allowed = self._left_out.applied(allowed, root)
-            count = await anyio.to_thread.run_sync(self._left_out.count, allowed, root, query.place)
+        view = await self._view(root, query.place, allowed)
         check_text(root, query.place)
         if query.type is not None:
             await self._check_type(query.type)
-        ended = await self._run(root, query.place, partial(grep_command, query, allowed))
-        if ended.exit_code == _COMPLAINED and not ended.stdout:
-            self._check_complaint(query, ended)
-        note = limits.withheld(count)
-        return await _aside(ended, partial(grep_answer, root, query, allowed, ended, note))
+        note = limits.withheld(view.number, whole=view.inodes.complete)
+        # Where the kernel holds it to what it may show, its own words are shown.
+        if self._left_out is None and not root.hidden and landlock.abi():
+            ended = await self._run_grep(root, query, allowed)
+            if ended.confined:
+                return await _aside(ended, partial(grep_answer, root, query, allowed, ended, note))
+        return await self._grep_by_handles(root, query, allowed, view)
+
+    async def _view(self, root: Root, place: Place, allowed: PathFilter) -> WithheldView:
+        """What is withheld, as it is before the search."""
+        if self._left_out is None:
+            return WithheldView(0, InodeSet())
+        return await anyio.to_thread.run_sync(self._left_out.view, allowed, root, place)
+
+    async def _grep_by_handles(
+        self, root: Root, query: GrepQuery, allowed: PathFilter, view: WithheldView
+    ) -> GrepFound:
+        """Candidates by their names, then what they hold by handles that were checked."""
+        wide = replace(query, mode=GrepMode.FILES, before=0, after=0)
+        named = await self._run_grep(root, wide, allowed)
+        rels = await anyio.to_thread.run_sync(candidates, query, allowed, named)
+        found = await reread(root, query, rels, view.inodes, self._run_on, self._deadline_s)
+        for note in filter(None, run_notes(named)):
+            found.stop(note)
+        again = InodeSet()
+        if rels and self._left_out is not None:
+            # What was moved onto a withheld name meanwhile is withheld, too.
+            again = await anyio.to_thread.run_sync(self._left_out.inodes)
+        return found.answer(root, again, limits.withheld(view.number, whole=view.inodes.complete))
 
     async def files(self, query: FilesQuery) -> FilesFound:
         """Files whose names match; see the port."""
@@ -109,24 +135,42 @@ class RipgrepSearch:
                 skip_git=seen.git,
                 heed_above=bool(place.rel or above),
             )
-            return await self._spawn(root, arguments(way), above, filtered=False)
+            return await self._spawn(root, arguments(way), [root.fd, *above], filtered=False)
+
+    async def _run_grep(self, root: Root, query: GrepQuery, allowed: PathFilter) -> spawn.Finished:
+        ended = await self._run(root, query.place, partial(grep_command, query, allowed))
+        if ended.exit_code == _COMPLAINED and not ended.stdout:
+            self._check_complaint(query, ended)
+        return ended
+
+    async def _run_on(
+        self, arguments: Sequence[str], handles: Sequence[int], deadline_s: float
+    ) -> spawn.Finished:
+        """Run it on open files: the kernel lets it open these and nothing else."""
+        async with self._crowd.member():
+            return await self._spawn(
+                self._roots[0], arguments, handles, handed=handles, deadline_s=deadline_s
+            )
 
     async def _spawn(
         self,
         root: Root,
         arguments: Sequence[str],
-        above: Sequence[str] = (),
+        read: Sequence[str | int] = (),
         *,
         filtered: bool = True,
+        handed: Sequence[int] = (),
+        deadline_s: float | None = None,
     ) -> spawn.Finished:
         try:
             return await spawn.run(
                 [self.binary, *arguments],
                 cwd_fd=root.fd,
-                read=[root.fd, *above],
-                deadline_s=self._deadline_s,
+                read=read,
+                deadline_s=self._deadline_s if deadline_s is None else deadline_s,
                 max_bytes=self._max_bytes,
                 filtered=filtered,
+                handed=handed,
             )
         except OSError as error:
             raise ProblemRaised(
