@@ -107,7 +107,7 @@ async def test_tools_are_declared_for_every_provider_in_every_dialect(
     async with open_runtime(dialect=dialect) as rt:
         first, second = rt.declare(provider), rt.declare(provider)
         none = rt.declare(provider, allowed=[])
-        some = rt.declare(provider, allowed=["read_file", "no_such_tool"])
+        some = rt.declare(provider, allowed=["read_file", "Read"])
         found = rt.declare(provider, groups=["search"])
         missing = rt.registry.missing(["read_file", "no_such_tool"])
     names = [json.dumps(one) for one in first]

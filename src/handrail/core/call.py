@@ -14,6 +14,7 @@ class ToolCall(NamedTuple):
     `arguments` is a mapping, or the provider's JSON text, which is parsed (and refused if it
     is not one plain object) in `prepare`. `name` is whatever the model said, in any dialect.
     `by_person` marks what a person asked for themselves: nobody else is asked about it.
+    `from_model` marks a call of a model's message, which may name only what it was shown.
     """
 
     id: str
@@ -22,3 +23,4 @@ class ToolCall(NamedTuple):
     turn: int = 0
     agent: str = MAIN_AGENT
     by_person: bool = False
+    from_model: bool = False

@@ -90,6 +90,7 @@ class MessagePreparer:
     ) -> Prepared:
         name = _internal_id(call["id"], position, response)
         made = self.calls.tool_call(name, call["name"], call["arguments"], turn, agent)
+        made = made._replace(from_model=True)
         prepared = self.calls.preparer.prepare(made)
         prepared.given_id = name is not None
         return prepared

@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, NamedTuple
 
 from handrail.core.context import Session
 from handrail.core.planning import LEAVE, PLAN_MODE
+from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Tool
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import Declared, declarations
 from handrail.engine.registry import Entry, Registry
+
+
+class _Declarations(NamedTuple):
+    """The tools in a provider's form, and their canonical names."""
+
+    declared: list[dict[str, Any]]
+    tools: frozenset[str]
 
 
 class Catalog:
@@ -25,7 +34,7 @@ class Catalog:
         self._vocabulary = vocabulary
         self._session = session
         self._prose: dict[str, str] = {}
-        self._cache: dict[object, list[dict[str, Any]]] = {}
+        self._cache: dict[object, _Declarations] = {}
         self._version = registry.version
 
     @property
@@ -51,6 +60,36 @@ class Catalog:
         """The tools as a provider takes them. The outer two levels are the caller's own to
         change; the schemas inside are shared.
         """
+        return [_own(one) for one in self._kept(provider, allowed, groups).declared]
+
+    def shown_tools(
+        self, provider: str, allowed: Collection[str] | None, groups: Collection[str] | None
+    ) -> frozenset[str]:
+        """The canonical names of what `declare` gives for the same arguments."""
+        return self._kept(provider, allowed, groups).tools
+
+    def check_names(self, names: Collection[Any], known: Collection[str]) -> None:
+        """Raise `invalid_arguments` for a name that no tool has in any vocabulary; `known` are
+        the canonical names that may be suggested.
+        """
+        for name in names:
+            if not isinstance(name, str) or self._registry.entry(self._canonical(name)) is None:
+                raise self._no_such_tool(name, known)
+
+    def _no_such_tool(self, name: object, known: Collection[str]) -> ProblemRaised:
+        spelled = {view.name for tool in known for view in self._vocabulary.views(tool)}
+        close = get_close_matches(str(name)[:100], sorted(spelled | {*known}), n=3, cutoff=0.6)
+        hint = (
+            f"did you mean {' or '.join(close)}?"
+            if close
+            else f"tools: {', '.join(sorted(spelled))}"
+        )
+        message = f"there is no tool named {name!r:.200} to declare"
+        return ProblemRaised("invalid_arguments", message, hint=hint, field="allowed")
+
+    def _kept(
+        self, provider: str, allowed: Collection[str] | None, groups: Collection[str] | None
+    ) -> _Declarations:
         key = (provider, None if allowed is None else frozenset(allowed),
                None if groups is None else frozenset(groups), self._session.mode)  # fmt: skip
         if self._version != self._registry.version:
@@ -59,8 +98,10 @@ class Catalog:
             self._version = self._registry.version
         kept = self._cache.get(key)
         if kept is None:
-            kept = self._cache[key] = declarations(provider, self._chosen(allowed, groups))
-        return [_own(one) for one in kept]
+            chosen = self._chosen(allowed, groups)
+            tools = frozenset(one.view.tool for one in chosen)
+            kept = self._cache[key] = _Declarations(declarations(provider, chosen), tools)
+        return kept
 
     def _chosen(
         self, allowed: Collection[str] | None, groups: Collection[str] | None

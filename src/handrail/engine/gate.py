@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from handrail.core.call import ToolCall
 from handrail.core.plan import Plan
 from handrail.core.problems import Code, ProblemRaised
 from handrail.core.results import ToolResult
@@ -261,7 +260,7 @@ class Gate:
 
     def _rewritten(self, prepared: Prepared, rewrite: Rewrite) -> Prepared:
         old = prepared.call
-        call = ToolCall(old.id, prepared.name, rewrite.arguments, old.turn, old.agent)
+        call = old._replace(name=prepared.name, arguments=rewrite.arguments, by_person=False)
         rewritten = self._preparer.prepare(call)
         if rewritten.problem is not None:
             raise ProblemRaised.of(rewritten.problem)

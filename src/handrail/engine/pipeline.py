@@ -127,7 +127,9 @@ class Pipeline:
             self.ticker.end_others(running.watch)
             return of_problem(aborted.problem)
         except ProblemRaised as raised:
-            outcome = of_problem(raised.problem, running.prepared.spelled)
+            prepared = running.prepared
+            problem = self.preparer.without_hidden_names(prepared.call, raised.problem)
+            outcome = of_problem(problem, prepared.spelled)
             if running.mess is not None and running.mess.torn:
                 outcome.status = Status.UNKNOWN
             return outcome

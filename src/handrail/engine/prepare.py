@@ -27,6 +27,7 @@ from handrail.core.verdicts import Risk
 from handrail.dialects.base import View, Vocabulary
 from handrail.engine.arguments import check_plain, parse_arguments
 from handrail.engine.coerce import coerce, explain_errors
+from handrail.engine.declared_tools import DeclaredTools, drop_hidden_names
 from handrail.engine.line import Rank
 from handrail.engine.promise import Promise
 from handrail.engine.registry import Entry, Origin, Registry
@@ -89,6 +90,7 @@ class Preparer:
         self._files = files
         self._session = session
         self.agents = agents
+        self.declared = DeclaredTools()
 
     def visible(self, agent: str, allowed: Collection[str] | None) -> Collection[str] | None:
         """The tools to declare to an agent: of those allowed, what it may call; None: all that
@@ -104,6 +106,12 @@ class Preparer:
                 named = [name for name in named if name not in self._vocabulary.dialect.quiet]
         found = [view.tool if (view := self._vocabulary.resolve(one)) else one for one in named]
         return [name for name in found if _open_to(access, self._registry.entry(name))]
+
+    def callable_tools(self, agent: str) -> list[str]:
+        """The canonical names of all tools that an agent may call."""
+        access, entry = self.agents.of(agent), self._registry.entry
+        names = [tool.name for tool in self._registry.list_all()]
+        return [name for name in names if _open_to(access, entry(name))]
 
     def prepare(self, call: ToolCall) -> Prepared:
         """Understand the call; never raises."""
@@ -161,9 +169,8 @@ class Preparer:
             view = self._vocabulary.shown(call.name)
         else:
             entry = self._registry.entry(view.tool)
-        access = None if call.by_person else self.agents.of(call.agent)
-        if entry is None or not _open_to(access, entry):
-            raise self._unknown(call.name, access, known=entry is not None)
+        if entry is None or not self._open_to(call, entry):
+            raise self._unknown(call, known=entry is not None)
         if not entry.tool.enabled(self._session):
             raise ProblemRaised(
                 "unavailable",
@@ -186,11 +193,32 @@ class Preparer:
                 hint="only look, and say what should be changed",
             )
 
-    def _unknown(self, name: str, access: AgentAccess | None, *, known: bool) -> ProblemRaised:
+    def _open_to(self, call: ToolCall, entry: Entry | None) -> bool:
+        """Whether the caller may use a tool: by the limits of its agent, and if it is a model,
+        by what it was shown.
+        """
+        access = None if call.by_person else self.agents.of(call.agent)
+        if entry is None or not _open_to(access, entry):
+            return False
+        return self.declared.allows(call, entry.tool.name)
+
+    def without_hidden_names(self, call: ToolCall, problem: Problem) -> Problem:
+        """The problem as its caller may read it: no hint names a tool that it cannot use."""
+        if problem.hint is None or call.by_person:
+            return problem
+        hidden = frozenset(
+            tool.name
+            for tool in self._registry.list_all()
+            if not self._open_to(call, self._registry.entry(tool.name))
+        )
+        return drop_hidden_names(problem, hidden) if hidden else problem
+
+    def _unknown(self, call: ToolCall, *, known: bool) -> ProblemRaised:
+        name = call.name
         shown = sorted(
             self._vocabulary.shown(tool.name).name
             for tool in self._registry.list_all()
-            if _open_to(access, self._registry.entry(tool.name)) and tool.shown(self._session)
+            if self._open_to(call, self._registry.entry(tool.name)) and tool.shown(self._session)
         )
         if not name:
             return ProblemRaised(

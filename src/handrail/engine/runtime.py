@@ -251,10 +251,17 @@ class Runtime:
     ) -> list[dict[str, Any]]:
         """The tools as a provider wants them declared: "openai" (chat), "openai-responses",
         "anthropic" or "mcp". `allowed` names tools (None: all; empty: none); an agent is shown
-        only what it may call.
+        only what it may call. From then on `answer` refuses this agent what it was not shown;
+        the last declaration counts. Raises `invalid_arguments` for a name that no tool has.
         """
-        allowed = self._pipeline.preparer.visible(agent, allowed)
-        return self._parts.catalog.declare(provider, allowed=allowed, groups=groups)
+        preparer, catalog = self._pipeline.preparer, self._parts.catalog
+        if allowed is not None:
+            catalog.check_names(allowed, preparer.callable_tools(agent))
+        visible = preparer.visible(agent, allowed)
+        declared = catalog.declare(provider, allowed=visible, groups=groups)
+        if provider != "mcp":
+            preparer.declared.record(agent, catalog.shown_tools(provider, visible, groups))
+        return declared
 
     async def answer(
         self, response: Any, *, on_event: Listener | None = None, agent: str = "main"
