@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import NamedTuple
 
@@ -68,6 +69,7 @@ async def open_clearance(
         allowed=loaded.settings.allow_protected,
         memories=mode is not Mode.BYPASS,
         links=TopLinks(machine.files, LINKED),
+        exists=os.path.lexists,
     )
     guards: list[Guard] = [protected, guardrails]
     guards += commands.guards if commands is not None else ()

@@ -17,6 +17,8 @@ from handrail.core.commands import CommandJudge, ShellParser, Surroundings
 from handrail.core.context import Whereabouts
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Repaired
+from handrail.core.protected_names import COMMAND_NAMES, COMMAND_PROTECTED_NAMES, row_globs
+from handrail.core.protected_table import EXECUTED, OBEYED
 from handrail.engine.commands import CommandRunner
 from handrail.host.binaries import find
 from handrail.host.files.local import LocalFiles
@@ -25,12 +27,13 @@ from handrail.host.helper_programs import find_helper
 from handrail.host.home import Home, home_of
 from handrail.host.programs import find_program, resolve
 from handrail.host.sandbox.choose import LocalSandbox, open_sandbox
-from handrail.host.sandbox.protected import ProtectedState, Snapshot, Table, Top, read_only_paths
+from handrail.host.sandbox.protected import ProtectedState, Snapshot, Top, read_only_paths
 from handrail.host.shfmt import Shfmt
 from handrail.host.warden.client import WardenProcesses
 from handrail.policy.commands import CommandPolicy
 from handrail.policy.confinement import PROPERTIES, SandboxRequired, holds
-from handrail.policy.protected import DIRECTORIES, FILES, PAIRS, Guard, folded, protected_reason
+from handrail.policy.modes import Mode, parse_mode
+from handrail.policy.protected import Guard, protected_reason
 from handrail.shell.environment import child_environment
 from handrail.shell.git import git_environment, git_is_tame
 from handrail.shell.judge import Judge
@@ -120,7 +123,7 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
     runner = CommandRunner(
         roots=roots,
         sandbox=sandbox,
-        guarded=_guarded(places, ends),
+        guarded=_guarded(places, ends, obeyed=parse_mode(settings.mode) is not Mode.BYPASS),
         lifted=settings.allow_protected,
         worktree=_beside_git(),
         own=places.own,
@@ -223,12 +226,13 @@ def _tame(cwd: str) -> bool:
     return texts is not None and git_is_tame(*texts)
 
 
-def _guarded(places: Places, ends: AsyncExitStack) -> _Guarded:
+def _guarded(places: Places, ends: AsyncExitStack, *, obeyed: bool) -> _Guarded:
+    """Protected names around commands; `obeyed`: also what agents follow."""
     directory = places.home.directory
     if directory is None:
         directory = Path(tempfile.mkdtemp(prefix="handrail-"))
         ends.callback(shutil.rmtree, directory, ignore_errors=True)
-    table = Table(tuple(DIRECTORIES), tuple(FILES), tuple(PAIRS), folded)
+    table = COMMAND_NAMES if obeyed else COMMAND_PROTECTED_NAMES
     state = ProtectedState(table, directory, hidden=places.hidden)
     roots = places.files.roots
     tops = [Top(root, places.files.handle(number)) for number, root in enumerate(roots)]
@@ -237,10 +241,7 @@ def _guarded(places: Places, ends: AsyncExitStack) -> _Guarded:
 
 def _beside_git() -> tuple[str, ...]:
     """Protected names that a repository may carry, so that a checkout may bring them."""
-    names = [name for name in DIRECTORIES if name != ".git"]
-    pairs = [f"{first}/{second}" for first, second in PAIRS]
-    trees = [f"**/{name}/**" for name in (*names, *pairs)]
-    return (*trees, *(f"**/{name}" for name in (*names, *FILES)))
+    return row_globs(row for row in {**EXECUTED, **OBEYED} if row != ".git/")
 
 
 def check_required(required: Sequence[str]) -> None:

@@ -6,17 +6,13 @@ import os
 import pytest
 
 from handrail.core.footprint import reading, writing
+from handrail.core.protected_names import fold_name
+from handrail.core.protected_table import EXECUTED
 from handrail.core.verdicts import Risk
 from handrail.host.files import links as links_module
 from handrail.host.files.links import TopLinks
 from handrail.host.files.local import LocalFiles
-from handrail.policy.protected import (
-    DIRECTORIES,
-    LINKED,
-    ProtectedNames,
-    folded,
-    protected_reason,
-)
+from handrail.policy.protected import LINKED, ProtectedNames, protected_reason
 from handrail.policy.subject import Subject
 
 
@@ -210,5 +206,5 @@ def test_reading_by_a_protected_name_is_not_judged(shipped, files):
 
 @pytest.mark.parametrize("name", [".git", ".GIT", ".Git. .", ".g\u200cit", ".G\ufeffIT."])
 def test_spellings_that_some_file_system_takes_for_a_name_are_that_name(name):
-    assert folded(name) == ".git"
-    assert protected_reason(f"a/{name}/config") == DIRECTORIES[".git"]
+    assert fold_name(name) == ".git"
+    assert protected_reason(f"a/{name}/config") == EXECUTED[".git/"]

@@ -5,10 +5,10 @@ import stat
 import subprocess
 from pathlib import Path
 
-from handrail.host.sandbox.protected import ProtectedState, Repaired, Table, Top
-from handrail.policy.protected import DIRECTORIES, FILES, PAIRS, folded
+from handrail.core.protected_names import COMMAND_NAMES
+from handrail.host.sandbox.protected import ProtectedState, Repaired, Top
 
-TABLE = Table(DIRECTORIES, FILES, PAIRS, folded)
+TABLE = COMMAND_NAMES
 
 
 def build(work: Path) -> Path:

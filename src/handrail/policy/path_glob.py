@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
-from handrail.policy.protected import folded
+from handrail.core.protected_names import fold_name
 
 ANY: Final = "**"
 _WILD: Final = re.compile(r"[*?\[\\]")
@@ -55,7 +55,7 @@ def fold_path(path: str) -> str:
     """The path as paths are compared where case may not count."""
     if path.isascii() and "./" not in path and " /" not in path and path[-1:] not in (".", " "):
         return path.lower()
-    return "/".join(map(folded, path.split("/")))
+    return "/".join(map(fold_name, path.split("/")))
 
 
 def split(path: str) -> list[str]:
@@ -70,7 +70,7 @@ def compile_glob(top: Sequence[str], names: Sequence[str], *, fold: bool) -> Glo
     while rest and rest[-1] == ANY:
         rest.pop()
         inside = True
-    plain = [folded(name) if fold else name for name in top]
+    plain = [fold_name(name) if fold else name for name in top]
     parts = (*plain, *(name if name == ANY else part_of(name, fold=fold) for name in rest))
     literals: list[str] = []
     for part in parts:
@@ -86,7 +86,7 @@ def compile_glob(top: Sequence[str], names: Sequence[str], *, fold: bool) -> Glo
 def part_of(name: str, *, fold: bool) -> Part:
     """One name of a glob; raises `re.error` for a class that is none."""
     if fold:
-        name = folded(name) or name
+        name = fold_name(name) or name
     if not _WILD.search(name):
         return name
     pieces = list(_pieces(name))

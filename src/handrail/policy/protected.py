@@ -1,93 +1,34 @@
-"""Names that a program executes although nobody names them at that moment.
+"""The guard over protected names: what a program executes although nobody names it then.
 
 Writing one of these is how text that a model read turns into code that runs later, outside
-every question. The table is closed; each row gives its reason. Names are compared
-case-folded and normalised, at any depth below a root.
+every question. The table and how names are compared are in `core/protected_names`.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from handrail.core.globs import fits, split_glob
+from handrail.core.protected_names import OBEYED_NAMES, PROTECTED_NAMES, fold_name
+from handrail.core.protected_table import REPOSITORY_ENTRIES, REPOSITORY_REASON
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.subject import Subject
-
-DIRECTORIES: Final = {
-    ".git": "git runs hooks, filters and programs named in its configuration",
-    ".husky": "git runs the hooks in it",
-    ".vscode": "the editor runs tasks and settings from it",
-    ".idea": "the editor runs configurations from it",
-    ".direnv": "the shell loads it on entering the folder",
-    ".claude": "an agent loads settings and hooks from it",
-    ".codex": "an agent loads settings from it",
-    ".gemini": "an agent loads settings from it",
-    ".cursor": "an agent loads settings and rules from it",
-    ".agent": "an agent loads settings from it",
-    ".handrail": "Handrail's own settings",
-}
-FILES: Final = {
-    ".envrc": "the shell loads it on entering the folder",
-    ".mcp.json": "assistants start the servers it names",
-    ".npmrc": "the package manager takes commands and registries from it",
-    ".yarnrc": "the package manager runs what it names",
-    ".yarnrc.*": "the package manager runs what it names",
-    ".pnpmfile.cjs": "the package manager runs it",
-    ".ripgreprc": "a search may run the preprocessor it names",
-    ".gitmodules": "git fetches and configures what it names",
-    ".gitconfig": "git runs programs named in it",
-    ".bashrc": "a shell runs it at start",
-    ".bash_profile": "a shell runs it at start",
-    ".bash_login": "a shell runs it at start",
-    ".bash_logout": "a shell runs it at exit",
-    ".profile": "a shell runs it at start",
-    ".zshrc": "a shell runs it at start",
-    ".zshenv": "a shell runs it at start",
-    ".zprofile": "a shell runs it at start",
-    ".zlogin": "a shell runs it at start",
-    ".zlogout": "a shell runs it at exit",
-    ".kshrc": "a shell runs it at start",
-    ".cshrc": "a shell runs it at start",
-    ".tcshrc": "a shell runs it at start",
-    ".login": "a shell runs it at start",
-    "config.fish": "a shell runs it at start",
-    "sitecustomize.py": "every Python start runs it",
-    "usercustomize.py": "every Python start runs it",
-    "*.pth": "every Python start runs lines of it",
-}
-PAIRS: Final = {
-    (".venv", "bin"): "commands are taken from it before the system's",
-    ("venv", "bin"): "commands are taken from it before the system's",
-    ("node_modules", ".bin"): "commands are taken from it before the system's",
-}
-_PLAIN_FILES: Final = {name: why for name, why in FILES.items() if "*" not in name}
-_FILE_GLOBS: Final = tuple((glob, why) for glob, why in FILES.items() if "*" in glob)
-_MEMORIES: Final = {
-    "agents.md": "agents obey what it says in every later session",
-    "claude.md": "agents obey what it says in every later session",
-    "gemini.md": "agents obey what it says in every later session",
-    "skill.md": "agents obey what it says when they use the skill",
-}
-
 
 # The names that are looked up as links, spelled as programs look for them; a link there makes
 # an ordinary file or directory act under a protected name.
 LINKED: Final = (
-    *DIRECTORIES,
-    *_PLAIN_FILES,
-    *(first for first, _ in PAIRS),
+    *PROTECTED_NAMES.spellings,
+    *OBEYED_NAMES.spellings,
     ".yarnrc.yml",
-    "AGENTS.md",
-    "CLAUDE.md",
-    "GEMINI.md",
+    "CLAUDE.local.md",
+    ".windsurfrules",
 )
 
 # Answers which names of `LINKED` are links, by their absolute paths, and what they lead to.
 Links = Callable[[], Mapping[str, str]]
+# Answers whether something stands at an absolute path.
+Exists = Callable[[str], bool]
 
 
 class ProtectedNames:
@@ -97,7 +38,8 @@ class ProtectedNames:
     wherever they lie, whatever a person lifts. `allowed` are globs, relative to a root, that
     a person has lifted; `*` stays within one name, `**` crosses directories. `memories` also
     asks for the files that agents obey (AGENTS.md and the like). `links` tells which paths
-    are what a protected name at the top of a root is a link to.
+    are what a protected name at the top of a root is a link to. `exists` lets it see whether a
+    directory is a repository to git, which its name does not show.
     """
 
     def __init__(
@@ -108,12 +50,14 @@ class ProtectedNames:
         allowed: Sequence[str] = (),
         memories: bool = True,
         links: Links | None = None,
+        exists: Exists | None = None,
     ) -> None:
         self._tops = tuple(_with_slash(root) for root in roots)
         self._own = tuple(own)
         self._allowed = tuple(map(split_glob, allowed))
-        self._memories = _MEMORIES if memories else {}
+        self._obeyed = OBEYED_NAMES if memories else None
         self._links = links
+        self._exists = exists
 
     ignores_reads: Final = True
 
@@ -126,7 +70,7 @@ class ProtectedNames:
             verdict = self._judge(absolute)
             if verdict is not None:
                 return verdict
-        return None
+        return self._judge_repositories(subject)
 
     def _names(self, subject: Subject) -> Iterator[str]:
         """Every name by which what is written is known: its own, those on the way, and links."""
@@ -143,13 +87,12 @@ class ProtectedNames:
         relative = self._relative(absolute)
         if any(f"{absolute}/".startswith(_with_slash(own)) for own in self._own):
             return _verdict(relative, "it belongs to Handrail itself", "own")
-        parts = relative.split("/")
-        if any(fits(parts, glob) for glob in self._allowed):
+        if self._is_allowed(relative):
             return None
         reason = protected_reason(relative)
         if reason is not None:
             return _verdict(relative, reason, "name")
-        memory = self._memories.get(folded(_names_of(relative)[-1]))
+        memory = None if self._obeyed is None else self._obeyed.reason(relative)
         if memory is not None:
             return Verdict(
                 Effect.ASK,
@@ -158,6 +101,26 @@ class ProtectedNames:
                 hint=f"a person may allow it with allow_protected=[{relative!r}]",
             )
         return None
+
+    def _judge_repositories(self, subject: Subject) -> Verdict | None:
+        """ASK for a write in a directory that is a repository to git, or becomes one by it."""
+        exists = self._exists
+        if exists is None:
+            return None
+        for folder, made in _made_entries(subject.written_paths()).items():
+            if not f"{folder}/".startswith(self._tops):
+                continue
+            needed = (name for name in REPOSITORY_ENTRIES if fold_name(name) not in made)
+            if all(exists(f"{folder}/{name}") for name in needed):
+                for absolute in subject.written_paths():
+                    relative = self._relative(absolute)
+                    if absolute.startswith(f"{folder}/") and not self._is_allowed(relative):
+                        return _verdict(relative, REPOSITORY_REASON, "repository")
+        return None
+
+    def _is_allowed(self, relative: str) -> bool:
+        parts = relative.split("/")
+        return any(fits(parts, glob) for glob in self._allowed)
 
     def _relative(self, absolute: str) -> str:
         for top in self._tops:
@@ -171,22 +134,7 @@ Guard = Callable[[Subject], Verdict | None]
 
 def protected_reason(relative: str) -> str | None:
     """Why a path below a root is protected, None if it is not."""
-    parts = [folded(part) for part in _names_of(relative)]
-    for part in parts:
-        if part in DIRECTORIES:
-            return DIRECTORIES[part]
-    for pair in pairwise(parts):
-        if pair in PAIRS:
-            return PAIRS[pair]
-    name = parts[-1]
-    if name in _PLAIN_FILES:
-        return _PLAIN_FILES[name]
-    return next((why for glob, why in _FILE_GLOBS if fnmatchcase(name, glob)), None)
-
-
-def _names_of(relative: str) -> list[str]:
-    """The names in a path, at least one; by hand, because this is on the way of every change."""
-    return [part for part in relative.split("/") if part not in ("", ".")] or [""]
+    return PROTECTED_NAMES.reason(relative)
 
 
 def _verdict(relative: str, reason: str, rule: str) -> Verdict:
@@ -200,18 +148,16 @@ def _verdict(relative: str, reason: str, rule: str) -> Verdict:
     )
 
 
+def _made_entries(written: Iterable[str]) -> dict[str, set[str]]:
+    """Every directory above what is written, with the folded names that are written in it."""
+    made: dict[str, set[str]] = {}
+    for absolute in written:
+        above, _, name = absolute.rpartition("/")
+        while above:
+            made.setdefault(above, set()).add(fold_name(name))
+            above, _, name = above.rpartition("/")
+    return made
+
+
 def _with_slash(path: str) -> str:
     return path if path.endswith("/") else f"{path}/"
-
-
-# Code points that some file systems ignore in names: `.g<ZWNJ>it` is `.git` there.
-_IGNORED: Final = dict.fromkeys(
-    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
-)
-
-
-def folded(name: str) -> str:
-    """The name as names are compared: without case, invisible marks and trailing dots."""
-    if name.isascii():
-        return name.lower().rstrip(". ")
-    return unicodedata.normalize("NFC", name.translate(_IGNORED)).casefold().rstrip(". ")

@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 
 from handrail.core.commands import Judgement
 from handrail.core.problems import ProblemRaised
+from handrail.core.protected_names import fold_name
 from handrail.core.verdicts import Effect
 from handrail.core.withheld import PathGlob
 from handrail.policy.path_glob import Wild, compile_glob
 from handrail.policy.path_index import Entry, WideIndex
 from handrail.policy.path_pattern import Grounds, WidePlace, check_path_pattern, wide_places
-from handrail.policy.protected import folded
 from handrail.policy.rule_set import RuleSet, speaks_of_command
 from handrail.policy.rules import READERS, Origin, Rule, Source
 from handrail.policy.touched import Extent, Target
@@ -75,7 +75,7 @@ class WithheldPaths:
             return True
         # Asked for every entry of a workspace.
         plain = name.isascii() and name[-1:] not in (".", " ")
-        lowered = name.lower() if plain else folded(name)
+        lowered = name.lower() if plain else fold_name(name)
         return lowered in self._names or self._wild.fullmatch(lowered) is not None
 
     def reaches(self, path: str) -> bool:

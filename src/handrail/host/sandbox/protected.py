@@ -10,13 +10,14 @@ import stat
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from handrail.core.protected_names import NameTable
 from handrail.host.sandbox.protected_listing import Top
 from handrail.host.sandbox.protected_look import Look
-from handrail.host.sandbox.protected_names import Allowed, Lifted, Table
+from handrail.host.sandbox.protected_names import Allowed, Lifted
 from handrail.host.sandbox.protected_repair import Repair
 from handrail.host.sandbox.protected_snapshot import Repaired, Snapshot, View, chain
 
-__all__ = ["ProtectedState", "Repaired", "Snapshot", "Table", "Top", "read_only_paths"]
+__all__ = ["ProtectedState", "Repaired", "Snapshot", "Top", "read_only_paths"]
 
 
 class ProtectedState:
@@ -26,7 +27,7 @@ class ProtectedState:
     looked into, of which it is one if it lies in a root. Blocking; one for all commands.
     """
 
-    def __init__(self, table: Table, directory: Path, *, hidden: Sequence[str] = ()) -> None:
+    def __init__(self, table: NameTable, directory: Path, *, hidden: Sequence[str] = ()) -> None:
         self._directory = directory
         self._look = Look(table, directory, [*hidden, str(directory.resolve())])
 

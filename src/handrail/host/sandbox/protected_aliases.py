@@ -13,7 +13,7 @@ from typing import Final
 
 from handrail.host.files.openat2 import READ, Opener
 from handrail.host.sandbox.protected_listing import Hit, Top
-from handrail.host.sandbox.protected_names import FIRST, GIT, WHOLE, Names
+from handrail.host.sandbox.protected_names import BARE, FIRST, GIT, Names
 from handrail.host.sandbox.protected_scan import lstat_beneath
 
 _POINTER: Final = b"gitdir:"
@@ -42,17 +42,16 @@ class Aliases:
         return found
 
     def _targets(self, top: Top, hit: Hit) -> Iterator[tuple[str, int]]:
-        info = lstat_beneath(self._opener, top, hit.rel)
+        info = None if hit.mark & BARE else lstat_beneath(self._opener, top, hit.rel)
         if info is None:
             return
         path = f"{top.path.rstrip('/')}/{hit.rel}"
         if stat.S_ISLNK(info.st_mode):
             target = os.path.realpath(path)
-            if hit.mark & FIRST:
-                for second in self._names.seconds(hit.rel.rpartition("/")[2]):
-                    yield f"{target}/{second}", WHOLE
-            else:
-                yield target, hit.mark
+            if hit.mark & ~FIRST:
+                yield target, hit.mark & ~FIRST
+            for rest, mark in self._names.rests(hit.rel) if hit.mark & FIRST else ():
+                yield f"{target}/{rest}", mark
         elif hit.mark & GIT and stat.S_ISREG(info.st_mode):
             pointed = self._pointed(top, hit.rel)
             if pointed is not None:

@@ -71,6 +71,9 @@ class Compare:
                 yield Difference(rel, "replaced")
             elif not (stat.S_ISDIR(info.st_mode) and self._lifted.reaches(rel)):
                 yield Difference(rel, "created")
+        for rel in sorted(scan.repositories - self._view.repositories):
+            if not self._lifted.covers(rel):
+                yield Difference(rel, "created")
 
     def _is_kept(self, rel: str, info: os.stat_result, what: What) -> bool:
         """Whether no command could do that; a file with another name it can change by that."""

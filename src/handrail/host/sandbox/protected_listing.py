@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 from typing import Final, NamedTuple
 
+from handrail.core.protected_names import fold_name
+from handrail.core.protected_table import REPOSITORY_ENTRIES
 from handrail.host.files.openat2 import LIST, Opener
-from handrail.host.sandbox.protected_names import FILE, FIRST, GIT, WHOLE, Names
+from handrail.host.sandbox.protected_names import BARE, FILE, FIRST, GIT, WHOLE, Names
 from handrail.host.stamps import Stamp, Stamps, identity
 
 _MOST_DIRECTORIES: Final = 30_000
 _MOST_ENTRIES: Final = 400_000
 _NOT_ENTERED: Final = "node_modules"
+_REPOSITORY: Final = frozenset(REPOSITORY_ENTRIES)
 
 
 class Top(NamedTuple):
@@ -90,8 +93,8 @@ class Listings:
         mark_of, folders, hits, size = self._names.mark, list[str](), list[Hit](), 0
         above = f"{rel}/" if rel else ""
         own = rel.rpartition("/")[2]
-        seconds = self._names.seconds(own) if mark_of(own) & FIRST else frozenset[str]()
-        entered = own != _NOT_ENTERED
+        below = self._names.marks_below(rel) if mark_of(own) & FIRST else {}
+        entered, repository = own != _NOT_ENTERED, 0
         handle = self._opener(top.handle, os.fsencode(rel) or b".", LIST)
         try:
             with os.scandir(handle) as entries:
@@ -99,21 +102,23 @@ class Listings:
                     size += 1
                     name = entry.name
                     mark = mark_of(name)
-                    if seconds and self._names.is_second(name, seconds):
-                        mark = WHOLE
+                    if below:
+                        mark |= below.get(fold_name(name), 0)
+                    repository += name in _REPOSITORY
                     is_folder = entry.is_dir(follow_symlinks=False)
-                    if mark and _counts(mark, is_folder, entry):
+                    if mark and self._counts(mark, is_folder, entry, above + name):
                         hits.append(Hit(above + name, mark))
                     elif is_folder and entered:
                         folders.append(above + name)
         finally:
             os.close(handle)
+        if repository == len(_REPOSITORY):
+            hits.append(Hit(rel, BARE))
         return folders, hits, size
 
-
-def _counts(mark: int, is_folder: bool, entry: os.DirEntry[str]) -> bool:
-    if mark & (WHOLE | GIT):
-        return True
-    if mark & FILE:
-        return not is_folder
-    return entry.is_symlink()
+    def _counts(self, mark: int, is_folder: bool, entry: os.DirEntry[str], rel: str) -> bool:
+        if mark & (WHOLE | GIT):
+            return True
+        if mark & FILE:
+            return not is_folder
+        return entry.is_symlink() and bool(self._names.rests(rel))

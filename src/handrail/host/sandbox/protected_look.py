@@ -9,11 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from handrail.core.protected_names import NameTable
 from handrail.host.files.openat2 import LOOK_IN, choose_opener
 from handrail.host.sandbox.protected_aliases import Aliases
 from handrail.host.sandbox.protected_images import Image, Images, unread
 from handrail.host.sandbox.protected_listing import Hit, Listings, Top, Walked
-from handrail.host.sandbox.protected_names import Allowed, Names, Table
+from handrail.host.sandbox.protected_names import Allowed, Names
 from handrail.host.sandbox.protected_scan import Scan, lstat_beneath
 from handrail.host.sandbox.protected_snapshot import Seen, Snapshot, View, chain
 
@@ -23,7 +24,7 @@ _MOST_HELD: Final = 64
 class Look:
     """Sees what stands at protected names, and remembers what need not be looked at again."""
 
-    def __init__(self, table: Table, directory: Path, hidden: Sequence[str]) -> None:
+    def __init__(self, table: NameTable, directory: Path, hidden: Sequence[str]) -> None:
         self.opener = choose_opener()
         self.images = Images(directory)
         self._names = Names(table)
@@ -69,6 +70,7 @@ class Look:
             skipped=skipped,
             left=walked.left,
             cut=frozenset(scan.cut),
+            repositories=frozenset(scan.repositories),
         )
 
     def _scan(self, top: Top, hits: Sequence[Hit], allowed: Allowed) -> Scan:

@@ -1,37 +1,26 @@
 """Which names count as protected, and which of them a person lifted for one command.
 
-The table itself is policy's and is handed in; nothing here adds to it.
+The table is the one of `core/protected_names`; nothing here adds to it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import translate
 from typing import Final, NamedTuple
 
 from handrail.core.globs import fits, reaches, split_glob
+from handrail.core.protected_names import NamePath, NameTable, fold_name
 
 # What a name is, as bits: one name may be several.
 WHOLE: Final = 1  # a directory whose whole content counts
 FILE: Final = 2  # a file
 GIT: Final = 4  # git's own directory, or the file that points to it
-FIRST: Final = 8  # the upper name of a pair; on its own it counts only as a link
+FIRST: Final = 8  # an upper name of a path; on its own it counts only as a link
+BARE: Final = 16  # a directory that is a repository to git by what it holds
 
 _WILD: Final = frozenset("*?[")
-
-
-class Table(NamedTuple):
-    """Protected names: whole directories, globs of files, pairs of a directory in a directory.
-
-    `fold` makes names equal that some file system takes for the same; of ASCII names it
-    changes no more than case and trailing dots and spaces.
-    """
-
-    directories: Collection[str]
-    files: Collection[str]
-    pairs: Collection[tuple[str, str]]
-    fold: Callable[[str], str]
 
 
 class Names:
@@ -39,18 +28,22 @@ class Names:
     by what they begin and end with.
     """
 
-    def __init__(self, table: Table) -> None:
-        self._fold = table.fold
-        self._literal = dict.fromkeys(table.directories, WHOLE)
-        self._literal |= {first: FIRST for first, _ in table.pairs}
-        self._literal |= {name: FILE for name in table.files if "*" not in name}
+    def __init__(self, table: NameTable) -> None:
+        self._paths = tuple(table.paths)
+        self._literal: dict[str, int] = {}
+        for names, bit in (
+            (table.directories, WHOLE),
+            (table.files, FILE),
+            ((name for path in self._paths for name in path.names[:-1]), FIRST),
+        ):
+            for name in names:
+                self._literal[name] = self._literal.get(name, 0) | bit
         self._literal[".git"] = GIT
-        globs = [name for name in table.files if "*" in name]
+        globs = list(table.globs)
         self._glob = re.compile("|".join(map(translate, globs)) or "(?!)").match
         # Folding takes trailing dots and spaces away, so a name with some is looked at.
         self._tails = (".", " ", *(glob.rpartition("*")[2] for glob in globs if glob[0] == "*"))
         self._heads = tuple(glob.partition("*")[0] for glob in globs if glob[0] != "*")
-        self._pairs = frozenset(table.pairs)
 
     def mark(self, name: str) -> int:
         """The bits of a name, 0 for an ordinary one."""
@@ -62,17 +55,29 @@ class Names:
             and lowered.isascii()
         ):
             return 0
-        folded = self._fold(name)
+        folded = fold_name(name)
         return self._literal.get(folded) or (FILE if self._glob(folded) else 0)
 
-    def seconds(self, first: str) -> frozenset[str]:
-        """The lower names of the pairs whose upper name this is."""
-        folded = self._fold(first)
-        return frozenset(second for one, second in self._pairs if one == folded)
+    def marks_below(self, rel: str) -> Mapping[str, int]:
+        """The folded names that count in a directory because of the path to it, with their bits."""
+        return {
+            rest[0]: WHOLE if path.whole else FILE
+            for path, rest in self._continued(rel)
+            if len(rest) == 1
+        }
 
-    def is_second(self, name: str, seconds: Collection[str]) -> bool:
-        """Whether the name is one of these lower names."""
-        return self._fold(name) in seconds
+    def rests(self, rel: str) -> list[tuple[str, int]]:
+        """What is left of each path of the table that the end of `rel` begins, with its bits."""
+        return [
+            ("/".join(rest), WHOLE if path.whole else FILE) for path, rest in self._continued(rel)
+        ]
+
+    def _continued(self, rel: str) -> Iterator[tuple[NamePath, tuple[str, ...]]]:
+        parts = tuple(map(fold_name, rel.split("/")))
+        for path in self._paths:
+            for length in range(1, len(path.names)):
+                if parts[-length:] == path.names[:length]:
+                    yield path, path.names[length:]
 
 
 class Lifted:

@@ -12,7 +12,7 @@ from typing import Final
 
 from handrail.host.files.openat2 import LIST, LOOK_IN, Opener
 from handrail.host.sandbox.protected_listing import Hit, Top
-from handrail.host.sandbox.protected_names import FILE, GIT, Allowed, Names
+from handrail.host.sandbox.protected_names import BARE, FILE, FIRST, GIT, Allowed, Names
 
 _MOST_ENTRIES: Final = 10_000
 _DEEPEST_GROUP: Final = 8
@@ -39,6 +39,7 @@ class Scan:
 
     `ways` are directories of git that only lead to entries, `git` git's own directories,
     `pending` what may go from them, `cut` the tops that hold more than is looked at.
+    `repositories` are the `HEAD` files by which directories of any name are repositories.
     """
 
     def __init__(self, top: Top, names: Names, opener: Opener, allowed: Allowed) -> None:
@@ -48,6 +49,7 @@ class Scan:
         self.git: set[str] = set()
         self.pending: set[str] = set()
         self.cut: set[str] = set()
+        self.repositories: set[str] = set()
         self._top = top
         self._names = names
         self._opener = opener
@@ -58,13 +60,18 @@ class Scan:
     def run(self, hits: Iterable[Hit]) -> Scan:
         """Look at these names and at what lies below them; returns itself."""
         for hit in hits:
-            if hit.rel not in self.entries and not self._lifted.covers(hit.rel):
+            if hit.rel in self.entries or self._lifted.covers(hit.rel):
+                continue
+            if hit.mark & BARE:
+                self._bare(hit.rel)
+            else:
                 self._meet(hit)
         return self
 
     def _meet(self, hit: Hit) -> None:
         info = lstat_beneath(self._opener, self._top, hit.rel)
-        if info is None or (hit.mark & FILE and stat.S_ISDIR(info.st_mode)):
+        is_folder = info is not None and stat.S_ISDIR(info.st_mode)
+        if info is None or (is_folder and not hit.mark & ~(FILE | FIRST)):
             return
         self.tops.append(hit.rel)
         self.entries[hit.rel] = info
@@ -94,22 +101,30 @@ class Scan:
                 else:
                     pending.append(below)
 
+    def _bare(self, rel: str) -> None:
+        """A repository without a name of its own: that it is one counts, and what git runs."""
+        head = f"{rel}/HEAD".lstrip("/")
+        if rel not in self.git and not self._lifted.covers(head):
+            self.repositories.add(head)
+            self._git(rel)
+
     def _git(self, rel: str) -> None:
         self.git.add(rel)
+        above = f"{rel}/" if rel else ""
         for name in _GIT_FILES:
-            self._note(f"{rel}/{name}")
+            self._note(f"{above}{name}")
         for name in (*_GIT_TREES, *self._sequences, *_GIT_LOCKS):
-            if self._note(f"{rel}/{name}"):
-                self._tree(f"{rel}/{name}")
+            if self._note(f"{above}{name}"):
+                self._tree(f"{above}{name}")
         passing = self._sequences if self._git_writable else ()
-        self.pending.update(f"{rel}/{name}" for name in (*passing, *_GIT_LOCKS))
+        self.pending.update(f"{above}{name}" for name in (*passing, *_GIT_LOCKS))
         for way, names in _GIT_INSIDE.items():
-            if self._passes(f"{rel}/{way}"):
+            if self._passes(f"{above}{way}"):
                 for name in names:
-                    self._note(f"{rel}/{way}/{name}")
+                    self._note(f"{above}{way}/{name}")
         for name in _GIT_GROUPS:
-            if self._passes(f"{rel}/{name}"):
-                self._group(f"{rel}/{name}", 0)
+            if self._passes(f"{above}{name}"):
+                self._group(f"{above}{name}", 0)
 
     def _group(self, rel: str, depth: int) -> None:
         """Directories of git below this one: a submodule's name may have slashes."""

@@ -43,6 +43,7 @@ class View:
     `ways` are the ordinary directories that lead to entries. `held` are open handles of
     directories: they tell where a directory went, and keep its number from being used again.
     `cut` are tops that hold more than was looked at, `left` directories not looked into.
+    `repositories` are the `HEAD` files of repositories that have no name of their own.
     """
 
     top: Top
@@ -55,6 +56,7 @@ class View:
     skipped: frozenset[str]
     left: frozenset[str]
     cut: frozenset[str]
+    repositories: frozenset[str] = frozenset()
 
     def absolute(self, rel: str) -> str:
         """The path as people know it."""
