@@ -23,6 +23,7 @@ from handrail.config.layers import Loaded
 from handrail.config.settings import Settings
 from handrail.core.context import Session
 from handrail.core.events import CallHeartbeat
+from handrail.core.outputs import Outputs
 from handrail.core.ports import Approver, Blobs, Clock
 from handrail.core.tool import Tool
 from handrail.engine.catalog import Catalog
@@ -36,9 +37,11 @@ from handrail.engine.loops import Loops
 from handrail.engine.path_locks import PathLocks
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare import Preparer
+from handrail.engine.read_review import ReadReview, read_rules_digest
 from handrail.engine.recorder import Recorder, Recording
 from handrail.engine.registry import Registry
 from handrail.engine.runtime import Parts, Runtime
+from handrail.engine.stored_results import StoredResults
 from handrail.engine.ticker import Ticker, Watch
 from handrail.history.recovery import Recovered, Recovery
 from handrail.history.undo import Undo
@@ -197,14 +200,15 @@ async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtim
     clock, bus = SystemClock(), EventBus()
     begun = await _begin(opening, meant.mode, machine, clock)
     registry, vocabulary = Registry(bus), meant.vocabulary
-    registry.register_builtin(_tools(opening.settings, machine, begun))
-    catalog = Catalog(registry, vocabulary, begun.session)
-    await catalog.refresh()
     names = canonical_names(vocabulary, registry)
     preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, meant.agents)
     gate = await open_gate(
         meant, opening.approver, machine, begun.session, preparer, names, begun.plans
     )
+    stored = _stored(machine, begun, preparer, gate)
+    registry.register_builtin(_tools(opening.settings, machine, begun, stored))
+    catalog = Catalog(registry, vocabulary, begun.session)
+    await catalog.refresh()
     named = opening.session is not None
     await resume(begun.plans, begun.session, machine, named=named)
     pipeline = _pipeline(opening.settings, machine, begun, preparer, gate, bus)
@@ -228,6 +232,7 @@ async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtim
             bus=bus,
             clock=clock,
             answered=answered_in(begun.session, machine.store, named=named),
+            stored=stored,
             most_at_once=opening.settings.most_at_once,
             first_turn=first,
             recovered=begun.recovered,
@@ -238,7 +243,15 @@ async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtim
     )
 
 
-def _tools(settings: Settings, machine: Machine, begun: _Begun) -> list[Tool[Any]]:
+def _stored(machine: Machine, begun: _Begun, preparer: Preparer, gate: Gate) -> StoredResults:
+    session, files = begun.session, begun.plans.files
+    review = ReadReview(preparer, files, gate, gate.denials)
+    return StoredResults(session.id, machine.store, session.artifacts, review)
+
+
+def _tools(
+    settings: Settings, machine: Machine, begun: _Begun, outputs: Outputs
+) -> list[Tool[Any]]:
     commands, plans = machine.commands, begun.plans
     shell = None if commands is None else commands.shell_in(begun.session.whereabouts)
     return builtin_tools(
@@ -250,6 +263,7 @@ def _tools(settings: Settings, machine: Machine, begun: _Begun) -> list[Tool[Any
             shell,
             plans.mode,
             begun.reserved,
+            outputs,
         )
     )
 
@@ -271,7 +285,7 @@ def _pipeline(
         gate=gate,
         locks=Locks(open_locks(machine.home)),
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
-        recorder=Recorder(session, machine.store, bus, clock, _recording(settings)),
+        recorder=Recorder(session, machine.store, bus, clock, _recording(settings, gate)),
         freshness=Freshness(_freshness(settings), session.read_states, plans.files),
         syntax=LocalSyntaxCheck(),
         dry_run=settings.dry_run,
@@ -290,13 +304,14 @@ def _freshness(settings: Settings) -> Literal["off", "warn", "strict"]:
     return "strict" if settings.dialect == "claude" else "warn"
 
 
-def _recording(settings: Settings) -> Recording:
+def _recording(settings: Settings, gate: Gate) -> Recording:
     return Recording(
         settings.dialect,
         this_process(),
         settings.durability,
         settings.max_chars,
         settings.reads_without_store,
+        read_rules_digest(gate.denials),
     )
 
 

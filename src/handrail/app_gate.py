@@ -25,6 +25,7 @@ from handrail.policy.modes import Mode
 from handrail.policy.protected import LINKED, Guard, ProtectedNames
 from handrail.policy.rule_set import RuleSet
 from handrail.policy.rule_text import Canonical
+from handrail.policy.withheld import WithheldPaths
 
 
 class Cleared(NamedTuple):
@@ -33,6 +34,8 @@ class Cleared(NamedTuple):
     clearance: Clearance
     grants: Grants
     guardrails: Guardrails
+    # The paths that no call may read; None if there are none.
+    denials: WithheldPaths | None
 
 
 async def open_gate(
@@ -45,9 +48,11 @@ async def open_gate(
     plans: Plans,
 ) -> Gate:
     """What every call passes: guards, rules, mode, hooks, and the person."""
-    clearance, grants, guardrails = await open_clearance(checked, machine, session, names)
+    cleared = await open_clearance(checked, machine, session, names)
+    clearance, grants = cleared.clearance, cleared.grants
     plans.mode.govern(clearance, grants)
-    return Gate(clearance, Approval(approver, grants), preparer, grants, guardrails)
+    approval = Approval(approver, grants)
+    return Gate(clearance, approval, preparer, grants, cleared.guardrails, cleared.denials)
 
 
 async def open_clearance(
@@ -62,7 +67,7 @@ async def open_clearance(
     rules = partial(RuleSet, kept=kept)
     guardrails = await guardrails_from(checked.guardrails, session, machine.store, rules)
     closed = guardrails.denied_writes
-    keep_away(machine.search, runner, grants.rules, guardrails.denied_reads, closed)
+    denials = keep_away(machine.search, runner, grants.rules, guardrails.denied_reads, closed)
     protected = ProtectedNames(
         roots,
         own=machine.own,
@@ -74,4 +79,4 @@ async def open_clearance(
     guards: list[Guard] = [protected, guardrails]
     guards += commands.guards if commands is not None else ()
     held = commands.hold if commands is not None else bool
-    return Cleared(Clearance(mode, guards, held, grants), grants, guardrails)
+    return Cleared(Clearance(mode, guards, held, grants), grants, guardrails, denials)

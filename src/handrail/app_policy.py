@@ -30,7 +30,7 @@ from handrail.policy.rule_set import Kept, RuleSet, admit
 from handrail.policy.rule_text import Canonical, parse_rule
 from handrail.policy.rules import Origin, Rule, Source
 from handrail.policy.unwritten import unwritten_by
-from handrail.policy.withheld import Pattern, withheld_from
+from handrail.policy.withheld import Pattern, WithheldPaths, withheld_from
 
 _SOURCES = {
     Layer.DEFAULT: Source.USER,
@@ -93,22 +93,23 @@ def keep_away(
     rules: RuleSet,
     further: Iterable[tuple[str, str]] = (),
     unwritten: Iterable[Rule] = (),
-) -> None:
+) -> WithheldPaths | None:
     """Withhold from searches and commands what the rules forbid to read, and `further` path
     patterns, each with its place; hold for commands what they and the rules `unwritten`
-    forbid to write. Raises `invalid_arguments`.
+    forbid to write. Returns what is withheld; raises `invalid_arguments`.
     """
     closed = unwritten_by(rules, unwritten)
     if runner is not None and closed is not None:
         runner.holding = Holding(closed.paths, closed.minds, runner.sandbox, runner.roots)
     withheld = withheld_from(rules, [Pattern(*one) for one in further])
     if withheld is None:
-        return
+        return None
     skipped = () if runner is None else runner.hidden
     finder = WithheldFinder(withheld, rules.grounds.roots, skipped)
     search.withhold(LeftOut(withheld, finder))
     if runner is not None:
         runner.withholding = Withholding(finder.find, withheld.minds, runner.sandbox)
+    return withheld
 
 
 def canonical_names(vocabulary: Vocabulary, registry: Registry | None = None) -> Canonical:

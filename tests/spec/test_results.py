@@ -33,7 +33,7 @@ LINES = "".join(f"line {number}\n" for number in range(1000))
 async def test_an_oversized_text_is_kept_whole_and_shown_in_part(open_runtime, keep, first, last):
     async with open_runtime() as rt:
         rt.register(long_tool(LINES, keep=keep))
-        result = await rt.call("long", id="../../evil id")
+        result = await rt.call("long", id="evil:id")
         saved = result.meta["oversize"]["saved"]
         whole = rt.session.artifacts.load(saved).decode()
 

@@ -28,6 +28,7 @@ from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.guardrails.limits import Ended
 from handrail.policy.modes import QUEUED
 from handrail.policy.subject import Subject
+from handrail.policy.withheld import WithheldPaths
 
 _log = logging.getLogger("handrail")
 _CODES: Final[Mapping[str, Code]] = {
@@ -48,10 +49,13 @@ class Gate:
         preparer: Preparer,
         grants: Grants,
         guardrails: Guardrails,
+        denials: WithheldPaths | None = None,
     ) -> None:
         self._clearance = clearance
         self.guardrails = guardrails
         self.grants = grants
+        # The paths that no call may read now.
+        self.denials = denials
         self._approval = approval
         self._preparer = preparer
         self.hooks: list[Hook] = []
@@ -182,6 +186,10 @@ class Gate:
             return False
         self._reserve(running, plan)
         return True
+
+    def judge_read(self, subject: Subject) -> Verdict:
+        """What guards, rules and mode say of a read, as if a user could be asked."""
+        return self._clearance.judge(subject, approved=True)
 
     def settle(self, running: Running, outcome: Outcome | None) -> None:
         """Count what the call did, however it ended."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from handrail.core.events import Listener
+from handrail.core.outputs import Outputs
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.engine.answered import Answered
@@ -21,6 +22,7 @@ class Once:
     pipeline: Pipeline
     answered: Answered
     numbers: Numbers
+    stored: Outputs
 
     async def run(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
         """Run a call unless its id was used before."""
@@ -51,6 +53,8 @@ class Once:
             if earlier is None:
                 # Whoever had it gave up; one of those who waited may take it.
                 return await self._claimed(prepared, listener)
+            # Its text is read once more, under the rules that hold now.
+            await self.stored.check(prepared.call.id, prepared.call)
             self.pipeline.recorder.replayed(prepared, self._other_id(prepared), earlier)
             return earlier
         result: ToolResult | None = None

@@ -56,6 +56,10 @@ def completed(running: Running, result: ToolResult) -> dict[str, Any]:
         payload["answered_by"] = running.answered_by
     if running.effects is not None:
         payload["effects"] = running.effects
+    linked = [place.absolute for place in running.prepared.places.values() if place.via]
+    if linked:
+        # Where links led; they may lead elsewhere when the result is read again.
+        payload["linked"] = linked
     if running.rewritten:
         payload["rewritten"] = running.prepared.arguments
     return payload

@@ -51,6 +51,8 @@ class Recording:
     durability: Durability = "power"
     max_chars: int | None = None
     reads_without_store: bool = False
+    # Which paths rules withhold, by a name for all of them; None if none does.
+    read_rules: str | None = None
 
 
 class Recorder:
@@ -140,6 +142,8 @@ class Recorder:
             # Without its completion it is what a crash leaves, and recovery makes it whole.
             if mess is None or not mess.torn:
                 told = record.completed(running, result)
+                if self._recording.read_rules is not None:
+                    told["read_rules"] = self._recording.read_rules
                 self._store.append(self._row(running, "completed", told))
         except ProblemRaised as raised:
             # What happened has happened: the caller must hear of it even so. A store that

@@ -19,6 +19,7 @@ from typing import Any
 
 from handrail.core.context import Session
 from handrail.core.events import BatchEnded, BatchStarted, ContextModified, Event, Listener
+from handrail.core.outputs import Outputs
 from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Job
@@ -64,6 +65,7 @@ class Parts:
     bus: EventBus
     clock: Clock
     answered: Answered
+    stored: Outputs
     most_at_once: int
     first_turn: int
     recovered: Sequence[Recovered]
@@ -86,7 +88,7 @@ class Runtime:
         self._calls = Calls(parts.pipeline.preparer, self._numbers)
         self._messages = MessagePreparer(self._calls)
         self._person = AsPerson(parts.pipeline, self._numbers)
-        self._once = Once(parts.pipeline, parts.answered, self._numbers)
+        self._once = Once(parts.pipeline, parts.answered, self._numbers, parts.stored)
         parts.pipeline.plans.queue.maker = QueuedCalls(self._once)
         parts.letters.caller, parts.letters.knows = self.call, parts.registry.has_tool
         self._closed = False

@@ -117,6 +117,10 @@ class Agents:
             listed = tuple(self._canonical(name) or name for name in tools)
         self._limits[agent] = _Limit(listed, parent)
 
+    def same_chain(self, one: str, other: str) -> bool:
+        """Whether the two are the same agent, or one of them is above the other."""
+        return one in self._line(other) or other in self._line(one)
+
     def _own(self, agent: str) -> AgentAccess | None:
         return self._written.get(agent) or (self._default if agent == MAIN else self._stranger)
 

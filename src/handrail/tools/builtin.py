@@ -73,7 +73,7 @@ def command_tools(services: Services) -> list[Tool[Any]]:
     """Tools that run programs, and those that look after them."""
     return [
         RunCommand(services.files, services.shell),
-        JobOutput(services.shell),
+        JobOutput(services.shell, services.outputs),
         JobKill(services.shell),
         JobList(services.shell),
         ExecuteCode(services.shell),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from handrail.core.commands import CommandJudge
 from handrail.core.context import Whereabouts
 from handrail.core.leases import PathReserver
+from handrail.core.outputs import Outputs
 from handrail.core.past import Past
 from handrail.core.planning import Planning
 from handrail.core.ports import Files, Search
@@ -42,7 +43,7 @@ class Services:
     """The machine as tools see it; `allow_delete` is the person's setting.
 
     `shell` None: no command can be run here. `planning` None: there is no plan mode. `locks`
-    None: paths cannot be reserved.
+    None: paths cannot be reserved. `outputs` None: no earlier result can be read again.
     """
 
     files: Files
@@ -52,3 +53,4 @@ class Services:
     shell: Shell | None = None
     planning: Planning | None = None
     locks: PathReserver | None = None
+    outputs: Outputs | None = None

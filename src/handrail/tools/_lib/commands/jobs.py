@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.core.context import Session, ToolContext
+from handrail.core.outputs import Outputs
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Job, JobState, Processes
 from handrail.tools._lib.builtin import Builtin, P
@@ -14,8 +15,9 @@ from handrail.tools._lib.services import Shell
 class JobTool(Builtin[P]):
     """A tool about background jobs; there are none where no command can be run."""
 
-    def __init__(self, shell: Shell | None) -> None:
+    def __init__(self, shell: Shell | None, outputs: Outputs | None = None) -> None:
         self._shell = shell
+        self._outputs = outputs
 
     def enabled(self, session: Session) -> bool:
         """Whether there can be jobs here."""
@@ -23,16 +25,21 @@ class JobTool(Builtin[P]):
         return self._shell is not None
 
     async def own(self, job_id: str, ctx: ToolContext) -> None:
-        """Raise `not_found` unless the job is one of this session's."""
-        jobs = await self._processes.jobs()
-        if not any(job.id == job_id and job.session == ctx.session.id for job in jobs):
-            known = [job.id for job in jobs if job.session == ctx.session.id]
+        """Raise `not_found` unless the job is one of this session's, `denied` if the caller may
+        not read what the job prints: another agent's, or withheld by a rule.
+        """
+        jobs = [one for one in await self._processes.jobs() if one.session == ctx.session.id]
+        job = next((one for one in jobs if one.id == job_id), None)
+        if job is None:
+            known = [one.id for one in jobs]
             raise ProblemRaised(
                 "not_found",
                 f"there is no job {job_id!r} in this session",
                 hint=f"jobs: {', '.join(known)}" if known else "no job was started yet",
                 field="job",
             )
+        if self._outputs is not None:
+            await self._outputs.check(job.call_id, ctx.call)
 
     @property
     def _processes(self) -> Processes:

@@ -1,0 +1,99 @@
+"""Results of earlier calls of this session, by their ids: for replays and for handles."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from handrail.core.call import ToolCall
+from handrail.core.outputs import StoredOutput, StoredStream
+from handrail.core.ports import Artifacts
+from handrail.core.problems import ProblemRaised
+from handrail.core.records import CallRecord, Store
+from handrail.engine.read_review import ReadReview
+
+_STREAMS: Final = ("stdout", "stderr")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResults:
+    """Implements `core.outputs.Outputs` on the record and the kept texts of one session."""
+
+    session: str
+    store: Store
+    artifacts: Artifacts
+    review: ReadReview
+
+    async def check(self, call_id: str, caller: ToolCall) -> None:
+        """Raise `denied` if the caller may not read what a call has returned."""
+        record = await self.store.find_completed(self.session, call_id)
+        if record is not None:
+            self.review.check(record, caller)
+
+    async def load(self, call_id: str, caller: ToolCall) -> StoredOutput:
+        """The full output of a call; raises `not_found` or `denied`."""
+        record = await self._find(call_id)
+        done = record.completed
+        if done is None or "status" not in done:
+            raise _gone(call_id, "it was deleted from the record")
+        self.review.check(record, caller)
+        meta = done.get("meta")
+        try:
+            return self._assembled(call_id, done, meta if isinstance(meta, Mapping) else {})
+        except ProblemRaised as raised:
+            if raised.problem.code != "not_found":
+                raise
+            raise _gone(call_id, "it was deleted to make room, or by `handrail gc`") from raised
+
+    async def _find(self, call_id: str) -> CallRecord:
+        record = await self.store.find_completed(self.session, call_id)
+        if record is not None:
+            return record
+        if await self.store.calls(call_id=call_id, limit=1):
+            raise ProblemRaised(
+                "denied",
+                f"the output of the call {call_id!r:.300} belongs to another session",
+                hint="make the call again here",
+                field="path",
+            )
+        raise ProblemRaised(
+            "not_found",
+            f"no call with the id {call_id!r:.300} has ended in this session",
+            hint="the note in a cut result names its handle; a file of this name is ./output:…",
+            field="path",
+        )
+
+    def _assembled(
+        self, call_id: str, done: Mapping[str, Any], meta: Mapping[str, Any]
+    ) -> StoredOutput:
+        text = str(done.get("text", ""))
+        data = done.get("data")
+        if any(f"{name}_saved" in meta for name in _STREAMS) and isinstance(data, Mapping):
+            streams = [
+                StoredStream(name, self._stream(meta.get(f"{name}_saved"), data.get(name)))
+                for name in _STREAMS
+            ]
+            return StoredOutput(call_id, text, tuple(streams), data.get("exit_code"))
+        oversize = meta.get("oversize")
+        if isinstance(oversize, Mapping):
+            saved = oversize.get("saved")
+            if saved is None:
+                raise _gone(call_id, "it could not be kept, or holds what must not be kept")
+            text = self.artifacts.load(str(saved)).decode("utf-8", "surrogatepass")
+        return StoredOutput(call_id, text)
+
+    def _stream(self, saved: Any, shown: Any) -> str:
+        if saved is None:
+            return str(shown or "")
+        return self.artifacts.load(posixpath.basename(str(saved))).decode("utf-8", "replace")
+
+
+def _gone(call_id: str, why: str) -> ProblemRaised:
+    return ProblemRaised(
+        "not_found",
+        f"the full output of the call {call_id!r} is no longer kept: {why}",
+        hint="make the call again",
+        field="path",
+    )
