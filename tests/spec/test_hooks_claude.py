@@ -6,6 +6,7 @@ standard input, look at `tool_input`, and end with 2 or print a decision.
 
 import json
 import sys
+import tempfile
 
 import pytest
 
@@ -151,21 +152,107 @@ async def test_a_published_guard_still_blocks(open_runtime, workspace, claude_se
     assert not (passed.problem and passed.problem.code == "blocked"), passed.text
 
 
-async def test_failure_keeps_that_format_s_meaning_unless_it_is_overridden(
+@pytest.mark.finding("F07")
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"unconfined": True}, None),
+        ({"on_failure": "allow"}, None),
+        ({"on_failure": "deny"}, "blocked"),
+        ({"on_failure": "ask"}, "needs_approval"),
+        ({"on_failure": "deny", "unconfined": True}, "blocked"),
+    ],
+)
+@pytest.mark.parametrize("script", ["echo oops >&2\nexit 1\n", "sleep 30\n"])
+async def test_failure_outside_the_sandbox_keeps_that_format_s_meaning_unless_overridden(
+    open_runtime, claude_settings, options, code, script
+):
+    file = claude_settings(f"#!/bin/sh\n{script}", "*", timeout=1)["hooks"]["claude"]
+    async with open_runtime(config={"hooks": {"claude": [{"file": file, **options}]}}) as rt:
+        result = await rt.call("write_file", {"path": "a", "content": "x"})
+
+    assert (result.problem.code if result.problem else None) == code
+
+
+async def test_failure_keeps_that_format_s_meaning_where_nothing_confines_hooks(
     open_runtime, claude_settings
 ):
-    write = ("write_file", {"path": "a", "content": "x"})
-    codes = {}
-    for on_failure in (None, "deny", "ask"):
-        config = claude_settings("#!/bin/sh\necho oops >&2\nexit 1\n", "*")
-        file = config["hooks"]["claude"]
-        if on_failure is not None:
-            config = {"hooks": {"claude": [{"file": file, "on_failure": on_failure}]}}
-        async with open_runtime(config=config) as rt:
-            result = await rt.call(*write)
-        codes[on_failure] = result.problem.code if result.problem else None
+    config = claude_settings("#!/bin/sh\nexit 1\n", "*")
+    async with open_runtime(config=config, sandbox="none") as rt:
+        assert (await rt.call("write_file", {"path": "a", "content": "x"})).ok
 
-    assert codes == {None: None, "deny": "blocked", "ask": "needs_approval"}
+
+@pytest.fixture
+def outside():
+    """A directory of the user's that is not in `/tmp`, of which programs have one of their own."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield folder
+
+
+# Guards that would block with exit code 2 if nothing kept them from what they do first.
+HINDERED = {
+    "logs outside": "echo seen >> {outside}/guard.log || exit 1\nexit 2",
+    "logs outside, says nothing": "exec 2>/dev/null\necho x > {outside}/log || exit 1\nexit 2",
+    "logs at home": "mkdir -p ~/.guard-test-{name} || exit 3\nrmdir ~/.guard-test-{name}\nexit 2",
+    "python traceback": "exec {python} -c \"open('{outside}/log', 'a')\nraise SystemExit(2)\"",
+    "dies at once": "set -e\necho seen >> {outside}/guard.log\nexit 2",
+    "is killed": "echo seen >> {outside}/guard.log || kill -9 $$\nexit 2",
+    "waits for ever": "echo seen >> {outside}/guard.log || sleep 60\nexit 2",
+    "logs at a protected name": "echo x > .envrc || exit 1\nexit 2",
+}
+CONFINED = [
+    pytest.param("bubblewrap", marks=pytest.mark.needs_bubblewrap),
+    pytest.param("landlock", marks=pytest.mark.needs_landlock),
+]
+
+
+@pytest.mark.finding("F07")
+@pytest.mark.parametrize("backend", [*CONFINED, "none"])
+@pytest.mark.parametrize("name", HINDERED)
+async def test_a_guard_that_the_sandbox_breaks_lets_nothing_pass(
+    open_runtime, workspace, claude_settings, tmp_path, outside, backend, name
+):
+    script = HINDERED[name].format(
+        outside=outside, python=sys.executable, name=tmp_path.name.replace("_", "")
+    )
+    config = claude_settings(f"#!/bin/bash\n{script}\n", "Write", timeout=2)
+    async with open_runtime(config=config, sandbox=backend) as rt:
+        result = await rt.call("write_file", {"path": "a", "content": "x"})
+
+    assert result.problem.code == "blocked", result.text
+    assert not (workspace.root / "a").exists()
+
+
+@pytest.mark.finding("F07")
+@pytest.mark.parametrize("backend", CONFINED)
+async def test_a_denial_by_a_failed_guard_says_what_the_sandbox_had_to_do_with_it(
+    open_runtime, claude_settings, outside, backend
+):
+    messages = []
+    for script in (f"echo seen >> {outside}/guard.log || exit 1", "exit 1"):
+        config = claude_settings(f"#!/bin/bash\n{script}\nexit 2\n", "Write")
+        async with open_runtime(config=config, sandbox=backend) as rt:
+            problem = (await rt.call("write_file", {"path": "a", "content": "x"})).problem
+        assert problem.code == "blocked"
+        assert "unconfined = true" in problem.hint
+        messages.append(problem.message)
+
+    assert f"{outside}/guard.log" in messages[0]
+    assert "whether the sandbox caused it is not known" in messages[1]
+
+
+@pytest.mark.finding("F07")
+async def test_a_no_that_is_printed_stands_although_the_guard_touched_protected_names(
+    open_runtime, workspace, claude_settings
+):
+    script = """echo x > .envrc; echo '{"decision": "block", "reason": "not today"}'"""
+    config = claude_settings(f"#!/bin/bash\n{script}\n", "Write")
+    async with open_runtime(config=config, sandbox="none") as rt:
+        result = await rt.call("write_file", {"path": "a", "content": "x"})
+
+    assert result.problem.code == "blocked"
+    assert "not today" in result.problem.message
+    assert workspace.tree() == {}
 
 
 async def test_the_format_s_names_arguments_and_answers(open_runtime, workspace, claude_settings):

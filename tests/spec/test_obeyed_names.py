@@ -21,7 +21,11 @@ SPELLINGS = [
 ]
 OBEYED_SPELLINGS = ["AGENT\u200bS.md", "agents.MD", "Claude.md ", ".cursor\u2060rules"]
 ANSWERS = {"protected": "protected", "needs_approval": "obeyed", None: "free"}
-BACKENDS = ["bubblewrap", "landlock", "none"]
+BACKENDS = [
+    pytest.param("bubblewrap", marks=pytest.mark.needs_bubblewrap),
+    pytest.param("landlock", marks=pytest.mark.needs_landlock),
+    "none",
+]
 
 
 def listed():
@@ -135,7 +139,7 @@ async def test_allow_protected_lifts_it_for_commands_and_tools(open_runtime, wor
 async def test_bypass_writes_what_agents_obey_and_still_holds_what_programs_execute(
     open_runtime, workspace
 ):
-    async with open_runtime(mode="bypass") as rt:
+    async with open_runtime(mode="bypass", config={"accept_no_sandbox": True}) as rt:
         tool = await rt.call("write_file", {"path": "AGENTS.md", "content": "x"})
         rules = await rt.call("write_file", {"path": ".github/prompts/a.md", "content": "x"})
         refused = await rt.call("write_file", {"path": ".agents/a.md", "content": "x"})

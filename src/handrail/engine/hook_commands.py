@@ -115,9 +115,11 @@ class CommandHook:
         """Remember what one run said; an opinion if that ends it."""
         answer = ran.answer
         if answer.failed is not None:
-            unable = ran.heard.unable
+            effect = self.spec.if_hindered if answer.hindered else self.spec.on_failure
+            if ran.heard.unable:
+                effect = self.spec.if_unable
             why = f"{answer.failed}\n{answer.words}".rstrip()
-            return self._failed(why, self.spec.if_unable if unable else None)
+            return self._failed(why, effect)
         if answer.effect is Effect.DENY:
             return Opinion(self._verdict(Effect.DENY, answer.reason))
         if answer.effect is Effect.ASK:
@@ -142,12 +144,15 @@ class CommandHook:
         effect = effect or self.spec.on_failure
         if effect is Effect.ALLOW:
             return None
-        name = self.spec.name
-        return Opinion(self._verdict(effect, f"the hook {name!r} that guards it failed: {why}"))
+        name, hint = self.spec.name, ""
+        if effect is not self.spec.on_failure:
+            hint = '; to change that set on_failure = "allow" or unconfined = true for it'
+        reason = f"the hook {name!r} that guards it failed: {why}"
+        return Opinion(self._verdict(effect, reason, hint))
 
-    def _verdict(self, effect: Effect, reason: str) -> Verdict:
+    def _verdict(self, effect: Effect, reason: str, more: str = "") -> Verdict:
         spec = self.spec
-        hint = f"so says the hook {spec.name!r} ({spec.where})"
+        hint = f"so says the hook {spec.name!r} ({spec.where}){more}"
         return Verdict(effect, reason, f"hook:{spec.name}", code="blocked", hint=hint)
 
     def _words(self, ran: Ran) -> list[str]:

@@ -102,7 +102,8 @@ class HookRunner:
 
     async def _run_held(self, spec: HookSpec, message: Message, confinement: Confinement) -> Heard:
         ended = await self._run(spec, message, confinement)
-        return heard(ended)._replace(hindered=self._hindered(ended, confinement))
+        confined = self.commands.sandbox.backend != "none"
+        return heard(ended)._replace(hindered=self._hindered(ended, confinement), confined=confined)
 
     def _hindered(self, ended: Ended, confinement: Confinement) -> str | None:
         """What of the sandbox was probably in its way; None if nothing speaks for that."""

@@ -52,11 +52,14 @@ class Heard(NamedTuple):
     unable: bool = False
     # What of the sandbox was probably in the way of one that failed.
     hindered: str | None = None
+    # Whether the program ran in a sandbox, which may have refused it an access.
+    confined: bool = False
 
 
 class Answer(NamedTuple):
     """`effect` None: no opinion. `failed` is why the hook did not work, None if it did;
-    `words` are for the model, `notice` for the person.
+    `words` are for the model, `notice` for the person. `hindered`: it failed in the sandbox,
+    which may have been the reason.
     """
 
     effect: Effect | None = None
@@ -65,6 +68,7 @@ class Answer(NamedTuple):
     notice: str = ""
     updated: Mapping[str, Any] | None = None
     failed: str | None = None
+    hindered: bool = False
 
 
 class _Misfit(Exception):
@@ -73,24 +77,34 @@ class _Misfit(Exception):
 
 def understand(spec: HookSpec, heard: Heard, read_json: ReadJson) -> Answer:
     """The answer; never raises."""
-    if heard.trouble is not None:
+    if heard.unable:
         return Answer(failed=heard.trouble, words=output_of(heard))
-    if heard.timed_out:
-        return Answer(
-            failed=f"it did not finish within {spec.timeout_s:g} s and was ended",
-            words=output_of(heard),
-        )
-    if heard.exit_code == BLOCKS:
+    if heard.exit_code == BLOCKS and not heard.timed_out:
+        # A no stands, whatever else the program did.
         return Answer(Effect.DENY, output_of(heard) or "it gave no reason")
+    if heard.timed_out:
+        return _failed(spec, heard, f"it did not finish within {spec.timeout_s:g} s and was ended")
     if heard.exit_code != 0:
         failed = f"it ended with exit code {heard.exit_code}"
-        if heard.hindered is not None:
-            failed = f"{failed}; {heard.hindered}"
-        return Answer(failed=failed, words=output_of(heard))
+        if heard.trouble is not None:
+            failed = f"{failed}; {heard.trouble}"
+        return _failed(spec, heard, failed)
     try:
-        return _printed(spec, heard, read_json)
+        answer = _printed(spec, heard, read_json)
     except _Misfit as misfit:
-        return Answer(failed=str(misfit))
+        answer = Answer(failed=str(misfit))
+    if heard.trouble is None or answer.effect is Effect.DENY:
+        return answer
+    return Answer(failed=heard.trouble, words=output_of(heard))
+
+
+def _failed(spec: HookSpec, heard: Heard, failed: str) -> Answer:
+    """A failure with what the sandbox had to do with it, as far as that is known."""
+    if heard.hindered is not None:
+        failed = f"{failed}; {heard.hindered}"
+    elif heard.confined and spec.on_failure is not spec.if_hindered:
+        failed = f"{failed} in the sandbox, and whether the sandbox caused it is not known"
+    return Answer(failed=failed, words=output_of(heard), hindered=heard.confined)
 
 
 def output_of(heard: Heard) -> str:

@@ -1,7 +1,8 @@
 """Hooks in Claude Code's form, loaded as they stand there.
 
 They keep that format's meaning: an exit code other than 0 and 2 does not stop a call, unless
-`on_failure` says so. What cannot be run here is told, never passed over.
+`on_failure` says so or the sandbox may have caused it. What cannot be run here is told, never
+passed over.
 """
 
 from __future__ import annotations
@@ -135,6 +136,7 @@ def _spec(
         background=fields.flag("async", False),
         on_failure=asked or Effect.ALLOW,
         if_unable=asked or Effect.DENY,
+        if_hindered=asked or Effect.DENY,
         may_allow=fields.persons("may_allow"),
         unconfined=fields.persons("unconfined"),
         style=Style.CLAUDE,

@@ -50,7 +50,8 @@ class HookSpec:
     settings that it comes from, `own` whether that is the person's.
 
     `on_failure` is what becomes of a call whose guard failed, `if_unable` what becomes of it
-    if the guard could not even be asked. `needs_file`: it is run only for calls about files.
+    if the guard could not even be asked, `if_hindered` if it failed in the sandbox, which may
+    have been the reason. `needs_file`: it is run only for calls about files.
     """
 
     name: str
@@ -63,6 +64,7 @@ class HookSpec:
     background: bool = False
     on_failure: Effect = Effect.ALLOW
     if_unable: Effect = Effect.DENY
+    if_hindered: Effect = Effect.DENY
     may_allow: bool = False
     unconfined: bool = False
     style: Style = Style.OWN

@@ -94,6 +94,7 @@ def _own(
         background=background,
         on_failure=on_failure,
         if_unable=on_failure,
+        if_hindered=on_failure,
         may_allow=fields.persons("may_allow"),
         unconfined=fields.persons("unconfined"),
         own=fields.where.own,
