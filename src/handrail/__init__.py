@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ToolResult,
     )
     from handrail.core.tool import Group, Params, Tool
+    from handrail.core.tool_effects import Effects
     from handrail.core.verdicts import Effect, Risk, Verdict
     from handrail.engine.function_tool import tool
     from handrail.engine.hooks import Hook, HookCall, Opinion, Rewrite
@@ -66,6 +67,7 @@ _PUBLIC = {
     "Group": "handrail.core.tool",
     "Params": "handrail.core.tool",
     "Tool": "handrail.core.tool",
+    "Effects": "handrail.core.tool_effects",
     "Effect": "handrail.core.verdicts",
     "Risk": "handrail.core.verdicts",
     "Verdict": "handrail.core.verdicts",
@@ -91,6 +93,7 @@ __all__ = [
     "Change",
     "DuplicateToolError",
     "Effect",
+    "Effects",
     "Event",
     "FileRead",
     "Footprint",

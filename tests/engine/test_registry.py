@@ -9,6 +9,8 @@ from handrail.engine.registry import Origin
 
 def named(name, group=Group.META, summary="Does something."):
     class Named(handrail.Tool):
+        effects = handrail.Effects.PURE
+
         class params(handrail.Params):
             text: str = ""
 
@@ -115,6 +117,7 @@ async def test_risk_is_one_ladder_from_the_tool_or_from_the_arguments(tmp_path):
     class Varying(handrail.Tool):
         name = "varying"
         summary = "As dangerous as it is told."
+        effects = handrail.Effects.OPEN_ENDED
 
         class params(handrail.Params):
             level: int
@@ -151,6 +154,7 @@ async def test_a_tool_may_say_how_its_call_and_result_are_shown_to_a_person(tmp_
     class Polite(handrail.Tool):
         name = "polite"
         summary = "Shows itself well."
+        effects = handrail.Effects.OPEN_ENDED
 
         class params(handrail.Params):
             pass

@@ -79,6 +79,8 @@ REPORTING = (
 class Raw(Tool[Any]):
     """A tool that is declared by a schema."""
 
+    effects = handrail.Effects.PURE
+
     def __init__(self, name: str, schema: dict[str, Any]) -> None:
         self.name = name
         self.summary = name

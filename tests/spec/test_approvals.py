@@ -528,6 +528,7 @@ async def test_a_yes_is_good_for_one_call_only(open_runtime):
 
 class Granting(handrail.Tool):
     description = "Grants something."
+    effects = handrail.Effects.PURE
     params = handrail.Params
 
     def __init__(self, name, granted):

@@ -275,6 +275,7 @@ async def test_whether_a_call_reads_or_writes_is_told_by_its_arguments(open_runt
     class Either(handrail.Tool):
         name = "either"
         summary = "Reads or writes one thing."
+        effects = handrail.Effects.SESSION
 
         class params(handrail.Params):
             write: bool

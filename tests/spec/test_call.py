@@ -117,6 +117,7 @@ async def test_a_disabled_tool_is_refused(open_runtime):
     class Sleeping(handrail.Tool):
         name = "sleeping"
         summary = "Never awake."
+        effects = handrail.Effects.PURE
 
         class params(handrail.Params):
             pass
@@ -140,6 +141,7 @@ async def test_preflight_stops_a_call_before_anybody_is_asked(open_runtime):
     class Picky(handrail.Tool):
         name = "picky"
         summary = "Needs a lucky number."
+        effects = handrail.Effects.OPEN_ENDED
 
         class params(handrail.Params):
             number: int
@@ -301,6 +303,7 @@ async def test_a_deadline_ends_a_tool_that_takes_too_long(open_runtime):
     class Slow(handrail.Tool):
         name = "slow"
         summary = "Too slow."
+        effects = handrail.Effects.PURE
         timeout_s = 0.05
 
         class params(handrail.Params):
@@ -477,6 +480,7 @@ async def test_the_first_step_that_fails_is_the_one_that_is_told(workspace, open
     class Off(handrail.Tool):
         name = "off"
         summary = "Switched off."
+        effects = handrail.Effects.PURE
 
         class params(handrail.Params):
             number: int

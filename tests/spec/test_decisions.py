@@ -65,6 +65,7 @@ class Danger(Tool[Params]):
     name = "danger"
     summary = "Something dangerous that touches no file."
     params = Params
+    effects = handrail.Effects.OPEN_ENDED
 
     def footprint(self, args):
         return handrail.Footprint(open_ended=True)

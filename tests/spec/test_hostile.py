@@ -16,6 +16,7 @@ def own_tool(function, **attributes):
     class Own(handrail.Tool):
         name = "own"
         summary = "Misbehaves."
+        effects = handrail.Effects.PURE
 
         class params(handrail.Params):
             pass
@@ -167,6 +168,7 @@ async def test_a_step_before_running_has_the_deadline_too(open_runtime, where):
     async with open_runtime() as rt:
         tool = type("Own", (handrail.Tool,), {
             "name": "own", "summary": "x", "params": handrail.Params, "timeout_s": 0.05,
+            "effects": handrail.Effects.WRITES_PATHS if where == "plan" else handrail.Effects.PURE,
             where: hang,
         })()  # fmt: skip
         rt.register(tool)

@@ -16,6 +16,7 @@ class Opinionated(Tool[Wish]):
     name = "opinionated"
     summary = "Has an opinion on its calls."
     params = Wish
+    effects = handrail.Effects.OPEN_ENDED
 
     def __init__(self, *, changes):
         self.runs = []

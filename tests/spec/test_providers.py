@@ -142,6 +142,7 @@ async def test_a_description_may_be_computed_from_the_surroundings(open_runtime)
     class Where(handrail.Tool):
         name = "where"
         summary = "Says where we are."
+        effects = handrail.Effects.PURE
 
         class params(handrail.Params):
             pass

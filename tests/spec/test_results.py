@@ -10,6 +10,7 @@ def long_tool(text, *, keep="end", max_chars=1000):
     class Long(handrail.Tool):
         name = "long"
         summary = "Says a lot."
+        effects = handrail.Effects.PURE
 
         class params(handrail.Params):
             pass

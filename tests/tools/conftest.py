@@ -8,7 +8,7 @@ import pytest
 
 from handrail.core.call import ToolCall
 from handrail.core.context import CancelSignal, ReadStates, Session, ToolContext
-from handrail.core.paths import path_fields
+from handrail.core.path_arguments import read_path_arguments
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.local import LocalFiles
 from handrail.host.search.choose import open_search
@@ -43,7 +43,7 @@ class Workspace:
     def prepare(self, name, arguments):
         tool = self.tools[name]
         args = tool.params.model_validate(arguments)
-        fields = path_fields(tool.params)
+        fields = dict(read_path_arguments(tool.params).direct)
         given = {name: getattr(args, name) for name in fields}
         places = {name: self.files.locate(path) for name, path in given.items() if path is not None}
         call = ToolCall("1", name, arguments)

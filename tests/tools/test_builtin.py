@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from handrail.core.paths import PathUse, path_fields
+from handrail.core.path_arguments import read_path_arguments
+from handrail.core.paths import PathUse
 from handrail.core.schema import schema_of
 from handrail.tools.builtin import (
     builtin_tools,
@@ -39,7 +40,7 @@ def test_tools_come_in_groups_that_make_up_the_whole(workspace):
 
 def test_only_tools_that_plan_changes_write(workspace):
     for name, tool in workspace.tools.items():
-        writes = PathUse.WRITE in path_fields(tool.params).values()
+        writes = PathUse.WRITE in read_path_arguments(tool.params).uses
         assert tool.plans == (name in WRITING)
         assert tool.idempotent == (name not in WRITING and name not in ACTING)
         # What an undo changes is named by the record, not by an argument.

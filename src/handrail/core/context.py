@@ -215,7 +215,8 @@ class ToolContext:
     """Handed to a tool with each call.
 
     `report` sends progress to whoever listens. `places` holds the resolved path arguments
-    by the argument's name. `confirmed` names the approval that cleared
+    by name: `path`, and inside other values `paths[0]`, `edits[1].path`, `files['a']`;
+    `list_places` returns those of one argument. `confirmed` names the approval that cleared
     this call, if a person was asked. `messages` is the conversation, where the loop gives it.
     `confinement` is what a program that the call starts may reach; `on_output` hears what
     that program says while it runs.
@@ -230,6 +231,15 @@ class ToolContext:
     messages: Sequence[Any] = ()
     confinement: Confinement | None = None
     on_output: OnOutput | None = None
+
+    def list_places(self, argument: str) -> list[Place]:
+        """The resolved paths of one argument and of everything inside it, in order."""
+        inside = (f"{argument}[", f"{argument}.")
+        return [
+            place
+            for name, place in self.places.items()
+            if name == argument or name.startswith(inside)
+        ]
 
     @property
     def call_id(self) -> str:

@@ -6,10 +6,12 @@ the call's footprint follows from it. The tool finds the result in `ctx.places`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel
+# Under this key the schema that pydantic builds for a path type carries its uses.
+PATH_MARK: Final = "handrail_path"
 
 
 class PathUse(StrEnum):
@@ -19,17 +21,18 @@ class PathUse(StrEnum):
     WRITE = "write"
     TREE = "tree"
 
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: Callable[[Any], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """The schema of the annotated type, marked, so that the path is found wherever the
+        type stands: `core/path_arguments.py` looks for the mark.
+        """
+        schema = handler(source)
+        metadata = dict(schema.get("metadata") or {})
+        metadata[PATH_MARK] = (*metadata.get(PATH_MARK, ()), self)
+        return {**schema, "metadata": metadata}
+
 
 ReadPath = Annotated[str, PathUse.READ]
 WritePath = Annotated[str, PathUse.WRITE]
 TreePath = Annotated[str, PathUse.TREE]
-
-
-def path_fields(params: type[BaseModel]) -> dict[str, PathUse]:
-    """The arguments of a tool that are paths, in the order of declaration."""
-    return {
-        name: use
-        for name, field in params.model_fields.items()
-        for use in field.metadata
-        if isinstance(use, PathUse)
-    }

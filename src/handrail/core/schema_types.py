@@ -1,7 +1,8 @@
 """From JSON Schema to a model that checks arguments against it; pure.
 
 Schemas come from outside (servers, users) and may hold anything: a construct that is not
-understood, or that leads back to itself, accepts every value. Reading one never fails.
+understood, or that leads back to itself, accepts every value. Reading one fails only for a
+path that could not be found in a call.
 """
 
 from __future__ import annotations
@@ -14,6 +15,14 @@ from operator import or_
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WrapValidator, create_model
+
+from handrail.core.schema_paths import (
+    PATH_KEYWORD,
+    copy_schema,
+    find_path_keywords,
+    has_path_keyword,
+    path_use,
+)
 
 _MAX_NESTING: Final = 32
 _LENGTH: Final = {"minLength": "min_length", "maxLength": "max_length"}
@@ -31,10 +40,18 @@ _MAX_LIMIT: Final = 2**53
 def model_from_schema(name: str, schema: Mapping[str, Any]) -> type[BaseModel]:
     """A model that accepts what the JSON Schema accepts, or somewhat more.
 
-    An argument that is not required may be left out; `dump_given` then leaves it out too.
+    An argument that is not required may be left out; `dump_given` then leaves it out too. A
+    string with the keyword `x-handrail-path` is a path; raises TypeError where it could not be
+    found in a call.
     """
+    marked = has_path_keyword(schema)
+    if marked:
+        schema = copy_schema(schema, keyword=True)
     reader = _Reader(schema)
-    return reader.object_model(name, reader.resolved(schema), depth=0)
+    model = reader.object_model(name, reader.resolved(schema), depth=0)
+    if marked:
+        reader.check_paths()
+    return model
 
 
 def build_model(
@@ -83,6 +100,10 @@ class _Reader:
         # Each reference is read once, so that a document cannot make the work explode; one
         # that is met again while it is being read is recursive and accepts anything.
         self._references: dict[str, Any] = {}
+        self._reading: set[str] = set()
+        self._recursive: set[str] = set()
+        # The parts with a path keyword that the model checks, by their identity.
+        self._paths: set[int] = set()
         self._makers: dict[str, Callable[[str, Mapping[str, Any], int], Any]] = {
             "string": lambda _name, schema, _depth: _limited(str, schema, _LENGTH),
             "integer": lambda _name, schema, _depth: _limited(int, schema, _RANGE),
@@ -117,8 +138,32 @@ class _Reader:
             fields.setdefault(argument, (Any, ...))
         return build_model(name, fields, self._base(name, schema, depth))
 
+    def check_paths(self) -> None:
+        """Raise TypeError for a path keyword that the model does not see."""
+        for one in find_path_keywords(self._document):
+            if id(one) not in self._paths:
+                raise TypeError(
+                    f"{PATH_KEYWORD} stands where paths are not found; use it on a string among "
+                    "properties, items, anyOf or additionalProperties"
+                )
+        if any(has_path_keyword(self._follow(one)) for one in self._recursive):
+            raise TypeError(f"{PATH_KEYWORD} stands in a schema that refers to itself")
+
     def type_of(self, name: str, schema: Any, depth: int) -> Any:
-        """The Python type that accepts what this schema accepts."""
+        """The Python type that accepts what this schema accepts, marked if it is a path."""
+        seen = set(self._paths)
+        kind = self._type_of(name, schema, depth)
+        if kind is Any:
+            # Every value is accepted, so no path in it is found.
+            self._paths = seen
+            return kind
+        use = path_use(schema)
+        if use is None:
+            return kind
+        self._paths.add(id(schema))
+        return Annotated[kind, use]
+
+    def _type_of(self, name: str, schema: Any, depth: int) -> Any:
         if not isinstance(schema, Mapping) or depth > _MAX_NESTING:
             return Any
         if isinstance(reference := schema.get("$ref"), str):
@@ -167,9 +212,13 @@ class _Reader:
         return type(f"{name}_base", (_Open,), space)
 
     def _referenced(self, name: str, reference: str, depth: int) -> Any:
+        if reference in self._reading:
+            self._recursive.add(reference)
         if reference not in self._references:
             self._references[reference] = Any
+            self._reading.add(reference)
             kind = self.type_of(name, self._follow(reference), depth + 1)
+            self._reading.discard(reference)
             self._references[reference] = kind
         return self._references[reference]
 

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from handrail.core.context import Session, ToolContext
-from handrail.core.footprint import Footprint
-from handrail.core.paths import PathUse, path_fields
+from handrail.core.footprint import NOTHING, OPEN_ENDED, Footprint
 from handrail.core.plan import Plan
 from handrail.core.results import Output
 from handrail.core.schema import model_from_schema
+from handrail.core.tool_effects import Effects, changes_anything
 from handrail.core.verdicts import Risk, Verdict
 
 
@@ -58,6 +58,8 @@ class Tool(ABC, Generic[P]):
     name: str
     summary: str
     params: type[P]
+    # The widest effects of any call; a tool without them is not registered.
+    effects: Effects | None = None
     group: Group = Group.META
     idempotent: bool = False
     # How often a call is tried if it fails in a way that may pass; needs `idempotent`.
@@ -68,7 +70,8 @@ class Tool(ABC, Generic[P]):
     max_chars: int = 30_000
     keep: Keep = "end"
     output_schema: dict[str, Any] | None = None
-    # Raw JSON Schema for tools whose arguments were not declared as a model (A05).
+    # Raw JSON Schema for tools whose arguments were not declared as a model (A05). A string
+    # with "x-handrail-path": "read", "write" or "tree" is a path argument.
     raw_schema: dict[str, Any] | None = None
 
     _plans: ClassVar[bool] = False
@@ -97,12 +100,16 @@ class Tool(ABC, Generic[P]):
         return self._has_opinion
 
     def footprint(self, args: P) -> Footprint | None:
-        """What the call will touch; None: exactly its path arguments, by their types.
+        """What this call will touch; None: its path arguments, by their types, and whatever
+        `effects` states beyond them.
 
-        Resolves paths, reads nothing, changes nothing.
+        May narrow what the tool states, never widen it: such a call is refused. The call's
+        path arguments are always part of it. Resolves paths, reads nothing, changes nothing.
         """
         del args
-        return None
+        if self.effects is not None and Effects.OPEN_ENDED in self.effects:
+            return OPEN_ENDED
+        return NOTHING if self.effects is Effects.PURE else None
 
     def risk(self, args: P) -> Risk | None:
         """How much the call could harm; None: safe if it only reads, else moderate."""
@@ -132,12 +139,10 @@ class Tool(ABC, Generic[P]):
 
     @property
     def only_reads(self) -> bool:
-        """Whether no call of this tool can change anything, whatever its arguments. A tool
-        that works out its own footprint may write, unless it says otherwise here.
-        """
-        if self.plans or type(self).footprint is not Tool.footprint:
+        """Whether no call of this tool can change anything, whatever its arguments."""
+        if self.plans or self.effects is None:
             return False
-        return PathUse.WRITE not in path_fields(self.argument_model()).values()
+        return not changes_anything(self.effects)
 
     def argument_model(self) -> type[BaseModel]:
         """The arguments as a model: `params`, or one made from `raw_schema`."""

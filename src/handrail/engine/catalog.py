@@ -14,6 +14,7 @@ from handrail.core.context import Session
 from handrail.core.planning import LEAVE, PLAN_MODE
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Tool
+from handrail.core.tool_effects import Effects
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import Declared, declarations
 from handrail.engine.registry import Entry, Registry
@@ -133,7 +134,7 @@ class Catalog:
             output_schema=tool.output_schema,
             reads_only=tool.only_reads,
             idempotent=tool.idempotent,
-            open_ended=tool.group in (Group.WEB, Group.MCP),
+            open_ended=tool.group in (Group.WEB, Group.MCP) or Effects.NETWORK in entry.effects,
         )
 
     def _prose_of(self, tool: Tool[Any]) -> str:

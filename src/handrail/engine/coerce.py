@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from handrail.core.paths import path_fields
+from handrail.core.path_arguments import read_path_arguments
 from handrail.core.problems import ProblemRaised
 from handrail.core.schema import Schema, full_schema
 from handrail.engine.arguments import check_plain, load_json
@@ -40,7 +40,7 @@ class Coerced(NamedTuple):
 def coerce(model: type[BaseModel], arguments: Mapping[str, Any]) -> Coerced:
     """Repair what strict validation refused; what cannot be repaired stays as it is."""
     schema = _schema(model)
-    paths = path_fields(model)
+    paths = {attribute for attribute, _ in read_path_arguments(model).direct}
     repaired: dict[str, Any] = {}
     notes: list[str] = []
     for name, value in arguments.items():

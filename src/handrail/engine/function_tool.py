@@ -17,11 +17,11 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from handrail.core.context import ToolContext
-from handrail.core.footprint import NOTHING, OPEN_ENDED, Footprint
 from handrail.core.paths import PathUse
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Tool
+from handrail.core.tool_effects import Effects, check_statement, path_effects
 from handrail.core.verdicts import Risk
 from handrail.engine.docstring import parse_docstring
 from handrail.engine.signature import read_signature
@@ -44,6 +44,7 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         idempotent: bool,
         max_attempts: int,
         group: Group,
+        effects: Effects | None,
         reads_only: bool,
         timeout_s: float | None,
     ) -> None:
@@ -59,40 +60,11 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         self.group = group
         self.timeout_s = timeout_s
         self._risk = risk
-        self._reads_only = reads_only
-        if reads_only and self._writes_paths:
-            raise TypeError(f"{self.name}: reads_only=True contradicts a WritePath parameter")
+        self.effects = _effects(self.name, self._signature.paths.uses, effects, risk, reads_only)
 
     def __call__(self, *args: Ps.args, **kwargs: Ps.kwargs) -> R:
         """Call the function itself, past the runtime."""
         return self._function(*args, **kwargs)
-
-    def footprint(self, args: BaseModel) -> Footprint | None:
-        """The paths it was given, and anything if there are none or a risk says more than
-        they do; nothing if it only reads.
-        """
-        del args
-        if self._signature.paths:
-            return None if self._writes_paths or not self._does_more else OPEN_ENDED
-        return NOTHING if self._reads_only else OPEN_ENDED
-
-    @property
-    def only_reads(self) -> bool:
-        """What the types of its paths or its author say."""
-        if self._signature.paths:
-            return not self._writes_paths and not self._does_more
-        return self._reads_only
-
-    @property
-    def _writes_paths(self) -> bool:
-        return PathUse.WRITE in self._signature.paths.values()
-
-    @property
-    def _does_more(self) -> bool:
-        """Whether it has effects that its paths do not show: its author says that it could
-        harm, and not that it only reads. What sends a file by mail only reads the file.
-        """
-        return bool(self._risk) and not self._reads_only
 
     def risk(self, args: BaseModel) -> Risk | None:
         """What the author said, if anything."""
@@ -104,8 +76,9 @@ class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
         given = {
             name: getattr(args, attribute) for attribute, name in self._signature.names.items()
         }
-        for attribute, place in ctx.places.items():
-            given[self._signature.names[attribute]] = place.absolute
+        paths = {name: place.absolute for name, place in ctx.places.items()}
+        for attribute, value in self._signature.paths.resolved(args, paths).items():
+            given[self._signature.names[attribute]] = value
         if self._signature.context is not None:
             given[self._signature.context] = ctx
         call: Callable[[], Any] = functools.partial(self._function, **given)
@@ -145,6 +118,7 @@ def tool(
     idempotent: bool = False,
     max_attempts: int = 1,
     group: Group | str = Group.META,
+    effects: Effects | None = None,
     reads_only: bool = False,
     timeout_s: float | None = 120.0,
 ) -> Callable[[Callable[Ps, R]], FunctionTool[Ps, R]]: ...
@@ -159,16 +133,20 @@ def tool(
     idempotent: bool = False,
     max_attempts: int = 1,
     group: Group | str = Group.META,
+    effects: Effects | None = None,
     reads_only: bool = False,
     timeout_s: float | None = 120.0,
 ) -> Any:
     """Make a tool of a typed function, sync or async.
 
-    Parameters of type `ReadPath`, `WritePath` or `TreePath` are resolved and contained, and
-    the function gets absolute paths; without any, the call counts as one that may touch
-    anything, unless `reads_only`; so does one with a `risk` above safe. A parameter of type
+    Parameters of type `ReadPath`, `WritePath` or `TreePath`, also inside Optional, list, tuple,
+    dict values and models, are resolved and contained, and the function gets absolute paths.
+    They state the tool's `effects`; without any the tool is open-ended, and so is one that only
+    reads its paths and has a `risk` above safe, unless `effects` says otherwise. `reads_only` is
+    the older spelling of READS_PATHS, or of PURE without path parameters. A parameter of type
     `ToolContext` is filled in and not shown. `max_attempts` above one needs `idempotent`.
-    Raises TypeError for a signature that cannot be offered to a model.
+    Raises TypeError for a signature that cannot be offered to a model, and for effects that the
+    parameters contradict.
     """
 
     def decorate(decorated: Callable[..., Any]) -> FunctionTool[..., Any]:
@@ -179,11 +157,38 @@ def tool(
             idempotent=idempotent,
             max_attempts=max_attempts,
             group=Group(group),
+            effects=effects,
             reads_only=reads_only,
             timeout_s=timeout_s,
         )
 
     return decorate if function is None else decorate(function)
+
+
+def _effects(
+    name: str,
+    uses: frozenset[PathUse],
+    stated: Effects | None,
+    risk: Risk | None,
+    reads_only: bool,
+) -> Effects:
+    """What the author states, or what the path types state for them; raises TypeError."""
+    if reads_only and stated is not None:
+        raise TypeError(f"{name}: reads_only and effects state the same thing; give one of them")
+    if reads_only and PathUse.WRITE in uses:
+        raise TypeError(f"{name}: reads_only=True contradicts a WritePath parameter")
+    effects = stated
+    if effects is None:
+        effects = path_effects(uses)
+        if reads_only:
+            effects = effects or Effects.PURE
+        elif effects is None or (risk and effects is Effects.READS_PATHS):
+            # A risk says that there is more than the paths show: what sends a file only reads it.
+            effects = Effects.OPEN_ENDED if effects is None else effects | Effects.OPEN_ENDED
+    try:
+        return check_statement(effects, uses, plans=False, own_footprint=False)
+    except TypeError as error:
+        raise TypeError(f"{name} {error}") from None
 
 
 def _tool_name(function: Callable[..., Any], name: str | None) -> str:

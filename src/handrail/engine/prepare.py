@@ -17,15 +17,20 @@ from pydantic import BaseModel, ValidationError
 
 from handrail.core.call import ToolCall
 from handrail.core.context import Session
-from handrail.core.footprint import NOTHING, OPEN_ENDED, Access, Footprint, Touch
-from handrail.core.paths import PathUse
-from handrail.core.places import ASIDE, Place
+from handrail.core.footprint import NOTHING, Footprint
+from handrail.core.places import Place
 from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.tool import Tool
 from handrail.core.verdicts import Risk
 from handrail.dialects.base import View, Vocabulary
 from handrail.engine.arguments import check_plain, parse_arguments
+from handrail.engine.call_paths import (
+    call_footprint,
+    check_tree,
+    direct_touches,
+    resolve_nested,
+)
 from handrail.engine.coerce import coerce, explain_errors
 from handrail.engine.declared_tools import DeclaredTools, drop_hidden_names
 from handrail.engine.line import Rank
@@ -248,47 +253,30 @@ class Preparer:
         entry, args = prepared.entry, prepared.args
         if entry is None:
             return
+        files, touches = self._files, []
         if entry.paths:
-            prepared.places = {
-                name: self._files.locate(given)
+            places = {
+                name: files.locate(given)
                 for name, _ in entry.paths
                 if (given := getattr(args, name)) is not None
             }
-            _check_trees(entry, prepared.places)
-        footprint = entry.tool.footprint(args)
-        if footprint is None or footprint == OPEN_ENDED:
-            # Whatever else it touches, rules about its paths still bind it.
-            known = _of_paths(entry, prepared.places)
-            footprint = known if footprint is None else known._replace(open_ended=True)
-        prepared.footprint = footprint
-        prepared.reads_only = footprint.reads_only
+            for name, use in entry.paths:
+                if name in places:
+                    check_tree(name, use, places[name])
+            prepared.places, touches = places, direct_touches(entry, places)
+        if entry.nested is not None:
+            nested, further = resolve_nested(entry, args, files)
+            prepared.places, touches = {**prepared.places, **nested}, [*touches, *further]
+        footprint = prepared.footprint = call_footprint(entry, args, touches, files)
+        # What a plan writes is seen by whoever is asked; it is never only a read.
+        prepared.reads_only = footprint.reads_only and not entry.tool.plans
         risk = entry.tool.risk(args)
         if risk is None:
             risk = Risk.SAFE if prepared.reads_only else Risk.MODERATE
         prepared.risk = risk
 
 
-def _check_trees(entry: Entry, places: Mapping[str, Place]) -> None:
-    """The plan file is a file to read and write; it lies in no tree to search."""
-    for name, use in entry.paths:
-        if use is PathUse.TREE and name in places and places[name].root == ASIDE:
-            shown = places[name].path
-            raise ProblemRaised("not_found", f"{shown!r} cannot be searched", field=name)
-
-
 def _open_to(access: AgentAccess | None, entry: Entry | None) -> bool:
     if access is None or entry is None:
         return entry is not None
-    return access.may_call(entry.tool.name, edits_files=entry.tool.plans)
-
-
-def _of_paths(entry: Entry, places: Mapping[str, Place]) -> Footprint:
-    return Footprint(
-        tuple([_touch(use, places[name]) for name, use in entry.paths if name in places])
-    )
-
-
-def _touch(use: PathUse, place: Place) -> Touch:
-    if use is PathUse.TREE:
-        return Touch(f"tree:{place.absolute}", Access.READ)
-    return Touch(f"file:{place.absolute}", Access.READ if use is PathUse.READ else Access.WRITE)
+    return access.may_call(entry.tool.name, edits_files=entry.edits_files)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
 from handrail.core.events import Listener, ToolRegistered, ToolUnregistered
-from handrail.core.paths import PathUse, path_fields
+from handrail.core.footprint import NOTHING, Footprint
+from handrail.core.path_arguments import PathArguments, read_path_arguments
+from handrail.core.paths import PathUse
 from handrail.core.schema import schema_of
+from handrail.core.schema_paths import copy_schema, has_path_keyword
 from handrail.core.tool import Group, Tool
+from handrail.core.tool_effects import Effects, base_footprint, check_statement
 from handrail.engine.events import EventBus
 
 
@@ -33,7 +37,11 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A registered tool with what every call of it needs, worked out once."""
+    """A registered tool with what every call of it needs, worked out once.
+
+    `base` is what a call touches beside its paths, unless `own_footprint`: then the tool says it
+    per call. `nested` are the path arguments inside other values, None if there are none.
+    """
 
     tool: Tool[Any]
     origin: Origin
@@ -42,6 +50,19 @@ class Entry:
     validate: Callable[[Any], BaseModel]
     schema: dict[str, Any]
     attempts: int = 1
+    effects: Effects = Effects.OPEN_ENDED
+    base: Footprint = NOTHING
+    own_footprint: bool = False
+    nested: PathArguments | None = None
+
+    @property
+    def edits_files(self) -> bool:
+        """Whether a call may change files: by a plan, or as a tool of the user's own."""
+        own = self.origin is not Origin.BUILTIN
+        return self.tool.plans or (own and bool(self.effects & _EDITS))
+
+
+_EDITS: Final = Effects.WRITES_PATHS | Effects.OPEN_ENDED
 
 
 class Registry:
@@ -56,7 +77,9 @@ class Registry:
     def register(
         self, tool: Tool[Any], *, allow_override: bool = False, origin: Origin = Origin.USER
     ) -> None:
-        """Add a tool; raises `DuplicateToolError` unless an own tool may be overridden."""
+        """Add a tool; raises `DuplicateToolError` unless an own tool may be overridden, TypeError
+        if it does not state its effects or its parameters contradict them.
+        """
         if not isinstance(tool, Tool):
             raise TypeError(f"{tool!r} is not a tool; decorate a function with @handrail.tool")
         old = self._entries.get(tool.name)
@@ -157,17 +180,51 @@ def _entry(tool: Tool[Any], origin: Origin) -> Entry:
     if (declared is None) == (tool.raw_schema is None):
         raise TypeError(f"{tool.name!r} must declare either params or raw_schema, not both")
     Group(tool.group)
-    params = tool.argument_model()
-    schema = tool.raw_schema or schema_of(params)
+    try:
+        params = tool.argument_model()
+        paths = read_path_arguments(params)
+        effects = _effects(tool, paths)
+    except TypeError as error:
+        raise TypeError(f"the tool {tool.name!r} {error}") from error
+    own_footprint = _has_own_footprint(tool)
+    base = base_footprint(effects)
+    if tool.plans and PathUse.WRITE not in paths.uses:
+        # Only the plan will say what is written.
+        base = base._replace(open_ended=True)
     return Entry(
         tool=tool,
         origin=origin,
         params=params,
-        paths=tuple(path_fields(params).items()),
+        paths=paths.direct,
         validate=params.__pydantic_validator__.validate_python,
-        schema=schema,
+        schema=_shown_schema(tool, params),
         attempts=_attempts(tool, tool.max_attempts),
+        effects=effects,
+        base=base,
+        own_footprint=own_footprint,
+        nested=None if paths.nested is None else paths,
     )
+
+
+def _effects(tool: Tool[Any], paths: PathArguments) -> Effects:
+    own = _has_own_footprint(tool)
+    return check_statement(tool.effects, paths.uses, plans=tool.plans, own_footprint=own)
+
+
+def _has_own_footprint(tool: Tool[Any]) -> bool:
+    """Whether the class or the object itself works out what a call touches."""
+    return type(tool).footprint is not Tool.footprint or "footprint" in getattr(
+        tool, "__dict__", ()
+    )
+
+
+def _shown_schema(tool: Tool[Any], params: type[BaseModel]) -> dict[str, Any]:
+    if not tool.raw_schema:
+        return schema_of(params)
+    if not has_path_keyword(tool.raw_schema):
+        return tool.raw_schema
+    shown: dict[str, Any] = copy_schema(tool.raw_schema, keyword=False)
+    return shown
 
 
 def _attempts(tool: Tool[Any], attempts: int) -> int:

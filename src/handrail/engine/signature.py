@@ -1,12 +1,11 @@
 """What a function takes, read from its signature: a model of arguments, and which are paths.
 
-A path type that would not be seen by whoever contains paths is an error, never a string.
+A path type that would not be found in a call is an error, never a string.
 """
 
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import UnionType
@@ -18,7 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import SchemaError
 
 from handrail.core.context import ToolContext
-from handrail.core.paths import PathUse
+from handrail.core.path_arguments import PathArguments, read_path_arguments
 from handrail.core.schema import build_model, schema_of
 from handrail.core.tool import Params
 
@@ -41,7 +40,7 @@ class Signature:
 
     params: type[BaseModel]
     names: dict[str, str]
-    paths: dict[str, PathUse]
+    paths: PathArguments
     context: str | None
 
 
@@ -49,16 +48,12 @@ def read_signature(name: str, function: Callable[..., Any], described: dict[str,
     """The parameters as a model; TypeError for what a model cannot be offered."""
     hints = _hints(name, function)
     fields: dict[str, tuple[Any, Any]] = {}
-    paths: dict[str, PathUse] = {}
     context: str | None = None
     for parameter in inspect.signature(function).parameters.values():
         annotation = _annotation(name, parameter, hints)
         if annotation is ToolContext:
             context = parameter.name
             continue
-        use = _path_use(name, parameter.name, annotation)
-        if use is not None:
-            paths[parameter.name] = use
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = _described(annotation, described.get(parameter.name)), default
     base: type[BaseModel] = Params
@@ -66,7 +61,8 @@ def read_signature(name: str, function: Callable[..., Any], described: dict[str,
         base = _LaxParams
         fields = {one: (_strict(kind), default) for one, (kind, default) in fields.items()}
     model = _model(name, fields, base)
-    return Signature(model, dict(zip(model.model_fields, fields, strict=True)), paths, context)
+    names = dict(zip(model.model_fields, fields, strict=True))
+    return Signature(model, names, _paths(name, model), context)
 
 
 def _hints(name: str, function: Callable[..., Any]) -> dict[str, Any]:
@@ -89,36 +85,11 @@ def _annotation(name: str, parameter: inspect.Parameter, hints: dict[str, Any]) 
     return hints[parameter.name]
 
 
-def _path_use(name: str, parameter: str, annotation: Any) -> PathUse | None:
-    metadata = getattr(annotation, "__metadata__", ())
-    for one in metadata:
-        if isinstance(one, PathUse):
-            return one
-    if _is_os_path(annotation):
-        raise TypeError(
-            f"{name}: {parameter!r} is an operating-system path, which nothing would contain; "
-            "annotate it as handrail.ReadPath, WritePath or TreePath (a string that is resolved "
-            "inside the workspace)"
-        )
-    if _holds_path(annotation):
-        # Not seen by whoever resolves paths: it would look contained and not be.
-        raise TypeError(
-            f"{name}: a path type must be the whole type of {parameter!r}, not part of another; "
-            "give an optional path a default such as '.'"
-        )
-    return None
-
-
-def _is_os_path(annotation: Any) -> bool:
-    if isinstance(annotation, type) and issubclass(annotation, os.PathLike):
-        return True
-    return any(_is_os_path(part) for part in get_args(annotation))
-
-
-def _holds_path(annotation: Any) -> bool:
-    if any(isinstance(one, PathUse) for one in getattr(annotation, "__metadata__", ())):
-        return True
-    return any(_holds_path(part) for part in get_args(annotation))
+def _paths(name: str, model: type[BaseModel]) -> PathArguments:
+    try:
+        return read_path_arguments(model)
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
 
 
 def _described(annotation: Any, description: str | None) -> Any:

@@ -18,6 +18,7 @@ from handrail.core.plan import Plan
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import INTEGER, STRING, Builtin, object_schema, sized
 from handrail.tools._lib.lines import with_notes
@@ -40,6 +41,7 @@ class ApplyPatch(Builtin[ApplyPatchParams]):
     name = "apply_patch"
     summary = "Apply a patch to one or more files."
     params = ApplyPatchParams
+    effects = Effects.WRITES_PATHS
     group = Group.EDIT
     output_schema = object_schema(files=_FILES, hunks=INTEGER)
 

@@ -11,6 +11,7 @@ from handrail.core.plan import Change, Plan
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import (
     INTEGER,
@@ -32,6 +33,7 @@ class DeleteFile(Builtin[DeleteFileParams]):
     name = "delete_file"
     summary = "Delete a file."
     params = DeleteFileParams
+    effects = Effects.WRITES_PATHS
     group = Group.EDIT
     output_schema = object_schema(path=STRING, bytes=INTEGER)
 

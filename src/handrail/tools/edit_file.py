@@ -18,6 +18,7 @@ from handrail.core.plan import Change, Plan
 from handrail.core.ports import FileContent, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.tools._lib.builtin import (
     INTEGER,
     STRING,
@@ -70,6 +71,7 @@ class EditFile(Builtin[EditFileParams]):
     name = "edit_file"
     summary = "Replace text in a file."
     params = EditFileParams
+    effects = Effects.WRITES_PATHS
     group = Group.EDIT
     output_schema = object_schema(path=STRING, replacements=INTEGER, line=INTEGER, tier=STRING)
 

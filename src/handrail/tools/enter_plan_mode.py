@@ -8,6 +8,7 @@ from handrail.core.planning import ENTER, Planning
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import STRING, Builtin, object_schema
 
@@ -22,6 +23,7 @@ class EnterPlanMode(Builtin[EnterPlanModeParams]):
     name = ENTER
     summary = "Only look from now on, and write a plan for the person."
     params = EnterPlanModeParams
+    effects = Effects.SESSION
     group = Group.PLAN
     output_schema = object_schema(plan_file=STRING)
 

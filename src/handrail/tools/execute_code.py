@@ -6,12 +6,14 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from handrail.core.commands import CommandClass, Effects, Judgement, Reason
+from handrail.core.commands import CommandClass, Judgement, Reason
+from handrail.core.commands import Effects as CommandEffects
 from handrail.core.context import Session, ToolContext
 from handrail.core.footprint import Footprint
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.commands.running import (
@@ -41,6 +43,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
     name = "execute_code"
     summary = "Run a piece of Python, bash or JavaScript."
     params = ExecuteCodeParams
+    effects = Effects.OPEN_ENDED
     group = Group.EXEC
     timeout_s = None
     keep = "both"
@@ -107,7 +110,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
             return shell.judge.judge(args.code, cwd=shell.whereabouts.directory, env={})
         program, _ = _INTERPRETERS[args.language]
         reason = Reason(f"runs {args.language} code, which can do anything", args.code[:200])
-        effects = Effects(programs=(program,), open_ended=True)
+        effects = CommandEffects(programs=(program,), open_ended=True)
         return Judgement(CommandClass.DANGEROUS, (reason,), effects, text=args.code)
 
     @property

@@ -18,6 +18,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.text import detect
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.tools._lib.builtin import Builtin, sized
 from handrail.tools._lib.bytetext import ByteText
 
@@ -32,6 +33,7 @@ class FileInfo(Builtin[FileInfoParams]):
     name = "file_info"
     summary = "Size, type, time and encoding of a file."
     params = FileInfoParams
+    effects = Effects.READS_PATHS
     group = Group.SEARCH
     idempotent = True
 

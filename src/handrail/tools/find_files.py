@@ -12,6 +12,7 @@ from handrail.core.places import shown
 from handrail.core.ports import FilesFound, FilesQuery, Search
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.tools._lib.builtin import INTEGER, INTEGER_OR_NULL, STRINGS, Builtin, object_schema
 from handrail.tools._lib.globs import check_globs
 from handrail.tools._lib.lines import with_notes
@@ -33,6 +34,7 @@ class FindFiles(Builtin[FindFilesParams]):
     name = "find_files"
     summary = "Find files by name."
     params = FindFilesParams
+    effects = Effects.READS_PATHS
     group = Group.SEARCH
     idempotent = True
     keep = "start"

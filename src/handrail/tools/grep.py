@@ -13,6 +13,7 @@ from handrail.core.places import shown
 from handrail.core.ports import GrepFound, GrepMode, GrepQuery, Hit, Search
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.globs import check_globs
 from handrail.tools._lib.hits import render, select
@@ -44,6 +45,7 @@ class Grep(Builtin[GrepParams]):
     name = "grep"
     summary = "Search file contents."
     params = GrepParams
+    effects = Effects.READS_PATHS
     group = Group.SEARCH
     idempotent = True
     max_chars = 20_000

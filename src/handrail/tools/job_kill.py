@@ -8,6 +8,7 @@ from handrail.core.context import ToolContext
 from handrail.core.footprint import Footprint, writing
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.commands.jobs import JobTool, data_of
 
@@ -20,6 +21,7 @@ class JobKill(JobTool[JobKillParams]):
     name = "job_kill"
     summary = "End a background job and everything it started."
     params = JobKillParams
+    effects = Effects.SESSION
     group = Group.EXEC
 
     def footprint(self, args: JobKillParams) -> Footprint:

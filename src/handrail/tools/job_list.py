@@ -8,6 +8,7 @@ from handrail.core.context import ToolContext
 from handrail.core.footprint import Footprint, reading
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.tools._lib.commands.jobs import JobTool, data_of, line_of
 
 _MOST: Final = 100
@@ -22,6 +23,7 @@ class JobList(JobTool[JobListParams]):
     summary = "List the background jobs."
     polls = True
     params = JobListParams
+    effects = Effects.SESSION
     group = Group.EXEC
     idempotent = True
 

@@ -11,6 +11,7 @@ from handrail.core.footprint import Footprint, reading
 from handrail.core.processes import JobState
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.tools._lib.builtin import BOOLEAN, INTEGER, INTEGER_OR_NULL, STRING, object_schema
 from handrail.tools._lib.commands.jobs import JobTool, line_of
 from handrail.tools._lib.commands.running import Seconds
@@ -32,6 +33,7 @@ class JobOutput(JobTool[JobOutputParams]):
     summary = "Show what a background job has printed."
     polls = True
     params = JobOutputParams
+    effects = Effects.SESSION
     group = Group.EXEC
     idempotent = True
     timeout_s = None

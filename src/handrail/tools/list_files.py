@@ -14,6 +14,7 @@ from handrail.core.ports import Files, FilesQuery, Search
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.tools._lib.builtin import STRINGS, Builtin
 from handrail.tools._lib.globs import check_globs, name_matcher
 from handrail.tools._lib.lines import with_notes
@@ -32,6 +33,7 @@ class ListFiles(Builtin[ListFilesParams]):
     name = "list_files"
     summary = "List a directory."
     params = ListFilesParams
+    effects = Effects.READS_PATHS
     group = Group.SEARCH
     idempotent = True
     keep = "start"

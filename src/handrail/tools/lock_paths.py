@@ -8,6 +8,7 @@ from handrail.core.context import ToolContext
 from handrail.core.problems import Problem
 from handrail.core.results import Output
 from handrail.core.tool import Params
+from handrail.core.tool_effects import Effects
 from handrail.tools._lib.locks import LockTool
 
 _NOTHING = Problem(
@@ -30,6 +31,7 @@ class LockPaths(LockTool[LockPathsParams]):
     name = "lock_paths"
     summary = "Reserve paths, so that other agents leave them alone."
     params = LockPathsParams
+    effects = Effects.SESSION
 
     async def run(self, args: LockPathsParams, ctx: ToolContext) -> Output:
         """The tokens of what is reserved now, and who has the rest."""

@@ -15,6 +15,7 @@ from handrail.core.plan import Change, Plan
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.tools._lib.builtin import (
     INTEGER,
     STRING,
@@ -70,6 +71,7 @@ class NotebookEdit(Builtin[NotebookEditParams]):
     name = "notebook_edit"
     summary = "Replace, insert or delete a cell of a Jupyter notebook."
     params = NotebookEditParams
+    effects = Effects.WRITES_PATHS
     group = Group.EDIT
     output_schema = object_schema(
         path=STRING, edit_mode=STRING, cell=INTEGER, cell_id={"type": ["string", "null"]}

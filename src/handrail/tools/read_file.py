@@ -19,6 +19,7 @@ from handrail.core.ports import Files, Window
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import FileRead, Output
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.tools._lib.builtin import (
     INTEGER,
     INTEGER_OR_NULL,
@@ -60,6 +61,7 @@ class ReadFile(Builtin[ReadFileParams]):
     name = "read_file"
     summary = "Read a text file, or some of its lines."
     params = ReadFileParams
+    effects = Effects.READS_PATHS
     group = Group.SEARCH
     idempotent = True
     max_chars = 100_000

@@ -16,6 +16,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Launch
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.core.verdicts import Risk
 from handrail.shell.anyshell import same_in_any_shell
 from handrail.tools._lib.builtin import Builtin
@@ -52,6 +53,7 @@ class RunCommand(Builtin[RunCommandParams]):
     name = "run_command"
     summary = "Run a shell command."
     params = RunCommandParams
+    effects = Effects.OPEN_ENDED
     group = Group.EXEC
     # The deadline is the command's own, kept by whoever runs it.
     timeout_s = None

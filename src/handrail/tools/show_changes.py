@@ -13,6 +13,7 @@ from handrail.core.paths import PathUse
 from handrail.core.places import shown
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.tools._lib.builtin import BOOLEAN, INTEGER, STRING, Builtin, object_schema
 
 _CHANGE: Final = object_schema(
@@ -38,6 +39,7 @@ class ShowChanges(Builtin[ShowChangesParams]):
     name = "show_changes"
     summary = "List the file changes of this session."
     params = ShowChangesParams
+    effects = Effects.READS_PATHS
     group = Group.SEARCH
     idempotent = True
     output_schema = object_schema(changes={"type": "array", "items": _CHANGE})

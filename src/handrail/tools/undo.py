@@ -10,6 +10,7 @@ from handrail.core.past import Asker, Past, Scope, Wanted
 from handrail.core.plan import Plan
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import Builtin
 
@@ -28,6 +29,7 @@ class UndoTool(Builtin[UndoParams]):
     name = "undo"
     summary = "Take back file changes of this session."
     params = UndoParams
+    effects = Effects.OPEN_ENDED
     group = Group.EDIT
 
     def __init__(self, past: Past) -> None:

@@ -7,6 +7,7 @@ from pydantic import Field
 from handrail.core.context import ToolContext
 from handrail.core.results import Output
 from handrail.core.tool import Params
+from handrail.core.tool_effects import Effects
 from handrail.tools._lib.locks import LockTool
 
 
@@ -20,6 +21,7 @@ class UnlockPaths(LockTool[UnlockPathsParams]):
     name = "unlock_paths"
     summary = "Give back paths that you have reserved."
     params = UnlockPathsParams
+    effects = Effects.SESSION
 
     async def run(self, args: UnlockPathsParams, ctx: ToolContext) -> Output:
         """Which of them were yours."""

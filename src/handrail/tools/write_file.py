@@ -14,6 +14,7 @@ from handrail.core.plan import Change, Plan
 from handrail.core.ports import FileContent, Files
 from handrail.core.text import UTF8, TextForm, detect
 from handrail.core.tool import Group, Params
+from handrail.core.tool_effects import Effects
 from handrail.tools._lib.builtin import (
     BOOLEAN,
     INTEGER,
@@ -43,6 +44,7 @@ class WriteFile(Builtin[WriteFileParams]):
     name = "write_file"
     summary = "Create or overwrite a file, or append to it."
     params = WriteFileParams
+    effects = Effects.WRITES_PATHS
     group = Group.EDIT
     output_schema = object_schema(path=STRING, created=BOOLEAN, lines=INTEGER, bytes=INTEGER)
 
