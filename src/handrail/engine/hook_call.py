@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Final
 
 from handrail.core.places import Place
 from handrail.core.verdicts import Verdict
 from handrail.engine.hooks import HookCall, Opinion, Rewrite
 from handrail.engine.prepare import Prepared
+
+_ATTRIBUTE: Final = re.compile(r"\w+")
 
 
 def hook_call(prepared: Prepared) -> HookCall:
@@ -21,7 +25,7 @@ def hook_call(prepared: Prepared) -> HookCall:
         prepared.arguments,
         call.turn,
         call.agent,
-        {name: place.absolute for name, place in places.items()},
+        {_given_name(prepared, name): place.absolute for name, place in places.items()},
         tuple(dict.fromkeys(files)),
         {place.absolute: place.via for place in places.values() if place.via},
         runs,
@@ -35,6 +39,15 @@ def opinion_of(said: Verdict | Rewrite | Opinion | None) -> Opinion:
     if isinstance(said, Rewrite):
         return Opinion(rewrite=said)
     return Opinion(verdict=said)
+
+
+def _given_name(prepared: Prepared, name: str) -> str:
+    """The name of a path by the argument as the caller gives it, not by the model's attribute."""
+    attribute = _ATTRIBUTE.match(name)
+    top = attribute[0] if attribute is not None else ""
+    field = prepared.entry.params.model_fields.get(top) if prepared.entry is not None else None
+    alias = None if field is None else field.validation_alias
+    return alias + name[len(top) :] if isinstance(alias, str) else name
 
 
 def _named(places: Mapping[str, Place]) -> tuple[str, ...]:

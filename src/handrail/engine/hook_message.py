@@ -73,11 +73,35 @@ def own_message(told: Told, session: Session, file: str | None) -> Message:
 
 
 def resolved(call: HookCall, show: Any) -> dict[str, Any]:
-    """A call's arguments with its paths as they really lead."""
+    """A call's arguments with its paths as they really lead, also inside other values."""
+    paths = {name: show(path) for name, path in call.paths.items()}
     return {
-        name: show(call.paths[name]) if name in call.paths else value
-        for name, value in call.arguments.items()
+        key: _with_paths(value, _inner_name("", key, paths), paths)
+        for key, value in call.arguments.items()
     }
+
+
+def _with_paths(value: Any, name: str, paths: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return paths.get(name, value)
+    if not any(one.startswith(name) for one in paths):
+        return value
+    if isinstance(value, Mapping):
+        return {
+            key: _with_paths(one, _inner_name(name, key, paths), paths)
+            for key, one in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_with_paths(one, f"{name}[{at}]", paths) for at, one in enumerate(value)]
+    return value
+
+
+def _inner_name(name: str, key: str, paths: Mapping[str, str]) -> str:
+    """The name of a value in a mapping: as a field if a path is named so, else as a key."""
+    field = f"{name}.{key}" if name else key
+    inside = (f"{field}.", f"{field}[")
+    is_field = any(one == field or one.startswith(inside) for one in paths)
+    return field if is_field else f"{name}[{key!r}]"
 
 
 def encoded(said: Mapping[str, Any]) -> bytes:

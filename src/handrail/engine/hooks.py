@@ -16,7 +16,8 @@ from handrail.core.verdicts import Verdict
 class HookCall:
     """A call as a hook sees it: canonical names.
 
-    `paths` are its path arguments, resolved and absolute. `files` are all files that it is
+    `paths` are its path arguments, resolved and absolute; one inside another value is named
+    `paths[0]` or `edits[1].path`. `files` are all files that it is
     known to touch, by their real absolute names; `ways` has the other names by which one of
     them was reached. `runs_command`: the call starts a program.
     """

@@ -7,6 +7,7 @@ its place in a batch and leaves its record.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -242,7 +243,7 @@ class Preparer:
     ) -> None:
         repaired = coerce(entry.params, prepared.arguments)
         try:
-            prepared.args = entry.validate(repaired.arguments)
+            prepared.args = _validated(entry, repaired.arguments)
         except ValidationError as error:
             shown = view.shown_args(entry.schema.get("properties", ()))
             raise explain_errors(error, spelled, [arg.name for arg in shown]) from error
@@ -274,6 +275,19 @@ class Preparer:
         if risk is None:
             risk = Risk.SAFE if prepared.reads_only else Risk.MODERATE
         prepared.risk = risk
+
+
+def _validated(entry: Entry, arguments: Mapping[str, Any]) -> BaseModel:
+    """The arguments as the tool takes them; raises pydantic's ValidationError."""
+    try:
+        return entry.validate(arguments)
+    except ValidationError:
+        try:
+            # What JSON has no word for (a tuple, a date) is accepted in its JSON form.
+            return entry.params.model_validate_json(json.dumps(arguments))
+        except ValidationError:
+            pass
+        raise
 
 
 def _open_to(access: AgentAccess | None, entry: Entry | None) -> bool:
