@@ -70,6 +70,7 @@ def test_who_is_not_let_in(serve_http):
     good = {**JSON, "Authorization": bearer}
     answer = {"jsonrpc": "2.0", "id": 1, "result": {"action": "accept"}}
     odd = {**answer, "method": 5}
+    refusal = {**PING, "error": {"code": -1, "message": "no"}}
     attempts = {
         "no token": (JSON, PING, 401),
         "wrong token": ({**JSON, "Authorization": "Bearer x"}, PING, 401),
@@ -84,6 +85,7 @@ def test_who_is_not_let_in(serve_http):
         "an answer without the right to": (good, answer, 403),
         "one that looks like a request": (good, {**answer, "method": "ping"}, 403),
         "one with a method that is none": (good, odd, 403),
+        "a refusal that looks like a request": (good, refusal, 403),
         "one in a list": (good, [answer], 400),
     }
 
