@@ -506,15 +506,56 @@ async def test_a_hunk_that_was_applied_is_not_applied_again(workspace, body):
     assert problem.code == "already_applied"
 
 
-async def test_added_lines_without_any_line_around_them_have_no_place(workspace):
+@pytest.mark.finding("F61")
+@pytest.mark.parametrize(
+    ("where", "after"),
+    [("-1,0 +2", b"a\nnew line\nb\n"), ("-0,0 +1", b"new line\na\nb\n"),
+     ("-2,0 +3", b"a\nb\nnew line\n")],
+)  # fmt: skip
+async def test_added_lines_without_context_follow_the_line_that_their_counts_name(
+    workspace, where, after
+):
     workspace.write("x", "a\nb\n")
+
+    await workspace.change("apply_patch", patch=unified("x", f"@@ {where} @@", "+new line"))
+
+    assert workspace.read("x") == after
+
+
+@pytest.mark.finding("F61")
+@pytest.mark.parametrize("where", ["-1,2 +1,3", "-1 +1,2", "-1,0 +2,5", "-3,0 +4", ""])
+async def test_added_lines_without_context_and_certain_counts_have_no_place(workspace, where):
+    workspace.write("x", "a\nb\n")
+
+    problem = await workspace.problem(
+        "apply_patch", patch=unified("x", f"@@ {where} @@", "+new line")
+    )
+
+    assert problem.code == "no_match"
+    assert workspace.read("x") == b"a\nb\n"
+
+
+@pytest.mark.finding("F61")
+async def test_added_lines_without_context_are_refused_if_other_numbers_are_wrong(workspace):
+    workspace.write("x", "top\na\nb\nc\n")
+
+    problem = await workspace.problem(
+        "apply_patch", patch=unified("x", "@@ -1 +1 @@", "-a", "+A", "@@ -3,0 +4 @@", "+new line")
+    )
+
+    assert problem.code == "no_match"
+    assert workspace.read("x") == b"top\na\nb\nc\n"
+
+
+@pytest.mark.finding("F61")
+async def test_added_lines_without_context_are_not_added_twice(workspace):
+    workspace.write("x", "a\nnew line\nb\n")
 
     problem = await workspace.problem(
         "apply_patch", patch=unified("x", "@@ -1,0 +2 @@", "+new line")
     )
 
-    assert problem.code == "no_match"
-    assert workspace.read("x") == b"a\nb\n"
+    assert problem.code == "already_applied"
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-import handrail.sync
 from tests.tools.editing_cases.edit_cases import edit_cases
 from tests.tools.editing_cases.judging import RIGHT, judge, left_in, put, table
 from tests.tools.editing_cases.patch_cases import patch_cases
+
+import handrail.sync
 
 
 def main() -> None:

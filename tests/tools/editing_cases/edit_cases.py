@@ -12,6 +12,7 @@ from tests.tools.editing_cases.model import (
     data,
     edit_case,
     naming_change,
+    patch_case,
     pick,
 )
 from tests.tools.editing_cases.sources import Source, sources
@@ -115,12 +116,52 @@ def _kept(source: Source, number: int) -> Iterator[Case]:
         )
         unit = "\t" if depth.startswith("\t") else "    "
         wraps = [f"{depth}when ready:", *[unit + line for line in spoken]]
-        right = data(
-            [*source.lines[:at], wraps[0], *[unit + line for line in block], *source.lines[at:]]
-        )
+        # Whoever indents a line anew does not keep blanks at its end.
+        deeper = [unit + line.rstrip() for line in block]
+        right = data([*source.lines[:at], wraps[0], *deeper, *source.lines[at:]])
         yield edit_case(
             "wrapped lines", name, source.path, whole, (_joined(spoken), _joined(wraps)), right
         )
+
+
+def _changed_inside(source: Source, number: int) -> Iterator[Case]:
+    """One word of a line changes that the call writes otherwise: the rest keeps its bytes."""
+    at = source.naming(*pick(number))
+    depth = _depth(source.lines[at])
+    for how, (own, said) in DRIFTS.items():
+        if how == "trailing":
+            continue
+        before, new = f"{depth}put({number})", f"{depth}take({number})"
+        file = [*source.lines[:at], own(before), *source.lines[at:]]
+        around = source.lines[at - 1], source.lines[at]
+        pair = (
+            _joined([around[0], said(before), around[1]]),
+            _joined([around[0], said(new), around[1]]),
+        )
+        after = data(changed(file, Change(at, 1, (own(new),))))
+        name = f"{how} {source.path}"
+        yield edit_case("changed inside a line", name, source.path, data(file), pair, after)
+        patch = [
+            f"--- a/{source.path}",
+            f"+++ b/{source.path}",
+            "@@ @@",
+            f" {around[0]}",
+            f"-{said(before)}",
+            f"+{said(new)}",
+            f" {around[1]}",
+        ]
+        yield patch_case(
+            "changed inside a line",
+            f"patch {name}",
+            patch,
+            {source.path: data(file)},
+            {source.path: after},
+        )
+        # Both ends of the line change, and one line becomes two.
+        ends = f"{said(new)} end"
+        pair = (pair[0], _joined([around[0], ends, f"{depth}fresh()", around[1]]))
+        after = data(changed(file, Change(at, 1, (f"{own(new)} end", f"{depth}fresh()"))))
+        yield edit_case("changed at both ends", name, source.path, data(file), pair, after)
 
 
 def _twins(source: Source, number: int) -> Iterator[Case]:
@@ -203,4 +244,4 @@ def _refused(source: Source, number: int) -> Iterator[Case]:
     )
 
 
-_MAKERS = (_clean, _kept, _twins, _refused)
+_MAKERS = (_clean, _kept, _changed_inside, _twins, _refused)

@@ -209,6 +209,11 @@ def _marks(line: str, put: Callable[[str], str]) -> str:
     return put(line) if line.startswith("***") else line
 
 
+def _lowered(line: str) -> str:
+    head, colon, name = line.partition(":")
+    return head.lower() + colon + name
+
+
 DECORATIONS: dict[str, Callable[[str], str]] = {
     "stars behind": lambda line: f"{line} ***",
     "bold": lambda line: f"**{line}**",
@@ -216,7 +221,7 @@ DECORATIONS: dict[str, Callable[[str], str]] = {
     "indented": lambda line: f"    {line}",
     "two blanks": lambda line: f"  {line}",
     "no blank": lambda line: line.replace("*** ", "***"),
-    "lower case": lambda line: _lowered(line),
+    "lower case": _lowered,
     "quoted": lambda line: f"> {line}",
     "more stars": lambda line: f"**{line}",
     "blanks behind": lambda line: f"{line}   ",
@@ -224,11 +229,6 @@ DECORATIONS: dict[str, Callable[[str], str]] = {
     "comment": lambda line: f"# {line}",
     "slashes": lambda line: f"// {line}",
 }
-
-
-def _lowered(line: str) -> str:
-    head, colon, name = line.partition(":")
-    return head.lower() + colon + name
 
 
 def _decorated(source: Source, number: int) -> Iterator[Case]:
@@ -301,9 +301,8 @@ def _blank_twins(source: Source, number: int) -> Iterator[Case]:
         ("one trailing", "tabs"),
         ("wide", "tight"),
     ]
-    for step, (one, two) in enumerate(pairs):
-        if (step + number) % 2:
-            one, two = two, one
+    for step, pair in enumerate(pairs):
+        one, two = pair[:: -1 if (step + number) % 2 else 1]
         # As given it is at neither place.
         said = [f"  {line}" if line == block[0] else f"{depth}{line}" for line in block]
         patch = [f" {said[0]}", f"-{said[1]}", f"+{said[1].replace('1', '2')}", f" {said[2]}"]

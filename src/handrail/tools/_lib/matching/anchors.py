@@ -51,10 +51,12 @@ def beneath(
 
 
 def _anchored(file: FileLines, anchors: Sequence[str]) -> list[int]:
-    above = -1
+    """The lines that the last anchor may mean, each anchor sought below the one before it."""
     lines: list[int] = []
-    for anchor in anchors:
-        lines = [line for line in _lines_like(file, anchor) if line > above]
+    for number, anchor in enumerate(anchors):
+        found = _lines_like(file, anchor)
+        above = lines[0] if number else -1
+        lines = _next_anchors(file, lines, found) if number else found
         if not lines:
             raise ProblemRaised(
                 "no_match",
@@ -63,8 +65,35 @@ def _anchored(file: FileLines, anchors: Sequence[str]) -> list[int]:
                 else f"no line {anchor.strip()!r} follows line {above + 1} of {file.path!r}",
                 hint="name a line above the change exactly as it is in the file",
             )
-        above = lines[0]
     return lines
+
+
+def _next_anchors(file: FileLines, above: Sequence[int], found: Sequence[int]) -> list[int]:
+    """The lines of an anchor inside what the anchor above it opens.
+
+    If there are none: the next line below an anchor that opens nothing, and any line below one
+    that does, because then the lines of the hunk alone can tell whether that is the place.
+    """
+    nested = [line for line in found if any(_nested(file, one, line) for one in above)]
+    if nested:
+        return nested
+    below = [line for line in found if line > above[0]]
+    if any(_opens(file, one) for one in above):
+        return below
+    first = [next((line for line in below if line > one), None) for one in above]
+    return sorted({line for line in first if line is not None})
+
+
+def _nested(file: FileLines, anchor: int, line: int) -> bool:
+    """Whether a line lies deeper than an earlier one, and within what that one opens."""
+    if line <= anchor:
+        return False
+    outer, inner = (_HEADING.match(file.texts[one].strip()) for one in (anchor, line))
+    if outer is not None:
+        deeper = inner is None or len(inner[1]) > len(outer[1])
+    else:
+        deeper = depth(file, line) > depth(file, anchor)
+    return deeper and inside(file, anchor, line)
 
 
 def _lines_like(file: FileLines, anchor: str) -> list[int]:

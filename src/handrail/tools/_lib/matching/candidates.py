@@ -6,6 +6,7 @@ stricter agreement is always known when two places compete.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -66,6 +67,11 @@ class Candidate(NamedTuple):
         """The line after the last that agrees."""
         return next(line for line in reversed(self.lines) if line is not None) + 1
 
+    @property
+    def stated(self) -> int:
+        """The line that a hunk counts from, also if that is a blank one the file lacks."""
+        return next(line - at for at, line in enumerate(self.lines) if line is not None)
+
 
 def candidates(file: FileLines, block: Block) -> list[Candidate]:
     """All places, in the order of the file."""
@@ -81,6 +87,24 @@ def candidates(file: FileLines, block: Block) -> list[Candidate]:
         if tier is not None:
             found.append(Candidate(tier, lines))
     return found
+
+
+def candidate_at(file: FileLines, block: Block, line: int) -> Candidate | None:
+    """The place whose first line is `line` (0-based), None if the block does not fit there."""
+    old = [op for op in block.ops if op.kind != "insert"]
+    keys = squeeze("\n".join([op.text for op in old])).split("\n")
+    solid = [key for key in keys if key]
+    if not solid:
+        return None
+    before = next(index for index, key in enumerate(keys) if key)
+    at = bisect_left(file.solid, line + before)
+    there = [file.squeezed[number] for number in file.solid[at : at + len(solid)]]
+    if there != solid:
+        return None
+    lines = aligned(file, keys, at)
+    tier = _tier(file, old, lines)
+    found = Candidate(tier, lines) if tier is not None else None
+    return found if found is not None and found.stated == line else None
 
 
 def aligned(file: FileLines, keys: Sequence[str], at: int) -> tuple[int | None, ...]:

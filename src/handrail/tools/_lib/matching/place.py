@@ -58,8 +58,7 @@ def find(
     """Where lines agree at least as literally as `loosest`; None if nowhere, else `ambiguous`."""
     if not any(line.strip() for line in block.old):
         return _without_lines(file, block, hints)
-    found = [one for one in candidates(file, block) if one.tier <= loosest]
-    return _chosen(found, file, block, hints)
+    return _chosen(candidates(file, block), file, block, hints, loosest)
 
 
 def comment_drift(file: FileLines, block: Block, hints: Hints = _NO_HINTS) -> Placement | None:
@@ -68,13 +67,25 @@ def comment_drift(file: FileLines, block: Block, hints: Hints = _NO_HINTS) -> Pl
 
 
 def _chosen(
-    found: Sequence[Candidate], file: FileLines, block: Block, hints: Hints
+    found: Sequence[Candidate],
+    file: FileLines,
+    block: Block,
+    hints: Hints,
+    loosest: Tier = Tier.COMMENTS,
 ) -> Placement | None:
-    found = beneath(file, [one for one in found if one.first >= hints.after], hints.anchors)
-    if not found:
+    found = [one for one in found if one.first >= hints.after]
+    if all(one.tier > loosest for one in found):
+        found = ()
+    found = beneath(file, found, hints.anchors)
+    best = min((one.tier for one in found), default=Tier.COMMENTS)
+    if not found or best > loosest:
         return None
-    best = min(one.tier for one in found)
-    chosen = _decided([one for one in found if one.tier is best], file, block, hints)
+    # Literal agreement decides. Short of it, places that differ only in blanks are equal: which
+    # blanks a call got wrong says nothing about the place it means.
+    equal = best if best is Tier.EXACT else max(best, Tier.TYPOGRAPHY)
+    chosen = _decided([one for one in found if one.tier <= equal], file, block, hints)
+    if chosen.tier > loosest:
+        return None
     return Placement(chosen.first, chosen.end, chosen.tier, chosen.lines)
 
 
@@ -90,19 +101,11 @@ def _decided(found: Sequence[Candidate], file: FileLines, block: Block, hints: H
 
 
 def _nearest(found: Sequence[Candidate], line: int) -> list[Candidate]:
-    ranked = sorted(found, key=lambda one: abs(_stated(one) - line))
-    best, next_best = (abs(_stated(one) - line) for one in ranked[:2])
+    ranked = sorted(found, key=lambda one: abs(one.stated - line))
+    best, next_best = (abs(one.stated - line) for one in ranked[:2])
     if best == 0 or (best <= _NEAR and best * _NEARER <= next_best):
         return ranked[:1] if best < next_best else []
     return []
-
-
-def _stated(one: Candidate) -> int:
-    # A hunk counts from its first line, also if that is a blank one the file lacks.
-    for index, line in enumerate(one.lines):
-        if line is not None:
-            return line - index
-    return 0
 
 
 def _without_lines(file: FileLines, block: Block, hints: Hints) -> Placement | None:

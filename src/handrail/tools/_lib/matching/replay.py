@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from handrail.tools._lib.matching.blocks import Block, Op
+from handrail.tools._lib.matching.carryover import carry_over
 from handrail.tools._lib.matching.indents import indent_of
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.place import Placement
@@ -31,7 +32,8 @@ def replay(
     `as_given`: new lines are indented for the file already. `final_newline` sets whether the
     last line is ended, if the block changes it.
     """
-    located = _respelled(file, _located(block, placement))
+    given = _located(block, placement)
+    located = _respelled(file, given, carry_over(file, given))
     indentation = Indentation(file, [] if as_given else located)
     ranges = [
         _Range(run.first, run.end, tuple([indentation.put(new, run.near) for new in run.new]))
@@ -63,9 +65,10 @@ def _located(block: Block, placement: Placement) -> list[Located]:
     return [Located(op, None if op.kind == "insert" else next(lines)) for op in block.ops]
 
 
-def _respelled(file: FileLines, located: Sequence[Located]) -> list[Located]:
+def _respelled(file: FileLines, located: Sequence[Located], texts: Sequence[str]) -> list[Located]:
     known = [Spelled(one.op.text, file.texts[one.line]) for one in located if one.line is not None]
-    fresh = iter(respell([one.op.text for one in located if one.op.kind == "insert"], known))
+    pairs = list(zip(located, texts, strict=True))
+    fresh = iter(respell([text for one, text in pairs if one.op.kind == "insert"], known))
     return [
         Located(Op("insert", next(fresh)), None) if one.op.kind == "insert" else one
         for one in located

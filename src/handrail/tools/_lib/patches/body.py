@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from handrail.tools._lib.patches.model import Hunk, Line
+from handrail.tools._lib.patches.text import names_one_file
 from handrail.tools._lib.patches.where import Where
 
 _VERSION: Final = re.compile(r"\d+\.\d+[\w.() -]*")
@@ -30,6 +31,7 @@ class Body:
 
     def hunk(self, where: Where, *, at_end: bool = False) -> Hunk:
         """The finished hunk."""
+        added = len(self.lines) if all(line.sign == "+" for line in self.lines) else None
         return Hunk(
             tuple(self.lines),
             line=where.line,
@@ -39,6 +41,7 @@ class Body:
             old_ends=self.old_ends,
             new_ends=self.new_ends,
             counted=self.counted,
+            numbered=where.old_count == 0 and where.new_count == added,
         )
 
     def take(self, text: str) -> Line | None:
@@ -103,7 +106,7 @@ def _by_counts(lines: Sequence[str], at: int, where: Where, ends: Ends) -> Body 
     body = Body()
     old, new = where.old_count, where.new_count
     while old > 0 or new > 0 or (at < len(lines) and is_no_newline(lines[at])):
-        if at >= len(lines):
+        if at >= len(lines) or names_one_file(lines, at):
             return None
         line = body.take(lines[at])
         at += 1

@@ -54,10 +54,25 @@ def _carried_out(data: bytes, hunks: Sequence[Hunk], file: FileLines) -> _Done:
         if len(hunks) == 1 or raised.problem.code != "no_match":
             raise
         return _one_by_one(data, hunks, file.path)
+    _refuse_doubtful_numbers(hunks, done)
     splices = sorted([splice for one in done for splice in one.splices])
     if any(_collide(one, two) for one, two in pairwise(splices)):
         return _one_by_one(data, hunks, file.path)
     return _Done(splices, [one.note for one in done if one.note])
+
+
+def _refuse_doubtful_numbers(hunks: Sequence[Hunk], done: Sequence[Placed]) -> None:
+    """Refuse a hunk that only its line number places if other hunks show numbers to be wrong."""
+    numbered = next((hunk for hunk in hunks if hunk.numbered), None)
+    shifted = next((one for one in done if one.shift), None)
+    if numbered is not None and shifted is not None:
+        raise ProblemRaised(
+            "no_match",
+            f"hunk {numbered.number} has no context lines, and its line number cannot be trusted: "
+            f"another hunk was found {abs(shifted.shift)} lines away from the line it states",
+            hint="read the file and give lines of context around the insertion",
+            field="patch",
+        )
 
 
 def _one_by_one(data: bytes, hunks: Sequence[Hunk], path: str) -> _Done:
@@ -65,7 +80,8 @@ def _one_by_one(data: bytes, hunks: Sequence[Hunk], path: str) -> _Done:
     notes: list[str] = []
     grown = 0
     for hunk in hunks:
-        moved = hunk if hunk.line is None else replace(hunk, line=max(hunk.line + grown, 1))
+        least = 0 if hunk.numbered else 1
+        moved = hunk if hunk.line is None else replace(hunk, line=max(hunk.line + grown, least))
         step = _placed(_file(data, [hunk], path), moved)
         data = spliced(data, step.splices).tobytes()
         splices = composed(splices, step.splices)

@@ -33,7 +33,9 @@ class Hunk:
     file. `anchors` must be found above the hunk; `heading` (what diff tools print after the
     second `@@`) only helps to choose. `old_ends` and `new_ends` say that the old or new
     file ends here without a newline; `at_end` that the old file ends here. `counted`: it
-    has as many lines as its `@@` line says, so that no mark was lost or added.
+    has as many lines as its `@@` line says, so that no mark was lost or added. `numbered`: it
+    only adds lines, has no context, and its counts say so (`-9,0 +10,2`): its lines follow
+    line `line`, which is all that tells where they belong.
     """
 
     lines: tuple[Line, ...]
@@ -45,6 +47,7 @@ class Hunk:
     old_ends: bool = False
     new_ends: bool = False
     counted: bool = False
+    numbered: bool = False
 
     @property
     def old(self) -> list[str]:

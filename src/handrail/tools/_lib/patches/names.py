@@ -42,6 +42,16 @@ def is_nothing(name: str) -> bool:
     return name in _NOTHING
 
 
+def is_same_file(old: str, new: str) -> bool:
+    """Whether the names in a `---` and a `+++` line are those of one file, or of a new or
+    deleted one.
+    """
+    before, after = file_name(old), file_name(new)
+    if is_nothing(before) or is_nothing(after):
+        return before != after
+    return before == after or before.partition("/")[2] == after.partition("/")[2] != ""
+
+
 def git_names(text: str) -> Names | None:
     """Both names of a `diff --git` line, None if it cannot be told where the second begins."""
     found = list(re.finditer(r'"(?:[^"\\]|\\.)*"|\S+', text))

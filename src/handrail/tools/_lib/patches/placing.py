@@ -14,14 +14,13 @@ from typing import Final, NamedTuple
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.matching.applied import already_applied, stands_there
 from handrail.tools._lib.matching.blocks import Block, Hints, Texts, block_of
-from handrail.tools._lib.matching.candidates import Tier
+from handrail.tools._lib.matching.candidates import Tier, candidate_at
 from handrail.tools._lib.matching.ellipsis import elided
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.place import Placement, find, place
 from handrail.tools._lib.matching.refusals import ambiguous
 from handrail.tools._lib.matching.repairs import repairs
 from handrail.tools._lib.matching.replay import replay
-from handrail.tools._lib.patches.gaps import with_files_gaps
 from handrail.tools._lib.patches.model import Hunk, malformed
 from handrail.tools._lib.patches.operations import block_of_hunk, with_lost_marks
 from handrail.tools._lib.splice import Splice
@@ -32,10 +31,14 @@ _FAR: Final = 8
 
 
 class Placed(NamedTuple):
-    """What to do to the file's bytes, and a remark if the hunk did not agree literally."""
+    """What to do to the file's bytes, and a remark if the hunk did not agree literally.
+
+    `shift` is how many lines below its stated line the hunk was found.
+    """
 
     splices: tuple[Splice, ...]
     note: str = ""
+    shift: int = 0
 
 
 def placed(file: FileLines, hunk: Hunk) -> Placed:
@@ -46,10 +49,13 @@ def placed(file: FileLines, hunk: Hunk) -> Placed:
     # Blank lines alone are no evidence; then only the exact line is.
     blank = hunk.old and not any(text.strip() for text in hunk.old)
     hints = Hints(hunk.line if blank else None, hunk.anchors, at_end=hunk.at_end)
+    if hunk.numbered and hunk.line is not None and not hunk.anchors:
+        hints = Hints(hunk.line + 1)
     block = block_of_hunk(hunk)
     found = _decided(partial(find, file, block), hunk, hints)
     if found is not None:
         _refuse_by_chance(hunk, found)
+        _refuse_other_line(file, hunk, block, found)
         _refuse_twin(file, hunk, found)
         return _replayed(file, hunk, block, found)
     return (
@@ -70,6 +76,15 @@ def _refuse_by_chance(hunk: Hunk, found: Placement) -> None:
             f"its lines hold no words, and fit at line {found.first + 1} instead of {hunk.line}",
             hint="include lines around the change that occur only once",
         )
+
+
+def _refuse_other_line(file: FileLines, hunk: Hunk, block: Block, found: Placement) -> None:
+    """Refuse if the lines fit literally here, and but for blanks at exactly the stated line."""
+    if hunk.line is None or hunk.numbered or hunk.anchors:
+        return
+    other = candidate_at(file, block, hunk.line - 1)
+    if other is not None and other.first != found.first and other.tier <= Tier.TYPOGRAPHY:
+        raise ambiguous(file, block, sorted((found.first, other.first)))
 
 
 def _refuse_twin(file: FileLines, hunk: Hunk, found: Placement) -> None:
@@ -97,11 +112,12 @@ def _replayed(
     if stands_there(file, block.old, block.new, found):
         raise already_applied(file.path, found.first + 1)
     newline = None if hunk.old_ends == hunk.new_ends else not hunk.new_ends
-    splices = replay(file, with_files_gaps(file, block, found), found, final_newline=newline)
+    splices = replay(file, block, found, final_newline=newline)
     ignored = "" if found.tier is Tier.EXACT else f"{found.tier.words} ignored"
     how = ", ".join([words for words in (undone and f"{undone} undone", ignored) if words])
     note = f"hunk {hunk.number} fits at line {found.first + 1} with {how}" if how else ""
-    return Placed(splices, note)
+    shift = 0 if hunk.line is None or hunk.numbered else found.first + 1 - hunk.line
+    return Placed(splices, note, shift)
 
 
 _Find = Callable[[Hints], Placement | None]

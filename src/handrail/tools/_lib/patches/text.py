@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from handrail.tools._lib.patches.decoration import remove_decoration, remove_quote_marks
 from handrail.tools._lib.patches.model import malformed
+from handrail.tools._lib.patches.names import is_same_file
 
 _FENCE: Final = re.compile(r"\s*(?:`{3,}|~{3,})[\w+. -]*")
 _HEADER: Final = re.compile(
@@ -31,12 +33,22 @@ def patch_lines(text: str) -> list[str]:
         lines.pop()
     if all(line.endswith("\r") for line in lines[:-1]):
         lines = [line.removesuffix("\r") for line in lines]
-    return _dedented(_unfenced(lines))
+    lines = remove_quote_marks(_unfenced(lines), _starts)
+    return remove_decoration(_dedented(lines))
 
 
 def starts_file(lines: Sequence[str], at: int) -> bool:
     """Whether a unified diff of a file begins with its two name lines here."""
     return lines[at].startswith("--- ") and at + 1 < len(lines) and lines[at + 1].startswith("+++ ")
+
+
+def names_one_file(lines: Sequence[str], at: int) -> bool:
+    """Whether the two name lines of a unified diff stand here, and name one file.
+
+    A deleted line `-- x` above an added line `++ y` looks like name lines too, but hardly with
+    the same name in both.
+    """
+    return starts_file(lines, at) and is_same_file(lines[at][4:], lines[at + 1][4:])
 
 
 def _unescaped(text: str) -> str:

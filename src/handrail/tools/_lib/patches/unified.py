@@ -10,7 +10,7 @@ from typing import Final
 from handrail.tools._lib.patches.body import read_body
 from handrail.tools._lib.patches.model import Action, FilePatch, Hunk, malformed, numbered_hunks
 from handrail.tools._lib.patches.names import Names, file_name, git_names, is_nothing, shared_name
-from handrail.tools._lib.patches.text import starts_file
+from handrail.tools._lib.patches.text import names_one_file, starts_file
 from handrail.tools._lib.patches.where import Where, where
 
 _EXTENDED: Final = re.compile(
@@ -192,6 +192,8 @@ def _begins(lines: Sequence[str], at: int) -> bool:
         return True
     below = lines[at + 1] if at + 1 < len(lines) else ""
     if any(line.startswith(first) and below.startswith(then) for first, then in _PAIRS):
+        return True
+    if names_one_file(lines, at):
         return True
     # Else a deleted line `-- x` above an added line `++ y`.
     return starts_file(lines, at) and (at + 2 >= len(lines) or lines[at + 2].startswith("@@"))
