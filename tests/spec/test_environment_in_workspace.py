@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+from tests.cli import conftest as cli
 from tests.support.venv_workspace import make_venv_workspace
 
 from handrail.cli.main import main
@@ -204,6 +205,28 @@ def test_only_a_person_accepts_a_changed_helper(project):
     assert done.returncode != 0
     assert "terminal" in done.stderr
     assert problems(project)
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y", 0), ("n", 1)])
+def test_a_person_at_a_terminal_may_accept_a_changed_helper(project, monkeypatch, answer, left):
+    search(project)
+    with (project.scripts / "rg").open("ab") as file:
+        file.write(b"\0")
+    project.rewrite_record("rg")
+    start = "from handrail.cli.main import main; import sys; sys.exit(main())"
+    program = project.scripts / "handrail"
+    program.write_text(f"#!{project.python}\n{start}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(cli, "PROGRAM", program)
+
+    words = ["-w", str(project.root), "trust", "--programs"]
+    terminal = cli.Terminal(words, XDG_STATE_HOME=str(project.state))
+    terminal.wait_for("has changed since it was first used")
+    terminal.wait_for("[y/n]")
+    terminal.type(f"{answer}\n")
+
+    assert terminal.end() == left
+    assert len(problems(project)) == left
 
 
 def test_an_upgrade_is_used_once_it_was_accepted(project):
