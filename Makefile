@@ -17,7 +17,7 @@ help:
 	@echo "make bench     figures beside their limits and two peers (BENCH='--quick')"
 	@echo "make torture   kills, fuzz and races at full length"
 	@echo "make coverage  which branches the tests take"
-	@echo "make features  the state of every row of the acceptance list"
+	@echo "make features  the state of every feature, finding and threat, with its tests"
 	@echo "make docs      write the generated pages of docs/ anew"
 	@echo "make setup     the virtual environment in $(VENV); the others do it by themselves"
 

@@ -1,7 +1,8 @@
-"""Print the state of every row of the acceptance list: shown, decided otherwise, or open.
+"""Print the state of every row of three lists: acceptance list, findings and threats.
 
-A row is shown by tests that carry `pytest.mark.feature` with its id as a literal, and decided
-otherwise by a decision record that names it on a line `Rows: …`. Nothing is run here.
+A row is shown by tests that carry its mark (`pytest.mark.feature`, `finding` or `threat`) with its
+id as a literal. A row of the acceptance list may also be decided otherwise, by a decision record
+that names it on a line `Rows: …`. Nothing is run here.
 """
 
 from __future__ import annotations
@@ -16,42 +17,46 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+# Mark → the file in tests/data with its ids and titles. An id may stand in more than one list.
+LISTS = {"feature": "features.txt", "finding": "findings.txt", "threat": "threats.txt"}
+HEADINGS = {"feature": "Acceptance list", "finding": "Findings", "threat": "Threats"}
 
 
 @dataclass(frozen=True)
 class Use:
-    """One mark in one test: the id as written, None where it is not a literal."""
+    """One mark in one test: which mark, and the id as written, None where it is not a literal."""
 
+    mark: str
     id: str | None
     test: str
 
 
 def main() -> int:
-    """Print the table, or the same as JSON; 1 if a mark names no row."""
+    """Print the tables, or the same as JSON; 1 if a mark names no row."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="one object per row, as a list")
     parser.add_argument("--open", action="store_true", help="only rows that are open")
+    parser.add_argument("--list", choices=LISTS, help="only this list")
     options = parser.parse_args()
 
-    titles = rows()
-    shown: dict[str, list[str]] = {}
-    for use in uses():
-        shown.setdefault(use.id or "?", []).append(use.test)
-    decided = decisions()
-    table = [_row(id_, title, shown, decided) for id_, title in titles.items()]
+    found = uses()
+    marks = [options.list] if options.list else list(LISTS)
+    tables = {mark: _table(mark, found) for mark in marks}
     if options.json:
-        print(json.dumps(table, indent=2))
+        print(json.dumps([row for table in tables.values() for row in table], indent=2))
     else:
-        _print(table, only_open=options.open)
-    strangers = sorted(set(shown) - set(titles))
-    for id_ in strangers:
-        print(f"no such row: {id_} in {', '.join(shown[id_])}", file=sys.stderr)
-    return 1 if strangers else 0
+        for mark, table in tables.items():
+            print(f"{HEADINGS[mark]} (pytest.mark.{mark})")
+            _print(table, only_open=options.open)
+    unknown = unknown_uses(found)
+    for use in unknown:
+        print(f"no such row: {use.mark} {use.id} in {use.test}", file=sys.stderr)
+    return 1 if unknown else 0
 
 
-def rows() -> dict[str, str]:
+def rows(mark: str = "feature") -> dict[str, str]:
     """Id → title, in the order of the list."""
-    text = (ROOT / "tests/data/features.txt").read_text(encoding="utf-8")
+    text = (ROOT / "tests/data" / LISTS[mark]).read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return dict(line.split(" ", 1) for line in lines)
 
@@ -62,8 +67,14 @@ def uses() -> list[Use]:
     for path in sorted((ROOT / "tests").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         name = path.relative_to(ROOT / "tests").as_posix()
-        found += [Use(id_, test) for id_, test in _marks(tree, name)]
+        found += _marks(tree, name)
     return found
+
+
+def unknown_uses(found: list[Use]) -> list[Use]:
+    """Marks whose id is not a literal or stands in no row of their list."""
+    known = {mark: rows(mark) for mark in LISTS}
+    return [use for use in found if use.id not in known[use.mark]]
 
 
 def decisions() -> dict[str, str]:
@@ -76,25 +87,35 @@ def decisions() -> dict[str, str]:
     return found
 
 
-def _marks(node: ast.AST, where: str) -> Iterator[tuple[str | None, str]]:
+def _marks(node: ast.AST, where: str) -> Iterator[Use]:
     for child in ast.iter_child_nodes(node):
         inner = where
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             inner = f"{where}::{child.name}"
-        elif isinstance(child, ast.Call) and _is_mark(child.func):
+        elif isinstance(child, ast.Call) and (mark := _mark_name(child.func)) in LISTS:
             for argument in child.args:
                 literal = argument.value if isinstance(argument, ast.Constant) else None
-                yield (literal if isinstance(literal, str) else None), where
+                yield Use(mark, literal if isinstance(literal, str) else None, where)
         yield from _marks(child, inner)
 
 
-def _is_mark(func: ast.expr) -> bool:
-    return (
+def _mark_name(func: ast.expr) -> str:
+    """The name of a pytest mark that is called; empty for any other call."""
+    is_mark = (
         isinstance(func, ast.Attribute)
-        and func.attr == "feature"
         and isinstance(func.value, ast.Attribute)
         and func.value.attr == "mark"
     )
+    return func.attr if is_mark and isinstance(func, ast.Attribute) else ""
+
+
+def _table(mark: str, found: list[Use]) -> list[dict[str, object]]:
+    decided = decisions() if mark == "feature" else {}
+    shown: dict[str, list[str]] = {}
+    for use in found:
+        if use.mark == mark and use.id is not None:
+            shown.setdefault(use.id, []).append(use.test)
+    return [{"list": mark, **_row(id_, title, shown, decided)} for id_, title in rows(mark).items()]
 
 
 def _row(
@@ -125,7 +146,7 @@ def _print(table: list[dict[str, object]], *, only_open: bool) -> None:
     total = sum(counts.values())
     print(
         f"\n{total} rows: {counts['shown']} shown by tests, "
-        f"{counts['decided']} decided otherwise, {counts['open']} open"
+        f"{counts['decided']} decided otherwise, {counts['open']} open\n"
     )
 
 
