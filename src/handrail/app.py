@@ -312,6 +312,7 @@ def _recording(settings: Settings, gate: Gate) -> Recording:
         settings.max_chars,
         settings.reads_without_store,
         read_rules_digest(gate.denials),
+        None if settings.truncation_strategy == "auto" else settings.truncation_strategy,
     )
 
 

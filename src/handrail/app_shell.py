@@ -19,6 +19,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Repaired
 from handrail.core.protected_names import COMMAND_NAMES, COMMAND_PROTECTED_NAMES, row_globs
 from handrail.core.protected_table import EXECUTED, OBEYED
+from handrail.dialects.known import vocabulary_of
 from handrail.engine.commands import CommandRunner
 from handrail.host.binaries import find
 from handrail.host.files.local import LocalFiles
@@ -142,7 +143,8 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         tame=git_environment(),
         program=program,
         find=lambda name: find_program(name, environment["PATH"]),
-        max_output_lines=settings.max_output_lines,
+        max_output_lines=settings.max_output_lines
+        or vocabulary_of(settings.dialect).dialect.output_lines,
         timeout_s=settings.command_timeout_s,
         keep_jobs=settings.keep_jobs,
         small=find("dash", roots, search_path=_BASH),

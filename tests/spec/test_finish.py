@@ -250,6 +250,7 @@ async def test_a_hook_cannot_turn_a_read_of_a_cut_message_into_a_change(workspac
     class Look(handrail.Tool):
         name = "look"
         summary = "Looks, or acts."
+        effects = handrail.Effects.OPEN_ENDED
 
         class params(handrail.Params):
             really: bool

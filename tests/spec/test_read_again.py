@@ -115,6 +115,7 @@ async def test_a_result_of_ones_own_tool_is_withheld_if_it_may_hold_what_a_rule_
     class Everything(handrail.Tool):
         name = "everything"
         summary = "Reads all."
+        effects = handrail.Effects.READS_PATHS
         params = handrail.Params
 
         def footprint(self, args):

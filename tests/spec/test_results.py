@@ -42,9 +42,8 @@ async def test_an_oversized_text_is_kept_whole_and_shown_in_part(open_runtime, k
     assert len(result.text) < 1200
     assert result.text.startswith("line 0\n") == first
     assert result.text.endswith("line 999\n") == last
-    assert f"[{result.meta['oversize']['cut']} characters cut here; full text kept as {saved}]" in (
-        result.text
-    )
+    cut = result.meta["oversize"]["cut"]
+    assert f"[{cut} characters cut here; full text kept as output:evil:id]" in result.text
     assert ".." not in saved
     assert result.display == "for people"
     assert result.data == {"n": len(LINES)}

@@ -59,6 +59,10 @@ class Settings(BaseModel):
     max_chars: int | None = Field(
         None, ge=200, description="cap on the text of every result; unset: as each tool says"
     )
+    truncation_strategy: Literal["auto", "start", "end", "both"] = Field(
+        "auto",
+        description="which part of a result that is too long is shown; auto: as each tool says",
+    )
     commands: bool = Field(True, description="whether commands and code can be run at all")
     command_policy: Literal["classify", "allowlist", "blocklist"] = Field(
         "classify",
@@ -83,8 +87,12 @@ class Settings(BaseModel):
         le=600,
         description="seconds for a command that names none; unset: as the dialect says",
     )
-    max_output_lines: int = Field(
-        200, ge=10, le=5000, description="lines of a command's output that are shown"
+    max_output_lines: int | None = Field(
+        None,
+        ge=10,
+        le=5000,
+        description="lines of a command's output that are shown; unset: 200, in the dialect "
+        "claude as many as fit 30,000 characters",
     )
     keep_jobs: bool = Field(False, description="let background jobs outlive the runtime")
     sandbox: Literal["auto", "bubblewrap", "landlock", "none"] = Field(

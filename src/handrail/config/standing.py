@@ -138,6 +138,7 @@ STANDINGS: Final[Mapping[str, Row]] = {
     "heartbeat_s": Row(Standing.TRUST, _slower),
     "loop_guard": Row(Standing.TRUST, _among({"off": "warn stop", "warn": "stop"})),
     "max_chars": Row(Standing.TRUST, _less),
+    "truncation_strategy": Row(Standing.FREE),
     "commands": Row(Standing.TRUST, _only(False)),
     "command_policy": Row(
         Standing.TRUST, _among({"blocklist": "classify allowlist", "classify": "allowlist"})

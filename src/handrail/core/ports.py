@@ -218,6 +218,9 @@ class Search(Protocol):
     async def grep(self, query: GrepQuery) -> GrepFound:
         """Lines that match. Raises `invalid_arguments` for a pattern that does not compile."""
 
+    async def grep_text(self, query: GrepQuery, text: str) -> GrepFound:
+        """The same in one text; the query's place only says how it is shown."""
+
     async def files(self, query: FilesQuery) -> FilesFound:
         """Files whose names match."""
 

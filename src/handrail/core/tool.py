@@ -66,6 +66,8 @@ class Tool(ABC, Generic[P]):
     max_attempts: int = 1
     # Whether calling it again and again with the same arguments is how it is used.
     polls: bool = False
+    # Whether its path arguments may be handles of earlier results (`output:<call id>`).
+    reads_outputs: bool = False
     timeout_s: float | None = 120.0
     max_chars: int = 30_000
     keep: Keep = "end"

@@ -88,7 +88,8 @@ class Dialect:
     """A vocabulary; `version` is raised when what a model is shown changes.
 
     `quiet` are tools that are shown only where they are asked for by name or by group.
-    `keeps_directory`: where a command ends is where the next one starts.
+    `keeps_directory`: where a command ends is where the next one starts. `output_lines` is how
+    many lines of a command's output are shown, as long as its characters fit.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Dialect:
     views: tuple[View, ...]
     quiet: frozenset[str] = QUIET
     keeps_directory: bool = False
+    output_lines: int = 200
 
 
 class Translated(NamedTuple):

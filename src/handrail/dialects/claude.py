@@ -121,4 +121,6 @@ CLAUDE: Final = Dialect(
     # These models change files by replacing text.
     quiet=QUIET | {"apply_patch"},
     keeps_directory=True,
+    # Only the number of characters counts.
+    output_lines=1_000_000,
 )

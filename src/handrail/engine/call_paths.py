@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel
 
 from handrail.core.footprint import NOTHING, Access, Footprint, Touch
+from handrail.core.outputs import output_call_id
 from handrail.core.path_nodes import PathValue
 from handrail.core.paths import PathUse
 from handrail.core.places import ASIDE, Place
@@ -38,6 +39,8 @@ def resolve_nested(
 
 
 def _locate(value: PathValue, files: Files) -> Place:
+    if output_call_id(value.given) is not None:
+        raise _no_file(value.given, value.name)
     try:
         return files.locate(value.given)
     except ProblemRaised as raised:
@@ -46,9 +49,36 @@ def _locate(value: PathValue, files: Files) -> Place:
         raise ProblemRaised.of(replace(problem, field=field)) from raised
 
 
-def direct_touches(entry: Entry, places: Mapping[str, Place]) -> list[Touch]:
-    """What the plain path arguments make the call touch."""
-    return [path_touch(use, places[name]) for name, use in entry.paths if name in places]
+def resolve_direct(
+    entry: Entry, args: BaseModel | None, files: Files
+) -> tuple[dict[str, Place], list[Touch]]:
+    """The plain path arguments by name, and what they make the call touch. A handle of an
+    earlier result has no place. Raises what `Files.locate` raises.
+    """
+    places: dict[str, Place] = {}
+    touches: list[Touch] = []
+    for name, use in entry.paths:
+        given = getattr(args, name)
+        if given is None:
+            continue
+        if output_call_id(given) is not None:
+            if not entry.tool.reads_outputs:
+                raise _no_file(given, name)
+            touches.append(Touch(given, Access.READ))
+            continue
+        place = places[name] = files.locate(given)
+        check_tree(name, use, place)
+        touches.append(path_touch(use, place))
+    return places, touches
+
+
+def _no_file(given: str, name: str) -> ProblemRaised:
+    return ProblemRaised(
+        "invalid_arguments",
+        f"{given!r:.300} names the output of a call, not a file",
+        hint=f"a file of this name is ./{given:.300}",
+        field=name,
+    )
 
 
 def path_touch(use: PathUse, place: Place) -> Touch:

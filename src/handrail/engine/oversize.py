@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Literal, NamedTuple
 
+from handrail.core.outputs import output_handle
 from handrail.core.ports import Artifacts
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Keep
@@ -24,13 +25,14 @@ class Fitted(NamedTuple):
 
 
 def fit(text: str, limit: int, keep: Keep, artifacts: Artifacts | None, name: str) -> Fitted:
-    """The text itself, or a window of at most about `limit` characters with a marker. Without
-    `artifacts` the rest is not kept.
+    """The text itself, or a window of at most about `limit` characters with a marker that names
+    the handle of the whole; `name` is the call's id. Without `artifacts` the rest is not kept.
     """
     if len(text) <= limit:
         return Fitted(text, 0, None)
     saved = None if artifacts is None else _save(artifacts, name, text)
-    where = f"full text kept as {saved}" if saved else "the full text could not be kept"
+    handle = output_handle(name)
+    where = f"full text kept as {handle}" if saved else "the full text could not be kept"
     head, tail = _window(text, limit, keep)
     cut = len(text) - len(head) - len(tail)
     marker = f"[{cut} characters cut here; {where}]"

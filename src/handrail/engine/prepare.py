@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from handrail.core.call import ToolCall
 from handrail.core.context import Session
-from handrail.core.footprint import NOTHING, Footprint
+from handrail.core.footprint import NOTHING, Footprint, Touch
 from handrail.core.places import Place
 from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
@@ -26,12 +26,7 @@ from handrail.core.tool import Tool
 from handrail.core.verdicts import Risk
 from handrail.dialects.base import View, Vocabulary
 from handrail.engine.arguments import check_plain, parse_arguments
-from handrail.engine.call_paths import (
-    call_footprint,
-    check_tree,
-    direct_touches,
-    resolve_nested,
-)
+from handrail.engine.call_paths import call_footprint, resolve_direct, resolve_nested
 from handrail.engine.coerce import coerce, explain_errors
 from handrail.engine.declared_tools import DeclaredTools, drop_hidden_names
 from handrail.engine.line import Rank
@@ -254,17 +249,9 @@ class Preparer:
         entry, args = prepared.entry, prepared.args
         if entry is None:
             return
-        files, touches = self._files, []
+        files, touches = self._files, list[Touch]()
         if entry.paths:
-            places = {
-                name: files.locate(given)
-                for name, _ in entry.paths
-                if (given := getattr(args, name)) is not None
-            }
-            for name, use in entry.paths:
-                if name in places:
-                    check_tree(name, use, places[name])
-            prepared.places, touches = places, direct_touches(entry, places)
+            prepared.places, touches = resolve_direct(entry, args, files)
         if entry.nested is not None:
             nested, further = resolve_nested(entry, args, files)
             prepared.places, touches = {**prepared.places, **nested}, [*touches, *further]

@@ -29,6 +29,7 @@ from handrail.core.processes import OnOutput, Stream
 from handrail.core.records import Durability, Row, Store
 from handrail.core.results import ToolResult
 from handrail.core.sensitive import is_sensitive
+from handrail.core.tool import Keep
 from handrail.engine import record
 from handrail.engine.changed import changed_line
 from handrail.engine.events import EventBus, tell
@@ -53,6 +54,8 @@ class Recording:
     reads_without_store: bool = False
     # Which paths rules withhold, by a name for all of them; None if none does.
     read_rules: str | None = None
+    # Which part of an oversized text is shown; None: as each tool says.
+    keep: Keep | None = None
 
 
 class Recorder:
@@ -209,7 +212,8 @@ class Recorder:
         named = [place.rel for place in prepared.places.values()]
         named += command.effects.reads if command is not None else ()
         artifacts = None if any(map(is_sensitive, named)) else self._session.artifacts
-        fitted = fit(text, limit, tool.keep, artifacts, prepared.call.id)
+        keep = self._recording.keep or tool.keep
+        fitted = fit(text, limit, keep, artifacts, prepared.call.id)
         meta["oversize"] = {"cut": fitted.cut, "saved": fitted.saved}
         return fitted.text
 

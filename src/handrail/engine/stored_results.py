@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from handrail.core.call import ToolCall
-from handrail.core.outputs import StoredOutput, StoredStream
+from handrail.core.outputs import StoredOutput, StoredStream, output_call_id
 from handrail.core.ports import Artifacts
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import CallRecord, Store
+from handrail.core.results import Status
 from handrail.engine.read_review import ReadReview
 
 _STREAMS: Final = ("stdout", "stderr")
+# So many outputs of outputs are followed to what was read in the first place.
+_MOST_STEPS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class StoredResults:
         """Raise `denied` if the caller may not read what a call has returned."""
         record = await self.store.find_completed(self.session, call_id)
         if record is not None:
-            self.review.check(record, caller)
+            await self._review(record, caller)
 
     async def load(self, call_id: str, caller: ToolCall) -> StoredOutput:
         """The full output of a call; raises `not_found` or `denied`."""
@@ -38,7 +41,7 @@ class StoredResults:
         done = record.completed
         if done is None or "status" not in done:
             raise _gone(call_id, "it was deleted from the record")
-        self.review.check(record, caller)
+        await self._review(record, caller)
         meta = done.get("meta")
         try:
             return self._assembled(call_id, done, meta if isinstance(meta, Mapping) else {})
@@ -46,6 +49,23 @@ class StoredResults:
             if raised.problem.code != "not_found":
                 raise
             raise _gone(call_id, "it was deleted to make room, or by `handrail gc`") from raised
+
+    async def _review(self, record: CallRecord, caller: ToolCall) -> None:
+        """Look at the call, and where it has read the output of another call, at that too."""
+        for _ in range(_MOST_STEPS):
+            self.review.check(record, caller)
+            source = _source(record)
+            if source is None:
+                return
+            found = await self.store.find_completed(self.session, source)
+            if found is None:
+                break
+            record = found
+        raise ProblemRaised(
+            "denied",
+            f"the output of the call {record.call_id!r} quotes another one that is no longer kept",
+            hint="make the call again",
+        )
 
     async def _find(self, call_id: str) -> CallRecord:
         record = await self.store.find_completed(self.session, call_id)
@@ -88,6 +108,15 @@ class StoredResults:
         if saved is None:
             return str(shown or "")
         return self.artifacts.load(posixpath.basename(str(saved))).decode("utf-8", "replace")
+
+
+def _source(record: CallRecord) -> str | None:
+    """The call whose output a call has read; None if it has read none."""
+    done = record.completed or {}
+    if done.get("status") == Status.REFUSED:
+        return None
+    arguments = done.get("rewritten", record.requested.get("arguments"))
+    return output_call_id(arguments.get("path")) if isinstance(arguments, Mapping) else None
 
 
 def _gone(call_id: str, why: str) -> ProblemRaised:

@@ -51,7 +51,7 @@ def builtin_tools(services: Services) -> list[Tool[Any]]:
 def filesystem_tools(services: Services) -> list[Tool[Any]]:
     """Tools that look at or change named files and directories."""
     return [
-        ReadFile(services.files),
+        ReadFile(services.files, services.outputs),
         WriteFile(services.files),
         EditFile(services.files),
         ApplyPatch(services.files, allow_delete=services.allow_delete),
@@ -66,7 +66,7 @@ def filesystem_tools(services: Services) -> list[Tool[Any]]:
 
 def search_tools(services: Services) -> list[Tool[Any]]:
     """Tools that find files by name or content."""
-    return [FindFiles(services.search), Grep(services.search)]
+    return [FindFiles(services.search), Grep(services.search, services.outputs)]
 
 
 def command_tools(services: Services) -> list[Tool[Any]]:

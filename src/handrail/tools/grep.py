@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from handrail.core.context import ToolContext
+from handrail.core.outputs import Outputs, output_call_id
 from handrail.core.paths import TreePath
-from handrail.core.places import shown
+from handrail.core.places import Kind, Place, shown
 from handrail.core.ports import GrepFound, GrepMode, GrepQuery, Hit, Search
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
@@ -19,6 +20,7 @@ from handrail.tools._lib.globs import check_globs
 from handrail.tools._lib.hits import render, select
 from handrail.tools._lib.lines import with_notes
 from handrail.tools._lib.paging import ROOM_FOR_NOTES, Page, how_many_fit
+from handrail.tools._lib.stored_output import load_output
 
 
 class GrepParams(Params):
@@ -50,14 +52,21 @@ class Grep(Builtin[GrepParams]):
     idempotent = True
     max_chars = 20_000
     keep = "start"
+    reads_outputs = True
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: Search, outputs: Outputs | None = None) -> None:
         self._search = search
+        self._outputs = outputs
 
     async def run(self, args: GrepParams, ctx: ToolContext) -> Output:
         """One page of findings; `invalid_arguments` for a pattern that does not compile."""
         query = _query(args, ctx)
-        found = await self._search.grep(query)
+        call_id = output_call_id(args.path)
+        if call_id is None:
+            found = await self._search.grep(query)
+        else:
+            text = await load_output(self._outputs, call_id, ctx)
+            found = await self._search.grep_text(query, text)
         match query.mode:
             case GrepMode.CONTENT:
                 findings = _content(args, query, found.hits, self.max_chars)
@@ -85,18 +94,23 @@ class Findings(NamedTuple):
 
 
 def _query(args: GrepParams, ctx: ToolContext) -> GrepQuery:
-    around = args.context
+    around, call_id = args.context, output_call_id(args.path)
+    if call_id is None:
+        place, globs, kind = ctx.places["path"], check_globs(args.glob, "glob"), args.type
+    else:
+        # One text: there are no names to choose among.
+        place, globs, kind = Place(0, "", args.path, "", Kind.FILE), (), None
     return GrepQuery(
         pattern=args.pattern,
-        place=ctx.places["path"],
+        place=place,
         mode=GrepMode(args.output_mode),
         literal=args.literal,
         ignore_case=args.ignore_case,
         multiline=args.multiline,
         before=args.before if around is None else around,
         after=args.after if around is None else around,
-        globs=check_globs(args.glob, "glob"),
-        type=args.type,
+        globs=globs,
+        type=kind,
         recursive=args.recursive,
     )
 

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from pydantic import Field, field_validator
 
 from handrail.core.context import ReadRecord, ToolContext
+from handrail.core.outputs import Outputs, output_call_id
 from handrail.core.paths import ReadPath
 from handrail.core.places import Place
 from handrail.core.ports import Files, Window
@@ -32,6 +33,7 @@ from handrail.tools._lib.builtin import (
 from handrail.tools._lib.firstbytes import first_bytes
 from handrail.tools._lib.lines import MAX_LINE, clip, content_with_notes, counted, numbered
 from handrail.tools._lib.paging import ROOM_FOR_NOTES, how_many_fit
+from handrail.tools._lib.stored_output import OutputRange, read_output
 
 LIMIT: Final = 2_000
 _RANGE: Final = re.compile(r"\s*(\d{1,15})\s*(?:-\s*(\d{1,15})\s*)?\Z")
@@ -66,6 +68,7 @@ class ReadFile(Builtin[ReadFileParams]):
     idempotent = True
     max_chars = 100_000
     keep = "start"
+    reads_outputs = True
     output_schema = object_schema(
         path=STRING,
         first=INTEGER,
@@ -75,11 +78,14 @@ class ReadFile(Builtin[ReadFileParams]):
         size=INTEGER,
     )
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, outputs: Outputs | None = None) -> None:
         self._files = files
+        self._outputs = outputs
 
     async def run(self, args: ReadFileParams, ctx: ToolContext) -> Output:
         """Show the lines; `not_found`, `not_text`, or `invalid_arguments` past the end."""
+        if (call_id := output_call_id(args.path)) is not None:
+            return await self._read_output(call_id, args, ctx)
         place = ctx.places["path"]
         require_file(place, "list_files shows what is in it")
         wanted = wanted_lines(args)
@@ -97,6 +103,13 @@ class ReadFile(Builtin[ReadFileParams]):
             view = await sized(size, self._view, place, wanted, room, args)
         _remember(ctx, place, view.window)
         return _output(place, view, args)
+
+    async def _read_output(self, call_id: str, args: ReadFileParams, ctx: ToolContext) -> Output:
+        wanted, room = wanted_lines(args), self.max_chars
+        if args.max_bytes is not None:
+            room = min(room, args.max_bytes + ROOM_FOR_NOTES)
+        lines = OutputRange(wanted.first, wanted.lines, room, args.number_lines)
+        return await read_output(self._outputs, call_id, lines, ctx)
 
     def _first_bytes(self, place: Place, count: int, ctx: ToolContext) -> Output:
         start = first_bytes(self._files, place, count, self.max_chars)

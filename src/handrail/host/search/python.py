@@ -21,6 +21,7 @@ from handrail.host.search.matcher import Matched, Matcher
 from handrail.host.search.newest import newest_first
 from handrail.host.search.query import check_pattern, check_place, unknown_type
 from handrail.host.search.roots import Root, close_roots, open_file, open_roots
+from handrail.host.search.text import grep_text
 from handrail.host.search.walk import Found, Walk
 from handrail.host.search.withheld import LeftOut, WithheldView
 from handrail.host.withheld_inodes import Inode, InodeSet, inode_number
@@ -66,6 +67,10 @@ class PythonSearch:
             allowed = left_out.applied(allowed, root)
         check_text(root, query.place)
         return await self._aside(partial(_grep, root, query, allowed, Matcher(query), left_out))
+
+    async def grep_text(self, query: GrepQuery, text: str) -> GrepFound:
+        """The same in one text; see the port."""
+        return await grep_text(lambda top: PythonSearch([top]), query, text)
 
     async def files(self, query: FilesQuery) -> FilesFound:
         """Files whose names match; see the port."""

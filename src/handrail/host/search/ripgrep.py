@@ -24,6 +24,7 @@ from handrail.host.search.query import bad_pattern, check_pattern, check_place, 
 from handrail.host.search.readout import candidates, files_answer, grep_answer, run_notes
 from handrail.host.search.reread import reread
 from handrail.host.search.roots import Root, close_roots, open_roots, repository_above
+from handrail.host.search.text import grep_text
 from handrail.host.search.withheld import LeftOut, WithheldView
 from handrail.host.withheld_inodes import InodeSet
 
@@ -106,6 +107,10 @@ class RipgrepSearch:
             # What was moved onto a withheld name meanwhile is withheld, too.
             again = await anyio.to_thread.run_sync(self._left_out.inodes)
         return found.answer(root, again, limits.withheld(view.number, whole=view.inodes.complete))
+
+    async def grep_text(self, query: GrepQuery, text: str) -> GrepFound:
+        """The same in one text; see the port."""
+        return await grep_text(lambda top: RipgrepSearch([top], self.binary), query, text)
 
     async def files(self, query: FilesQuery) -> FilesFound:
         """Files whose names match; see the port."""

@@ -64,7 +64,11 @@ def _joined(head: list[str], what: str, tail: list[str]) -> str:
     return "\n".join([*head, f"[handrail: {what} left out here]", *tail])
 
 
+def quote_imitations(text: str) -> str:
+    """What a program printed, so that no line of it passes for one of ours."""
+    return _IMITATION.sub(_QUOTE, text.replace("\r\n", "\n"))
+
+
 def _lines(data: bytes) -> list[str]:
-    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-    text = _IMITATION.sub(_QUOTE, text)
+    text = quote_imitations(data.decode("utf-8", "replace"))
     return text.removesuffix("\n").split("\n") if text else []

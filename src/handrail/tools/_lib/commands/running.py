@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from handrail.core.commands import CommandClass, Judgement
 from handrail.core.context import ToolContext, go_to
 from handrail.core.footprint import Access, Footprint, Touch
+from handrail.core.outputs import output_handle
 from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.processes import Captured, Confinement, Ended, JobRequest, Launch
@@ -215,7 +216,8 @@ def _output(
             saved = _kept(ctx, name, captured)
         if saved is not None:
             meta |= {f"{name}_saved": saved, f"{name}_bytes": captured.total}
-            notes.append(f"{name} had {captured.total:,} bytes; the full text is kept as {saved}")
+            handle = output_handle(ctx.call_id)
+            notes.append(f"{name} had {captured.total:,} bytes; the full text is kept as {handle}")
     problem = _problem(ended, launch)
     if ended.timed_out and problem is not None:
         notes.append(problem.message)

@@ -1,0 +1,53 @@
+"""Search in a text that is no file: it is put into a private directory for as long as it takes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Protocol
+
+import anyio.to_thread
+
+from handrail.core.places import Kind, Place
+from handrail.core.ports import GrepFound, GrepQuery
+
+_NAME: Final = "output.txt"
+
+
+class Engine(Protocol):
+    """A search over roots of its own."""
+
+    async def grep(self, query: GrepQuery) -> GrepFound:
+        """Lines that match."""
+
+    def close(self) -> None:
+        """Let go of the roots."""
+
+
+async def grep_text(open_engine: Callable[[str], Engine], query: GrepQuery, text: str) -> GrepFound:
+    """Search a text as a file is searched; findings carry the query's own path."""
+    with TemporaryDirectory(prefix="handrail-text-") as directory:
+        real = await anyio.to_thread.run_sync(_put, directory, text)
+        engine = open_engine(real)
+        try:
+            place = Place(0, _NAME, _NAME, f"{real}/{_NAME}", Kind.FILE)
+            found = await engine.grep(replace(query, place=place, globs=(), type=None))
+        finally:
+            engine.close()
+    shown = query.place.path
+    return found._replace(
+        files=tuple(shown for _ in found.files),
+        hits=tuple(hit._replace(path=shown) for hit in found.hits),
+    )
+
+
+def _put(directory: str, text: str) -> str:
+    """Write the text there; returns the directory's real path."""
+    real = os.path.realpath(directory)
+    # A file with NUL bytes would pass for a binary one.
+    data = text.replace("\0", "\ufffd").encode("utf-8", "replace")
+    Path(real, _NAME).write_bytes(data)
+    return real
