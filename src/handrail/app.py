@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,7 @@ from handrail.app_gate import open_gate
 from handrail.app_hooks import open_hooks
 from handrail.app_machine import Machine, open_blobs, open_locks, open_machine
 from handrail.app_plan import Plans, plans_of, resume
-from handrail.app_policy import canonical_names
+from handrail.app_policy import canonical_names, pattern_obstacle, registered_in
 from handrail.app_session import answered_in, begin_session, next_turn, save_session
 from handrail.config.layers import Loaded
 from handrail.config.settings import Settings
@@ -25,7 +25,9 @@ from handrail.core.context import Session
 from handrail.core.events import CallHeartbeat
 from handrail.core.outputs import Outputs
 from handrail.core.ports import Approver, Blobs, Clock
+from handrail.core.safe_text import safe_text
 from handrail.core.tool import Tool
+from handrail.core.verdicts import Effect
 from handrail.engine.catalog import Catalog
 from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.events import EventBus, tell
@@ -49,8 +51,10 @@ from handrail.host.clock import SystemClock
 from handrail.host.owner import may_still_run, this_process
 from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.host.warden.remains import wait_for_the_dead
+from handrail.policy.grants import Obstacle
 from handrail.policy.loop_guard import LoopGuard
 from handrail.policy.modes import Mode
+from handrail.policy.rules import Rule
 from handrail.tools.builtin import Services, builtin_tools
 
 _log = logging.getLogger("handrail")
@@ -71,13 +75,16 @@ def open(
     config: str | Path | Mapping[str, Any] | None = None,
     durability: str | None = None,
     sandbox: str | None = None,
+    tools: Iterable[Tool[Any]] = (),
 ) -> Opening:
     """Open a runtime on a workspace: `async with handrail.open(path) as rt`, or await it.
 
     What is not given comes from the person's configuration file, then from the defaults.
     `config` names another file, or is a mapping used instead of one. `store` is a file,
     or ":memory:" to leave nothing outside the workspace. `session` names a session to go on
-    with. Raises `ProblemRaised` if the workspace, a setting or the store is unusable.
+    with. `tools` are tools of your own: they are registered before rules and hooks are read,
+    which may name them. Raises `ProblemRaised` if the workspace, a setting or the store is
+    unusable, TypeError for a tool that cannot be registered.
     """
     overrides = {
         "mode": mode,
@@ -93,7 +100,11 @@ def open(
     for notice in loaded.notices:
         _log.warning("%s", notice)
     file = None if isinstance(config, Mapping) else config_file(config)
-    return Opening(Path(root), loaded, file, store, session, approver_for(approver, root))
+    own = tuple(tools)
+    # A tool that cannot be registered is refused before anything is opened.
+    Registry.of(own)
+    asked = approver_for(approver, root)
+    return Opening(Path(root), loaded, file, store, session, asked, tools=own)
 
 
 @dataclass(slots=True)
@@ -107,6 +118,7 @@ class Opening:
     session: str | None
     approver: Approver | None
     runtime: Runtime | None = None
+    tools: tuple[Tool[Any], ...] = ()
     # Told what a crash had left, if anything.
     hears: Callable[[Sequence[Recovered]], None] | None = None
 
@@ -145,7 +157,9 @@ class Opening:
 
 async def _assemble(opening: Opening) -> Runtime:
     settings = opening.settings
-    meant = checked(opening.loaded, opening.root)
+    meant = checked(opening.loaded, opening.root, [tool.name for tool in opening.tools])
+    for notice in meant.notices:
+        _log.warning("%s", safe_text(notice, one_line=True))
     machine = await open_machine(meant.roots, settings, opening.file, opening.store)
     try:
         runtime = await _connect(opening, meant, machine)
@@ -200,13 +214,19 @@ async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtim
     clock, bus = SystemClock(), EventBus()
     begun = await _begin(opening, meant.mode, machine, clock)
     registry, vocabulary = Registry(bus), meant.vocabulary
-    names = canonical_names(vocabulary, registry)
+    names, obstacle = (
+        canonical_names(vocabulary, registered_in(registry)),
+        pattern_obstacle(registry),
+    )
     preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, meant.agents)
     gate = await open_gate(
-        meant, opening.approver, machine, begun.session, preparer, names, begun.plans
+        meant, opening.approver, machine, begun.session, preparer, names, begun.plans, obstacle
     )
     stored = _stored(machine, begun, preparer, gate)
     registry.register_builtin(_tools(opening.settings, machine, begun, stored))
+    for tool in opening.tools:
+        registry.register(tool)
+    _warn_of_useless_rules(meant.rules, obstacle)
     catalog = Catalog(registry, vocabulary, begun.session)
     await catalog.refresh()
     named = opening.session is not None
@@ -241,6 +261,14 @@ async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtim
             close=close,
         )
     )
+
+
+def _warn_of_useless_rules(rules: Sequence[Rule], obstacle: Obstacle) -> None:
+    for rule in rules:
+        useless = obstacle(rule) if rule.effect is Effect.ALLOW else None
+        if useless is not None:
+            text = f"the rule {rule.text!r} in {rule.origin} can allow nothing: {useless}"
+            _log.warning("%s", safe_text(text, one_line=True))
 
 
 def _stored(machine: Machine, begun: _Begun, preparer: Preparer, gate: Gate) -> StoredResults:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +20,12 @@ from handrail.core.commands import CommandJudge
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.known import vocabulary_of
+from handrail.engine.registry import Origin
 from handrail.policy.agents import Agents
 from handrail.policy.guardrails.settings import GuardrailSettings
 from handrail.policy.hooks.checks import Parsed
 from handrail.policy.modes import Mode, parse_mode
+from handrail.policy.rule_notices import accept_later, list_unregistered
 from handrail.policy.rule_text import Canonical
 from handrail.policy.rules import Rule
 
@@ -41,11 +43,13 @@ class Checked:
     rules: tuple[Rule, ...]
     guardrails: GuardrailSettings
     hooks: Parsed
+    # What the user should know of rules that have no effect yet.
+    notices: tuple[str, ...] = ()
 
 
-def checked(loaded: Loaded, root: Path) -> Checked:
-    """The settings, read as opening the workspace does; opens and runs nothing of theirs.
-    Raises `invalid_arguments` with the place of what cannot be used, `not_found` for a
+def checked(loaded: Loaded, root: Path, own: Collection[str] = ()) -> Checked:
+    """The settings, read as opening the workspace does; opens and runs nothing of theirs. `own`
+    are the names of the user's tools that are there from the beginning. Raises `invalid_arguments` with the place of what cannot be used, `not_found` for a
     directory that is none.
     """
     settings = loaded.settings
@@ -56,8 +60,10 @@ def checked(loaded: Loaded, root: Path) -> Checked:
     roots = tuple(_roots(loaded, root))
     judge = _judge(loaded, [str(one) for one in roots])
 
-    names = canonical_names(vocabulary)
+    names = canonical_names(vocabulary, lambda name: Origin.USER if name in own else None)
     texts = [str(one) for one in roots]
+    later = accept_later(names, (*vocabulary.names, *own))
+    rules = rules_of(loaded, later, grounds_of(texts), judge if settings.commands else None)
     return Checked(
         loaded,
         roots,
@@ -65,9 +71,10 @@ def checked(loaded: Loaded, root: Path) -> Checked:
         vocabulary,
         names,
         agents_of(loaded, names),
-        rules_of(loaded, names, grounds_of(texts), judge if settings.commands else None),
+        rules,
         guardrail_settings(loaded),
-        hooks_of(loaded, texts, judge),
+        hooks_of(loaded, texts, judge, own),
+        list_unregistered(rules, names),
     )
 
 

@@ -19,7 +19,7 @@ from handrail.engine.prepare import Preparer
 from handrail.host.clock import SystemClock
 from handrail.host.files.links import TopLinks
 from handrail.policy.clearance import Clearance
-from handrail.policy.grants import Grants
+from handrail.policy.grants import Grants, Obstacle
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.modes import Mode
 from handrail.policy.protected import LINKED, Guard, ProtectedNames
@@ -46,9 +46,10 @@ async def open_gate(
     preparer: Preparer,
     names: Canonical,
     plans: Plans,
+    obstacle: Obstacle,
 ) -> Gate:
     """What every call passes: guards, rules, mode, hooks, and the person."""
-    cleared = await open_clearance(checked, machine, session, names)
+    cleared = await open_clearance(checked, machine, session, names, obstacle)
     clearance, grants = cleared.clearance, cleared.grants
     plans.mode.govern(clearance, grants)
     approval = Approval(approver, grants)
@@ -56,14 +57,20 @@ async def open_gate(
 
 
 async def open_clearance(
-    checked: Checked, machine: Machine, session: Session, names: Canonical
+    checked: Checked,
+    machine: Machine,
+    session: Session,
+    names: Canonical,
+    obstacle: Obstacle = lambda rule: None,
 ) -> Cleared:
-    """What says whether a call may happen, short of hooks and the person."""
+    """What says whether a call may happen, short of hooks and the person. `obstacle` answers why
+    a grant could cover no call.
+    """
     loaded, mode = checked.loaded, checked.mode
     commands, roots = machine.commands, machine.files.roots
     runner = None if commands is None else commands.runner
     kept = kept_by(machine.search, runner)
-    grants = grants_from(checked.rules, names, roots, SystemClock(), kept)
+    grants = grants_from(checked.rules, names, roots, SystemClock(), kept, obstacle)
     rules = partial(RuleSet, kept=kept)
     guardrails = await guardrails_from(checked.guardrails, session, machine.store, rules)
     closed = guardrails.denied_writes

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -56,15 +56,18 @@ _FAMILIES: Final = (
 _KERNEL: Final = ("/dev/", "/proc/", "/sys/", "/run/")
 
 
-def hooks_of(loaded: Loaded, roots: Sequence[str], judge: CommandJudge) -> Parsed:
-    """The configured hooks, read and tested without running any. Raises `invalid_arguments`
+def hooks_of(
+    loaded: Loaded, roots: Sequence[str], judge: CommandJudge, own: Collection[str] = ()
+) -> Parsed:
+    """The configured hooks, read and tested without running any. `own` are the names of the
+    user's tools that are there from the beginning. Raises `invalid_arguments`
     with file, line and key for a hook that cannot be used.
     """
     if not loaded.settings.hooks:
         return Parsed((), ())
     aliases = _aliases()
     built_in = {view.tool for view in CANONICAL.views}
-    parsed = _parse(loaded, roots, frozenset().union(*map(aliases, built_in)))
+    parsed = _parse(loaded, roots, frozenset(own).union(*map(aliases, built_in)))
     _test(parsed, _machine(roots, judge))
     for spec in parsed.specs:
         for line in _unguarded(spec, aliases):

@@ -5,7 +5,7 @@ what they forbid to read or to write kept away.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from handrail.config.layers import Loaded
@@ -13,22 +13,24 @@ from handrail.config.sections import PermissionRule
 from handrail.config.sources import Layer
 from handrail.core.commands import CommandJudge
 from handrail.core.ports import Clock
+from handrail.core.tool_effects import Effects
 from handrail.core.verdicts import Effect
 from handrail.dialects.base import Vocabulary
 from handrail.engine.commands import CommandRunner
 from handrail.engine.held_back import Holding
+from handrail.engine.registry import Origin as ToolOrigin
 from handrail.engine.registry import Registry
 from handrail.engine.withholding import Withholding
 from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
 from handrail.host.search.withheld import LeftOut
 from handrail.host.withheld import WithheldFinder
-from handrail.policy.grants import Grants
+from handrail.policy.grants import Grants, Obstacle
 from handrail.policy.path_pattern import Grounds
 from handrail.policy.rule_examples import check_examples
 from handrail.policy.rule_set import Kept, RuleSet, admit
 from handrail.policy.rule_text import Canonical, parse_rule
-from handrail.policy.rules import Origin, Rule, Source
+from handrail.policy.rules import RUNNERS, Origin, Rule, Source
 from handrail.policy.unwritten import unwritten_by
 from handrail.policy.withheld import Pattern, WithheldPaths, withheld_from
 
@@ -40,6 +42,8 @@ _SOURCES = {
     Layer.KEYWORD: Source.COMMAND_LINE,
     Layer.SESSION: Source.SESSION,
 }
+
+_BEYOND_PATHS = Effects.OPEN_ENDED | Effects.NETWORK
 
 
 def grounds_of(roots: Sequence[str]) -> Grounds:
@@ -70,11 +74,14 @@ def grants_from(
     roots: Sequence[str],
     clock: Clock,
     kept: Kept = Kept(),  # noqa: B008 - an immutable value
+    obstacle: Obstacle = lambda rule: None,
 ) -> Grants:
     """The rules, ready to judge and to be granted more during the session. `kept` is what
-    keeps away by itself what they forbid to read.
+    keeps away by itself what they forbid to read; `obstacle` answers why a grant could cover no
+    call.
     """
-    return Grants(RuleSet(rules, grounds_of(roots), kept), names, clock.monotonic)
+    base = RuleSet(rules, grounds_of(roots), kept)
+    return Grants(base, names, clock.monotonic, obstacle=obstacle)
 
 
 def kept_by(search: RipgrepSearch | PythonSearch, runner: CommandRunner | None) -> Kept:
@@ -112,16 +119,50 @@ def keep_away(
     return withheld
 
 
-def canonical_names(vocabulary: Vocabulary, registry: Registry | None = None) -> Canonical:
-    """A tool's canonical name by any vocabulary's, and by its own if it is a user's tool."""
+def canonical_names(
+    vocabulary: Vocabulary, origin: Callable[[str], ToolOrigin | None] = lambda name: None
+) -> Canonical:
+    """A tool's canonical name by any vocabulary's. `origin` answers where the tool of a name comes
+    from, None if there is none: the name of a user's own tool means that tool, as in a call,
+    unless the dialect itself shows another one under it.
+    """
 
     def canonical(name: str) -> str | None:
-        view = vocabulary.resolve(name)
-        if view is not None:
-            return view.tool
-        return name if registry is not None and registry.entry(name) is not None else None
+        view, found = vocabulary.resolve(name), origin(name)
+        if view is None:
+            return None if found is None else name
+        own = found is not None and found is not ToolOrigin.BUILTIN
+        return name if own and not vocabulary.shows(view) else view.tool
 
     return canonical
+
+
+def registered_in(registry: Registry) -> Callable[[str], ToolOrigin | None]:
+    """Answers where the tool of a name comes from, None if none is registered."""
+
+    def origin(name: str) -> ToolOrigin | None:
+        entry = registry.entry(name)
+        return None if entry is None else entry.origin
+
+    return origin
+
+
+def pattern_obstacle(registry: Registry) -> Obstacle:
+    """Answers why an allow rule with a pattern can cover no call of its tool; None if it can."""
+
+    def obstacle(rule: Rule) -> str | None:
+        entry = registry.entry(rule.tool)
+        if entry is None or rule.pattern is None or rule.tool in RUNNERS:
+            return None
+        if entry.own_footprint or entry.tool.plans:
+            return None
+        if not entry.paths and entry.nested is None:
+            return f"{rule.tool} has no path arguments, so no pattern matches its calls"
+        if entry.effects & _BEYOND_PATHS:
+            return f"{rule.tool} may do more than its paths show, so no pattern covers its calls"
+        return None
+
+    return obstacle
 
 
 def _rules(loaded: Loaded, names: Canonical) -> Iterator[Rule]:

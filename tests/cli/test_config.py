@@ -1,5 +1,7 @@
 """`handrail config`: where values come from, and whether files fit."""
 
+import json
+
 import pytest
 
 
@@ -269,3 +271,18 @@ def test_a_wrong_mode_is_answered_with_the_modes(handrail, own):
 
 def test_no_action_is_told_without_asking_for_a_file(handrail):
     assert "required: ACTION\n" in handrail("config").err
+
+
+@pytest.mark.finding("F33")
+def test_a_rule_about_a_tool_that_is_not_registered_is_a_notice(handrail, own):
+    file = own('[permissions]\nallow = ["deploy"]\ndeny = ["other_tool"]\n')
+
+    checked = handrail("config", "check", file)
+    as_json = handrail("--json", "config", "check", file)
+    doctor = handrail("doctor", "--json")
+
+    assert checked.code == as_json.code == 0
+    assert "no tool named 'deploy' is registered" in checked.err
+    assert ":3 has no effect yet" in checked.err
+    assert len(json.loads(as_json.out)["notices"]) == 2
+    assert len(json.loads(doctor.out)["notices"]) == 2

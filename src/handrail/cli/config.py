@@ -169,22 +169,28 @@ def _check_one(options: Namespace, name: str) -> bool:
     from handrail.cli.screen import counted, one_line
 
     problem, count = None, 0
+    notices: list[str] = []
     try:
-        count = _settings_in(options, Path(name).expanduser())
+        count = _settings_in(options, Path(name).expanduser(), notices)
     except ProblemRaised as raised:
         problem = raised.problem
     if options.json:
         told_problem = None if problem is None else problem.to_dict()
-        output.say_json({"file": name, "fits": problem is None, "problem": told_problem})
+        fits = {"file": name, "fits": problem is None, "problem": told_problem}
+        output.say_json({**fits, "notices": notices})
     elif problem is not None:
         output.tell_problem(problem)
     else:
+        for notice in notices:
+            output.warn_of("notice", one_line(notice))
         output.say(f"{one_line(name)}: {counted(count, 'setting')}, all of them fit")
     return problem is None
 
 
-def _settings_in(options: Namespace, path: Path) -> int:
-    """How many settings a file has; raises if opening a workspace with it would be refused."""
+def _settings_in(options: Namespace, path: Path, notices: list[str]) -> int:
+    """How many settings a file has, adding what the user should know of them; raises if opening a
+    workspace with it would be refused.
+    """
     from handrail.app_check import checked
     from handrail.cli.workspace import directory_of
     from handrail.config.layers import load_alone
@@ -194,7 +200,7 @@ def _settings_in(options: Namespace, path: Path) -> int:
     if loaded is None:
         raise ProblemRaised("not_found", f"there is no file {str(path)!r}")
     root = loaded.files[0].parent.parent if loaded.files else directory_of(options)
-    checked(loaded, root)
+    notices += checked(loaded, root).notices
     for notice in loaded.notices:
         output.warn_of("warning", notice)
     if _in_force(options, path):

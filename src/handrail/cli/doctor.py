@@ -73,6 +73,7 @@ def examine(place: Workspace, options: Namespace) -> dict[str, Any]:
         "state": _state(place),
         "store": _store(place, problems),
         "warnings": _warnings(roots),
+        "notices": _rule_notices(options),
         "problems": [problem.to_dict() for problem in problems],
     }
 
@@ -228,6 +229,19 @@ def _store(place: Workspace, problems: list[Problem]) -> dict[str, Any]:
     return about
 
 
+def _rule_notices(options: Namespace) -> list[str]:
+    """Rules that have no effect yet, because no tool has the name."""
+    from handrail.app_check import checked
+    from handrail.cli.config import loaded_for
+    from handrail.cli.workspace import directory_of
+
+    try:
+        return list(checked(loaded_for(options), directory_of(options)).notices)
+    except (ProblemRaised, OSError):
+        # Settings that cannot be read are reported with the settings.
+        return []
+
+
 def _warnings(roots: Sequence[Path]) -> list[str]:
     """What weakens the walls although it works."""
     from handrail.host.statedir import state_home
@@ -266,6 +280,8 @@ def told(report: Mapping[str, Any]) -> Iterator[str]:
         yield paint(f"warning: {one_line(warning)}", Style.CAUTION)
     if report["warnings"]:
         yield "tools cannot write there; programs that you run in the workspace can"
+    for notice in report["notices"]:
+        yield f"notice: {one_line(notice)}"
     for problem in report["problems"]:
         yield paint(f"problem: {one_line(problem['message'])}", Style.BAD)
         if problem["hint"]:

@@ -142,6 +142,11 @@ class Vocabulary:
         """
         return self._exact.get(name) or self._folded.get(name.casefold())
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name of a tool that is accepted."""
+        return tuple(self._exact)
+
     def shown(self, tool: str) -> View:
         """How this dialect shows a canonical tool; a tool that no table knows, as it is."""
         return self.views(tool)[0]

@@ -14,6 +14,7 @@ from handrail.core.results import PermissionGranted
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy import narrowest
 from handrail.policy.breadth import too_broad_to_grant
+from handrail.policy.rule_notices import find_stricter_rule
 from handrail.policy.rule_set import RuleSet
 from handrail.policy.rule_text import Canonical, parse_rule
 from handrail.policy.rules import RUNNERS, Origin, Rule, Source
@@ -47,6 +48,10 @@ class AllowedPrompt(NamedTuple):
 Fits = Callable[[AllowedPrompt, Subject], bool]
 
 
+# Why an allow rule can cover no call of its tool; None if it can.
+Obstacle = Callable[[Rule], str | None]
+
+
 class Grants:
     """The rules of a session with what was granted on top; judges like a RuleSet."""
 
@@ -56,11 +61,13 @@ class Grants:
         canonical: Canonical,
         clock: Callable[[], float],
         fits: Fits = lambda foreseen, subject: foreseen.tool == subject.tool,
+        obstacle: Obstacle = lambda rule: None,
     ) -> None:
         self._base = rules
         self._canonical = canonical
         self._clock = clock
         self._fits = fits
+        self._obstacle = obstacle
         self._grants: list[Grant] = []
         self._foreseen: tuple[AllowedPrompt, ...] = ()
         # Which calls would not have happened without a grant, by its text.
@@ -124,11 +131,30 @@ class Grants:
                 f"{text!r} cannot be granted: {broad}",
                 hint="allow this one call, or grant something narrower",
             )
+        self._check_effective(rule, text)
         rule = rule._replace(confined=rule.tool in RUNNERS)
         until = None if for_s is None else self._clock() + for_s
         others = [one for one in self._grants if (one.rule, one.scope) != (rule, scope)]
         self._keep([*others, Grant(rule, scope, until)])
         return rule
+
+    def _check_effective(self, rule: Rule, text: str) -> None:
+        """Raise `invalid_arguments` or `denied` for a grant that could never allow a call."""
+        useless = self._obstacle(rule)
+        if useless is not None:
+            raise ProblemRaised(
+                "invalid_arguments",
+                f"{text!r} cannot be granted: {useless}",
+                hint=f"grant {rule.tool} without a pattern, or allow this one call",
+            )
+        stricter = find_stricter_rule(self._base.rules, rule)
+        if stricter is not None:
+            raise ProblemRaised(
+                "denied",
+                f"{text!r} cannot be granted: the rule {stricter.text!r} in {stricter.origin} "
+                "stands above every grant",
+                hint="change that rule in the settings",
+            )
 
     def honour(self, granted: PermissionGranted, *, trusted: bool) -> Rule:
         """Take up what a tool's result grants; raises `denied` if the tool is not trusted with
