@@ -23,7 +23,7 @@ async def begin_session(
     name: str | None, settings: Settings, mode: Mode, machine: Machine
 ) -> tuple[Session, bool]:
     """The session to work in, and whether it is an earlier one that goes on."""
-    home, files, store = machine.home, machine.files, machine.store
+    files, store = machine.files, machine.store
     session_id = name or uuid.uuid4().hex[:12]
     info = {
         "workspace": files.roots[0],
@@ -39,12 +39,21 @@ async def begin_session(
         roots=files.roots,
         mode=mode.value,
         read_states=restore_reads(kept["reads"]) if "reads" in kept else ReadStates(),
-        artifacts=DirectoryArtifacts(home.oversized),
+        artifacts=_artifacts(machine),
         whereabouts=Whereabouts(files.roots[0], moves=moves),
     )
     if moves and "directory" in kept:
         go_to(session.whereabouts, kept["directory"], files)
     return session, resumed
+
+
+def _artifacts(machine: Machine) -> DirectoryArtifacts:
+    """Where long texts are kept; without a directory for them, programs still write theirs to
+    one that goes with the runtime.
+    """
+    commands = machine.commands
+    spilled = None if commands is None else commands.processes.spill_directory
+    return DirectoryArtifacts(machine.home.oversized, spilled=spilled)
 
 
 def save_session(session: Session, store: SqliteStore, guardrails: Guardrails) -> None:

@@ -164,6 +164,17 @@ async def test_a_file_of_such_a_name_is_reached_by_its_path(workspace, opened):
 
 
 @pytest.mark.finding("F24")
+async def test_a_long_output_is_there_in_full_without_a_record_on_disk(workspace, open_runtime):
+    many = [f"row {number} {'x' * 80}" for number in range(9_000)]
+
+    async with open_runtime(config={"mode": "bypass", "accept_no_sandbox": True}, mode=None) as rt:
+        cut = await rt.call("run_command", {"command": printer(workspace, many)})
+        lines = await whole(rt, handle_in(cut.text))
+
+    assert lines == ["stdout:", *many, "exit_code: 0"]
+
+
+@pytest.mark.finding("F24")
 async def test_what_is_no_longer_kept_is_said(workspace, opened):
     command = printer(workspace)
 

@@ -113,6 +113,17 @@ async def test_what_is_told_of_an_end():
     assert output.meta["stdout_bytes"] == 10**9
 
 
+@pytest.mark.finding("F24")
+async def test_a_gap_in_what_was_kept_is_part_of_it():
+    ctx, kept = context(), []
+    ctx.session.artifacts.save = lambda name, data: kept.append(data) or "kept"
+    ended = Ended(0, Captured(b"a\n" * 500, b"z\n", 10**6), captured(b""), 1.0)
+
+    await RunCommand(None, shell(Recorded(ended))).run(RunCommandParams(command="x"), ctx)
+
+    assert b"[998,998 bytes were not kept here]" in kept[0]
+
+
 @pytest.mark.feature("R-01")
 @pytest.mark.parametrize("total", [10, 11, 40, 1000])
 def test_the_lines_of_a_stream_are_cut_in_the_middle(total):

@@ -91,10 +91,7 @@ class StoredResults:
         text = str(done.get("text", ""))
         data = done.get("data")
         if any(f"{name}_saved" in meta for name in _STREAMS) and isinstance(data, Mapping):
-            streams = [
-                StoredStream(name, self._stream(meta.get(f"{name}_saved"), data.get(name)))
-                for name in _STREAMS
-            ]
+            streams = [StoredStream(name, self._stream(name, meta, data)) for name in _STREAMS]
             return StoredOutput(call_id, text, tuple(streams), data.get("exit_code"))
         oversize = meta.get("oversize")
         if isinstance(oversize, Mapping):
@@ -104,10 +101,16 @@ class StoredResults:
             text = self.artifacts.load(str(saved)).decode("utf-8", "surrogatepass")
         return StoredOutput(call_id, text)
 
-    def _stream(self, saved: Any, shown: Any) -> str:
+    def _stream(self, name: str, meta: Mapping[str, Any], data: Mapping[str, Any]) -> str:
+        saved = meta.get(f"{name}_saved")
         if saved is None:
-            return str(shown or "")
-        return self.artifacts.load(posixpath.basename(str(saved))).decode("utf-8", "replace")
+            return str(data.get(name) or "")
+        kept = self.artifacts.load(posixpath.basename(str(saved)))
+        text = kept.decode("utf-8", "replace")
+        total = meta.get(f"{name}_bytes")
+        if isinstance(total, int) and total > len(kept):
+            text = f"{text}\n[{total - len(kept):,} bytes more were not kept]"
+        return text
 
 
 def _source(record: CallRecord) -> str | None:

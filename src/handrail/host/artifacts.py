@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -28,7 +29,9 @@ class _Kept(NamedTuple):
 
 
 class DirectoryArtifacts:
-    """Keeps bytes as private files in a directory, or in memory if there is none."""
+    """Keeps bytes as private files in a directory, or in memory if there is none. `spilled` says
+    where programs then write output that is too long for memory.
+    """
 
     def __init__(
         self,
@@ -36,11 +39,13 @@ class DirectoryArtifacts:
         *,
         quota_bytes: int = QUOTA_BYTES,
         clock: Clock | None = None,
+        spilled: Callable[[], str] | None = None,
     ) -> None:
         self._directory = directory
         self._quota_bytes = quota_bytes
         self._clock = clock or SystemClock()
         self._memory: dict[str, bytes] = {}
+        self._spilled = spilled
 
     def save(self, name: str, data: bytes) -> str:
         """Keep bytes under a name made safe; returns the reference to show.
@@ -66,14 +71,15 @@ class DirectoryArtifacts:
         """What was kept under a reference; raises `not_found`."""
         if not _REFERENCE.fullmatch(reference):
             raise _gone(reference)
-        if self._directory is None:
-            if reference not in self._memory:
+        directory = self._directory
+        if directory is None:
+            if reference in self._memory:
+                return self._memory[reference]
+            if self._spilled is None:
                 raise _gone(reference)
-            return self._memory[reference]
+            directory = Path(self._spilled())
         try:
-            descriptor = os.open(
-                self._directory / reference, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-            )
+            descriptor = os.open(directory / reference, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
             raise _gone(reference) from error
         with os.fdopen(descriptor, "rb") as file:

@@ -61,7 +61,7 @@ class WardenProcesses:
             "timeout_s": launch.timeout_s,
             "live": on_output is not None,
             "reports": launch.reports_directory,
-            "spill": (self._spill_directory(), self._spill_bytes) if launch.spills else None,
+            "spill": (self.spill_directory(), self._spill_bytes) if launch.spills else None,
             "stdin": len(launch.stdin),
         }
         link = await self._keepers.ask(Kind.RUN, recipe, header, launch.stdin, on_output)
@@ -116,7 +116,8 @@ class WardenProcesses:
                 if link.answer is None:
                     link.abandon()
 
-    def _spill_directory(self) -> str:
+    def spill_directory(self) -> str:
+        """Where the full text of long output is kept."""
         return self._keepers.scratch() if self._spill is None else str(self._spill)
 
     def _jobs_directory(self) -> Path:

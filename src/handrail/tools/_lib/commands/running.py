@@ -226,10 +226,12 @@ def _output(
 
 
 def _kept(ctx: ToolContext, name: str, captured: Captured) -> str | None:
+    missing = captured.total - len(captured.head) - len(captured.tail)
+    gap = f"\n[{missing:,} bytes were not kept here]\n".encode() if missing > 0 else b""
     # A full disk must not turn a result that exists into a failure.
     try:
         return ctx.session.artifacts.save(
-            f"{ctx.call_id}-{name}.txt", captured.head + captured.tail
+            f"{ctx.call_id}-{name}.txt", captured.head + gap + captured.tail
         )
     except ProblemRaised:
         return None
