@@ -220,3 +220,154 @@ async def test_every_tool_is_as_dangerous_as_it_says(workspace, open_runtime):
         *("write_file", "edit_file", "delete_file", "apply_patch"),
         *("undo", "undo_file", "run_command", "mcp__server__anything"),
     }
+
+
+READ_ONLY = ["explore", "review", "plan", "test", "Explore", "Plan"]
+WRITES = [
+    ("write_file", {"path": "a", "content": "x"}),
+    ("Write", {"file_path": "a", "content": "x"}),
+    ("edit_file", {"path": "in.txt", "old_string": "in", "new_string": "out"}),
+    ("apply_patch", {"patch": "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n"}),
+    ("notebook_edit", {"path": "a.ipynb", "new_source": "x"}),
+    ("delete_file", {"path": "in.txt"}),
+    ("execute_code", {"language": "python", "code": "open('a', 'w')"}),
+    ("undo", {}),
+    ("own", {"path": "a"}),
+    ("anything", {}),
+]
+
+
+def own_tools(ran):
+    @handrail.tool
+    def own(path: handrail.WritePath) -> str:
+        """Writes."""
+        ran.append("own")
+        return ""
+
+    @handrail.tool
+    def anything() -> str:
+        """May do anything."""
+        ran.append("anything")
+        return ""
+
+    return [own, anything]
+
+
+@pytest.mark.finding("F13")
+@pytest.mark.parametrize("agent", READ_ONLY)
+async def test_a_read_only_profile_needs_no_configuration(workspace, open_runtime, agent):
+    workspace.write("in.txt", "in\n")
+    ran = []
+    async with open_runtime(mode="bypass", allow_delete=True, tools=own_tools(ran)) as rt:
+        codes = {(await rt.call(*call, agent=agent)).problem.code for call in WRITES}
+        read = await rt.call("Read", {"file_path": "in.txt"}, agent=agent)
+        found = await rt.call("search_code", {"pattern": "in"}, agent=agent)
+        shown = names(rt.declare("mcp", agent=agent))
+        rt.limit_agent(agent, ["read_file", "write_file"])
+        limited = await rt.call(*WRITES[0], agent=agent)
+        rt.limit_agent(agent, None)
+        lifted = await rt.call(*WRITES[0], agent=agent)
+        rt.limit_agent(agent, None, parent="main")
+        below_main = await rt.call(*WRITES[0], agent=agent)
+
+    look = {"read_file", "list_files", "grep", "find_files"}
+    assert codes == {"unknown_tool"}
+    assert read.ok
+    assert found.ok
+    assert shown == look | ({"run_command"} if agent == "test" else set())
+    again = (limited, lifted, below_main)
+    assert [one.problem.code for one in again] == ["unknown_tool"] * 3
+    assert ran == []
+    assert workspace.tree() == {"in.txt": b"in\n"}
+
+
+@pytest.mark.finding("F13")
+async def test_a_child_of_a_read_only_profile_is_no_stranger_to_its_limits(open_runtime):
+    async with open_runtime(mode="bypass") as rt:
+        rt.limit_agent("child", None, parent="test")
+        write = await rt.call(*WRITES[0], agent="child")
+        command = await rt.call("run_command", {"command": "touch a"}, agent="child")
+
+    assert (write.problem.code, command.problem.code) == ("unknown_tool", "denied")
+
+
+@pytest.mark.finding("F13")
+async def test_any_other_agent_has_what_the_main_agent_has(workspace, open_runtime):
+    async with open_runtime(mode="accept-edits") as rt:
+        results = [
+            await rt.call("write_file", {"path": agent, "content": "x"}, agent=agent)
+            for agent in ("main", "build", "tests", "general", "")
+            if agent
+        ]
+        shown = [names(rt.declare("mcp", agent=agent)) for agent in ("main", "build")]
+
+    assert all(one.ok for one in results)
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.finding("F13")
+async def test_a_table_of_the_settings_replaces_a_profile(open_runtime):
+    agents = {"test": {"tools": ["*"]}, "default": {"tools": ["read_file", "write_file"]}}
+    async with open_runtime(mode="accept-edits", config={"agents": agents}) as rt:
+        written = await rt.call("write_file", {"path": "a", "content": "x"}, agent="test")
+        refused = await rt.call("write_file", {"path": "b", "content": "x"}, agent="review")
+        listed = await rt.call("list_files", {}, agent="review")
+        read = await rt.call("read_file", {"path": "a"}, agent="review")
+    async with open_runtime(config={"agents": {"test": {"tools": ["*"]}}}) as rt:
+        stranger = await rt.call("list_files", {}, agent="review")
+
+    assert written.ok
+    # A profile is never more than what the settings give to agents without a table.
+    assert [refused.problem.code, listed.problem.code] == ["unknown_tool"] * 2
+    assert read.ok
+    assert stranger.problem.code == "unknown_tool"
+
+
+HIDDEN_WRITES = [
+    "python3 -c \"open('a', 'w').write('x')\"",
+    "python3 -c \"import os; os.remove('in.txt')\"",
+    "sh -c 'echo x > a'",
+    "awk 'BEGIN { print 1 > \"a\" }'",
+]
+
+
+@pytest.mark.finding("F13")
+@pytest.mark.parametrize("command", HIDDEN_WRITES)
+@pytest.mark.parametrize("background", [False, True])
+async def test_no_command_of_the_test_agent_changes_a_file(
+    workspace, open_runtime, command, background
+):
+    workspace.write("in.txt", "in\n")
+    arguments = {"command": command, "background": background}
+    async with open_runtime(mode="bypass", approver=lambda request: True) as rt:
+        await rt.call("run_command", arguments, agent="test")
+        for job in await rt.jobs.list():
+            await rt.call("job_output", {"job": job.id, "block": True, "timeout_s": 20})
+        outside = {"command": "true", "unconfined": True}
+        left = await rt.call("run_command", outside, agent="test")
+
+    assert left.problem.code == "denied"
+    assert workspace.tree() == {"in.txt": b"in\n"}
+
+
+@pytest.mark.finding("F13")
+async def test_without_a_sandbox_the_test_agent_runs_only_what_only_looks(workspace, open_runtime):
+    workspace.write("in.txt", "in\n")
+    async with open_runtime(mode="bypass", sandbox="none", approver=lambda request: True) as rt:
+        unknown = await rt.call("run_command", {"command": HIDDEN_WRITES[0]}, agent="test")
+        looked = await rt.call("run_command", {"command": "cat in.txt"}, agent="test")
+
+    assert unknown.problem.code == "denied"
+    assert looked.ok
+    assert workspace.tree() == {"in.txt": b"in\n"}
+
+
+@pytest.mark.finding("F13")
+@pytest.mark.needs_bubblewrap
+async def test_the_test_agent_runs_tests(workspace, open_runtime):
+    workspace.write("check.py", "import tempfile\ntempfile.TemporaryFile()\nprint('passed')\n")
+    async with open_runtime(mode="bypass") as rt:
+        result = await rt.call("run_command", {"command": "python3 check.py"}, agent="test")
+
+    assert result.ok, result.text
+    assert "passed" in result.text

@@ -181,14 +181,14 @@ async def test_an_agent_may_be_limited_to_some_tools(workspace, open_runtime):
     workspace.write("a.txt", "x\n")
 
     async with open_runtime() as rt:
-        rt.limit_agent("explore", ["read_file"])
+        rt.limit_agent("narrow", ["read_file"])
         rt.limit_agent("nobody", [])
-        read = await rt.call("read_file", {"path": "a.txt"}, agent="explore")
-        write = await rt.call("write_file", {"path": "b", "content": ""}, agent="explore")
+        read = await rt.call("read_file", {"path": "a.txt"}, agent="narrow")
+        write = await rt.call("write_file", {"path": "b", "content": ""}, agent="narrow")
         nothing = await rt.call("read_file", {"path": "a.txt"}, agent="nobody")
         main = await rt.call("write_file", {"path": "b", "content": ""})
-        rt.limit_agent("explore", None)
-        lifted = await rt.call("write_file", {"path": "c", "content": ""}, agent="explore")
+        rt.limit_agent("narrow", None)
+        lifted = await rt.call("write_file", {"path": "c", "content": ""}, agent="narrow")
 
     assert read.ok
     assert write.problem.code == "unknown_tool"

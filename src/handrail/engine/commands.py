@@ -14,7 +14,7 @@ from handrail.core.context import ToolContext
 from handrail.core.footprint import Access, Footprint
 from handrail.core.places import shown
 from handrail.core.plan import Plan
-from handrail.core.problems import Problem
+from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox, Strength
 from handrail.core.results import Output, Status
 from handrail.engine.effects import CommandEffects
@@ -106,9 +106,12 @@ class CommandRunner:
             sequences=judged.effects.git and _leaves_steps(judged),
         )
         allowed = self._for(judged, snapshot, withheld, approved=approved)
-        if self.holding is not None:
-            allowed = self.holding.hold(allowed, judged, approved=approved)
-        context.confinement = hold_back(allowed, running.reserved, self.sandbox, self.roots)
+        if prepared.writes_nothing:
+            context.confinement = self._unable_to_write(allowed, prepared.call.agent)
+        else:
+            if self.holding is not None:
+                allowed = self.holding.hold(allowed, judged, approved=approved)
+            context.confinement = hold_back(allowed, running.reserved, self.sandbox, self.roots)
         held = self.sandbox.held(context.confinement)
         # Looked at before the job begins: what it plants at once must not pass for what was there.
         # Only what a person has just allowed a command to change counts as it is afterwards.
@@ -238,6 +241,19 @@ class CommandRunner:
         network = self.network or (approved and judged.effects.needs_network)
         read_only = self.guarded.read_only(snapshot)
         return self._confinement(self.roots, read_only, withheld, network=network)
+
+    def _unable_to_write(self, confinement: Confinement, agent: str) -> Confinement:
+        """The confinement of a program that may not change any file; raises `denied` where the
+        sandbox cannot keep it from that.
+        """
+        if confinement.off or self.sandbox.measured["fs_write"] is Strength.ABSENT:
+            raise ProblemRaised(
+                "denied",
+                f"the agent {agent!r} may not change files, and nothing here keeps the command "
+                "from that (see `handrail doctor`)",
+                hint="only look, and say what should be run",
+            )
+        return confinement._replace(writable=())
 
     def _confinement(
         self,

@@ -49,6 +49,8 @@ class Prepared:
     places: Mapping[str, Place] = field(default_factory=dict)
     footprint: Footprint = NOTHING
     reads_only: bool = True
+    # Whether a program that the call starts must not be able to change any file.
+    writes_nothing: bool = False
     risk: Risk = Risk.SAFE
     coerced: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
@@ -181,16 +183,21 @@ class Preparer:
         return view, entry
 
     def _check_writes(self, prepared: Prepared) -> None:
-        """An agent that may not change files may not let a command do it either."""
+        """An agent that may not change files may not let a command do it either: what its text
+        shows is refused here, and the sandbox keeps it from writing anything else.
+        """
         call, judged = prepared.call, prepared.footprint.command
-        if judged is None or not judged.effects.writes or call.by_person:
+        access = None if judged is None or call.by_person else self.agents.of(call.agent)
+        if judged is None or access is None or access.may(Action.PATCH):
             return
-        access = self.agents.of(call.agent)
-        if access is not None and not access.may(Action.PATCH):
+        prepared.writes_nothing = True
+        if judged.effects.writes or judged.unconfined:
+            would = "leave the sandbox"
+            if judged.effects.writes:
+                would = f"write {judged.effects.writes[0]!r}"
             raise ProblemRaised(
                 "denied",
-                f"the agent {call.agent!r} may not change files, and the command would write "
-                f"{judged.effects.writes[0]!r}",
+                f"the agent {call.agent!r} may not change files, and the command would {would}",
                 hint="only look, and say what should be changed",
             )
 

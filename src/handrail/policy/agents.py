@@ -1,7 +1,8 @@
 """Which tools an agent may see and call, as the person wrote it down per agent.
 
-An agent that nobody wrote about gets `agents.default`; without that the main agent may use
-everything, and every other one nothing.
+An agent without a table gets `agents.default`; without that the main agent may use everything,
+and every other one nothing. Without the section nobody is limited, except the agents of the
+built-in read-only profiles.
 """
 
 from __future__ import annotations
@@ -63,6 +64,15 @@ class AgentAccess:
 
 
 NOTHING: Final = AgentAccess(())
+_LOOK: Final = ("read_file", "list_files", "grep", "find_files")
+_LOOKER: Final = AgentAccess(_LOOK, frozenset())
+# Agents that can never change files, whatever the mode; a table of the same name replaces one.
+PROFILES: Final[Mapping[str, AgentAccess]] = {
+    "explore": _LOOKER,
+    "review": _LOOKER,
+    "plan": _LOOKER,
+    "test": AgentAccess((*_LOOK, "run_command"), frozenset()),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +105,7 @@ class Agents:
             above = self._own(agent)
         else:
             # A child that nobody wrote about is bound by its parent, and is no stranger.
-            above, own = self.of(limit.parent), self._written.get(agent)
+            above, own = self.of(limit.parent), self._stated(agent)
             above = above if own is None else replace(own, above=above)
         return AgentAccess(limit.tools, above=above)
 
@@ -122,7 +132,16 @@ class Agents:
         return one in self._line(other) or other in self._line(one)
 
     def _own(self, agent: str) -> AgentAccess | None:
-        return self._written.get(agent) or (self._default if agent == MAIN else self._stranger)
+        written = self._written.get(agent)
+        if written is not None:
+            return written
+        others = self._default if agent == MAIN else self._stranger
+        profile = PROFILES.get(agent.casefold())
+        return others if profile is None else replace(profile, above=others)
+
+    def _stated(self, agent: str) -> AgentAccess | None:
+        """What a table or a built-in profile says of an agent, None if neither does."""
+        return self._written.get(agent) or PROFILES.get(agent.casefold())
 
     def _line(self, agent: str) -> list[str]:
         """An agent and those above it."""
