@@ -27,6 +27,7 @@ from handrail.host.git_configs import git_configs
 from handrail.host.helper_programs import find_helper
 from handrail.host.home import Home, home_of
 from handrail.host.programs import find_program, resolve
+from handrail.host.root_identity import RootHandle
 from handrail.host.sandbox.choose import LocalSandbox, open_sandbox
 from handrail.host.sandbox.protected import ProtectedState, Snapshot, Top, read_only_paths
 from handrail.host.shfmt import Shfmt
@@ -120,6 +121,7 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         home.directory,
         spill=home.oversized,
         memory_mb=settings.memory_mb or 0,
+        roots=[RootHandle(path, places.files.handle(at)) for at, path in enumerate(roots)],
     )
     runner = CommandRunner(
         roots=roots,

@@ -148,6 +148,11 @@ OnOutput = Callable[[Stream, bytes], None]
 class Processes(Protocol):
     """Starts programs for calls. Leaving by any way leaves no process behind but a job."""
 
+    def check_roots(self) -> None:
+        """Raise `outside_workspace` if a root was moved or replaced since it was opened: then
+        `run` and `start` refuse as well.
+        """
+
     async def run(self, launch: Launch, on_output: OnOutput | None = None) -> Ended:
         """Run to the end, or until the time is up or the caller is cancelled: then the whole
         tree is ended first. Raises `unavailable` if it cannot be started.

@@ -73,23 +73,22 @@ def restrict_thread(read: Sequence[str | int], execute: Sequence[str]) -> bool:
 
 
 def make_ruleset(
-    read: Sequence[str], write: Sequence[str], listed: Sequence[str] = (), *, network: bool
+    read: Sequence[int], write: Sequence[int], listed: Sequence[int] = (), *, network: bool
 ) -> int | None:
     """A handle, for `enter`, of what is left: reading and running what lies beneath `read`, and
     all beneath `write`; beneath `listed` directories can be listed. None if the kernel refuses.
 
-    A path that does not exist is left out, and a link is not followed to what it would make
-    writable. Signals and abstract sockets to the outside are gone, TCP too unless `network`,
-    as far as the kernel knows how.
+    All are open handles: a name could lead elsewhere by now. Signals and abstract sockets to the
+    outside are gone, TCP too unless `network`, as far as the kernel knows how.
     """
     if not abi():
         return None
     ruleset = _create_ruleset(network=network)
     if ruleset < 0:
         return None
-    allowed = all(_allow(ruleset, place, _READ | _EXECUTE) for place in read)
-    allowed &= all(_allow(ruleset, place, _READ_DIR) for place in listed)
-    allowed &= all(_allow(ruleset, place, _ALL, os.O_NOFOLLOW) for place in write)
+    allowed = all(_add_rule(ruleset, handle, _READ | _EXECUTE) for handle in read)
+    allowed &= all(_add_rule(ruleset, handle, _READ_DIR) for handle in listed)
+    allowed &= all(_add_rule(ruleset, handle, _ALL) for handle in write)
     if allowed:
         return ruleset
     os.close(ruleset)
@@ -118,11 +117,11 @@ def _create_ruleset(*, network: bool = False) -> int:
     return _syscall(_CREATE_RULESET, attributes, len(attributes), 0)
 
 
-def _allow(ruleset: int, place: str | int, rights: int, flags: int = 0) -> bool:
+def _allow(ruleset: int, place: str | int, rights: int) -> bool:
     if isinstance(place, int):
         return _add_rule(ruleset, place, rights)
     try:
-        handle = os.open(place, os.O_PATH | os.O_CLOEXEC | flags)
+        handle = os.open(place, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return True
     try:

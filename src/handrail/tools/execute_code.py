@@ -74,6 +74,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
         """Refuse what could not be started."""
         del ctx
         check_size(args.code, "code")
+        self._tools.processes.check_roots()
         self._argv(args)
 
     async def run(self, args: ExecuteCodeParams, ctx: ToolContext) -> Output:

@@ -85,6 +85,7 @@ class RunCommand(Builtin[RunCommandParams]):
     async def preflight(self, args: RunCommandParams, ctx: ToolContext) -> None:
         """Refuse a directory that is none, and a text that cannot be started."""
         check_size(args.command, "command")
+        self._tools.processes.check_roots()
         place = ctx.places.get("cwd")
         if place is not None and place.kind is not Kind.DIRECTORY:
             raise ProblemRaised(

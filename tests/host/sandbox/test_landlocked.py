@@ -2,7 +2,7 @@
 
 from tests.support.scenes import files_in, scenery
 
-from handrail.host.sandbox.places import remainder, ways
+from handrail.host.sandbox.places import remainder
 
 
 def test_the_workspace_is_writable_and_the_rest_is_closed(tmp_path):
@@ -108,12 +108,6 @@ def test_what_remains_of_a_tree_is_as_few_trees_as_can_be(tmp_path):
     assert remainder(top, [f"{top}/a/b/c"]) == [f"{top}/a/d", f"{top}/e"]
     assert remainder(top, [top]) == []
     assert remainder(f"{top}/gone", [f"{top}/gone/x"]) == []
-
-
-def test_the_ways_to_what_is_hidden_are_the_folders_above_it():
-    assert ways("/w", ["/w/a/b/c", "/w/d", "/x/y"]) == {"/w", "/w/a", "/w/a/b"}
-    assert ways("/w", ["/w", "/wx"]) == set()
-    assert ways("/", ["/etc/x"]) == {"/", "/etc"}
 
 
 def test_folders_above_what_is_not_even_seen_cannot_be_listed(tmp_path):

@@ -10,16 +10,17 @@ import errno
 
 from handrail.host import landlock, seccomp
 from handrail.host.sandbox import capabilities, rulesets
+from handrail.host.sandbox.grants import OpenTop
 from handrail.host.sandbox.recipe import Recipe
 
 
-def restrict_thread(recipe: Recipe) -> None:
+def restrict_thread(recipe: Recipe, open_top: OpenTop | None = None) -> None:
     """Landlock, capabilities and filter as the recipe demands; what this thread starts has
-    them too. Raises OSError if one cannot be had: then nothing may be started.
+    them too. Landlock's trees are opened by `open_top`. Raises OSError if one cannot be had: then nothing may be started.
     """
     rules = recipe.landlock
     # First, while the thread may still look at every place that is granted.
-    if rules is not None and not rulesets.enter(rules):
+    if rules is not None and not rulesets.enter(rules, open_top):
         raise OSError(errno.ENOSYS, "the kernel refused the Landlock rules")
     if recipe.drop_capabilities:
         capabilities.drop()

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from handrail.core.processes import Confinement, Launch
+from handrail.host.real_path import real_path
 from handrail.host.sandbox.calls import command_filter
+from handrail.host.sandbox.grants import inode_key
 from handrail.host.sandbox.places import inside, inside_any
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
 from handrail.host.sandbox.scene import Scene
@@ -57,37 +61,49 @@ class _Mount(NamedTuple):
 
 
 _Mounts = dict[str, _Mount]
+_BOUND: Final = (_How.SHOWN.value, _How.WRITABLE.value)
+
+
+def mounts_handles(program: str) -> bool:
+    """Whether this bubblewrap has the option that mounts a handle (0.10, and some before it)."""
+    try:
+        return b"--ro-bind-fd" in Path(program).read_bytes()
+    except OSError:
+        return False
 
 
 class Bubblewrap:
     """Recipes that start a program through bubblewrap.
 
     `own_proc` False: this machine (a container, most likely) lets nobody mount a fresh
-    /proc, so that the programs outside stay visible in the old one.
+    /proc, so that the programs outside stay visible in the old one. `by_handle`: it can mount
+    what a handle is, so that what lies in a root is not looked up by name again.
     """
 
     name = "bubblewrap"
 
-    def __init__(self, program: str, *, own_proc: bool = True) -> None:
+    def __init__(self, program: str, *, own_proc: bool = True, by_handle: bool = False) -> None:
         self.program = program
         self.own_proc = own_proc
+        self.by_handle = by_handle
 
     def recipe(self, launch: Launch, scene: Scene) -> Recipe:
         """How to start it, confined as the launch says."""
         wanted = launch.confinement
         code = command_filter(inet=True, ipc=True)
         mounts = self._mounts(launch, scene)
+        apart = (*_APART, *(() if wanted.network else ("--unshare-net",)))
+        mounted = tuple(_arguments(mounts))
         options = (
-            *_APART,
-            *(() if wanted.network else ("--unshare-net",)),
-            *_arguments(mounts),
+            *apart,
+            *mounted,
             *(("--seccomp", FILTER_HANDLE) if code else ()),
             *_hidden_variables(launch.env),
             "--setenv",
             "TMPDIR",
             "/tmp",  # noqa: S108 - a private one
             "--chdir",
-            os.path.realpath(launch.cwd),
+            real_path(launch.cwd),
         )
         return Recipe(
             argv=(self.program, *options, "--", *launch.argv),
@@ -96,6 +112,8 @@ class Bubblewrap:
             filter=code,
             own_pids=True,
             aside=len(options),
+            binds=tuple(_binds(mounted, 1 + len(apart), scene.roots)) if self.by_handle else (),
+            closed=tuple(_inodes(wanted.withheld)),
         )
 
     def _mounts(self, launch: Launch, scene: Scene) -> _Mounts:
@@ -111,7 +129,7 @@ class Bubblewrap:
             mounts[scene.places.home] = _Mount(_How.EMPTY)
         mounts |= {path: _shown(path) for path in _readable(wanted, scene.places.read)}
         mounts |= {root: _shown(root) for root in scene.roots}
-        writable = [path for path in map(os.path.realpath, wanted.writable) if _there(path)]
+        writable = [path for path in map(real_path, wanted.writable) if _there(path)]
         mounts |= {path: _Mount(_How.WRITABLE, path) for path in writable}
         read_only = _read_only(wanted, writable)
         mounts |= {path: _Mount(_How.WRITABLE, path) for path in _pins(read_only, writable)}
@@ -137,7 +155,7 @@ class Bubblewrap:
 
     def held(self, confinement: Confinement) -> tuple[str, ...]:
         """Which of its read-only paths are mounted so, by their real names."""
-        writable = [path for path in map(os.path.realpath, confinement.writable) if _there(path)]
+        writable = [path for path in map(real_path, confinement.writable) if _there(path)]
         return tuple(_read_only(confinement, writable))
 
 
@@ -155,12 +173,28 @@ def _arguments(mounts: _Mounts) -> Iterator[str]:
         yield from ("--remount-ro", "/")
 
 
+def _binds(mounted: Sequence[str], start: int, roots: Sequence[str]) -> Iterator[int]:
+    """Where in the words what lies in a root is mounted: option, source and target. A source
+    that is an option's name would be a relative path, which none is.
+    """
+    for at, word in enumerate(mounted[:-2]):
+        if word in _BOUND and inside_any(mounted[at + 1], roots):
+            yield start + at
+
+
+def _inodes(paths: Iterable[str]) -> Iterator[str]:
+    """The inodes of those paths that exist."""
+    for path in paths:
+        with suppress(OSError):
+            yield inode_key(os.lstat(path))
+
+
 def _depth(path: str) -> tuple[int, str]:
     return path.rstrip("/").count("/"), path
 
 
 def _shown(path: str) -> _Mount:
-    real = os.path.realpath(path)
+    real = real_path(path)
     return _Mount(_How.SHOWN, path) if real == path else _Mount(_How.LINK, real)
 
 
@@ -176,7 +210,7 @@ def _can_be_empty(home: str, mounts: _Mounts) -> bool:
 def _readable(wanted: Confinement, shown: Sequence[str]) -> list[str]:
     """What is shown besides; a link only where nothing that is shown has it already."""
     there = [path for path in wanted.readable if _there(path) and not inside_any(path, shown)]
-    real = [path for path in there if os.path.realpath(path) == path]
+    real = [path for path in there if real_path(path) == path]
     return [path for path in there if path in real or not inside_any(path, real)]
 
 
@@ -189,7 +223,7 @@ def _within(paths: Iterable[str], writable: Iterable[str]) -> Iterator[str]:
     tops = list(writable)
     for path in paths:
         # Nothing can be mounted on a link itself: what it leads to is held instead.
-        real = os.path.realpath(path)
+        real = real_path(path)
         if inside_any(real, tops) and _there(real):
             yield real
 
@@ -205,7 +239,7 @@ def _pins(read_only: Collection[str], writable: Sequence[str]) -> Iterator[str]:
 
 def _visible(paths: Iterable[str], mounts: _Mounts) -> Iterator[str]:
     shown = [path for path, mount in mounts.items() if mount.how in (_How.SHOWN, _How.WRITABLE)]
-    for path in {os.path.realpath(one) for one in paths}:
+    for path in {real_path(one) for one in paths}:
         if path != "/" and inside_any(path, shown) and _there(path):
             yield path
 

@@ -18,7 +18,7 @@ from handrail.core.processes import Confinement, Ended, Launch, Strength
 from handrail.host import landlock
 from handrail.host.binaries import find, sha256
 from handrail.host.sandbox import memory, probe
-from handrail.host.sandbox.bubblewrap import Bubblewrap
+from handrail.host.sandbox.bubblewrap import Bubblewrap, mounts_handles
 from handrail.host.sandbox.failures import explain
 from handrail.host.sandbox.landlocked import Landlocked
 from handrail.host.sandbox.places import Places, survey
@@ -231,8 +231,11 @@ def _candidates(
     if program is None:
         raise probe.Unusable("bubblewrap (bwrap) is not installed, or only inside the workspace")
     facts: dict[str, str | int] = {"path": program, "sha256": sha256(program)}
-    yield Bubblewrap(program), {**facts, "proc": "its own"}
-    yield Bubblewrap(program, own_proc=False), {**facts, "proc": "the machine's, read-only"}
+    by_handle = mounts_handles(program)
+    facts["binds"] = "by handle" if by_handle else "by name"
+    yield Bubblewrap(program, by_handle=by_handle), {**facts, "proc": "its own"}
+    shared = Bubblewrap(program, own_proc=False, by_handle=by_handle)
+    yield shared, {**facts, "proc": "the machine's, read-only"}
 
 
 # Within one process what was measured once need not even be read from a file again.

@@ -7,13 +7,15 @@ is too much for withheld paths: they are hidden where a program may only read, a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Launch
+from handrail.host.real_path import real_path
 from handrail.host.sandbox.calls import command_filter
-from handrail.host.sandbox.places import inside_any, remainder, ways
+from handrail.host.sandbox.grants import inode_chain
+from handrail.host.sandbox.places import inside_any, remainder
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
 from handrail.host.sandbox.scene import Scene
 
@@ -32,24 +34,26 @@ class Landlocked:
     name = "landlock"
 
     def recipe(self, launch: Launch, scene: Scene) -> Recipe:
-        """How to start it, confined as far as Landlock can."""
+        """How to start it, confined as far as Landlock can. Raises `stale` if what must be
+        hidden from it was moved a moment ago.
+        """
         wanted = launch.confinement
         hidden = _hidden(wanted, scene)
         writable = _writable(wanted)
         readable = _readable(wanted, scene, writable)
         withheld = [path for path in wanted.withheld if not inside_any(path, writable)]
-        read = _granted(readable, (*hidden, *withheld))
-        if len(read) > _MOST_GRANTS:
-            read, withheld = _granted(readable, hidden), []
+        if withheld and len(_granted(readable, (*hidden, *withheld))) > _MOST_GRANTS:
+            withheld = []
         return Recipe(
             argv=launch.argv,
             env={**launch.env, **_elsewhere(launch, scene.temporary)},
             cwd=launch.cwd,
-            landlock=LandlockRules(
-                read=read,
-                write=_granted((*_DEVICES, _SHARED_MEMORY, scene.temporary, *writable), hidden),
+            landlock=_rules(
+                readable,
+                (*_DEVICES, _SHARED_MEMORY, scene.temporary, *writable),
+                hidden,
+                withheld,
                 network=wanted.network,
-                listed=_listed(readable, withheld, hidden),
             ),
             filter=command_filter(inet=wanted.network, ipc=False),
             drop_capabilities=True,
@@ -66,29 +70,67 @@ class Landlocked:
         return None
 
 
+def _rules(
+    read: Sequence[str],
+    write: Sequence[str],
+    hidden: Sequence[str],
+    withheld: Sequence[str],
+    *,
+    network: bool,
+) -> LandlockRules:
+    """The rules, with what must stay closed known by its inodes."""
+    tops = [*read, *write]
+    closed: dict[str, None] = {}
+    above_hidden: dict[str, None] = {}
+    above_withheld: dict[str, None] = {}
+    for paths, above in ((hidden, above_hidden), (withheld, above_withheld)):
+        for path in paths:
+            chain = _chain(path, needed=paths is withheld) if inside_any(path, tops) else []
+            if chain:
+                closed[chain[-1]] = None
+                above.update(dict.fromkeys(chain[:-1]))
+    return LandlockRules(
+        tuple(read),
+        tuple(write),
+        network,
+        closed=tuple(closed),
+        ways=tuple(above_hidden | above_withheld),
+        # Not the folders above what is not even seen.
+        listed=tuple(one for one in above_withheld if one not in above_hidden),
+    )
+
+
+def _chain(path: str, *, needed: bool) -> list[str]:
+    try:
+        return inode_chain(path)
+    except OSError as error:
+        if not needed:
+            return []
+        raise ProblemRaised(
+            "stale",
+            f"{path!r} must be hidden from the command, and was moved or replaced meanwhile",
+            hint="call it again",
+            retryable=True,
+        ) from error
+
+
 def _hidden(wanted: Confinement, scene: Scene) -> list[str]:
-    return [os.path.realpath(path) for path in (*wanted.hidden, *scene.hidden)]
+    return [real_path(path) for path in (*wanted.hidden, *scene.hidden)]
 
 
 def _writable(wanted: Confinement) -> list[str]:
-    return [os.path.realpath(path) for path in wanted.writable]
+    return [real_path(path) for path in wanted.writable]
 
 
 def _readable(wanted: Confinement, scene: Scene, writable: Sequence[str]) -> list[str]:
     roots = [root for root in scene.roots if not inside_any(root, writable)]
-    return ["/proc", *scene.places.read, *wanted.readable, *roots]
+    # Links are not followed when rules are made: what they lead to is named as well.
+    further = dict.fromkeys((*wanted.readable, *map(real_path, wanted.readable)))
+    return ["/proc", *scene.places.read, *further, *roots]
 
 
 def _granted(paths: Iterable[str], hidden: Sequence[str]) -> tuple[str, ...]:
     return tuple(part for path in paths for part in remainder(path, hidden))
-
-
-def _listed(
-    paths: Iterable[str], withheld: Sequence[str], hidden: Sequence[str]
-) -> tuple[str, ...]:
-    """The folders on the way to what is withheld; not those above what is not even seen."""
-    found = {way for path in paths for way in ways(path, withheld)}
-    return tuple(sorted(way for way in found if not any(inside_any(one, (way,)) for one in hidden)))
 
 
 def _elsewhere(launch: Launch, temporary: str) -> dict[str, str]:

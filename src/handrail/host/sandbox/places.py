@@ -109,17 +109,6 @@ def remainder(top: str, hidden: Sequence[str]) -> list[str]:
     return [rest for path in kept for rest in remainder(path, within)]
 
 
-def ways(top: str, hidden: Iterable[str]) -> set[str]:
-    """The directories from a tree's top down to each hidden path in it, without that itself."""
-    found: set[str] = set()
-    for path in hidden:
-        way = path
-        while way != top and inside(way, top):
-            way = way.rpartition("/")[0] or "/"
-            found.add(way)
-    return found
-
-
 def _both(path: str) -> set[str]:
     """A place, and where it leads if it is a link: one is of no use without the other."""
     return {path, os.path.realpath(path)}

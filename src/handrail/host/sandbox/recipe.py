@@ -10,13 +10,18 @@ FILTER_HANDLE: Final = "{filter}"
 
 
 class LandlockRules(NamedTuple):
-    """Paths a program may read (and run), and those it may also write; all else is closed.
-    Of what lies below `listed` only the names can be told.
+    """Trees that a program may read (and run), and those that it may also write; all else is
+    closed. The other fields are inodes (`grants.inode_key`).
     """
 
     read: tuple[str, ...]
     write: tuple[str, ...]
     network: bool
+    # What stays closed although it lies in one of the trees.
+    closed: tuple[str, ...] = ()
+    # The folders between a tree's top and what is closed in it: granted entry by entry.
+    ways: tuple[str, ...] = ()
+    # Those of them whose names may be listed.
     listed: tuple[str, ...] = ()
 
 
@@ -29,6 +34,8 @@ class Recipe(NamedTuple):
     program also ends with the THREAD that started it, which must therefore stay. `aside` is how
     many words of `argv` after the first bubblewrap reads from a memory file, because its own
     command line is seen by the programs in it. `notes` is a file for what a witness sees.
+    `binds` are the places in `argv` at which three words say that a path is mounted: those that
+    lie in a root are mounted by handle, unless the inode is one of `closed`.
     """
 
     argv: tuple[str, ...]
@@ -40,6 +47,8 @@ class Recipe(NamedTuple):
     own_pids: bool = False
     aside: int = 0
     notes: str = ""
+    binds: tuple[int, ...] = ()
+    closed: tuple[str, ...] = ()
 
     @property
     def hands_filter_over(self) -> bool:

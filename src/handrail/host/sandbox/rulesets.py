@@ -1,7 +1,8 @@
 """Landlock's rules, made once for programs that are confined alike.
 
 A rule is about a file or folder, not about its name: so the rules that were made before are
-used again only while every name leads where it led then. Looking costs a tenth of making.
+used again only while every name leads where it led then. Looking costs a tenth of making. Where
+folders are granted entry by entry, every entry is opened again and compared.
 """
 
 from __future__ import annotations
@@ -14,24 +15,27 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from handrail.host import landlock
+from handrail.host.sandbox.grants import Grants, OpenTop, Right
 from handrail.host.sandbox.recipe import LandlockRules
 
 _MOUNTS: Final = "/proc/self/mountinfo"
 # What a name leads to: its file system and its number there; None if there is nothing.
 _Seen = tuple[tuple[int, int] | None, ...]
+# And what was granted, where that had to be opened to know it.
+_Wanted = tuple[_Seen, tuple[tuple[Right, str], ...] | None]
 
 
 class _Made(NamedTuple):
     rules: LandlockRules
-    seen: _Seen
+    seen: _Wanted
     handle: int
 
 
-def enter(rules: LandlockRules) -> bool:
-    """Leave the calling thread only what the rules allow; whether the kernel agreed. True can
-    not be taken back.
+def enter(rules: LandlockRules, open_top: OpenTop | None = None) -> bool:
+    """Leave the calling thread only what the rules allow, trees being opened by `open_top`;
+    whether the kernel agreed. True can not be taken back.
     """
-    return _last.enter(rules)
+    return _last.enter(rules, open_top)
 
 
 class Rulesets:
@@ -42,21 +46,35 @@ class Rulesets:
         self._mounts: select.poll | None = None
         self._lock = threading.Lock()
 
-    def enter(self, rules: LandlockRules) -> bool:
+    def enter(self, rules: LandlockRules, open_top: OpenTop | None = None) -> bool:
         """See the function."""
         with self._lock:
             # Looked at first: what is replaced meanwhile is then seen to be new the next time.
             mounted, seen = self._mounted(), _look(rules)
-            made = self._made
-            if made is None or mounted or made.rules != rules or made.seen != seen:
-                made = self._make(rules, seen)
-            return made is not None and landlock.enter(made.handle)
+            grants = Grants(rules, open_top) if rules.ways else None
+            try:
+                wanted = seen, None if grants is None else grants.inodes
+                made = self._made
+                if made is None or mounted or made.rules != rules or made.seen != wanted:
+                    made = self._make(rules, wanted, grants or Grants(rules, open_top))
+                return made is not None and landlock.enter(made.handle)
+            finally:
+                if grants is not None:
+                    grants.close()
 
-    def _make(self, rules: LandlockRules, seen: _Seen) -> _Made | None:
+    def _make(self, rules: LandlockRules, seen: _Wanted, grants: Grants) -> _Made | None:
         if self._made is not None:
             os.close(self._made.handle)
             self._made = None
-        handle = landlock.make_ruleset(rules.read, rules.write, rules.listed, network=rules.network)
+        try:
+            handle = landlock.make_ruleset(
+                grants.handles(Right.READ),
+                grants.handles(Right.WRITE),
+                grants.handles(Right.LIST),
+                network=rules.network,
+            )
+        finally:
+            grants.close()
         if handle is not None:
             self._made = _Made(rules, seen, handle)
         return self._made
@@ -80,7 +98,6 @@ _last: Final = Rulesets()
 def _look(rules: LandlockRules) -> _Seen:
     return (
         *_identities(rules.read, os.stat),
-        *_identities(rules.listed, os.stat),
         *_identities(rules.write, os.lstat),
     )
 

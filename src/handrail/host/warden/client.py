@@ -13,6 +13,7 @@ from typing import Any, Final
 import anyio
 
 from handrail.core.processes import Captured, Ended, Job, JobOutput, JobRequest, Launch, OnOutput
+from handrail.host.root_identity import RootHandle, check_in_place
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.warden.jobs import Jobs
 from handrail.host.warden.keepers import Keepers
@@ -31,7 +32,8 @@ class WardenProcesses:
     `recipe_of` says how a program is confined. `directory` is the workspace's state, with
     its jobs in `jobs/`; None: nothing outlives the runtime. `spill` is where the full text
     of long output is kept, up to `spill_bytes` of a stream; None: as long as the runtime.
-    `memory_mb` limits the address space of every process; 0: no limit.
+    `memory_mb` limits the address space of every process; 0: no limit. `roots` are the
+    directories that programs start in: nothing starts while one of them is not in its place.
     """
 
     def __init__(
@@ -42,7 +44,9 @@ class WardenProcesses:
         spill: Path | None = None,
         spill_bytes: int = SPILL_BYTES,
         memory_mb: int = 0,
+        roots: Sequence[RootHandle] = (),
     ) -> None:
+        self._roots = tuple(roots)
         self._recipe_of = recipe_of
         self._directory = directory
         self._spill = spill
@@ -51,11 +55,17 @@ class WardenProcesses:
             memory_mb=memory_mb,
             needs_scratch=directory is None or spill is None,
             directory=directory,
+            roots=self._roots,
         )
         self._jobs = Jobs(self._keepers, self._jobs_directory)
 
+    def check_roots(self) -> None:
+        """Raise `outside_workspace` if a root was moved or replaced since it was opened."""
+        check_in_place(self._roots)
+
     async def run(self, launch: Launch, on_output: OnOutput | None = None) -> Ended:
         """Run a program to its end; `unavailable` if it cannot be started, or is lost."""
+        self.check_roots()
         recipe = self._recipe_of(launch)
         header = {
             "timeout_s": launch.timeout_s,
@@ -77,6 +87,7 @@ class WardenProcesses:
 
     async def start(self, launch: Launch, request: JobRequest) -> Job:
         """Start a background job; `unavailable`."""
+        self.check_roots()
         if self._directory is None:
             request = request._replace(keep=False)
         return await self._jobs.start(launch, self._recipe_of(launch), request)

@@ -16,6 +16,7 @@ from typing import Final
 
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.warden import launch, tree
+from handrail.host.warden.anchors import Anchors
 from handrail.host.warden.channel import Channel
 from handrail.host.warden.program import CHUNK, Ears, Fate, Program
 from handrail.host.warden.waiting import Signals, Waiting
@@ -28,8 +29,10 @@ END_JOB: Final = signal.SIGUSR1
 class Keeper:
     """Waits for requests, and for all that can happen while a program runs."""
 
-    def __init__(self, link: socket.socket, runtime: int) -> None:
-        """`runtime` is a handle of the runtime's process, ready once that has ended."""
+    def __init__(self, link: socket.socket, runtime: int, anchors: Anchors) -> None:
+        """`runtime` is a handle of the runtime's process, ready once that has ended; programs
+        start from the `anchors`.
+        """
         tree.become_reaper("handrail-keeper")
         launch.reserve_handles()
         self.channel = Channel(link)
@@ -39,6 +42,7 @@ class Keeper:
         # The last one, of which the next request only says what is different.
         self.recipe: Recipe | None = None
         self._runtime = runtime
+        self._anchors = anchors
         self._signals = Signals(signal.SIGCHLD, END_JOB)
         self._waiting = Waiting()
         self._program: Program | None = None
@@ -67,7 +71,7 @@ class Keeper:
         begun = time.monotonic()
         self.recipe = recipe
         try:
-            started = launch.start(recipe, outputs)
+            started = launch.start(recipe, outputs, self._anchors)
         except (OSError, ValueError) as error:
             self.channel.send(Kind.FAILED, _reason(error))
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ import anyio
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput
+from handrail.host.root_identity import RootHandle
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.warden.link import Link
 from handrail.host.warden.remains import sign_for
@@ -25,7 +26,15 @@ _LEAVING_S: Final = 10.0
 class Keepers:
     """A warden, started when first needed, and links to the keepers that it forked."""
 
-    def __init__(self, *, memory_mb: int, needs_scratch: bool, directory: Path | None) -> None:
+    def __init__(
+        self,
+        *,
+        memory_mb: int,
+        needs_scratch: bool,
+        directory: Path | None,
+        roots: Sequence[RootHandle] = (),
+    ) -> None:
+        self._roots = tuple(roots)
         self._memory_mb = memory_mb
         self._needs_scratch = needs_scratch
         self._directory = directory
@@ -99,7 +108,9 @@ class Keepers:
             if self._warden is None:
                 scratch = self.scratch() if self._needs_scratch else ""
                 sign = self._sign()
-                self._warden = Warden(memory_mb=self._memory_mb, scratch=scratch, sign=sign)
+                self._warden = Warden(
+                    memory_mb=self._memory_mb, scratch=scratch, sign=sign, roots=self._roots
+                )
             warden = self._warden
             link = Link(warden.keeper(), self._forget)
             self._links.add(link)

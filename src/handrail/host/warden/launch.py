@@ -16,10 +16,12 @@ from typing import Final, NamedTuple
 
 from handrail.host.sandbox.apply import restrict_thread
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
+from handrail.host.warden.anchors import Anchors, Ready
 from handrail.host.warden.witness import can_watch, watching
 
 # Where a program writes its last directory.
 REPORT_HANDLE: Final = 9
+_NOWHERE: Final = Anchors()
 
 
 class Started(NamedTuple):
@@ -47,21 +49,22 @@ def reserve_handles() -> None:
     os.close(null)
 
 
-def start(recipe: Recipe, outputs: Outputs) -> Started:
+def start(recipe: Recipe, outputs: Outputs, anchors: Anchors = _NOWHERE) -> Started:
     """Start it; raises OSError or ValueError if that cannot be done."""
     if outputs.report is not None:
         os.dup2(outputs.report, REPORT_HANDLE, inheritable=False)
     try:
-        if not _needs_thread(recipe) and not can_watch(recipe):
-            return Started(_popen(recipe, outputs), lambda: None)
-        return _start_restricted(recipe, outputs)
+        with anchors.open(recipe) as ready:
+            if not _needs_thread(recipe) and not can_watch(recipe):
+                return Started(_popen(recipe, ready, outputs), lambda: None)
+            return _start_restricted(recipe, ready, outputs, anchors)
     finally:
         if outputs.report is not None:
             reserve_handles()
 
 
-def _start_restricted(recipe: Recipe, outputs: Outputs) -> Started:
-    thread = _Thread(recipe, outputs)
+def _start_restricted(recipe: Recipe, ready: Ready, outputs: Outputs, anchors: Anchors) -> Started:
+    thread = _Thread(recipe, ready, outputs, anchors)
     thread.start()
     thread.done.wait()
     if thread.error is not None or thread.process is None:
@@ -81,13 +84,15 @@ def _needs_thread(recipe: Recipe) -> bool:
 class _Thread(threading.Thread):
     """Gives up its rights, starts the program, and stays until the program is over."""
 
-    def __init__(self, recipe: Recipe, outputs: Outputs) -> None:
+    def __init__(self, recipe: Recipe, ready: Ready, outputs: Outputs, anchors: Anchors) -> None:
         super().__init__(name="handrail-program", daemon=True)
         self.process: subprocess.Popen[bytes] | None = None
         self.error: OSError | ValueError | None = None
         self.done = threading.Event()
         self.over = threading.Event()
         self._recipe = recipe
+        self._ready = ready
+        self._anchors = anchors
         self._outputs = outputs
         self._witness = watching(recipe)
 
@@ -103,8 +108,8 @@ class _Thread(threading.Thread):
             with Path(os.devnull).open("rb") as nothing:
                 if self._witness is not None:
                     self._witness.install()
-                restrict_thread(self._recipe)
-                self.process = _popen(self._recipe, self._outputs, nothing.fileno())
+                restrict_thread(self._recipe, self._anchors.open_top)
+                self.process = _popen(self._recipe, self._ready, self._outputs, nothing.fileno())
         except (OSError, ValueError) as error:
             self.error = error
         finally:
@@ -114,24 +119,25 @@ class _Thread(threading.Thread):
 
 
 def _popen(
-    recipe: Recipe, outputs: Outputs, stdin: int = subprocess.DEVNULL
+    recipe: Recipe, ready: Ready, outputs: Outputs, stdin: int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
-    argv = list(recipe.argv)
+    argv, aside = list(ready.argv), ready.aside
     memory: list[int] = []
     try:
         if recipe.hands_filter_over:
             memory.append(memory_file(recipe.filter))
             argv[argv.index(FILTER_HANDLE)] = str(memory[0])
-        if recipe.aside:
-            memory.append(memory_file(_words(argv[1 : recipe.aside + 1])))
-            argv[1 : recipe.aside + 1] = ("--args", str(memory[-1]))
-        handed = [*memory, *([] if outputs.report is None else [REPORT_HANDLE])]
+        if aside:
+            memory.append(memory_file(_words(argv[1 : aside + 1])))
+            argv[1 : aside + 1] = ("--args", str(memory[-1]))
+        handed = [*memory, *ready.handles, *([] if outputs.report is None else [REPORT_HANDLE])]
         return subprocess.Popen(
             argv,
             stdin=stdin if outputs.stdin is None else outputs.stdin,
             stdout=outputs.stdout,
             stderr=outputs.stderr,
-            cwd=recipe.cwd,
+            # A handle is entered before handles are closed.
+            cwd=ready.cwd,
             env=recipe.env,
             pass_fds=handed,
             start_new_session=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ import anyio
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput
+from handrail.host.root_identity import replaced
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.warden.wire import Frame, Kind, Unpacker, pack, recipe_header
 
@@ -170,6 +172,8 @@ class Link:
 def failure(frame: Frame, program: str, cwd: str) -> ProblemRaised:
     """Why a program could not be started."""
     name, text = frame.header["name"], frame.header["text"]
+    if frame.header["errno"] == errno.ESTALE and name is not None:
+        return replaced(name)
     if name == cwd != program:
         return ProblemRaised(
             "unavailable",

@@ -20,7 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from handrail.host.root_identity import RootHandle
 from handrail.host.warden import tree
+from handrail.host.warden.anchors import Anchors
 from handrail.host.warden.call import run_call
 from handrail.host.warden.job import run_job
 from handrail.host.warden.keeper import Keeper
@@ -30,13 +32,16 @@ from handrail.host.warden.wire import Kind
 _SWEEP_S: Final = 0.02
 _KILLING_S: Final = 5.0
 _MB: Final = 1 << 20
+_FIRST_ROOT: Final = 64
 
 
 def main(arguments: list[str]) -> None:
-    """`HANDLE PID MEMORY_MB SCRATCH SIGN`: the socket, the runtime, a limit or 0, a place or
-    "", a file to lock or "".
+    """`HANDLE PID MEMORY_MB SCRATCH SIGN [ROOT PATH]...`: the socket, the runtime, a limit or
+    0, a place or "", a file to lock or "", and for each root its handle and its path.
     """
-    handle, pid, memory_mb, scratch, sign = arguments
+    handle, pid, memory_mb, scratch, sign, *roots = arguments
+    pairs = zip(roots[::2], roots[1::2], strict=True)
+    anchors = Anchors([_moved_up(int(one), path) for one, path in pairs])
     control = socket.socket(fileno=int(handle))
     control.set_inheritable(False)
     control.setblocking(False)
@@ -51,11 +56,18 @@ def main(arguments: list[str]) -> None:
     tree.become_reaper("handrail-warden")
     # What exists now is shared with every keeper, as long as nobody writes to it.
     gc.freeze()
-    Warden(control, runtime, held).serve()
+    Warden(control, runtime, held, anchors).serve()
     if scratch:
         shutil.rmtree(scratch, ignore_errors=True)
     if sign:
         Path(sign).unlink(missing_ok=True)
+
+
+def _moved_up(handle: int, path: str) -> RootHandle:
+    """A root under a number that no program's own handle gets, and that no program inherits."""
+    moved = fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _FIRST_ROOT)
+    os.close(handle)
+    return RootHandle(path, moved)
 
 
 def _lock(sign: str) -> int:
@@ -67,11 +79,12 @@ def _lock(sign: str) -> int:
 class Warden:
     """Forks keepers until the runtime goes; stays until the last of them has ended."""
 
-    def __init__(self, control: socket.socket, runtime: int, held: int) -> None:
+    def __init__(self, control: socket.socket, runtime: int, held: int, anchors: Anchors) -> None:
         """`held` is locked as long as something may run that is not kept; see `remains`."""
         self._control = control
         self._runtime = runtime
         self._held = held
+        self._anchors = anchors
         self._signals = Signals(signal.SIGCHLD)
         self._waiting = Waiting()
         self._keepers: set[int] = set()
@@ -139,7 +152,8 @@ class Warden:
         try:
             self._control.close()
             self._signals.close()
-            keep(socket.socket(fileno=handle), self._runtime, self._let_go)
+            link = socket.socket(fileno=handle)
+            keep(link, self._runtime, self._let_go, self._anchors)
             code = 0
         finally:
             # Nothing of the warden's own may run on in here, whatever happened.
@@ -149,9 +163,14 @@ class Warden:
             os._exit(code)
 
 
-def keep(link: socket.socket, runtime: int, let_go: Callable[[], None]) -> None:
+def keep(
+    link: socket.socket,
+    runtime: int,
+    let_go: Callable[[], None],
+    anchors: Anchors | None = None,
+) -> None:
     """A keeper's whole life; nobody has to wait for a job that is kept."""
-    keeper = Keeper(link, runtime)
+    keeper = Keeper(link, runtime, anchors or Anchors())
     while (request := keeper.next_request()) is not None:
         if request.kind is Kind.JOB:
             if request.header["job"]["kept"]:

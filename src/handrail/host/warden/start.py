@@ -1,6 +1,7 @@
 """Starts the warden for a runtime, and asks it for keepers.
 
-The warden inherits one socket and nothing else: no variable, no directory, no site package.
+The warden inherits one socket and handles of the roots, which programs start from, and nothing
+else: no variable, no directory, no site package.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -17,6 +19,7 @@ import anyio
 
 from handrail.core.problems import ProblemRaised
 from handrail.host import spawn
+from handrail.host.root_identity import RootHandle
 from handrail.host.warden.exits import exited
 
 _CODE: Final = (
@@ -30,7 +33,9 @@ _MAX_LAST_WORDS: Final = 2000
 class Warden:
     """The helper process of one runtime, once it has been started."""
 
-    def __init__(self, *, memory_mb: int, scratch: str, sign: str) -> None:
+    def __init__(
+        self, *, memory_mb: int, scratch: str, sign: str, roots: Sequence[RootHandle] = ()
+    ) -> None:
         """Start it; raises `unavailable`."""
         _check_supported()
         ours, theirs = socket.socketpair()
@@ -42,6 +47,9 @@ class Warden:
             theirs.set_inheritable(True)
             argv = [_interpreter(), "-I", "-S", "-c", _CODE, _package_home()]
             argv += [str(theirs.fileno()), str(os.getpid()), str(memory_mb), scratch, sign]
+            for root in roots:
+                argv += [str(root.handle), root.path]
+            handed = (theirs.fileno(), *(root.handle for root in roots))
             try:
                 self._process = subprocess.Popen(
                     argv,
@@ -50,7 +58,7 @@ class Warden:
                     stderr=self._last_words,
                     cwd="/",
                     env={"LC_ALL": "C.UTF-8"},
-                    pass_fds=(theirs.fileno(),),
+                    pass_fds=handed,
                     start_new_session=True,
                 )
             except OSError as error:
