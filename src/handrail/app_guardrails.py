@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +11,7 @@ from handrail.config.layers import Loaded
 from handrail.config.sources import FOREIGN
 from handrail.core.context import Session
 from handrail.core.records import Store
+from handrail.host.real_path import real_path
 from handrail.policy.guardrails.guard import Guardrails, RuleSets
 from handrail.policy.guardrails.section import parse_guardrails
 from handrail.policy.guardrails.settings import GuardrailSettings
@@ -47,7 +47,7 @@ def save_counts(guardrails: Guardrails, session: Session, store: Store) -> None:
 
 
 def _grounds(session: Session) -> Grounds:
-    return Grounds(tuple(session.roots), os.path.realpath(Path.home()), os.path.realpath)
+    return Grounds(tuple(session.roots), real_path(Path.home()), real_path)
 
 
 def _table(loaded: Loaded) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from handrail.engine.hook_session import FirstWords, SessionHooks
 from handrail.engine.pipeline import Pipeline
 from handrail.host.helper_programs import find_helper
 from handrail.host.programs import find_program
+from handrail.host.real_path import real_path
 from handrail.host.shfmt import Shfmt
 from handrail.policy.hooks import selftest
 from handrail.policy.hooks.checks import Parsed, Surroundings
@@ -156,7 +157,7 @@ def _from_file(file: HooksFile, around: Surroundings) -> Parsed:
     if not path.is_absolute():
         # What it means would depend on the workspace, whose author would then choose the hooks.
         raise file.where.wrong("the path must be absolute, or begin with ~/")
-    real = os.path.realpath(path)
+    real = real_path(path)
     inside = next((root for root in around.roots if f"{real}/".startswith(f"{root}/")), None)
     if inside is not None and protected_reason(real[len(inside) + 1 :]) is None:
         raise file.where.wrong(
@@ -236,7 +237,7 @@ def _readable(spec: HookSpec, around: selftest.Machine) -> tuple[str, ...]:
     """
     shown: list[str] = []
     for path in selftest.named_outside(spec, around) if spec.own else ():
-        real = os.path.realpath(path)
+        real = real_path(path)
         folder = os.path.dirname(real)  # noqa: PTH120 - a string in, a string out
         kept = (around.home, *around.roots)
         wide = folder == "/" or any(f"{one}/".startswith(f"{folder}/") for one in kept)

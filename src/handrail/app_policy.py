@@ -4,7 +4,6 @@ what they forbid to read or to write kept away.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from handrail.engine.held_back import Holding
 from handrail.engine.registry import Origin as ToolOrigin
 from handrail.engine.registry import Registry
 from handrail.engine.withholding import Withholding
+from handrail.host.real_path import real_path
 from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
 from handrail.host.search.withheld import LeftOut
@@ -48,7 +48,7 @@ _BEYOND_PATHS = Effects.OPEN_ENDED | Effects.NETWORK
 
 def grounds_of(roots: Sequence[str]) -> Grounds:
     """What the paths in rules are meant from."""
-    return Grounds(tuple(roots), os.path.realpath(Path.home()), os.path.realpath)
+    return Grounds(tuple(roots), real_path(Path.home()), real_path)
 
 
 def rules_of(

@@ -192,3 +192,29 @@ async def test_an_exchanged_workspace_is_never_written_by_a_command(
     others = [one for one in tmp_path.glob("*/a.txt") if one.read_text() == "other\n"]
     assert [(one.parent / "new").exists() for one in others] == [False]
     assert "refused" in statuses
+
+
+@pytest.mark.finding("F14")
+@pytest.mark.parametrize("sandbox", BACKENDS)
+async def test_exchanged_folders_never_make_a_call_defective(open_runtime, workspace, sandbox):
+    workspace.write("d/secret.txt", "token SECRET\n")
+    workspace.write("d/a.txt", "token plain\n")
+    workspace.write("other/b.txt", "token plain\n")
+    (workspace.root / "link").symlink_to("other")
+    calls = [
+        ("run_command", {"command": "cat d/a.txt"}),
+        ("run_command", {"command": "ls d/deep/deeper"}),
+        ("read_file", {"path": "d/a.txt"}),
+        ("list_files", {"path": "d"}),
+        ("find_files", {"pattern": "*.txt", "path": "d"}),
+        ("file_info", {"path": "link/b.txt"}),
+        ("grep", {"pattern": "token", "path": "d"}),
+    ]
+    codes = set()
+    async with open_runtime(mode="sandboxed", sandbox=sandbox, config=LOOSE) as rt:
+        with swapping(workspace.root, ("d", "link")):
+            for number in range(70):
+                result = await rt.call(*calls[number % len(calls)])
+                codes.add(result.problem.code if result.problem else None)
+
+    assert "internal" not in codes

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import stat
 
+from handrail.host.real_path import real_path
+
 
 def find_program(name: str, search_path: str) -> str | None:
     """The real path of the program that a shell would start; None if there is none.
@@ -27,7 +29,7 @@ def find_program(name: str, search_path: str) -> str | None:
 
 def resolve(path: str) -> str:
     """Where an absolute path really leads, links followed; what is missing is kept as it is."""
-    return os.path.realpath(path)
+    return real_path(path)
 
 
 def _is_program(path: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from handrail.core.withheld import Hidden, PathGlob, Withheld
+from handrail.host.real_path import real_path
 from handrail.host.stamps import Stamp, Stamps, identity
 from handrail.host.withheld_git import GitCopies
 
@@ -144,7 +145,7 @@ def _starts(globs: Sequence[PathGlob], roots: Sequence[str]) -> Iterator[str]:
 
 def _real(path: str) -> str | None:
     """What a withheld name leads to, None if to nothing."""
-    real = os.path.realpath(path)
+    real = real_path(path)
     return real if os.path.lexists(real) else None
 
 

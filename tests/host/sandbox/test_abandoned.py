@@ -2,33 +2,92 @@
 
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
-from handrail.host.sandbox import abandoned
+import pytest
+
+from handrail.host.sandbox import abandoned, stage
+from handrail.host.sandbox.choose import open_sandbox
 from handrail.host.sandbox.stage import set_up
 
 
-def test_old_stages_go_and_young_ones_and_others_stay(tmp_path, monkeypatch):
-    shared = tmp_path / "shm"
-    shared.mkdir()
+@pytest.fixture
+def shared(tmp_path, monkeypatch):
+    """Temporary files and shared memory of this test alone."""
+    made = tmp_path / "shm"
+    made.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(abandoned, "SHARED", str(shared))
-    for name in ("handrail-probe-old/outside", "handrail-probe-young", "handrail-probing"):
+    monkeypatch.setattr(abandoned, "SHARED", str(made))
+    monkeypatch.setattr(stage, "SHARED", str(made))
+    return made
+
+
+def leave(tmp_path):
+    """What killed probes leave, and what only looks like it."""
+    for name in ("handrail-probe-left/outside", "handrail-probing", "handrail-new-probe-young"):
         (tmp_path / name).mkdir(parents=True)
-    (shared / "handrail-probe-12").write_text("probe")
+    (tmp_path / "shm" / "handrail-probe-12").write_text("probe")
     (tmp_path / "handrail-probe-link").symlink_to(tmp_path / "handrail-probing")
+    (tmp_path / "handrail-new-probe-old").mkdir()
     past = time.time() - 7200
-    for name in ("handrail-probe-old", "handrail-probing", "shm/handrail-probe-12"):
-        os.utime(tmp_path / name, (past, past))
-    os.utime(tmp_path / "handrail-probe-link", (past, past), follow_symlinks=False)
+    os.utime(tmp_path / "handrail-new-probe-old", (past, past))
 
-    with set_up(str(shutil.which("sleep"))) as stage:
+
+KEPT = {"handrail-probing", "handrail-probe-link", "handrail-new-probe-young", "shm"}
+
+
+@pytest.mark.finding("F14")
+def test_what_is_left_goes_and_the_living_and_others_stay(tmp_path, shared):
+    leave(tmp_path)
+    sleep = str(shutil.which("sleep"))
+
+    with set_up(sleep) as first, set_up(sleep) as second:
         there = {path.name for path in tmp_path.iterdir()}
-        assert Path(stage.top).name in there
+        assert there == KEPT | {Path(first.top).name, Path(second.top).name}
+        assert len(list(shared.iterdir())) == 2
+        assert abandoned.sweep_probes() == 0
 
-    assert "handrail-probe-old" not in there
-    assert {"handrail-probe-young", "handrail-probing", "handrail-probe-link"} <= there
+    assert {path.name for path in tmp_path.iterdir()} == KEPT
     assert list(shared.iterdir()) == []
-    assert abandoned.sweep_probes() == 0
+
+
+@pytest.mark.finding("F14")
+def test_the_next_start_clears_away_although_it_need_not_probe(tmp_path, shared):
+    leave(tmp_path)
+
+    with closing(open_sandbox([str(tmp_path)], backend="none")) as sandbox:
+        assert sandbox.backend == "none"
+
+    assert {path.name for path in tmp_path.iterdir()} == KEPT
+    assert list(shared.iterdir()) == []
+
+
+KILLED = """
+import shutil, sys, tempfile, time
+from handrail.host.sandbox import abandoned, stage
+tempfile.tempdir, abandoned.SHARED, stage.SHARED = sys.argv[1], sys.argv[2], sys.argv[2]
+with stage.set_up(shutil.which("sleep")):
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.finding("F14")
+def test_a_killed_probe_is_cleared_away_by_the_next(tmp_path, shared):
+    command = [sys.executable, "-c", KILLED, str(tmp_path), str(shared)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, process_group=0) as probe:
+        assert probe.stdout is not None
+        assert probe.stdout.readline() == b"ready\n"
+        alive = abandoned.sweep_probes()
+        os.killpg(probe.pid, signal.SIGKILL)
+    left = len(list(shared.iterdir()))
+
+    assert (alive, left) == (0, 1)
+    assert abandoned.sweep_probes() == 2
+    assert list(shared.iterdir()) == []

@@ -15,6 +15,7 @@ from handrail.core.places import Place
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import explain, quoted
 from handrail.host.files.openat2 import Opener, choose_opener, open_canonical
+from handrail.host.real_path import real_path
 
 # A directory on the way may be exchanged for a link between the look and the opening.
 _TRIES: Final = 8
@@ -113,7 +114,7 @@ def _open_root(opener: Opener, given: str) -> _Opened:
             "invalid_arguments", f"{quoted(given)} is not a directory: it contains a NUL character"
         )
     for _ in range(_TRIES):
-        path = os.path.realpath(given)
+        path = real_path(given)
         try:
             return _Opened(path, open_canonical(opener, path))
         except UnicodeEncodeError:

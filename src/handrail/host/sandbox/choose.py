@@ -18,6 +18,7 @@ from handrail.core.processes import Confinement, Ended, Launch, Strength
 from handrail.host import landlock
 from handrail.host.binaries import find, sha256
 from handrail.host.sandbox import memory, probe
+from handrail.host.sandbox.abandoned import sweep_probes
 from handrail.host.sandbox.bubblewrap import Bubblewrap, mounts_handles
 from handrail.host.sandbox.failures import explain
 from handrail.host.sandbox.landlocked import Landlocked
@@ -188,6 +189,8 @@ class LocalSandbox:
             return self._chosen
 
     def _choose(self) -> _Choice:
+        # What was measured once is remembered: the next probe may be long in coming.
+        sweep_probes()
         passed_over: dict[str, str] = {}
         for name in self._wanted.backends:
             if name == "none":

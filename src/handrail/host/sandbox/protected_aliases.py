@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from handrail.host.files.openat2 import READ, Opener
+from handrail.host.real_path import real_path
 from handrail.host.sandbox.protected_listing import Hit, Top
 from handrail.host.sandbox.protected_names import BARE, FIRST, GIT, Names
 from handrail.host.sandbox.protected_scan import lstat_beneath
@@ -47,7 +48,7 @@ class Aliases:
             return
         path = f"{top.path.rstrip('/')}/{hit.rel}"
         if stat.S_ISLNK(info.st_mode):
-            target = os.path.realpath(path)
+            target = real_path(path)
             if hit.mark & ~FIRST:
                 yield target, hit.mark & ~FIRST
             for rest, mark in self._names.rests(hit.rel) if hit.mark & FIRST else ():
@@ -55,7 +56,7 @@ class Aliases:
         elif hit.mark & GIT and stat.S_ISREG(info.st_mode):
             pointed = self._pointed(top, hit.rel)
             if pointed is not None:
-                yield os.path.realpath(f"{path.rpartition('/')[0]}/{pointed}"), GIT
+                yield real_path(f"{path.rpartition('/')[0]}/{pointed}"), GIT
 
     def _pointed(self, top: Top, rel: str) -> str | None:
         with suppress(OSError):

@@ -6,9 +6,7 @@ All of it lies in a directory of its own and is gone afterwards. Nothing of the 
 from __future__ import annotations
 
 import os
-import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,7 +14,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from handrail.host.sandbox import trial
-from handrail.host.sandbox.abandoned import PREFIX, SHARED, sweep_probes
+from handrail.host.sandbox.abandoned import (
+    PREFIX,
+    SHARED,
+    make_folder,
+    make_shared_file,
+    sweep_probes,
+)
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.warden.launch import Outputs, Started
 
@@ -105,8 +109,7 @@ def set_up(sleep: str) -> Iterator[Stage]:
     """Build it, and take it down; raises OSError if the machine does not let us."""
     sweep_probes()
     with ExitStack() as ends:
-        top = Path(os.path.realpath(tempfile.mkdtemp(prefix=PREFIX)))
-        ends.callback(shutil.rmtree, top, ignore_errors=True)
+        top = make_folder(ends)
         for folder in ("workspace/.git", "shown/hidden", "outside", "tmp"):
             (top / folder).mkdir(parents=True)
         for way in (top / "workspace" / "way", top / "shown" / "way"):
@@ -120,10 +123,7 @@ def set_up(sleep: str) -> Iterator[Stage]:
         for secret in ("outside/secret", "shown/hidden/secret", "workspace/.git/config"):
             (top / secret).write_text(_CONTENT, "ascii")
         mark = str(int.from_bytes(os.urandom(6), "big"))
-        shared = Path(_shared_memory(mark))
-        if shared.parent.is_dir():
-            shared.write_text(_CONTENT, "ascii")
-            ends.callback(shared.unlink, missing_ok=True)
+        make_shared_file(_shared_memory(mark), _CONTENT.encode("ascii"), ends)
         sockets = _sockets(ends, top / "workspace", mark)
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         ends.callback(os.close, null)

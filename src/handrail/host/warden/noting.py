@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from handrail.core.problems import ProblemRaised
+from handrail.host.real_path import real_path
 from handrail.host.warden.watched import CALLS, Named
 
 _PAGE: Final = 4096
@@ -55,7 +57,7 @@ class Notebook:
             return
         try:
             found = [self._path(pid, named, arguments) for named in call.names]
-        except PermissionError:
+        except (PermissionError, ProblemRaised):
             self.give_up()
             return
         paths = [path for path in found if path is not None]
@@ -124,9 +126,9 @@ class Notebook:
             path = f"{above}/{path}" if path else above
         folder, _, name = path.rstrip("/").rpartition("/")
         if name in ("", ".", ".."):
-            return os.path.realpath(path)
+            return real_path(path)
         full = f"{self._lead(folder or '/').rstrip('/')}/{name}"
-        return os.path.realpath(full) if named.follows and _is_link(full) else full
+        return real_path(full) if named.follows and _is_link(full) else full
 
     def _start(self, pid: int, named: Named, arguments: Sequence[int]) -> str | None:
         handle = _HERE if named.directory < 0 else _signed(arguments[named.directory])
@@ -135,7 +137,7 @@ class Notebook:
     def _lead(self, folder: str) -> str:
         known = self._leads.get(folder)
         if known is None:
-            known = self._leads[folder] = os.path.realpath(folder)
+            known = self._leads[folder] = real_path(folder)
         return known
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from handrail.core.commands import Reason
+from handrail.shell.blocked.forks import forks_without_end
 from handrail.shell.blocked.places import Places
 
 _QUOTED: Final = r"""(?:[rbfu]{0,2}["']([^"'\n]*)["']|%q\(([^)]*)\))"""
@@ -33,10 +34,6 @@ _RUNNING: Final = re.compile(
     r"|passthru|getoutput|do shell script|child_process[\w.'\")]*)\s*[\[({\s]*"
 )
 _LIST: Final = re.compile(_QUOTED + r"(?:\s*,\s*|\s*\]|\s*\)|\s*$|.)?")
-_FORK: Final = re.compile(r"\bfork\b|os\.forkpty")
-_LOOP: Final = re.compile(
-    r"\bwhile\b|\bloop\b|\bfor\b|\buntil\b|\bforever\b|\bredo\b|setInterval|iter\(", re.IGNORECASE
-)
 _FETCH: Final = re.compile(
     r"urlopen|urllib|requests\.|httpx|http\.get|https\.get|fetch\(|LWP|open-uri|URI\.open|Net::HTTP"
     r"|HTTP::|curl_exec|file_get_contents\(\s*['\"]https?:|socket"
@@ -64,7 +61,7 @@ def inline(code: str, options: str, places: Places, cwd: str | None, look: Look)
         writes = mode is None or any(letter in mode for letter in "wa+>x")
         if writes and path.startswith("/") and places.system(path, cwd) is not None:
             yield f"its code writes to {path}; {_INSTEAD}"
-    if _FORK.search(code) and _LOOP.search(code):
+    if forks_without_end(code):
         yield f"its code starts processes without end; {_INSTEAD}"
     if _FETCH.search(code + options) and _EXECUTE.search(code):
         yield "its code runs a program straight from the network; download it to a file and read it"
