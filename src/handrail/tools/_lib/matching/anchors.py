@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.matching.candidates import Candidate, Tier
 from handrail.tools._lib.matching.indents import indent_of
-from handrail.tools._lib.matching.keys import canonical
+from handrail.tools._lib.matching.keys import canonical, squeeze
 from handrail.tools._lib.matching.lines import FileLines
 
 _SHOWN: Final = 5
@@ -97,30 +98,56 @@ def _nested(file: FileLines, anchor: int, line: int) -> bool:
 
 
 def _lines_like(file: FileLines, anchor: str) -> list[int]:
-    key = canonical(anchor)
-    whole = [line for line in file.solid if canonical(file.texts[line]) == key]
+    """The lines that say what an anchor says, or if there are none, those that contain it."""
+    key, squeezed = canonical(anchor), squeeze(anchor).strip("\n")
+    same = [file.solid[position] for position in file.solid_with(squeezed)]
+    whole = [line for line in same if canonical(file.texts[line]) == key]
     if whole or len(key) < 4:
         return whole
-    return [line for line in file.solid if key in canonical(file.texts[line])]
+    return [line for line in _containing(file, squeezed) if key in canonical(file.texts[line])]
+
+
+def _containing(file: FileLines, squeezed: str) -> Iterator[int]:
+    """The solid lines whose squeezed text contains this one."""
+    text = file.joined
+    at, position, seen = text.find(squeezed), 0, 1
+    while at >= 0 and squeezed:
+        position += text.count("\n", seen, at)
+        yield file.solid[position]
+        seen = at
+        end = text.find("\n", at)
+        at = text.find(squeezed, end)
 
 
 def inside(file: FileLines, anchor: int, first: int) -> bool:
     """Whether a line still belongs to what an earlier line opens, by indentation or heading."""
-    head = file.texts[anchor].strip()
-    between = [file.texts[line] for line in range(anchor + 1, first) if file.squeezed[line]]
-    if heading := _HEADING.match(head):
-        level = len(heading[1])
-        marks = [_HEADING.match(line) for line in between]
-        return not any(mark and len(mark[1]) <= level for mark in marks)
+    if anchor not in file.scopes:
+        file.scopes[anchor] = _scope_end(file, anchor)
+    return first <= file.scopes[anchor]
+
+
+def _scope_end(file: FileLines, anchor: int) -> int:
+    """The first line that does not belong to what a line opens."""
+    below = range(bisect_right(file.solid, anchor), len(file.solid))
+    lines = (file.solid[position] for position in below)
+    heading = _HEADING.match(file.texts[anchor].strip())
     opened = depth(file, anchor)
-    return all(
-        len(indent_of(line).expandtabs()) > opened or line.lstrip().startswith(("{", ")", "]", "#"))
-        for line in between
-    )
+    for line in lines:
+        text = file.texts[line]
+        if heading is not None:
+            mark = _HEADING.match(text)
+            ends = mark is not None and len(mark[1]) <= len(heading[1])
+        else:
+            closes = text.lstrip().startswith(("{", ")", "]", "#"))
+            ends = depth(file, line) <= opened and not closes
+        if ends:
+            return line
+    return len(file)
 
 
 def _opens(file: FileLines, line: int) -> bool:
-    below = next((number for number in file.solid if number > line), None)
+    position = bisect_right(file.solid, line)
+    below = file.solid[position] if position < len(file.solid) else None
     return below is not None and depth(file, below) > depth(file, line)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from handrail.core.problems import ProblemRaised
 from handrail.tools._lib.bytetext import ByteText
 from handrail.tools._lib.matching.blocks import Block, Op, block_of_lines
-from handrail.tools._lib.matching.candidates import Tier, candidates
+from handrail.tools._lib.matching.candidates import Tier, candidates_over
 from handrail.tools._lib.matching.exact import Match, find_matches
 from handrail.tools._lib.matching.fragments import differing
 from handrail.tools._lib.matching.lines import FileLines
@@ -59,7 +59,5 @@ def stands_there(
         return False
     result = Block(tuple([Op("keep", line) for line in new]))
     loosest = max(Tier.LINE_ENDS, placement.tier)
-    return any(
-        one.tier <= loosest and one.first <= placement.first and placement.last <= one.end
-        for one in candidates(file, result)
-    )
+    around = candidates_over(file, result, placement.first, placement.last)
+    return any(one.tier <= loosest for one in around)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
 from handrail.tools._lib.matching.blocks import Block, Op
@@ -17,6 +18,9 @@ from handrail.tools._lib.matching.keys import any_quotes, canonical, squeeze
 from handrail.tools._lib.matching.lines import FileLines
 
 _MOST: Final = 1_000
+# So many searches are cheaper than an index of all lines.
+_SEARCHES: Final = 4
+_RARE: Final = 16
 
 
 class Tier(IntEnum):
@@ -80,13 +84,8 @@ def candidates(file: FileLines, block: Block) -> list[Candidate]:
     solid = [key for key in keys if key]
     if not solid:
         return []
-    found: list[Candidate] = []
-    for at in _places(file, solid):
-        lines = aligned(file, keys, at)
-        tier = _tier(file, old, lines)
-        if tier is not None:
-            found.append(Candidate(tier, lines))
-    return found
+    found = [_candidate(file, old, keys, at) for at in _places(file, solid)]
+    return [one for one in found if one is not None]
 
 
 def candidate_at(file: FileLines, block: Block, line: int) -> Candidate | None:
@@ -98,13 +97,37 @@ def candidate_at(file: FileLines, block: Block, line: int) -> Candidate | None:
         return None
     before = next(index for index, key in enumerate(keys) if key)
     at = bisect_left(file.solid, line + before)
-    there = [file.squeezed[number] for number in file.solid[at : at + len(solid)]]
-    if there != solid:
+    if file.solid_keys[at : at + len(solid)] != solid:
         return None
+    found = _candidate(file, old, keys, at)
+    return found if found is not None and found.stated == line else None
+
+
+def candidates_over(file: FileLines, block: Block, first: int, end: int) -> list[Candidate]:
+    """The places that include all solid lines from `first` up to `end` (0-based)."""
+    old = [op for op in block.ops if op.kind != "insert"]
+    keys = squeeze("\n".join([op.text for op in old])).split("\n")
+    solid = [key for key in keys if key]
+    if not solid:
+        return []
+    highest = bisect_left(file.solid, first)
+    lowest = max(bisect_left(file.solid, end) - len(solid), 0)
+    places = [
+        at
+        for at in range(lowest, highest + 1)
+        if file.solid_keys[at : at + 1] == solid[:1]
+        and file.solid_keys[at : at + len(solid)] == solid
+    ]
+    found = [_candidate(file, old, keys, at) for at in places]
+    return [one for one in found if one is not None and one.first <= first and end <= one.end]
+
+
+def _candidate(
+    file: FileLines, old: Sequence[Op], keys: Sequence[str], at: int
+) -> Candidate | None:
     lines = aligned(file, keys, at)
     tier = _tier(file, old, lines)
-    found = Candidate(tier, lines) if tier is not None else None
-    return found if found is not None and found.stated == line else None
+    return Candidate(tier, lines) if tier is not None else None
 
 
 def aligned(file: FileLines, keys: Sequence[str], at: int) -> tuple[int | None, ...]:
@@ -128,6 +151,29 @@ def aligned(file: FileLines, keys: Sequence[str], at: int) -> tuple[int | None, 
 
 
 def _places(file: FileLines, solid: Sequence[str]) -> Iterator[int]:
+    """The positions in the file's solid lines at which all these stand, up to a limit."""
+    file.searches += 1
+    if file.searches > _SEARCHES:
+        return islice(_by_index(file, solid), _MOST)
+    return _by_scan(file, solid)
+
+
+def _by_index(file: FileLines, solid: Sequence[str]) -> Iterator[int]:
+    """By the positions of the rarest line, or of the rarest pair of lines."""
+    rarest = min(range(len(solid)), key=lambda at: len(file.solid_with(solid[at])))
+    positions = file.solid_with(solid[rarest])
+    if len(positions) > _RARE and len(solid) > 1:
+        pairs = list(pairwise(solid))
+        rarest = min(range(len(pairs)), key=lambda at: len(file.solid_with_pair(*pairs[at])))
+        positions = file.solid_with_pair(*pairs[rarest])
+    wanted, keys = list(solid), file.solid_keys
+    for position in positions:
+        first = position - rarest
+        if first >= 0 and keys[first : first + len(wanted)] == wanted:
+            yield first
+
+
+def _by_scan(file: FileLines, solid: Sequence[str]) -> Iterator[int]:
     text = file.joined
     needle = "\n" + "\n".join(solid) + "\n"
     line, seen, count = 0, 0, 0

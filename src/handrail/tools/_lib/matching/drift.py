@@ -28,7 +28,7 @@ def drifted(file: FileLines, block: Block) -> list[Candidate]:
     solid = [key for key in keys if key]
     if len(solid) < _LEAST_LINES:
         return []
-    prose = Prose(file)
+    prose = file.memo(Prose)
     allowed = max(1, len(solid) // 5)
     found: list[Candidate] = []
     for at in _starts(file, solid, len(solid) - allowed):
@@ -44,10 +44,7 @@ def _starts(file: FileLines, solid: Sequence[str], enough: int) -> Iterator[int]
     indexes: dict[str, list[int]] = {}
     for index, key in enumerate(solid):
         indexes.setdefault(key, []).append(index)
-    there: dict[str, list[int]] = {}
-    for number, line in enumerate(file.solid):
-        if (key := file.squeezed[line]) in indexes:
-            there.setdefault(key, []).append(number)
+    there = {key: found for key in indexes if (found := file.solid_with(key))}
     votes: Counter[int] = Counter()
     for key, numbers in there.items():
         # Lines that are everywhere vote for all places, so they are counted for none.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Final
@@ -106,7 +107,7 @@ def _reached(file: FileLines, above: Candidate, below: Candidate) -> bool:
     least = min(lines, key=lambda line: (depth(file, line), -line))
     if depth(file, least) >= depth(file, below.first):
         return True
-    after = next(line for line in file.solid if line > least)
+    after = file.solid[bisect_right(file.solid, least)]
     if depth(file, after) > depth(file, least):
         return inside(file, least, below.first)
     between = range(above.end, below.first)

@@ -121,6 +121,10 @@ class Indentation:
 
 def file_unit(file: FileLines) -> int:
     """By how many blanks the lines of a file are indented per step, 1 if that is not clear."""
+    return file.memo(_find_unit)
+
+
+def _find_unit(file: FileLines) -> int:
     indents = [indent_of(file.texts[line]) for line in file.solid[:_LOOKED_AT]]
     widths = [len(indent) for indent in indents if indent and "\t" not in indent]
     for unit in (4, 2):

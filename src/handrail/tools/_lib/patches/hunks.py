@@ -6,9 +6,9 @@ one of them builds on another are they carried out one after the other.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import NamedTuple
 
 from handrail.core.problems import ProblemRaised
@@ -48,17 +48,63 @@ class _Done(NamedTuple):
 
 
 def _carried_out(data: bytes, hunks: Sequence[Hunk], file: FileLines) -> _Done:
-    try:
-        done = [_placed(file, hunk) for hunk in hunks]
-    except ProblemRaised as raised:
-        if len(hunks) == 1 or raised.problem.code != "no_match":
-            raise
-        return _one_by_one(data, hunks, file.path)
-    _refuse_doubtful_numbers(hunks, done)
-    splices = sorted([splice for one in done for splice in one.splices])
-    if any(_collide(one, two) for one, two in pairwise(splices)):
-        return _one_by_one(data, hunks, file.path)
-    return _Done(splices, [one.note for one in done if one.note])
+    """All hunks in as few rounds as they need: in each, all that fit the file as it is then.
+
+    The first hunk that does not fit, or that changes what another one changes, begins the next
+    round; a round that begins with a hunk that does not fit is the end.
+    """
+    done = _Done((), ())
+    grown = 0
+    rest = list(hunks)
+    while rest:
+        placed_now = _one_round(file, rest, grown, raises=len(hunks) == 1)
+        splices = sorted([splice for one in placed_now for splice in one.splices])
+        notes = [one.note for one in placed_now if one.note]
+        done = _Done(
+            composed(done.splices, splices) if done.splices else splices, [*done.notes, *notes]
+        )
+        now, rest = rest[: len(placed_now)], rest[len(placed_now) :]
+        grown += sum(len(hunk.new) - len(hunk.old) for hunk in now)
+        if rest:
+            file = _file(spliced(data, done.splices).tobytes(), hunks, file.path)
+    return done
+
+
+def _one_round(
+    file: FileLines, hunks: Sequence[Hunk], grown: int, *, raises: bool
+) -> list[Placed]:
+    """The first hunks that fit the file together; raises if not even the first one does.
+
+    `grown` is by how many lines earlier rounds made the file longer.
+    """
+    done: list[Placed] = []
+    taken: list[Splice] = []
+    for hunk in hunks:
+        try:
+            one = _placed(file, _moved(hunk, grown))
+        except ProblemRaised as raised:
+            if raises or not done or raised.problem.code != "no_match":
+                raise
+            break
+        if any(_collides(taken, splice) for splice in one.splices):
+            break
+        for splice in one.splices:
+            insort(taken, splice)
+        done.append(one)
+    _refuse_doubtful_numbers(hunks[: len(done)], done)
+    return done
+
+
+def _moved(hunk: Hunk, grown: int) -> Hunk:
+    if hunk.line is None or not grown:
+        return hunk
+    return replace(hunk, line=max(hunk.line + grown, 0 if hunk.numbered else 1))
+
+
+def _collides(taken: Sequence[Splice], splice: Splice) -> bool:
+    """Whether a splice changes what one of these, which are in order, changes."""
+    at = bisect_left(taken, splice)
+    return any(_collide(*sorted((splice, one))) for one in taken[max(at - 1, 0) : at + 1])
 
 
 def _refuse_doubtful_numbers(hunks: Sequence[Hunk], done: Sequence[Placed]) -> None:
@@ -73,21 +119,6 @@ def _refuse_doubtful_numbers(hunks: Sequence[Hunk], done: Sequence[Placed]) -> N
             hint="read the file and give lines of context around the insertion",
             field="patch",
         )
-
-
-def _one_by_one(data: bytes, hunks: Sequence[Hunk], path: str) -> _Done:
-    splices: Sequence[Splice] = ()
-    notes: list[str] = []
-    grown = 0
-    for hunk in hunks:
-        least = 0 if hunk.numbered else 1
-        moved = hunk if hunk.line is None else replace(hunk, line=max(hunk.line + grown, least))
-        step = _placed(_file(data, [hunk], path), moved)
-        data = spliced(data, step.splices).tobytes()
-        splices = composed(splices, step.splices)
-        notes += [step.note] if step.note else []
-        grown += len(hunk.new) - len(hunk.old)
-    return _Done(splices, notes)
 
 
 def _collide(one: Splice, two: Splice) -> bool:

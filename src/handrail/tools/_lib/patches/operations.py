@@ -42,7 +42,7 @@ def without_wide_marks(hunks: Sequence[Hunk], file: FileLines) -> list[Hunk]:
     """The hunks without a blank after each `-` and `+`, if all have one that is no indentation:
     the file has no line that is to go with it, and all of them without.
     """
-    there = frozenset([text.rstrip() for text in file.texts])
+    there = file.trimmed
     marked = [line for hunk in hunks for line in hunk.lines if line.sign != " " and line.text]
     gone = [line.text.rstrip() for line in marked if line.sign == "-"]
     wide = all(line.text.startswith(" ") for line in marked)
@@ -65,7 +65,7 @@ def with_lost_marks(hunk: Hunk, file: FileLines) -> Hunk:
     Such a line looks indented by one blank less. It is read anew only if the file has it
     that way and not the other, and if the rest of the hunk is not indented less as well.
     """
-    there = frozenset([text.rstrip() for text in file.texts])
+    there = file.trimmed
     lost = [
         line.sign == " " and text not in there and " " + text in there
         for line in hunk.lines

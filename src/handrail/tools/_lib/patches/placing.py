@@ -52,7 +52,9 @@ def placed(file: FileLines, hunk: Hunk) -> Placed:
     if hunk.numbered and hunk.line is not None and not hunk.anchors:
         hints = Hints(hunk.line + 1)
     block = block_of_hunk(hunk)
-    found = _decided(partial(find, file, block), hunk, hints)
+    found = _at_stated_line(file, hunk, block) or _decided(
+        partial(find, file, block), hunk, hints
+    )
     if found is not None:
         _refuse_by_chance(hunk, found)
         _refuse_other_line(file, hunk, block, found)
@@ -63,6 +65,18 @@ def placed(file: FileLines, hunk: Hunk) -> Placed:
         or _elided(file, hunk)
         or _replayed(file, hunk, block, _drifted(file, block, hunk, hints))
     )
+
+
+def _at_stated_line(file: FileLines, hunk: Hunk, block: Block) -> Placement | None:
+    """The place at exactly the stated line, if all lines are there literally: no other place
+    can fit better, so none is looked for.
+    """
+    if hunk.line is None or hunk.anchors or hunk.at_end or hunk.numbered:
+        return None
+    one = candidate_at(file, block, hunk.line - 1)
+    if one is None or one.tier is not Tier.EXACT:
+        return None
+    return Placement(one.first, one.end, one.tier, one.lines)
 
 
 def _refuse_by_chance(hunk: Hunk, found: Placement) -> None:
