@@ -36,7 +36,7 @@ from handrail.tools._lib.matching.exact import replacement, without_overlaps
 from handrail.tools._lib.matching.pair import Found, ambiguous_text, exact_matches, find_pair
 from handrail.tools._lib.matching.pattern import find_pattern
 from handrail.tools._lib.newfile import creation
-from handrail.tools._lib.splice import Splice, composed, hunks_of, spliced
+from handrail.tools._lib.splice import Splice, composed_all, hunks_of, spliced
 
 _MOST: Final = 1_000_000
 
@@ -93,32 +93,34 @@ class EditFile(Builtin[EditFileParams]):
         data = seen.content.tobytes()
         texts = [text for edit in edits for text in (edit.old_string, edit.new_string)]
         form = form_of(data, *texts)
-        done = _Done()
+        current, steps = data, []
         for index, edit in enumerate(edits):
-            current = spliced(data, done.splices).tobytes() if done.splices else data
             try:
                 found = _found(ByteText(current, form), place.path, edit, regex=regex)
             except ProblemRaised as raised:
                 raise _which(raised, index, edits) from raised
-            done = done.and_then(found)
-        return _plan(place, seen, ByteText(data, form), done)
+            steps.append(found)
+            if index + 1 < len(edits):
+                current = spliced(current, found.splices).tobytes()
+        return _plan(place, seen, ByteText(data, form), _all_done(steps))
 
 
 class _Done(NamedTuple):
-    """All edits so far, as splices of the file as it was."""
+    """All edits, as splices of the file as it was."""
 
-    splices: tuple[Splice, ...] = ()
-    replacements: int = 0
-    tiers: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    splices: tuple[Splice, ...]
+    replacements: int
+    tiers: Sequence[str]
+    notes: Sequence[str]
 
-    def and_then(self, found: Found) -> _Done:
-        return _Done(
-            composed(self.splices, found.splices) if self.splices else found.splices,
-            self.replacements + found.replacements,
-            (*self.tiers, found.tier),
-            (*self.notes, found.how) if found.how else self.notes,
-        )
+
+def _all_done(steps: Sequence[Found]) -> _Done:
+    return _Done(
+        composed_all([found.splices for found in steps]),
+        sum(found.replacements for found in steps),
+        [found.tier for found in steps],
+        [found.how for found in steps if found.how],
+    )
 
 
 def _edits(args: EditFileParams) -> list[OneEdit]:

@@ -6,6 +6,7 @@ Neither copies or decodes what stays the same, so an edit in 50 MB costs what a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from handrail.core.content import Buffer, Content
@@ -42,38 +43,91 @@ def spliced(data: bytes, splices: Sequence[Splice]) -> Content:
 
 
 def composed(earlier: Sequence[Splice], later: Sequence[Splice]) -> tuple[Splice, ...]:
-    """Splices of the first content that do what `earlier`, and on their result `later`, do."""
-    splices = list(earlier)
-    # From the back, so that positions further up stay valid.
-    for splice in reversed(later):
-        splices = _with(splices, splice)
-    return tuple(splices)
+    """Splices of the first content that do what `earlier`, and on their result `later`, do.
+
+    Both are in order. Splices that touch become one; the work is linear in their number.
+    """
+    result: list[Splice] = []
+    grown = at = behind = 0
+    while at < len(earlier) or behind < len(later):
+        group = _Group(earlier, later, at, behind, grown)
+        result += group.splices()
+        at, behind, grown = group.at, group.behind, group.grown
+    return tuple(result)
 
 
-def _with(splices: Sequence[Splice], later: Splice) -> list[Splice]:
-    above: list[Splice] = []
-    below: list[Splice] = []
-    grown = 0
-    start, end, new = later.start, later.end, later.new
-    first = last = None
-    for splice in splices:
-        low = splice.start + grown
-        high = low + len(splice.new)
-        grown_after = grown + len(splice.new) - (splice.end - splice.start)
-        if high < later.start:
-            above.append(splice)
-            grown = grown_after
-        elif low > later.end:
-            below.append(splice)
-        else:
-            new = splice.new[: max(later.start - low, 0)] + new
-            new += splice.new[later.end - low :] if later.end < high else b""
-            first = min(splice.start, later.start - grown) if first is None else first
-            last = max(splice.end, later.end - grown_after)
-            grown = grown_after
-    start = later.start - grown if first is None else first
-    end = later.end - grown if last is None else last
-    return [*above, Splice(start, end, new), *below]
+def composed_all(steps: Sequence[Sequence[Splice]]) -> tuple[Splice, ...]:
+    """Splices of the first content that do what all steps do, each on the result of the last."""
+    if not steps:
+        return ()
+    rest = list(steps)
+    while len(rest) > 1:
+        pairs = zip_longest(rest[::2], rest[1::2], fillvalue=())
+        rest = [composed(one, two) if two else one for one, two in pairs]
+    return tuple(rest[0])
+
+
+class _Group:
+    """Splices of two steps that overlap or touch, in positions between the two steps."""
+
+    def __init__(
+        self,
+        earlier: Sequence[Splice],
+        later: Sequence[Splice],
+        at: int,
+        behind: int,
+        grown: int,
+    ) -> None:
+        starts = [earlier[at].start + grown] if at < len(earlier) else []
+        starts += [later[behind].start] if behind < len(later) else []
+        self._start = self._end = min(starts)
+        self._grown_before = grown
+        self.at, self.behind, self.grown = at, behind, grown
+        self._pieces: list[tuple[int, Splice]] = []
+        self._later: list[Splice] = []
+        while self._take_earlier(earlier) or self._take_later(later):
+            pass
+
+    def splices(self) -> list[Splice]:
+        """What the group does to the first content."""
+        if not self._later:
+            return [splice for _, splice in self._pieces]
+        parts: list[bytes] = []
+        position = self._start
+        pieces = iter(self._pieces)
+        piece = next(pieces, None)
+        for splice in [*self._later, None]:
+            stop = self._end if splice is None else splice.start
+            while piece is not None:
+                low, old = piece
+                parts.append(old.new[max(position - low, 0) : max(stop - low, 0)])
+                if low + len(old.new) > stop:
+                    break
+                piece = next(pieces, None)
+            if splice is not None:
+                parts.append(splice.new)
+                position = splice.end
+        start, end = self._start - self._grown_before, self._end - self.grown
+        return [Splice(start, end, b"".join(parts))]
+
+    def _take_earlier(self, earlier: Sequence[Splice]) -> bool:
+        if self.at >= len(earlier) or earlier[self.at].start + self.grown > self._end:
+            return False
+        splice = earlier[self.at]
+        low = splice.start + self.grown
+        self._pieces.append((low, splice))
+        self._end = max(self._end, low + len(splice.new))
+        self.grown += len(splice.new) - (splice.end - splice.start)
+        self.at += 1
+        return True
+
+    def _take_later(self, later: Sequence[Splice]) -> bool:
+        if self.behind >= len(later) or later[self.behind].start > self._end:
+            return False
+        self._later.append(later[self.behind])
+        self._end = max(self._end, later[self.behind].end)
+        self.behind += 1
+        return True
 
 
 def hunks_of(file: ByteText, splices: Sequence[Splice], line: int) -> list[Hunk]:

@@ -70,9 +70,7 @@ def _carried_out(data: bytes, hunks: Sequence[Hunk], file: FileLines) -> _Done:
     return done
 
 
-def _one_round(
-    file: FileLines, hunks: Sequence[Hunk], grown: int, *, raises: bool
-) -> list[Placed]:
+def _one_round(file: FileLines, hunks: Sequence[Hunk], grown: int, *, raises: bool) -> list[Placed]:
     """The first hunks that fit the file together; raises if not even the first one does.
 
     `grown` is by how many lines earlier rounds made the file longer.

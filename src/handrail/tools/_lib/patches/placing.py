@@ -52,9 +52,7 @@ def placed(file: FileLines, hunk: Hunk) -> Placed:
     if hunk.numbered and hunk.line is not None and not hunk.anchors:
         hints = Hints(hunk.line + 1)
     block = block_of_hunk(hunk)
-    found = _at_stated_line(file, hunk, block) or _decided(
-        partial(find, file, block), hunk, hints
-    )
+    found = _at_stated_line(file, hunk, block) or _decided(partial(find, file, block), hunk, hints)
     if found is not None:
         _refuse_by_chance(hunk, found)
         _refuse_other_line(file, hunk, block, found)
