@@ -12,7 +12,7 @@ from pathlib import Path
 from handrail.app_agents import agents_of
 from handrail.app_guardrails import guardrail_settings
 from handrail.app_hooks import hooks_of
-from handrail.app_machine import real_directory
+from handrail.app_machine import named_directory, real_directory
 from handrail.app_policy import canonical_names, grounds_of, rules_of
 from handrail.app_shell import check_required, command_judge
 from handrail.config.layers import Loaded
@@ -35,7 +35,8 @@ class Checked:
     """Settings that can be used, and everything that was read out of them."""
 
     loaded: Loaded
-    roots: tuple[Path, ...]
+    # Absolute, as they were named.
+    roots: tuple[str, ...]
     mode: Mode
     vocabulary: Vocabulary
     canonical: Canonical
@@ -58,12 +59,15 @@ def checked(loaded: Loaded, root: Path, own: Collection[str] = ()) -> Checked:
     with _at(loaded, "dialect"):
         vocabulary = vocabulary_of(settings.dialect)
     roots = tuple(_roots(loaded, root))
-    judge = _judge(loaded, [str(one) for one in roots])
+    texts = [str(real_directory(Path(one))) for one in roots]
+    judge = _judge(loaded, texts)
 
     names = canonical_names(vocabulary, lambda name: Origin.USER if name in own else None)
-    texts = [str(one) for one in roots]
+    aliases = [(given, real) for given, real in zip(roots, texts, strict=True) if given != real]
     later = accept_later(names, (*vocabulary.names, *own))
-    rules = rules_of(loaded, later, grounds_of(texts), judge if settings.commands else None)
+    rules = rules_of(
+        loaded, later, grounds_of(texts, aliases), judge if settings.commands else None
+    )
     return Checked(
         loaded,
         roots,
@@ -78,10 +82,13 @@ def checked(loaded: Loaded, root: Path, own: Collection[str] = ()) -> Checked:
     )
 
 
-def _roots(loaded: Loaded, root: Path) -> Iterator[Path]:
-    yield real_directory(root)
+def _roots(loaded: Loaded, root: Path) -> Iterator[str]:
+    real_directory(root)
+    yield named_directory(root)
     with _at(loaded, "directories"):
-        yield from [real_directory(Path(one)) for one in loaded.settings.directories]
+        for one in map(Path, loaded.settings.directories):
+            real_directory(one)
+            yield named_directory(one)
 
 
 def _judge(loaded: Loaded, roots: list[str]) -> CommandJudge:

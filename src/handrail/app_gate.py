@@ -10,7 +10,7 @@ from handrail.app_check import Checked
 from handrail.app_guardrails import guardrails_from
 from handrail.app_machine import Machine
 from handrail.app_plan import Plans
-from handrail.app_policy import grants_from, keep_away, kept_by
+from handrail.app_policy import grants_from, grounds_of, keep_away, kept_by
 from handrail.core.context import Session
 from handrail.core.ports import Approver
 from handrail.engine.approval import Approval
@@ -70,7 +70,8 @@ async def open_clearance(
     commands, roots = machine.commands, machine.files.roots
     runner = None if commands is None else commands.runner
     kept = kept_by(machine.search, runner)
-    grants = grants_from(checked.rules, names, roots, SystemClock(), kept, obstacle)
+    grounds = grounds_of(roots, machine.files.aliases)
+    grants = grants_from(checked.rules, names, grounds, SystemClock(), kept, obstacle)
     rules = partial(RuleSet, kept=kept)
     guardrails = await guardrails_from(checked.guardrails, session, machine.store, rules)
     closed = guardrails.denied_writes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -49,27 +50,29 @@ class Machine:
 
 
 async def open_machine(
-    given: Sequence[Path], settings: Settings, config: Path | None, where: str | Path | None
+    given: Sequence[str | Path], settings: Settings, config: Path | None, where: str | Path | None
 ) -> Machine:
     """Open everything on these roots, the workspace first; nothing stays open if it fails.
 
-    `config` is the person's configuration file, `where` the store that was named.
+    A root that is named through a link can be named so in calls, too. `config` is the person's
+    configuration file, `where` the store that was named.
     """
-    roots = [real_directory(one) for one in given]
+    roots = [real_directory(Path(one)) for one in given]
     home = home_of(roots[0], where)
     hidden = _outside(home, roots)
     ends = AsyncExitStack()
     try:
         files = LocalFiles(
-            [str(root) for root in roots],
+            list(map(str, given)),
             hidden=hidden,
             break_hard_links=settings.break_hard_links,
             secret=is_sensitive,
         )
         ends.callback(files.close)
+        _check_same(files, roots)
         handles = [files.handle(index) for index in range(len(files.roots))]
         _report_helpers(files.roots)
-        search = open_search(files.roots, hidden, handles)
+        search = open_search(files.roots, hidden, handles, files.aliases)
         ends.callback(search.close)
         store = open_store(home.store, busy_timeout_s=settings.store_timeout_s)
         ends.push_async_callback(store.aclose)
@@ -116,6 +119,32 @@ def real_directory(path: Path) -> Path:
     if not resolved.is_dir():
         raise ProblemRaised("not_found", f"{str(path)!r} is not a directory")
     return resolved
+
+
+def _check_same(files: LocalFiles, roots: Sequence[Path]) -> None:
+    """Raise `stale` if a link on the way to a root was replaced between look and opening."""
+    if not set(files.roots) <= set(map(str, roots)):
+        raise ProblemRaised(
+            "stale",
+            f"a link on the way to {files.roots[0]!r} was replaced while it was opened",
+            hint="open it again",
+            retryable=True,
+        )
+
+
+def named_directory(path: Path) -> str:
+    """The absolute path of a directory as it was named, links kept. A relative one begins where
+    the shell says it is, if that is true.
+    """
+    given = path.expanduser()
+    if given.is_absolute():
+        return str(given)
+    logical = os.environ.get("PWD", "")
+    try:
+        known = logical.startswith("/") and os.path.samefile(logical, ".")  # noqa: PTH121
+    except OSError:
+        known = False
+    return str(Path(logical) / given) if known else str(given.absolute())
 
 
 def _outside(home: Home, roots: Sequence[Path]) -> tuple[str, ...]:

@@ -46,9 +46,9 @@ _SOURCES = {
 _BEYOND_PATHS = Effects.OPEN_ENDED | Effects.NETWORK
 
 
-def grounds_of(roots: Sequence[str]) -> Grounds:
-    """What the paths in rules are meant from."""
-    return Grounds(tuple(roots), real_path(Path.home()), real_path)
+def grounds_of(roots: Sequence[str], aliases: Sequence[tuple[str, str]] = ()) -> Grounds:
+    """What the paths in rules are meant from; `aliases` are further paths of roots."""
+    return Grounds(tuple(roots), real_path(Path.home()), real_path, tuple(aliases))
 
 
 def rules_of(
@@ -71,7 +71,7 @@ def rules_of(
 def grants_from(
     rules: Sequence[Rule],
     names: Canonical,
-    roots: Sequence[str],
+    grounds: Grounds,
     clock: Clock,
     kept: Kept = Kept(),  # noqa: B008 - an immutable value
     obstacle: Obstacle = lambda rule: None,
@@ -80,7 +80,7 @@ def grants_from(
     keeps away by itself what they forbid to read; `obstacle` answers why a grant could cover no
     call.
     """
-    base = RuleSet(rules, grounds_of(roots), kept)
+    base = RuleSet(rules, grounds, kept)
     return Grants(base, names, clock.monotonic, obstacle=obstacle)
 
 

@@ -113,7 +113,7 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         return None
     check_required(settings.sandbox_require)
     roots, home = places.files.roots, places.home
-    sandbox = sandbox_for(roots, places.hidden, settings, home)
+    sandbox = sandbox_for(roots, places.hidden, settings, home, places.files.aliases)
     ends.callback(sandbox.close)
     environment = child_environment(os.environ, roots)
     processes = WardenProcesses(
@@ -180,7 +180,11 @@ def command_judge(
 
 
 def sandbox_for(
-    roots: Sequence[str], hidden: Sequence[str], settings: Settings, home: Home
+    roots: Sequence[str],
+    hidden: Sequence[str],
+    settings: Settings,
+    home: Home,
+    aliases: Sequence[tuple[str, str]] = (),
 ) -> LocalSandbox:
     """What confines commands in these roots; nothing is tried until it is needed."""
     return open_sandbox(
@@ -191,6 +195,7 @@ def sandbox_for(
         cache=home.directory,
         # A job that outlives the runtime needs its /tmp.
         temporary=home.directory / "tmp" if settings.keep_jobs and home.directory else None,
+        aliases=aliases,
     )
 
 

@@ -29,6 +29,25 @@ async def test_a_clients_roots_count_only_if_they_may(connect, other, allowed, c
     assert (problem and problem["code"]) == code
 
 
+@pytest.mark.finding("F34")
+async def test_a_root_that_is_a_link_can_be_named_by_both_paths(connect, other, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(other)
+
+    async def roots(context):
+        return ListRootsResult(roots=[Root(uri=link.as_uri())])
+
+    async with connect(
+        "legacy", offer={"client_roots": True}, client={"list_roots_callback": roots}
+    ) as client:
+        results = [
+            await client.call_tool("read_file", {"path": str(top / "b.txt")})
+            for top in (link, other)
+        ]
+
+    assert [result.is_error for result in results] == [False, False]
+
+
 async def test_a_client_that_fails_to_tell_its_roots_is_served_all_the_same(connect):
     async def roots(context):
         raise RuntimeError("no")

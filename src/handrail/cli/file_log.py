@@ -44,11 +44,12 @@ def tell_file(options: Namespace, place: Workspace) -> None:
 
 def open_files(options: Namespace, place: Workspace) -> LocalFiles:
     """The files of a workspace, to be looked at."""
-    from handrail.cli.workspace import settings_of
+    from handrail.app_machine import named_directory
+    from handrail.cli.workspace import named_workspace, settings_of
     from handrail.host.files.local import LocalFiles
 
     more = [one for one in settings_of(options).directories if Path(one).is_dir()]
-    return LocalFiles([place.root, *more])
+    return LocalFiles([named_directory(named_workspace(options)), *more])
 
 
 def folders_of(openings: Sequence[Any], root: Path) -> Folders:

@@ -77,9 +77,9 @@ def run(options: Namespace) -> int:
     need_extra()
     import asyncio
 
-    from handrail.cli.workspace import directory_of
+    from handrail.cli.workspace import named_workspace
 
-    root = directory_of(options)
+    root = named_workspace(options)
     if options.http is not None:
         return asyncio.run(_over_http(options, root))
     _refuse_http_options(options)
@@ -229,7 +229,7 @@ def _further(given: Sequence[str]) -> list[tuple[str, Path]]:
                 hint="write --add docs=../docs",
                 field="add",
             )
-        found[name] = path.resolve()
+        found[name] = path.absolute()
     return list(found.items())
 
 

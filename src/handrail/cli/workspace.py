@@ -96,7 +96,7 @@ def opened(options: Namespace, **more: Any) -> Opening:
     settings = {"store": options.store, "session": options.session or SESSION, **more}
     settings.setdefault("approver", person(options))
     opening = open_runtime(
-        directory_of(options), config=config_of(options), **_overrides(options), **settings
+        named_workspace(options), config=config_of(options), **_overrides(options), **settings
     )
     # Every call is a process of its own: a job that ended with it could never be looked at.
     opening.keep_jobs()
@@ -141,6 +141,14 @@ def directory_of(options: Namespace) -> Path:
         f"the workspace {str(given)!r} is not a directory",
         hint="name one that exists with -w DIR",
     )
+
+
+def named_workspace(options: Namespace) -> Path:
+    """The workspace by the path that names it, links kept; raises `invalid_arguments` if it is
+    no directory.
+    """
+    directory_of(options)
+    return Path(options.workspace)
 
 
 def config_of(options: Namespace) -> str | None:

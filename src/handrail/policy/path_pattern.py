@@ -15,12 +15,14 @@ from handrail.policy.path_glob import ANY, Glob, alternatives, compile_glob, par
 
 class Grounds(NamedTuple):
     """What patterns are relative to: the roots (the workspace first), and the home; `resolve`
-    answers where an absolute path really leads.
+    answers where an absolute path really leads. `aliases` are further absolute paths of roots,
+    each with the path of its root.
     """
 
     roots: tuple[str, ...] = ()
     home: str | None = None
     resolve: Callable[[str], str] | None = None
+    aliases: tuple[tuple[str, str], ...] = ()
 
 
 class _Parsed(NamedTuple):
@@ -95,7 +97,7 @@ def wide_places(pattern: str, grounds: Grounds) -> Iterator[WidePlace]:
 
 
 def narrow_globs(pattern: str, grounds: Grounds) -> Iterator[Glob]:
-    """For allow: relative to the workspace, exactly as written."""
+    """For allow: relative to the workspace, exactly as written; a root by any of its paths."""
     for one in _all(pattern):
         if one.base == "root":
             tops = [split(root) for root in grounds.roots[:1]]
@@ -103,6 +105,10 @@ def narrow_globs(pattern: str, grounds: Grounds) -> Iterator[Glob]:
             tops = _tops(one, grounds, ())
         for top in tops:
             yield compile_glob(top, one.names, fold=False)
+        for alias, root in grounds.aliases if one.base == "absolute" else ():
+            above = split(alias)
+            if list(one.names[: len(above)]) == above:
+                yield compile_glob(split(root), one.names[len(above) :], fold=False)
 
 
 def _all(pattern: str) -> Iterator[_Parsed]:

@@ -30,16 +30,16 @@ def shared(tmp_path, monkeypatch):
 
 def leave(tmp_path):
     """What killed probes leave, and what only looks like it."""
-    for name in ("handrail-probe-left/outside", "handrail-probing", "handrail-new-probe-young"):
+    for name in ("handrail-probe-left/outside", "handrail-probing", "handrail-unlocked-young"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "shm" / "handrail-probe-12").write_text("probe")
     (tmp_path / "handrail-probe-link").symlink_to(tmp_path / "handrail-probing")
-    (tmp_path / "handrail-new-probe-old").mkdir()
+    (tmp_path / "handrail-unlocked-old").mkdir()
     past = time.time() - 7200
-    os.utime(tmp_path / "handrail-new-probe-old", (past, past))
+    os.utime(tmp_path / "handrail-unlocked-old", (past, past))
 
 
-KEPT = {"handrail-probing", "handrail-probe-link", "handrail-new-probe-young", "shm"}
+KEPT = {"handrail-probing", "handrail-probe-link", "handrail-unlocked-young", "shm"}
 
 
 @pytest.mark.finding("F14")

@@ -1,3 +1,4 @@
+import fcntl
 import os
 import subprocess
 import sys
@@ -61,3 +62,24 @@ def test_a_stranger_of_the_same_name_is_left_alone(elsewhere):
     temporary.close()
 
     assert sorted(os.listdir(elsewhere)) == ["handrail-tmp-file", "handrail-tmp-link"]
+
+
+def test_a_new_folder_is_not_removed_before_it_is_locked(tmp_path, monkeypatch):
+    """Others sweep while it is being made: it has no name yet that they look for."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    flock = fcntl.flock
+
+    def sweeping(handle, how):
+        if not how & fcntl.LOCK_UN:
+            monkeypatch.setattr(fcntl, "flock", flock)
+            other = Temporary()
+            assert Path(other.path).is_dir()
+            other.close()
+        flock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", sweeping)
+    temporary = Temporary()
+
+    assert Path(temporary.path).is_dir()
+    temporary.close()
+    assert list(tmp_path.iterdir()) == []

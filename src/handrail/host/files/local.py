@@ -53,6 +53,11 @@ class LocalFiles:
         """Canonical absolute paths; the workspace first."""
         return self._roots.paths
 
+    @property
+    def aliases(self) -> tuple[tuple[str, str], ...]:
+        """Further absolute paths of roots, through links, each with the canonical one."""
+        return self._roots.aliases
+
     def handle(self, root: int) -> int:
         """The open directory handle of a root, for a process that shall start there."""
         return self._roots.handles[root]

@@ -55,6 +55,12 @@ class Roots:
             if ".." not in Path(path).parts
         )
 
+    @property
+    def aliases(self) -> tuple[tuple[str, str], ...]:
+        """The spellings that are not canonical, each with the path of its root."""
+        named = ((prefix.text.rstrip("/"), self.paths[prefix.root]) for prefix in self.spellings)
+        return tuple((alias, path) for alias, path in named if alias != path.rstrip("/"))
+
     def open(self, place: Place, flags: int) -> int:
         """A descriptor of the place; raises OSError, never follows a symlink."""
         if self.hidden and self.hides(self.absolute(place.root, place.rel)):

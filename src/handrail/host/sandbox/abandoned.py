@@ -18,24 +18,21 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Final
 
+from handrail.host.sandbox.locked_folder import UNLOCKED, make_locked_folder
+
 PREFIX: Final = "handrail-probe-"
 SHARED: Final = "/dev/shm"  # noqa: S108 - shared memory has no other place
-# The name of a folder between its making and its locking, and how long that takes at most.
-_UNLOCKED: Final = "handrail-new-probe-"
+# Locking a new folder takes much less than this.
 _OLD_S: Final = 3600
 _LOOK: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def make_folder(ends: ExitStack) -> Path:
     """A new folder for a probe, locked, and removed by `ends`; raises OSError."""
-    made = Path(os.path.realpath(tempfile.mkdtemp(prefix=_UNLOCKED)))
-    folder = made.with_name(made.name.replace(_UNLOCKED, PREFIX, 1))
-    ends.callback(shutil.rmtree, folder, ignore_errors=True)
-    handle = os.open(made, _LOOK | os.O_DIRECTORY)
-    ends.callback(os.close, handle)
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    made.rename(folder)
-    return folder
+    made = make_locked_folder(PREFIX)
+    ends.callback(os.close, made.handle)
+    ends.callback(shutil.rmtree, made.path, ignore_errors=True)
+    return made.path
 
 
 def make_shared_file(path: str, content: bytes, ends: ExitStack) -> None:
@@ -68,7 +65,7 @@ def sweep_probes() -> int:
 def _abandoned() -> Iterator[Path]:
     for top in (Path(tempfile.gettempdir()), Path(SHARED)):
         yield from filter(_is_free, top.glob(f"{PREFIX}*"))
-        yield from filter(_is_old, top.glob(f"{_UNLOCKED}*"))
+        yield from filter(_is_old, top.glob(f"{UNLOCKED}*"))
 
 
 def _is_free(path: Path) -> bool:

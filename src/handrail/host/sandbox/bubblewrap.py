@@ -128,6 +128,7 @@ class Bubblewrap:
         if _can_be_empty(scene.places.home, mounts):
             mounts[scene.places.home] = _Mount(_How.EMPTY)
         mounts |= {path: _shown(path) for path in _readable(wanted, scene.places.read)}
+        mounts |= _alias_links(scene, mounts)
         mounts |= {root: _shown(root) for root in scene.roots}
         writable = [path for path in map(real_path, wanted.writable) if _there(path)]
         mounts |= {path: _Mount(_How.WRITABLE, path) for path in writable}
@@ -200,6 +201,22 @@ def _shown(path: str) -> _Mount:
 
 def _mask(path: str) -> _Mount:
     return _Mount(_How.SEALED) if os.path.isdir(path) else _Mount(_How.NOTHING, os.devnull)  # noqa: PTH112 - light
+
+
+def _alias_links(scene: Scene, mounts: _Mounts) -> _Mounts:
+    """Links for the other paths of roots, where nothing that is shown has them already."""
+    shown = [path for path, mount in mounts.items() if mount.how is _How.SHOWN]
+    links: _Mounts = {}
+    for alias, root in scene.aliases:
+        if inside_any(alias, (*shown, *scene.roots)):
+            continue
+        if alias.rpartition("/")[0] == "/tmp":  # noqa: S108 - the private one
+            # It outlives the program, and a link cannot be made twice.
+            with suppress(FileExistsError):
+                os.symlink(root, f"{scene.temporary}/{alias.rpartition('/')[2]}")  # noqa: PTH211
+        else:
+            links[alias] = _Mount(_How.LINK, root)
+    return links
 
 
 def _can_be_empty(home: str, mounts: _Mounts) -> bool:

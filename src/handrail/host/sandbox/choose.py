@@ -41,13 +41,15 @@ def open_sandbox(
     cache: Path | None = None,
     environ: Mapping[str, str] = os.environ,
     temporary: Path | None = None,
+    aliases: Sequence[tuple[str, str]] = (),
 ) -> LocalSandbox:
     """A sandbox for the commands of a workspace; nothing is tried until it is needed.
 
     `backend` forces one of `BACKENDS`; None or "auto" is the best that works. `readable` are
     further trees that commands may read. `memory_limited`: the warden limits each process.
     Measurements are kept in `cache`, a private directory. `temporary` is what commands see as
-    /tmp, and stays; None: a new directory, removed on closing. Raises `invalid_arguments` for
+    /tmp, and stays; None: a new directory, removed on closing. `aliases` are further paths of
+    roots, each with the real one. Raises `invalid_arguments` for
     a backend that does not exist.
     """
     backends = BACKENDS if backend is None or backend == "auto" else (backend,)
@@ -69,6 +71,7 @@ def open_sandbox(
             cache,
             environ,
             temporary,
+            tuple(aliases),
         )
     )
 
@@ -84,6 +87,7 @@ class _Wanted(NamedTuple):
     cache: Path | None
     environ: Mapping[str, str]
     temporary: Path | None
+    aliases: tuple[tuple[str, str], ...] = ()
 
 
 class _Choice(NamedTuple):
@@ -151,7 +155,7 @@ class LocalSandbox:
     def _scene(self, temporary: str) -> Scene:
         places = self._survey()
         hidden = (*self._wanted.hidden, *places.hidden)
-        return Scene(self._wanted.roots, hidden, temporary, places)
+        return Scene(self._wanted.roots, hidden, temporary, places, self._wanted.aliases)
 
     def why_failed(self, ended: Ended, confinement: Confinement) -> str | None:
         """What was probably in a failed program's way, and which setting lifts it."""

@@ -9,10 +9,11 @@ from handrail.host.sandbox.places import Places
 
 class Scene(NamedTuple):
     """The roots, what is never shown, the private temporary directory, and the rest that is
-    readable. All paths are real ones.
+    readable. All paths are real ones, but for `aliases`: further paths of roots, through links.
     """
 
     roots: tuple[str, ...]
     hidden: tuple[str, ...]
     temporary: str
     places: Places
+    aliases: tuple[tuple[str, str], ...] = ()

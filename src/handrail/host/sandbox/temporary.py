@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from handrail.host.sandbox.locked_folder import make_locked_folder
+
 _PREFIX: Final = "handrail-tmp-"
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -38,10 +40,8 @@ class Temporary:
             return os.path.realpath(self._lasting)
         if self._path is None:
             _sweep(Path(tempfile.gettempdir()))
-            path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))
-            self._lock = os.open(path, _OPEN)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._path = path
+            made = make_locked_folder(_PREFIX)
+            self._path, self._lock = str(made.path), made.handle
         return self._path
 
     def close(self) -> None:

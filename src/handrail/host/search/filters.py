@@ -101,9 +101,10 @@ def _expand(glob: str, given: str, field: str) -> tuple[str, ...]:
 
 def _from_root(glob: str, root: Root, place: Place, given: str, field: str) -> str:
     """The glob as seen from the root; without a `/` it matches names anywhere below."""
-    own = root.path.rstrip("/") + "/"
-    if glob.startswith(own):
-        return "./" + glob.removeprefix(own)
+    for path in (root.path, *root.aliases):
+        own = path.rstrip("/") + "/"
+        if glob.startswith(own):
+            return "./" + glob.removeprefix(own)
     if glob.startswith("/") or ".." in glob.split("/"):
         raise ProblemRaised(
             "outside_workspace",

@@ -40,9 +40,10 @@ class PythonSearch:
         *,
         hidden: Sequence[str] = (),
         handles: Sequence[int] = (),
+        aliases: Sequence[tuple[str, str]] = (),
         deadline_s: float = limits.DEADLINE_S,
     ) -> None:
-        self._roots = open_roots(roots, hidden, handles)
+        self._roots = open_roots(roots, hidden, handles, aliases)
         self._deadline_s = deadline_s
         self._left_out: LeftOut | None = None
 

@@ -45,11 +45,12 @@ class RipgrepSearch:
         *,
         hidden: Sequence[str] = (),
         handles: Sequence[int] = (),
+        aliases: Sequence[tuple[str, str]] = (),
         deadline_s: float = limits.DEADLINE_S,
         max_bytes: int = limits.MAX_BYTES,
     ) -> None:
         self.binary: Final = binary
-        self._roots = open_roots(roots, hidden, handles)
+        self._roots = open_roots(roots, hidden, handles, aliases)
         self._deadline_s = deadline_s
         self._max_bytes = max_bytes
         self._crowd = Crowd()

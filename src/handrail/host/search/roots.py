@@ -30,6 +30,8 @@ class Root:
     fd: int
     prefix: str
     hidden: tuple[str, ...] = ()
+    # Further absolute paths that lead to it.
+    aliases: tuple[str, ...] = ()
 
     def show(self, rel: str) -> str:
         """The path as the model sees it: relative in the workspace, absolute elsewhere.
@@ -41,7 +43,10 @@ class Root:
 
 
 def open_roots(
-    paths: Sequence[str], hidden: Sequence[str] = (), handles: Sequence[int] = ()
+    paths: Sequence[str],
+    hidden: Sequence[str] = (),
+    handles: Sequence[int] = (),
+    aliases: Sequence[tuple[str, str]] = (),
 ) -> tuple[Root, ...]:
     """A handle per root (canonical paths), the workspace first.
 
@@ -53,7 +58,8 @@ def open_roots(
         for index, path in enumerate(paths):
             prefix = path.rstrip(os.sep) + os.sep if index else ""
             handle = _above_pipes(handles[index]) if handles else _open_root(path)
-            roots.append(Root(path, handle, prefix, _inside(path, hidden)))
+            also = tuple(alias for alias, real in aliases if real == path)
+            roots.append(Root(path, handle, prefix, _inside(path, hidden), also))
     except OSError:
         close_roots(roots)
         raise
