@@ -26,6 +26,11 @@ def v1_store(path):
     return path
 
 
+def edit(path, script):
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.executescript(script)
+
+
 def test_an_older_store_verifies_before_it_is_migrated(v1_store):
     integrity = verify(v1_store, V1_HEAD)
 
@@ -51,6 +56,57 @@ async def test_an_older_store_is_migrated_and_goes_on(v1_store, row):
     assert (integrity.rows, integrity.broken, integrity.anchored) == (6, None, True)
     with contextlib.closing(sqlite3.connect(v1_store)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (steps()[-1].version,)
+
+
+@pytest.mark.finding("F05")
+async def test_what_is_missing_when_a_store_is_migrated_is_noted_and_no_more(v1_store, row):
+    """Nobody recorded purges then: what is missing may have been taken away as well."""
+    edit(v1_store, "DELETE FROM payloads WHERE row = 4")
+    old = verify(v1_store)
+    await open_store(v1_store).aclose()
+
+    integrity = verify(v1_store, V1_HEAD)
+
+    assert (old.broken, old.purged_payloads, old.missing_payloads) == (None, 1, 0)
+    assert (integrity.broken, integrity.anchored) == (None, True)
+    assert (integrity.purged_payloads, integrity.missing_payloads) == (0, 1)
+    edit(v1_store, "DELETE FROM payloads WHERE row = 5")
+    assert verify(v1_store).broken.endswith("payload missing, and no purge of it is on record")
+
+
+@pytest.mark.finding("F04")
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        "DELETE FROM rows WHERE id = 5; DELETE FROM payloads WHERE row = 5",
+        "UPDATE rows SET turn = 9 WHERE id = 2",
+        "DELETE FROM ledger WHERE kind = 'migrate'",
+        "UPDATE ledger SET info = '{}' WHERE kind = 'migrate'",
+        "UPDATE session_state SET value = '4'",
+        "DELETE FROM session_state",
+    ],
+)
+async def test_what_a_store_held_when_it_was_migrated_is_covered_since(v1_store, row, tampering):
+    store = open_store(v1_store)
+    store.save_state("other", "turn", 3)
+    await store.commit(row("c9", session="other"), "process")
+    await store.aclose()
+    assert verify(v1_store, V1_HEAD).broken is None
+
+    edit(v1_store, tampering)
+
+    assert verify(v1_store).broken is not None
+
+
+async def test_sessions_that_an_older_store_left_open_are_closed(v1_store):
+    store = open_store(v1_store)
+
+    closed = await store.close_abandoned(lambda owner: True)
+    await store.aclose()
+
+    integrity = verify(v1_store, V1_HEAD)
+    assert closed == ["other"]
+    assert (integrity.broken, integrity.anchored, integrity.open_sessions) == (None, True, {})
 
 
 def test_a_step_that_fails_half_way_leaves_the_version_before(v1_store):

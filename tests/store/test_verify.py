@@ -78,8 +78,14 @@ EDITS = [
     ),
     (
         "UPDATE ledger SET prev_hash = 'x' WHERE id = 2",
-        "ledger row 2 (close of session first): chain",
+        "ledger row 2 (close of session first): does not",
     ),
+    (
+        "UPDATE ledger SET prev_hash = 'x' WHERE id = 3",
+        "ledger row 3 (open of session second): chain",
+    ),
+    ("UPDATE ledger SET after_row = 5 WHERE id = 2", "ledger row 2 (close of session first): does"),
+    ("UPDATE ledger SET owner = 'x' WHERE id = 2", "ledger row 2 (close of session first): does"),
     (
         "UPDATE ledger SET hash = 'x' WHERE id = 2",
         "ledger row 2 (close of session first): does not",
@@ -94,7 +100,10 @@ EDITS = [
         "UPDATE sessions SET closed_ns = NULL WHERE ordinal = 2",
         "session second: does not match its",
     ),
-    ("UPDATE rows SET id = 99 WHERE id = 9", "payload 9: belongs to no row"),
+    (
+        "UPDATE rows SET id = 99 WHERE id = 9",
+        "session second, row 3 (requested of call c2): chain broken",
+    ),
     ("UPDATE rows SET session = 'x' WHERE id = 9", "session second, row 3: row missing"),
     ("UPDATE rows SET seq = 99 WHERE id = 9", "session second, row 3: row missing"),
     (
@@ -129,7 +138,15 @@ EDITS = [
         "UPDATE payloads SET body = '{}' WHERE row = 4",
         "session first, row 4 (completed of call c2): payload does not match its hash",
     ),
-    ("UPDATE payloads SET row = 99 WHERE row = 4", "payload 99: belongs to no row"),
+    (
+        "UPDATE payloads SET row = 99 WHERE row = 4",
+        "session first, row 4 (completed of call c2): payload missing, and no purge of it",
+    ),
+    ("INSERT INTO payloads VALUES (99, '{}')", "payload 99: belongs to no row"),
+    ("UPDATE chain_end SET one = 2", "end of the chain"),
+    ("UPDATE chain_end SET rows = 12", "end of the chain"),
+    ("UPDATE chain_end SET line = 4", "end of the chain"),
+    ("UPDATE chain_end SET hash = 'x'", "end of the chain"),
     # Of another type, or no text at all.
     (
         "UPDATE payloads SET body = x'ff' WHERE row = 4",
@@ -175,7 +192,7 @@ EDITS = [
         " WHERE session = 'first' AND seq IN (3, 4);"
         "UPDATE rows SET seq = CASE seq WHEN 103 THEN 4 WHEN 104 THEN 3 END"
         " WHERE session = 'first' AND seq > 100",
-        "session first, row 3 (completed of call c2): chain broken",
+        "session first, row 3 (completed of call c2): does not match its hash",
     ),
 ]
 
@@ -197,7 +214,7 @@ def test_every_column_of_the_record_is_among_the_edits(path):
     with contextlib.closing(sqlite3.connect(path)) as db:
         columns = {
             (table, column[1])
-            for table in ("ledger", "sessions", "rows", "payloads")
+            for table in ("ledger", "sessions", "rows", "payloads", "chain_end")
             for column in db.execute(f"PRAGMA table_info({table})")
         }
     store._finalizer()
@@ -226,6 +243,8 @@ async def test_a_cut_end_is_seen_only_with_an_anchor(filled):
     with forger(filled) as db:
         db.execute("DELETE FROM payloads WHERE row = 13")
         db.execute("DELETE FROM rows WHERE id = 13")
+        line = db.execute("SELECT id, hash FROM ledger ORDER BY id DESC LIMIT 1").fetchone()
+        db.execute("UPDATE chain_end SET rows = 12, line = ?, hash = ?", line)
 
     assert verify(filled).broken is None
     assert verify(filled, noted).anchored is False
@@ -238,6 +257,8 @@ async def test_a_cut_end_of_the_ledger_is_seen_only_with_an_anchor(filled):
         db.execute("DELETE FROM rows WHERE session = 'live'")
         db.execute("DELETE FROM sessions WHERE id = 'live'")
         db.execute("DELETE FROM ledger WHERE session = 'live'")
+        line = db.execute("SELECT id, hash FROM ledger ORDER BY id DESC LIMIT 1").fetchone()
+        db.execute("UPDATE chain_end SET rows = 12, line = ?, hash = ?", line)
 
     assert verify(filled).broken is None
     assert verify(filled, noted).anchored is False
@@ -327,14 +348,29 @@ async def test_names_with_special_characters_do_not_redirect_the_check(tmp_path,
     assert sorted(file.name[:24] for file in tmp_path.iterdir())[0] == path.name[:24]
 
 
-async def test_working_state_is_not_part_of_the_record(filled):
+@pytest.mark.finding("F04")
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        ("UPDATE session_state SET value = '2'", "does not match its hash in the chain"),
+        ("UPDATE session_state SET key = 'other'", "not in the chain"),
+        ("UPDATE session_state SET session = 'second'", "not in the chain"),
+        ("DELETE FROM session_state", "removed"),
+        ("INSERT INTO session_state VALUES ('first', 'more', '1')", "not in the chain"),
+    ],
+)
+async def test_what_is_kept_with_a_session_is_in_the_chain(filled, edit, named):
     store = open_store(filled)
+    store.save_state("first", "turn", 0)
+    await store.flush()
     store.save_state("first", "turn", 1)
     await store.aclose()
-    with forger(filled) as db:
-        db.execute("UPDATE session_state SET value = '2'")
-
     assert verify(filled).broken is None
+    with forger(filled) as db:
+        db.execute(edit)
+
+    assert verify(filled).broken.startswith("session_state, ")
+    assert verify(filled).broken.endswith(named)
 
 
 async def test_names_that_imitate_the_encoding_do_not_collide(path):

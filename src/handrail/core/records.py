@@ -32,6 +32,17 @@ class CallRecord:
     completed_ns: int | None
 
 
+class OpenRequest(NamedTuple):
+    """A call that was requested and has neither announced a change nor ended; `owner` is the
+    process that took its id, None if none did.
+    """
+
+    session: str
+    call_id: str
+    turn: int
+    owner: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
     """A call that announced a change, without the old contents and texts on its record.
@@ -72,7 +83,9 @@ class SessionRecord:
 
 @dataclass(frozen=True, slots=True)
 class Integrity:
-    """What `verify` found; `broken` names the first broken row, None if the chains hold."""
+    """What `verify` found; `broken` names the first broken row, None if the chain holds.
+    `missing_payloads` were gone before the store kept a record of its purges.
+    """
 
     sessions: int
     rows: int
@@ -81,6 +94,7 @@ class Integrity:
     open_sessions: Mapping[str, str]
     purged_payloads: int
     anchored: bool | None
+    missing_payloads: int = 0
 
 
 class Claimed(NamedTuple):
@@ -150,6 +164,14 @@ class Store(Protocol):
     async def unfinished(self) -> list[CallRecord]:
         """The calls that announced a change and never said how it ended."""
 
+    async def interrupted_requests(self, is_alive: Callable[[str], bool]) -> list[OpenRequest]:
+        """The calls that were requested by processes which have died, and never ended."""
+
+    async def close_abandoned(self, is_alive: Callable[[str], bool]) -> list[str]:
+        """Write into the ledger that sessions whose processes have all died are closed, except
+        those with unfinished calls; returns their names.
+        """
+
     async def sessions(self, limit: int = 20) -> list[SessionRecord]:
         """The newest sessions first."""
 
@@ -159,8 +181,16 @@ class Store(Protocol):
     def save_state(self, session: str, key: str, value: Any) -> None:
         """Queue a value to be kept with a named session."""
 
-    async def open_session(self, session: str, info: Mapping[str, Any]) -> bool:
-        """Write that a session begins or goes on; True if it existed before."""
+    async def open_session(
+        self,
+        session: str,
+        info: Mapping[str, Any],
+        owner: str = "",
+        is_alive: Callable[[str], bool] | None = None,
+    ) -> bool:
+        """Write that a process (`owner`) opens a session; True if it existed before. Openings
+        of it by processes that are not alive any more are closed first.
+        """
 
     async def close_session(self, session: str) -> None:
         """Write the session's head into the chain of sessions."""

@@ -28,7 +28,9 @@ def row_hash(
     payload_hash: str,
     prev_hash: str,
 ) -> str:
-    """The hash of one row of a session; `prev_hash` ties it to the row before."""
+    """The hash of one row; `prev_hash` is the hash of the row or ledger line before it, of the
+    whole store (before version 8: of the same session).
+    """
     return _sha256(
         f"row,{len(session)}:{session},{seq},{len(kind)}:{kind},{len(call_id)}:{call_id},"
         f"{turn},{at_ns},{payload_hash},{prev_hash}".encode()
@@ -38,10 +40,33 @@ def row_hash(
 def ledger_hash(
     number: int, session: str, kind: str, at_ns: int, rows: int, head: str, info: str, prev: str
 ) -> str:
-    """The hash of one line of the ledger; `rows` and `head` are the session's at that moment."""
+    """The hash of one line of the ledger as stores before version 8 have it; `rows` and `head`
+    are the session's at that moment.
+    """
     return _sha256(
         f"ledger,{number},{len(session)}:{session},{len(kind)}:{kind},{at_ns},{rows},{head},"
         f"{len(info)}:{info},{prev}".encode()
+    ).hexdigest()
+
+
+def line_hash(
+    number: int,
+    session: str,
+    kind: str,
+    at_ns: int,
+    rows: int,
+    head: str,
+    info: str,
+    after_row: int,
+    owner: str,
+    prev: str,
+) -> str:
+    """The hash of one line of the ledger since there is one chain for the whole store; `prev`
+    is the hash of the row or line before it, `after_row` the number of the last row.
+    """
+    return _sha256(
+        f"line,{number},{len(session)}:{session},{len(kind)}:{kind},{at_ns},{rows},{head},"
+        f"{len(info)}:{info},{after_row},{len(owner)}:{owner},{prev}".encode()
     ).hexdigest()
 
 

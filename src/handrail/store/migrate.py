@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from importlib import resources
 from typing import Final, NamedTuple
 
+from handrail.store.rechain import ONE_CHAIN, begin_one_chain
 from handrail.store.refusals import raised, unavailable
 
 # "HRai" in SQLite's header, where `file` and we can see whose database it is.
@@ -86,6 +87,8 @@ def upgrade(db: sqlite3.Connection, path: str, plan: Sequence[Step]) -> None:
             if check_identity(db, path, plan[-1].version) < step.version:
                 for statement in _statements(step.sql):
                     db.execute(statement)
+                if step.version == ONE_CHAIN:
+                    begin_one_chain(db)
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {step.version}")
             db.execute("COMMIT")

@@ -1,4 +1,5 @@
-"""Taking payloads out of a store; rows and hashes stay, so the chains still hold.
+"""Taking payloads out of a store; rows and hashes stay, so the chain still holds, and a ledger
+line records which payloads went.
 
 What is purged is gone for good: overwritten in the file and in the write-ahead log.
 """
@@ -6,12 +7,15 @@ What is purged is gone for good: overwritten in the file and in the write-ahead 
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from handrail.store.chain import encode_json
 from handrail.store.connect import Database, patiently
+from handrail.store.ledger import NO_SESSION, Chain, find_ranges
 from handrail.store.refusals import explain, raised
 
 
@@ -60,14 +64,13 @@ def purge_payloads(
         before = file_bytes(path)
         database.db.execute("PRAGMA secure_delete = ON")
         with database.writing("power", busy_timeout_s) as db:
-            rows, values = _matching(before_ns, session, call_id)
-            done = db.execute(f"DELETE FROM payloads WHERE row IN ({rows})", values)  # noqa: S608 - our clauses
+            dropped = _drop(db, *_matching(before_ns, session, call_id))
         erased = _shrink(database)
     except sqlite3.Error as error:
         raise raised(explain(error, path)) from error
     finally:
         database.db.close()
-    return Purged(done.rowcount, before, file_bytes(path), erased)
+    return Purged(dropped, before, file_bytes(path), erased)
 
 
 @contextmanager
@@ -111,6 +114,18 @@ def file_bytes(path: str) -> int:
     """The size of the store's files together; 0 for one in memory."""
     files = (Path(path), Path(f"{path}-wal"))
     return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _drop(db: sqlite3.Connection, rows: str, values: tuple[object, ...]) -> int:
+    """Delete the payloads of these rows and write into the chain which ones."""
+    found = db.execute(f"DELETE FROM payloads WHERE row IN ({rows}) RETURNING row", values)  # noqa: S608 - our clauses
+    numbers = [number for (number,) in found]
+    if numbers:
+        chain = Chain(db)
+        info = encode_json({"rows": find_ranges(numbers), "payloads": len(numbers)}).decode()
+        chain.add_line(NO_SESSION, "purge", info, time.time_ns())
+        chain.save()
+    return len(numbers)
 
 
 def _matching(

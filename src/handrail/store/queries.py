@@ -17,11 +17,12 @@ def find_completed(db: sqlite3.Connection, session: str, call_id: str) -> CallRe
     """The last completed call of this id in the session.
 
     The last, because a call that was cancelled away before it changed anything is on record
-    as completed too, and its id may be used again.
+    as completed too, and its id may be used again. One that a crash ended before it changed
+    anything does not count: it has no result, and may be made again.
     """
     found = None
     for record in _attempts(db, session, call_id, 0):
-        if record.completed is not None:
+        if record.completed is not None and not record.completed.get("not_started"):
             found = record
     return found
 
@@ -57,32 +58,7 @@ def load_payload(db: sqlite3.Connection, row: int) -> Mapping[str, Any]:
     return decode(None if found is None else found[0])
 
 
-def list_unfinished(db: sqlite3.Connection) -> list[CallRecord]:
-    """Calls whose intent has no completion. What is finished is not looked at again."""
-    since = _watermark(db)
-    found = db.execute(
-        "SELECT i.session, i.call_id, i.seq FROM rows i WHERE i.kind = 'intent' AND i.id > ?"
-        " AND NOT EXISTS (SELECT 1 FROM rows c WHERE c.session = i.session"
-        " AND c.call_id = i.call_id AND c.kind = 'completed' AND c.seq > i.seq)",
-        (since,),
-    ).fetchall()
-    if not found:
-        db.execute(
-            "INSERT INTO session_state (session, key, value)"
-            " SELECT '', 'finished', coalesce(max(id), 0) FROM rows WHERE true"
-            " ON CONFLICT (session, key) DO UPDATE SET value = excluded.value"
-        )
-    return [_attempt_of(db, *one) for one in found]
-
-
-def _watermark(db: sqlite3.Connection) -> int:
-    found = db.execute(
-        "SELECT value FROM session_state WHERE session = '' AND key = 'finished'"
-    ).fetchone()
-    return int(found[0]) if found else 0
-
-
-def _attempt_of(db: sqlite3.Connection, session: str, call_id: str, seq: int) -> CallRecord:
+def find_attempt(db: sqlite3.Connection, session: str, call_id: str, seq: int) -> CallRecord:
     """The call that a row belongs to: from the request before it to the next."""
     start = db.execute(
         "SELECT max(seq) FROM rows WHERE session = ? AND call_id = ? AND kind = 'requested'"

@@ -21,11 +21,21 @@ from handrail.core.records import (
     Claimed,
     Durability,
     Opened,
+    OpenRequest,
     Row,
     SessionRecord,
     Trace,
 )
-from handrail.store import claims, dead_letters, leases, queries, record, traces
+from handrail.store import (
+    abandoned,
+    claims,
+    dead_letters,
+    leases,
+    queries,
+    sessions,
+    traces,
+    unfinished,
+)
 from handrail.store.chain import encode_json, storable
 from handrail.store.connect import MEMORY, Database
 from handrail.store.items import Act, Commit, State
@@ -71,10 +81,10 @@ class SqliteStore:
     def __init__(self, database: Database, now_ns: Callable[[], int]) -> None:
         self.path = database.path
         self._now_ns = now_ns
-        self._writer = Writer(database)
+        self._writer = Writer(database, now_ns)
         self._reader = Reader(database.path)
         self._pid = os.getpid()
-        self._opened: dict[str, None] = {}
+        self._opened: dict[str, str] = {}
         # At exit and when forgotten: the writer ends after what is queued.
         self._finalizer = weakref.finalize(
             self, _end, self._writer, self._reader, self._opened, now_ns
@@ -115,14 +125,21 @@ class SqliteStore:
         """Return once everything queued so far is committed."""
         await self._wait(partial(Commit, None, "process"))
 
-    async def open_session(self, session: str, info: Mapping[str, Any]) -> bool:
-        """Write that a session begins or goes on; True if it existed before."""
+    async def open_session(
+        self,
+        session: str,
+        info: Mapping[str, Any],
+        owner: str = "",
+        is_alive: Callable[[str], bool] | None = None,
+    ) -> bool:
+        """See `Store.open_session`."""
         session, text, now_ns = storable(session), encode_json(info).decode(), self._now_ns
         # Noted first: if the caller is cancelled meanwhile, `aclose` still closes it.
-        self._opened[session] = None
+        self._opened[session] = owner
         try:
             return await self._ask(
-                lambda db: record.open_session(db, session, text, now_ns()), writes=True
+                lambda db: sessions.begin_session(db, session, text, now_ns(), owner, is_alive),
+                writes=True,
             )
         except ProblemRaised:
             self._opened.pop(session, None)
@@ -132,7 +149,8 @@ class SqliteStore:
         """Write the session's head into the chain of sessions, if this store opened it."""
         session, now_ns = storable(session), self._now_ns
         if session in self._opened:
-            await self._ask(lambda db: record.close_sessions(db, [session], now_ns()), writes=True)
+            opened = {session: self._opened[session]}
+            await self._ask(lambda db: sessions.end_sessions(db, opened, now_ns()), writes=True)
             self._opened.pop(session, None)
 
     async def find_completed(self, session: str, call_id: str) -> CallRecord | None:
@@ -237,7 +255,22 @@ class SqliteStore:
 
     async def unfinished(self) -> list[CallRecord]:
         """The calls that announced a change and never said how it ended."""
-        return await self._ask(queries.list_unfinished, writes=True)
+        now_ns = self._now_ns
+        return await self._ask(lambda db: unfinished.list_unfinished(db, now_ns()), writes=True)
+
+    async def interrupted_requests(self, is_alive: Callable[[str], bool]) -> list[OpenRequest]:
+        """See `Store.interrupted_requests`."""
+        now_ns, opened = self._now_ns, dict(self._opened)
+        return await self._ask(
+            lambda db: abandoned.find_interrupted(db, now_ns(), is_alive, opened), writes=True
+        )
+
+    async def close_abandoned(self, is_alive: Callable[[str], bool]) -> list[str]:
+        """See `Store.close_abandoned`."""
+        now_ns = self._now_ns
+        return await self._ask(
+            lambda db: abandoned.close_abandoned(db, now_ns(), is_alive), writes=True
+        )
 
     async def sessions(self, limit: int = 20) -> list[SessionRecord]:
         """The most recently opened sessions first."""
@@ -313,13 +346,11 @@ class SqliteStore:
             raise raised(self._writer.farewell)
 
 
-def _close_all(db: sqlite3.Connection, opened: dict[str, None], now_ns: Callable[[], int]) -> None:
-    record.close_sessions(db, list(opened), now_ns())
+def _close_all(db: sqlite3.Connection, opened: dict[str, str], now_ns: Callable[[], int]) -> None:
+    sessions.end_sessions(db, dict(opened), now_ns())
 
 
-def _end(
-    writer: Writer, reader: Reader, opened: dict[str, None], now_ns: Callable[[], int]
-) -> None:
+def _end(writer: Writer, reader: Reader, opened: dict[str, str], now_ns: Callable[[], int]) -> None:
     reader.close()
     work = partial(_close_all, opened=opened, now_ns=now_ns)
     writer.put_urgent(Act(work, None, writes=bool(opened), last=True))

@@ -10,16 +10,21 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Final
 
 from handrail.core.problems import Problem, ProblemRaised
+from handrail.core.records import Durability
 from handrail.core.redact import may_hold_secrets
 from handrail.store.chain import storable
 from handrail.store.connect import Database
+from handrail.store.guard import ChainGuard
 from handrail.store.items import Act, Batch, Commit, Item, State
-from handrail.store.record import Packed, seal, write_entries, write_state
+from handrail.store.ledger import Chain
+from handrail.store.record import Packed, seal
 from handrail.store.refusals import explain, unavailable
 from handrail.store.waiting import Waiter, tell
 
@@ -33,11 +38,13 @@ MAX_HELD_BYTES: Final = 64 << 20
 class Writer:
     """Owns the connection and the queue; every other thread only puts items."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, now_ns: Callable[[], int] = time.time_ns) -> None:
         self.trouble: Problem | None = None
         self.ended = False
         self.refused = 0
         self._database = database
+        self._guard = ChainGuard(database.path)
+        self._now_ns = now_ns
         self._queue: SimpleQueue[Item] = SimpleQueue()
         self._bell = threading.Event()
         self._batch = Batch()
@@ -165,9 +172,13 @@ class Writer:
     def _write(self, patience_s: float) -> Problem | None:
         batch = self._batch
         try:
-            with self._database.writing(batch.durability, patience_s) as db:
-                write_entries(db, batch.entries)
-                write_state(db, batch.state)
+            with self._writing(batch.durability, patience_s) as db:
+                if batch:
+                    chain = Chain(db)
+                    chain.add_rows(batch.entries)
+                    if batch.state:
+                        chain.keep_values(batch.state, self._now_ns())
+                    chain.save()
         except sqlite3.Error as error:
             return explain(error, self._database.path)
         except ProblemRaised as error:
@@ -175,6 +186,16 @@ class Writer:
         self._held_bytes = 0
         self.trouble = None
         return None
+
+    @contextlib.contextmanager
+    def _writing(self, level: Durability, patience_s: float) -> Iterator[sqlite3.Connection]:
+        """A write transaction, refused if somebody has changed the record behind us."""
+        guard = self._guard
+        with self._database.writing(level, patience_s) as db:
+            guard.check(db)
+            yield db
+            seen = guard.look(db)
+        guard.remember(seen)
 
     def _fail(self, problem: Problem, act: Act | None) -> None:
         """Tell everybody who waits; hold the rest until the store works again."""
@@ -213,7 +234,7 @@ class Writer:
         database = self._database
         try:
             if act.writes:
-                with database.writing("process", database.busy_timeout_s) as db:
+                with self._writing("process", database.busy_timeout_s) as db:
                     outcome = act.work(db)
             else:
                 outcome = act.work(database.db)

@@ -1,0 +1,83 @@
+"""The SQL of sessions: opened and closed by whom, and which openings were never closed.
+
+Runs inside the caller's write transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from handrail.store.ledger import NO_SESSION, Chain, close_sessions, open_session
+from handrail.store.unfinished import read_watermark
+
+# All lines of the ledger up to this one are of openings that were closed.
+CLOSED: Final = "closed"
+RECOVERED: Final = '{"recovered":true}'
+
+IsAlive = Callable[[str], bool]
+
+
+class Opening(NamedTuple):
+    """An opening of a session that no line of the ledger closes."""
+
+    line: int
+    owner: str
+
+
+def begin_session(
+    db: sqlite3.Connection,
+    session: str,
+    info: str,
+    at_ns: int,
+    owner: str,
+    is_alive: IsAlive | None = None,
+) -> bool:
+    """Write that a session is opened, and before it that openings of it by processes which have
+    died are closed; returns whether the session existed before.
+    """
+    chain = Chain(db)
+    if is_alive is not None:
+        for opening in find_openings(db).get(session, ()):
+            if not may_be_open(db, opening, is_alive):
+                close_sessions(chain, {session: opening.owner}, at_ns, RECOVERED)
+    existed = open_session(chain, session, info, at_ns, owner)
+    chain.save()
+    return existed
+
+
+def end_sessions(db: sqlite3.Connection, opened: Mapping[str, str], at_ns: int) -> None:
+    """Write that sessions are closed (session → owner)."""
+    if opened:
+        chain = Chain(db)
+        close_sessions(chain, opened, at_ns)
+        chain.save()
+
+
+def find_openings(db: sqlite3.Connection) -> dict[str, list[Opening]]:
+    """The openings that were not closed, by session, oldest first."""
+    found: dict[str, list[Opening]] = {}
+    for line, session, kind, owner in db.execute(
+        "SELECT id, session, kind, owner FROM ledger WHERE id > ? AND session != ? ORDER BY id",
+        (read_watermark(db, CLOSED), NO_SESSION),
+    ):
+        openings = found.setdefault(session, [])
+        if kind == "open":
+            openings.append(Opening(line, owner))
+            continue
+        for at, opening in enumerate(openings):
+            if opening.owner == owner:
+                del openings[at]
+                break
+    return {session: openings for session, openings in found.items() if openings}
+
+
+def may_be_open(db: sqlite3.Connection, opening: Opening, is_alive: IsAlive) -> bool:
+    """Whether the process that opened a session may still work in it."""
+    if opening.owner:
+        return is_alive(opening.owner)
+    # Who opened it was not recorded before the ledger was part of one chain, and no process of
+    # that version can go on with the store now.
+    migrated = db.execute("SELECT max(id) FROM ledger WHERE kind = 'migrate'").fetchone()[0]
+    return opening.line > (migrated or 0)
