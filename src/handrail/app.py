@@ -18,7 +18,13 @@ from handrail.app_hooks import open_hooks
 from handrail.app_machine import Machine, open_blobs, open_locks, open_machine
 from handrail.app_plan import Plans, plans_of, resume
 from handrail.app_policy import canonical_names, pattern_obstacle, registered_in
-from handrail.app_session import answered_in, begin_session, next_turn, save_session
+from handrail.app_session import (
+    SessionKeeper,
+    answered_in,
+    begin_session,
+    next_turn,
+    restore_reads,
+)
 from handrail.config.layers import Loaded
 from handrail.config.settings import Settings
 from handrail.core.context import Session
@@ -45,6 +51,7 @@ from handrail.engine.registry import Registry
 from handrail.engine.runtime import Parts, Runtime
 from handrail.engine.stored_results import StoredResults
 from handrail.engine.ticker import Ticker, Watch
+from handrail.history.interrupted import settle_abandoned
 from handrail.history.recovery import Recovered, Recovery
 from handrail.history.undo import Undo
 from handrail.host.clock import SystemClock
@@ -197,6 +204,9 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
     recovery = Recovery(store, plans.every, blobs, clock, may_still_run, looked)
     recovered = await recovery.run(session.id)
     recovered += await settle_dead_jobs(machine, effects, clock, session.id)
+    await settle_abandoned(store, clock, may_still_run)
+    if resumed:
+        await restore_reads(session, store)
     process = "" if named else this_process()
     reserved = PathLocks(
         store, machine.files, session.id, clock, process=process, may_still_run=may_still_run
@@ -231,12 +241,15 @@ async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtim
     await catalog.refresh()
     named = opening.session is not None
     await resume(begun.plans, begun.session, machine, named=named)
-    pipeline = _pipeline(opening.settings, machine, begun, preparer, gate, bus)
+    pipeline = _pipeline(opening.settings, machine, begun, preparer, gate, bus, named=named)
     await open_hooks(meant.hooks, opening.loaded, machine, pipeline, bus, resumed=begun.resumed)
 
+    keeper = SessionKeeper(begun.session, machine.store, gate.guardrails) if named else None
+    pipeline.after_call = None if keeper is None else keeper.keep_changes
+
     async def close() -> None:
-        if named:
-            save_session(begun.session, machine.store, gate.guardrails)
+        if keeper is not None:
+            await keeper.save()
         await machine.ends.aclose()
 
     commands, first = machine.commands, 1
@@ -303,6 +316,8 @@ def _pipeline(
     preparer: Preparer,
     gate: Gate,
     bus: EventBus,
+    *,
+    named: bool,
 ) -> Pipeline:
     session, clock, plans, commands = begun.session, SystemClock(), begun.plans, machine.commands
     return Pipeline(
@@ -313,7 +328,9 @@ def _pipeline(
         gate=gate,
         locks=Locks(open_locks(machine.home)),
         ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
-        recorder=Recorder(session, machine.store, bus, clock, _recording(settings, gate)),
+        recorder=Recorder(
+            session, machine.store, bus, clock, _recording(settings, gate, named=named)
+        ),
         freshness=Freshness(_freshness(settings), session.read_states, plans.files),
         syntax=LocalSyntaxCheck(),
         dry_run=settings.dry_run,
@@ -332,7 +349,7 @@ def _freshness(settings: Settings) -> Literal["off", "warn", "strict"]:
     return "strict" if settings.dialect == "claude" else "warn"
 
 
-def _recording(settings: Settings, gate: Gate) -> Recording:
+def _recording(settings: Settings, gate: Gate, *, named: bool) -> Recording:
     return Recording(
         settings.dialect,
         this_process(),
@@ -341,6 +358,7 @@ def _recording(settings: Settings, gate: Gate) -> Recording:
         settings.reads_without_store,
         read_rules_digest(gate.denials),
         None if settings.truncation_strategy == "auto" else settings.truncation_strategy,
+        keep_reads=named,
     )
 
 

@@ -40,6 +40,11 @@ async def guardrails_from(
     return guardrails
 
 
+def read_counts(guardrails: Guardrails) -> dict[str, Any] | None:
+    """What the guardrails have counted so far; None if they count nothing."""
+    return guardrails.ledger.save() if guardrails.counts else None
+
+
 def save_counts(guardrails: Guardrails, session: Session, store: Store) -> None:
     """What a named session goes on with."""
     if guardrails.counts:

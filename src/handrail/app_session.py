@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 
-from handrail.app_guardrails import save_counts
+from handrail.app_guardrails import read_counts, save_counts
 from handrail.app_machine import Machine
 from handrail.config.settings import Settings
 from handrail.core.context import ReadStates, Session, Whereabouts, go_to
+from handrail.core.problems import ProblemRaised
 from handrail.dialects.known import vocabulary_of
 from handrail.engine.answered import Answered
-from handrail.engine.saved import restore_reads, save_reads
+from handrail.engine.saved import load_reads, save_reads
 from handrail.host.artifacts import DirectoryArtifacts
 from handrail.host.birth import folder_identity
 from handrail.host.owner import may_still_run, this_process
@@ -31,14 +33,14 @@ async def begin_session(
         "mode": mode.value,
         "dialect": settings.dialect,
     }
-    resumed = await store.open_session(session_id, info)
+    resumed = await store.open_session(session_id, info, this_process(), may_still_run)
     kept = await store.load_state(session_id) if resumed else {}
     moves = vocabulary_of(settings.dialect).dialect.keeps_directory
     session = Session(
         id=session_id,
         roots=files.roots,
         mode=mode.value,
-        read_states=restore_reads(kept["reads"]) if "reads" in kept else ReadStates(),
+        read_states=ReadStates(),
         artifacts=_artifacts(machine),
         whereabouts=Whereabouts(files.roots[0], moves=moves),
     )
@@ -56,11 +58,49 @@ def _artifacts(machine: Machine) -> DirectoryArtifacts:
     return DirectoryArtifacts(machine.home.oversized, spilled=spilled)
 
 
-def save_session(session: Session, store: SqliteStore, guardrails: Guardrails) -> None:
-    """What a named session goes on with."""
-    store.save_state(session.id, "reads", save_reads(session.read_states))
-    store.save_state(session.id, "directory", session.whereabouts.directory)
-    save_counts(guardrails, session, store)
+async def restore_reads(session: Session, store: SqliteStore) -> None:
+    """Let a session that goes on know what was read in it; after recovery, which completes
+    calls that a crash has cut off.
+    """
+    kept = await store.load_state(session.id)
+    session.read_states = (await load_reads(store, session.id, kept)).restore()
+
+
+class SessionKeeper:
+    """Keeps what a later run of a named session goes on with, so that a kill does not lose it.
+
+    What was read is in the rows of the calls; here are the directory of commands and the counts
+    of the guardrails, which are kept when a call has changed them.
+    """
+
+    def __init__(self, session: Session, store: SqliteStore, guardrails: Guardrails) -> None:
+        self._session = session
+        self._store = store
+        self._guardrails = guardrails
+        self._directory = session.whereabouts.directory
+        self._counts = read_counts(guardrails)
+
+    def keep_changes(self) -> None:
+        """Keep what the last call has changed; a store that fails is reported by the calls."""
+        directory, counts = self._session.whereabouts.directory, read_counts(self._guardrails)
+        if directory == self._directory and counts == self._counts:
+            return
+        self._directory, self._counts = directory, counts
+        with suppress(ProblemRaised):
+            self._keep()
+
+    async def save(self) -> None:
+        """Keep all of it, what was read included, so that the next run need not look for it in
+        the rows of this one.
+        """
+        self._keep()
+        # A store that fails says so when it is closed; the rows have what was read.
+        with suppress(ProblemRaised):
+            await save_reads(self._store, self._session)
+
+    def _keep(self) -> None:
+        self._store.save_state(self._session.id, "directory", self._session.whereabouts.directory)
+        save_counts(self._guardrails, self._session, self._store)
 
 
 async def next_turn(session: Session, store: SqliteStore) -> int:

@@ -50,12 +50,15 @@ def tell(found: Integrity) -> None:
         output.say(line)
     if found.purged_payloads:
         output.say(f"{counted(found.purged_payloads, 'payload')} purged; their rows still hold")
+    if found.missing_payloads:
+        missing = counted(found.missing_payloads, "payload")
+        output.say(f"{missing} missing since before purges were recorded; nobody can tell why")
     if found.open_sessions:
         output.say(f"not closed: {', '.join(map(one_line, found.open_sessions))}")
     output.say(f"head {found.head}")
     if found.anchored is None and not found.broken:
         output.say("note the head elsewhere and give it back with --anchor: only that shows")
-        output.say("whether somebody rewrote the whole record")
+        output.say("whether somebody rewrote the record or put an older copy in its place")
 
 
 def _verdict(found: Integrity) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -34,6 +35,11 @@ class ReadRecord(NamedTuple):
     shown_digest: str | None = None
 
 
+# What the call that runs in this context has seen and written, for its record: path → how it
+# is known now, None if it is not known any more.
+current_reads: ContextVar[dict[str, ReadRecord | None] | None] = ContextVar(
+    "handrail_reads", default=None
+)
 _TEXT_BYTES: Final = 256 * 1024
 _ALL_TEXT_BYTES: Final = 32 << 20
 _TEXTS_PER_FILE: Final = 64
@@ -50,6 +56,8 @@ class ReadState:
         self._records: dict[str, ReadRecord] = dict(records or {})
         self._texts: dict[str, tuple[str, ...]] = {}
         self._room = _ALL_TEXT_BYTES
+        # What was noted outside of any call, which no record of a call has.
+        self.outside_calls: dict[str, ReadRecord | None] = {}
 
     def record_read(self, absolute: str, record: ReadRecord, text: str | None = None) -> None:
         """Note that the agent has now seen `text` of this file, in the state `record` names.
@@ -58,6 +66,7 @@ class ReadState:
         """
         known = self._records.get(absolute)
         self._records[absolute] = record
+        self._note_change(absolute, record)
         if known is None or record.whole or not _same_content(known, record):
             self._drop_texts(absolute)
         if text is not None:
@@ -94,7 +103,8 @@ class ReadState:
 
     def forget(self, absolute: str) -> None:
         """Drop what is known of a file (it was deleted)."""
-        self._records.pop(absolute, None)
+        if self._records.pop(absolute, None) is not None:
+            self._note_change(absolute, None)
         self._drop_texts(absolute)
 
     def can_edit(self, absolute: str) -> bool:
@@ -104,6 +114,12 @@ class ReadState:
     def items(self) -> Sequence[tuple[str, ReadRecord]]:
         """All records, for saving with a named session."""
         return list(self._records.items())
+
+    def _note_change(self, absolute: str, record: ReadRecord | None) -> None:
+        changed = current_reads.get()
+        if changed is None:
+            changed = self.outside_calls
+        changed[absolute] = record
 
     def _drop_texts(self, absolute: str) -> None:
         self._room += sum(len(text) for text in self._texts.pop(absolute, ()))

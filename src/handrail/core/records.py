@@ -40,7 +40,17 @@ class OpenRequest(NamedTuple):
     session: str
     call_id: str
     turn: int
+    tool: str
     owner: str | None
+
+
+class Abandoned(NamedTuple):
+    """What dead processes have left: requests without an end, and whether there are sessions
+    to close or the search for them can be shortened (`close_abandoned` does both).
+    """
+
+    requests: list[OpenRequest]
+    to_close: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +174,8 @@ class Store(Protocol):
     async def unfinished(self) -> list[CallRecord]:
         """The calls that announced a change and never said how it ended."""
 
-    async def interrupted_requests(self, is_alive: Callable[[str], bool]) -> list[OpenRequest]:
-        """The calls that were requested by processes which have died, and never ended."""
+    async def abandoned(self, is_alive: Callable[[str], bool]) -> Abandoned:
+        """What processes that have died left without an end, except unfinished changes."""
 
     async def close_abandoned(self, is_alive: Callable[[str], bool]) -> list[str]:
         """Write into the ledger that sessions whose processes have all died are closed, except
@@ -174,6 +184,13 @@ class Store(Protocol):
 
     async def sessions(self, limit: int = 20) -> list[SessionRecord]:
         """The newest sessions first."""
+
+    async def parts_of_calls(
+        self, session: str, name: str, after_seq: int
+    ) -> tuple[int, list[Any]]:
+        """The number of a session's last row, and what the `completed` rows after a number say
+        under one name, in order; rows that say nothing there are left out.
+        """
 
     async def load_state(self, session: str) -> dict[str, Any]:
         """What a named session kept (turn counter, read state)."""

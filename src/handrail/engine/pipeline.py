@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from handrail.core.call import ToolCall
-from handrail.core.context import Session, ToolContext
+from handrail.core.context import Session, ToolContext, current_reads
 from handrail.core.events import Listener
 from handrail.core.plan import Plan
 from handrail.core.ports import Blobs, Files
@@ -80,6 +80,8 @@ class Pipeline:
     plans: PlanMode
     commands: CommandRunner | None = None
     letters: DeadLetters | None = None
+    # Keeps what a later run of the session goes on with, where there may be one.
+    after_call: Callable[[], None] | None = None
 
     async def run(self, call: ToolCall, listener: Listener | None = None) -> ToolResult:
         """Both halves: understand the call, then carry it out."""
@@ -89,7 +91,7 @@ class Pipeline:
         """The second half: clear, carry out, settle. A tool's failure is a result."""
         watch = self.ticker.watch(prepared.call.id, prepared.name, listener)
         running = Running(prepared, watch, listener)
-        inside = current_session.set(self.session)
+        inside, noting = current_session.set(self.session), current_reads.set(running.reads)
         outcome: Outcome | None = None
         try:
             outcome = await self._outcome(running)
@@ -114,6 +116,9 @@ class Pipeline:
         finally:
             self.gate.settle(running, outcome)
             current_session.reset(inside)
+            current_reads.reset(noting)
+            if self.after_call is not None:
+                self.after_call()
             self.ticker.forget(watch)
 
     async def _outcome(self, running: Running) -> Outcome:
@@ -231,8 +236,7 @@ class Pipeline:
             outcome.meta = {"syntax": broken.faults}
         if remarks:
             outcome.meta = {**outcome.meta, "remarks": remarks}
-        notes = [f"[{note}]" for note in running.notes]
-        outcome.text = "\n".join([plan.text, *notes, *remarks])
+        outcome.text = "\n".join([plan.text, *_noted(running), *remarks])
 
     async def _first_plan(self, running: Running, context: ToolContext) -> Plan | None:
         """The plan of a tool that makes one; None if only a queued call makes it possible."""
@@ -315,7 +319,10 @@ class Pipeline:
             ]
             kept = (number for number, one in enumerate(described) if one["image"] == "blob")
             keeping = Keeping(self.blobs, frozenset(kept))
-        intent = {"changes": described, "token": token, "data": plan.data}
+        text = self.recorder.cut("\n".join([plan.text, *_noted(running)]), running)
+        intent = {"changes": described, "token": token, "data": plan.data, "text": text}
+        if not running.prepared.call.by_person:
+            intent["relies_on"] = plan.relies_on
         await self.recorder.intent(running, intent, partial(on_disk.give, keeping))
         # For a store that tells nobody at once.
         on_disk.give(keeping)
@@ -329,6 +336,10 @@ class Pipeline:
             running.prepared.places,
             on_output=self.recorder.listens(running),
         )
+
+
+def _noted(running: Running) -> list[str]:
+    return [f"[{note}]" for note in running.notes]
 
 
 async def _absorb(watch: Watch) -> None:

@@ -65,6 +65,11 @@ def completed(running: Running, result: ToolResult) -> dict[str, Any]:
     return payload
 
 
+def reads_of_call(running: Running) -> dict[str, Any]:
+    """What the model knows of files since this call, and which agent it is that knows."""
+    return {"agent": running.prepared.call.agent, "files": dict(running.reads)}
+
+
 def replay(record: CallRecord) -> ToolResult | None:
     """The result that was recorded for a call, None if it never completed."""
     done = record.completed

@@ -56,6 +56,8 @@ class Recording:
     read_rules: str | None = None
     # Which part of an oversized text is shown; None: as each tool says.
     keep: Keep | None = None
+    # Whether a later run may go on with the session, and needs to know what was read in it.
+    keep_reads: bool = False
 
 
 class Recorder:
@@ -147,6 +149,8 @@ class Recorder:
                 told = record.completed(running, result)
                 if self._recording.read_rules is not None:
                     told["read_rules"] = self._recording.read_rules
+                if running.reads and self._recording.keep_reads:
+                    told["reads"] = record.reads_of_call(running)
                 self._store.append(self._row(running, "completed", told))
         except ProblemRaised as raised:
             # What happened has happened: the caller must hear of it even so. A store that
@@ -196,6 +200,12 @@ class Recorder:
     def fits(self, running: Running, text: str) -> bool:
         """Whether the model is told all of it."""
         return running.prepared.entry is None or len(text) <= self._limit(running)
+
+    def cut(self, text: str, running: Running) -> str:
+        """The text as the model would be told it, without keeping the rest of a long one."""
+        if self.fits(running, text):
+            return text
+        return fit(text, self._limit(running), running.prepared.tool.keep, None, "").text
 
     def _limit(self, running: Running) -> int:
         limit = running.prepared.tool.max_chars

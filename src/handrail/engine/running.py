@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from handrail.core.context import Session
+from handrail.core.context import ReadRecord, Session
 from handrail.core.events import Listener
 from handrail.core.leases import Lease
 from handrail.core.problems import Problem
@@ -66,6 +66,8 @@ class Running:
     attempts: int = 0
     # What others have reserved and the call's program could write nevertheless.
     reserved: tuple[Lease, ...] = ()
+    # What the model knows of files since this call, where that is kept for a later run.
+    reads: dict[str, ReadRecord | None] = field(default_factory=dict)
     # What hooks before the call said for the model, and the yes of one that may say it.
     words: list[str] = field(default_factory=list)
     allowed: Verdict | None = None

@@ -1,31 +1,102 @@
-"""What a named session keeps between runs, as plain values for the store."""
+"""What a named session has read, between runs: taken from the rows of its calls, and from what
+was kept of them when it was last closed. By agent, as each knows only what it has seen itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from handrail.core.call import MAIN_AGENT
-from handrail.core.context import ReadRecord, ReadState, ReadStates
+from handrail.core.context import ReadRecord, ReadState, ReadStates, Session
 from handrail.core.places import Stat
+from handrail.core.records import Store
+
+_KEY: Final = "reads"
 
 
-def save_reads(reads: ReadStates) -> dict[str, Any]:
-    """What each agent has seen, JSON-ready."""
+class SavedReads:
+    """Agent → path → what it last saw of the file; `seq` is the last row that is counted in."""
+
+    def __init__(self, agents: Mapping[str, Mapping[str, ReadRecord]], seq: int) -> None:
+        self._agents = {agent: dict(files) for agent, files in agents.items()}
+        self.seq = seq
+
+    @classmethod
+    def from_state(cls, saved: Any) -> SavedReads:
+        """From what was kept with a session; empty if there is none or it cannot be read."""
+        if not isinstance(saved, Mapping):
+            return cls({}, 0)
+        if not isinstance(saved.get("seq"), int):
+            return cls(_read_older(saved), 0)
+        agents = {
+            agent: {path: _record(one) for path, one in files.items()}
+            for agent, files in saved["agents"].items()
+        }
+        return cls(agents, saved["seq"])
+
+    def add_call(self, reads: Mapping[str, Any]) -> None:
+        """Add what a call noted: its agent and the files it has seen or written."""
+        agent = str(reads.get("agent", MAIN_AGENT))
+        self.add(agent, {path: one and _record(one) for path, one in reads["files"].items()})
+        for path, (before, stat, after) in reads.get("edited", {}).items():
+            known = self._agents[agent].get(path)
+            if known is not None and known.digest == before:
+                self.add(agent, {path: known._replace(stat=Stat(*stat), digest=after)})
+
+    def add(self, agent: str, files: Mapping[str, ReadRecord | None]) -> None:
+        """Add what an agent knows of files; None: there is no such file any more."""
+        known = self._agents.setdefault(agent, {})
+        for path, record in files.items():
+            known.pop(path, None)
+            if record is not None:
+                known[path] = record
+
+    def restore(self) -> ReadStates:
+        """The read states of the agents, for going on with them."""
+        return ReadStates({agent: ReadState(files) for agent, files in self._agents.items()})
+
+    def to_state(self) -> dict[str, Any]:
+        """JSON-ready, for keeping it with the session."""
+        return {"seq": self.seq, "agents": self._agents}
+
+
+async def load_reads(store: Store, session: str, kept: Mapping[str, Any]) -> SavedReads:
+    """What a session had read when it was closed or its process was killed; `kept` are the
+    values that were kept with it.
+    """
+    saved = SavedReads.from_state(kept.get(_KEY))
+    last, noted = await store.parts_of_calls(session, _KEY, saved.seq)
+    for reads in _readable(noted):
+        saved.add_call(reads)
+    saved.seq = last
+    return saved
+
+
+async def save_reads(store: Store, session: Session) -> None:
+    """Keep what a session has read, so that its rows up to now need not be read again."""
+    saved = await load_reads(store, session.id, await store.load_state(session.id))
+    for agent, state in session.read_states.items():
+        saved.add(agent, state.outside_calls)
+    store.save_state(session.id, _KEY, saved.to_state())
+
+
+def _readable(noted: Iterable[Any]) -> Iterable[Mapping[str, Any]]:
+    return (one for one in noted if isinstance(one, Mapping) and isinstance(one.get("files"), dict))
+
+
+def _record(saved: Any) -> ReadRecord:
+    read_at, offset, limit, stat, *rest = saved
+    return ReadRecord(read_at, offset, limit, Stat(*stat), *rest)
+
+
+def _read_older(saved: Mapping[str, Any]) -> dict[str, dict[str, ReadRecord]]:
+    """As it was kept before it was taken from rows: by agent and path, or by path alone."""
+    by_path = any(key.startswith("/") for key in saved)
+    agents = {MAIN_AGENT: saved} if by_path else saved
     return {
-        agent: {path: {**one._asdict(), "stat": list(one.stat)} for path, one in state.items()}
-        for agent, state in reads.items()
+        agent: {
+            path: ReadRecord(**{**one, "stat": Stat(*one["stat"])}) for path, one in files.items()
+        }
+        for agent, files in agents.items()
     }
-
-
-def restore_reads(saved: Mapping[str, Any]) -> ReadStates:
-    """The read states of an earlier run; an older one knew the main agent only, by path."""
-    if any(key.startswith("/") for key in saved):
-        saved = {MAIN_AGENT: saved}
-    return ReadStates({agent: _restore(records) for agent, records in saved.items()})
-
-
-def _restore(records: Mapping[str, Any]) -> ReadState:
-    return ReadState(
-        {path: ReadRecord(**{**one, "stat": Stat(*one["stat"])}) for path, one in records.items()}
-    )

@@ -24,6 +24,7 @@ from handrail.history.folders import Folders, Where, folders_seen_by
 from handrail.history.given_up import given_up, settled
 from handrail.history.images import form_before, is_of_folder, load_image, only_opens, state_of
 from handrail.history.openings import closed_again, with_openings
+from handrail.history.recovered_reads import describe_reads
 from handrail.history.undo_compose import look
 
 _log = logging.getLogger("handrail")
@@ -330,7 +331,7 @@ class Recovery:
             "tool": recovered.tool,
             "status": recovered.status,
             "is_error": recovered.status != "ok",
-            "text": recovered.text,
+            "text": _result_text(recovered, intent),
             "data": intent.get("data", {"paths": list(recovered.paths)}),
             "problem": problem,
             "changes": changes,
@@ -338,6 +339,10 @@ class Recovery:
             "asked": False,
             "meta": {"recovered": True},
         }
+        if recovered.status == "ok":
+            reads = describe_reads(record, intent, self._files, self._clock.now_ns() / 1e9)
+            if reads is not None:
+                payload["reads"] = reads
         if report is not None:
             payload["effects"] = report.to_record()
         return Row(
@@ -354,6 +359,16 @@ def _hint(recovered: Recovered) -> str | None:
         return None
     looking = f"look at {_some(recovered.paths)}" if recovered.paths else "look at what it changes"
     return f"{looking}; to run it again, give the call a new id"
+
+
+def _result_text(recovered: Recovered, intent: Mapping[str, Any]) -> str:
+    """What whoever made the call is told: of a complete change what it was told at once had
+    Handrail not ended.
+    """
+    if recovered.status != "ok":
+        return recovered.text
+    done = intent.get("text") or "changed " + _some(_paths(intent["changes"]))
+    return f"{done}\n[handrail: {recovered.text}]"
 
 
 def _paths(described: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
 """The SQL of what dead processes have left: sessions that were not closed, requests without an
-end. Runs inside the caller's write transaction.
+end.
 """
 
 from __future__ import annotations
@@ -7,16 +7,48 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
-from handrail.core.records import OpenRequest
+from handrail.core.records import Abandoned, OpenRequest
 from handrail.store.ledger import Chain, close_sessions
-from handrail.store.sessions import CLOSED, RECOVERED, IsAlive, find_openings, may_be_open
-from handrail.store.unfinished import advance_watermark, list_open_requests, list_unfinished
+from handrail.store.sessions import (
+    CLOSED,
+    RECOVERED,
+    IsAlive,
+    Opening,
+    find_openings,
+    may_be_open,
+)
+from handrail.store.unfinished import (
+    advance_watermarks,
+    find_open_requests,
+    find_unfinished,
+    is_due,
+)
+
+
+def find_abandoned(
+    db: sqlite3.Connection, is_alive: IsAlive, opened: Mapping[str, str]
+) -> Abandoned:
+    """See `Store.abandoned`; `opened` are the sessions (with owner) that the caller has opened
+    itself and has made no call in yet.
+    """
+    openings = find_openings(db)
+    alive = {
+        session: [one for one in its if may_be_open(db, one, is_alive)]
+        for session, its in openings.items()
+    }
+    requests = [
+        request
+        for _, request in find_open_requests(db)
+        if _is_over(request, alive.get(request.session, []), is_alive, opened)
+    ]
+    to_close = any(not its for its in alive.values()) or is_due(db, CLOSED)
+    return Abandoned(requests, to_close)
 
 
 def close_abandoned(db: sqlite3.Connection, at_ns: int, is_alive: IsAlive) -> list[str]:
-    """See `Store.close_abandoned`."""
-    unfinished = {call.session for call in list_unfinished(db, at_ns)}
-    unfinished |= {call.session for call in list_open_requests(db, at_ns)}
+    """See `Store.close_abandoned`. Runs inside the caller's write transaction."""
+    unfinished = {call.session for call in find_unfinished(db)}
+    unfinished |= {request.session for _, request in find_open_requests(db)}
     chain, closed = Chain(db), []
     openings = find_openings(db)
     for session, its in openings.items():
@@ -26,28 +58,18 @@ def close_abandoned(db: sqlite3.Connection, at_ns: int, is_alive: IsAlive) -> li
             close_sessions(chain, {session: opening.owner}, at_ns, RECOVERED)
         closed.append(session)
     left = [one.line for name, its in openings.items() if name not in closed for one in its]
-    settled = min(left) - 1 if left else chain.end.line
-    advance_watermark(chain, CLOSED, settled, at_ns)
+    advance_watermarks(chain, {CLOSED: min(left) - 1 if left else chain.end.line}, at_ns)
     chain.save()
     return closed
 
 
-def find_interrupted(
-    db: sqlite3.Connection, at_ns: int, is_alive: IsAlive, opened: Mapping[str, str]
-) -> list[OpenRequest]:
-    """See `Store.interrupted_requests`; `opened` are the sessions (with owner) that the caller
-    has opened itself and has made no call in yet.
-    """
-    requests = list_open_requests(db, at_ns)
-    openings = find_openings(db) if requests else {}
-    living: set[str] = set()
-    for session, its in openings.items():
-        owners = [one for one in its if may_be_open(db, one, is_alive)]
-        own = [one for one in owners if one.owner == opened.get(session)]
-        if len(owners) > len(own[:1]):
-            living.add(session)
-    return [
-        request
-        for request in requests
-        if (request.session not in living if request.owner is None else not is_alive(request.owner))
-    ]
+def _is_over(
+    request: OpenRequest, alive: list[Opening], is_alive: IsAlive, opened: Mapping[str, str]
+) -> bool:
+    """Whether the process that made the request has died."""
+    if request.owner is not None:
+        return not is_alive(request.owner)
+    # Of a call without a claim the process is not known: it is one of those that had opened
+    # the session, apart from the caller's own opening just now.
+    own = [one for one in alive if one.owner == opened.get(request.session)]
+    return len(alive) == len(own[:1])

@@ -90,6 +90,20 @@ def load_state(db: sqlite3.Connection, session: str) -> dict[str, Any]:
     return {key: json.loads(value) for key, value in found}
 
 
+def load_parts(
+    db: sqlite3.Connection, session: str, name: str, after_seq: int
+) -> tuple[int, list[Any]]:
+    """See `Store.parts_of_calls`."""
+    last = db.execute("SELECT max(seq) FROM rows WHERE session = ?", (session,)).fetchone()[0]
+    found = db.execute(
+        "SELECT p.body FROM rows r JOIN payloads p ON p.row = r.id WHERE r.session = ?"
+        " AND r.seq > ? AND r.kind = 'completed' AND instr(p.body, ?) ORDER BY r.seq",
+        (session, after_seq, f'"{name}":'),
+    )
+    payloads = [decode(body) for (body,) in found]
+    return last or 0, [payload[name] for payload in payloads if name in payload]
+
+
 def _attempts(
     db: sqlite3.Connection, session: str, call_id: str, first_seq: int
 ) -> Iterator[CallRecord]:

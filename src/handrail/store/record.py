@@ -59,15 +59,25 @@ def describe(error: Exception) -> str:
 
 def seal(packed: Packed, *, clean: bool = False) -> Entry:
     """The row with the hash of its payload, and without secrets that show by their shape
-    (`clean`: it is known to hold none). An intent stays as it is, and so do the effects of a
-    command: they hold what recovery and undo put back, and a file's name may look like a secret.
+    (`clean`: it is known to hold none). An intent stays as it is but for its text, and so do the
+    effects of a command: they hold what recovery and undo put back, and a file's name may look
+    like a secret.
     """
     session, kind, call_id, turn, at_ns, body = packed
-    if kind != "intent" and not clean:
-        body = _without_secrets(body)
+    if not clean:
+        body = _without_secrets(body) if kind != "intent" else _without_secrets_in_text(body)
     return Entry(
         storable(session), kind, storable(call_id), turn, at_ns, payload_hash(body), body.decode()
     )
+
+
+def _without_secrets_in_text(body: bytes) -> bytes:
+    if b'"text":' not in body or redact(body) == body:
+        return body
+    payload = json.loads(body)
+    if "text" not in payload:
+        return body
+    return encode_json({**payload, "text": json.loads(redact(encode_json(payload["text"])))})
 
 
 def _without_secrets(body: bytes) -> bytes:

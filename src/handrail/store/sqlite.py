@@ -17,11 +17,11 @@ from handrail.core.dead_letters import DeadLetter, LetterState, Moved, NewLetter
 from handrail.core.leases import Lease, Reserved
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.records import (
+    Abandoned,
     CallRecord,
     Claimed,
     Durability,
     Opened,
-    OpenRequest,
     Row,
     SessionRecord,
     Trace,
@@ -258,12 +258,10 @@ class SqliteStore:
         now_ns = self._now_ns
         return await self._ask(lambda db: unfinished.list_unfinished(db, now_ns()), writes=True)
 
-    async def interrupted_requests(self, is_alive: Callable[[str], bool]) -> list[OpenRequest]:
-        """See `Store.interrupted_requests`."""
-        now_ns, opened = self._now_ns, dict(self._opened)
-        return await self._ask(
-            lambda db: abandoned.find_interrupted(db, now_ns(), is_alive, opened), writes=True
-        )
+    async def abandoned(self, is_alive: Callable[[str], bool]) -> Abandoned:
+        """See `Store.abandoned`."""
+        opened = dict(self._opened)
+        return await self._ask(lambda db: abandoned.find_abandoned(db, is_alive, opened))
 
     async def close_abandoned(self, is_alive: Callable[[str], bool]) -> list[str]:
         """See `Store.close_abandoned`."""
@@ -275,6 +273,13 @@ class SqliteStore:
     async def sessions(self, limit: int = 20) -> list[SessionRecord]:
         """The most recently opened sessions first."""
         return await self._ask(lambda db: queries.list_sessions(db, limit))
+
+    async def parts_of_calls(
+        self, session: str, name: str, after_seq: int
+    ) -> tuple[int, list[Any]]:
+        """See `Store.parts_of_calls`."""
+        session = storable(session)
+        return await self._ask(lambda db: queries.load_parts(db, session, name, after_seq))
 
     async def load_state(self, session: str) -> dict[str, Any]:
         """What a named session kept (turn counter, read state)."""
