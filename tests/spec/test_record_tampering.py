@@ -87,7 +87,9 @@ async def test_the_head_that_verify_prints_covers_an_open_session(workspace, tmp
     store = tmp_path / "s.db"
     words = ["-w", str(workspace.root), "--store", str(store), "--json", "verify"]
     workspace.write("a.txt", "one\n")
-    async with handrail.open(workspace.root, store=store, session="s") as rt:
+    async with contextlib.AsyncExitStack() as stack:
+        opening = handrail.open(workspace.root, store=store, session="s")
+        rt = await stack.enter_async_context(opening)
         await rt.call("read_file", {"path": "a.txt"})
         await rt.store.flush()
         assert main(words) == 0
@@ -105,6 +107,8 @@ async def test_the_head_that_verify_prints_covers_an_open_session(workspace, tmp
         without = main(words)
         capsys.readouterr()
         with_head = main([*words, "--anchor", head])
+        with contextlib.suppress(handrail.ProblemRaised):
+            await stack.aclose()
 
     assert rows == 2
     assert (without, with_head) == (0, 1)

@@ -131,6 +131,8 @@ async def kill_and_look(workspace, worker, tmp_path, delay_s, number):
 
     async with handrail.open(root, store=store, session=str(root)) as rt:
         assert await rt.store.unfinished() == []
+        calls = await rt.store.calls(session=str(root), limit=-1)
+        assert all(call.completed is not None for call in calls), "without an end"
         now = check_whole(workspace, started)
         traces = await rt.store.traces(session=str(root))
         announced = {

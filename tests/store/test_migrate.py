@@ -98,6 +98,28 @@ async def test_what_a_store_held_when_it_was_migrated_is_covered_since(v1_store,
     assert verify(v1_store).broken is not None
 
 
+@pytest.mark.finding("F04")
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        "UPDATE session_state SET value = '4' WHERE key = 'turn'",
+        "DELETE FROM session_state WHERE key = 'turn'",
+        "DELETE FROM rows; DELETE FROM payloads",
+        None,
+    ],
+)
+async def test_values_kept_before_the_migration_are_covered_since(v1_store, tampering):
+    with contextlib.closing(sqlite3.connect(v1_store, isolation_level=None)) as db:
+        upgrade(db, str(v1_store), [step for step in steps() if step.version < 8])
+        db.execute("INSERT INTO session_state VALUES ('cli', 'turn', '3')")
+    assert verify(v1_store).broken is None
+    await open_store(v1_store).aclose()
+    if tampering is not None:
+        edit(v1_store, tampering)
+
+    assert (verify(v1_store).broken is None) is (tampering is None)
+
+
 async def test_sessions_that_an_older_store_left_open_are_closed(v1_store):
     store = open_store(v1_store)
 

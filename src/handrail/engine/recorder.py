@@ -205,7 +205,8 @@ class Recorder:
         """The text as the model would be told it, without keeping the rest of a long one."""
         if self.fits(running, text):
             return text
-        return fit(text, self._limit(running), running.prepared.tool.keep, None, "").text
+        keep = self._recording.keep or running.prepared.tool.keep
+        return fit(text, self._limit(running), keep, None, "").text
 
     def _limit(self, running: Running) -> int:
         limit = running.prepared.tool.max_chars

@@ -20,7 +20,7 @@ from handrail.store.verify import check
 
 # Stores up to this size are checked as a whole when somebody else has written to them, for at
 # most this share of the time; of larger ones the rows are counted.
-_WHOLE_BYTES: Final = 8 << 20
+_WHOLE_BYTES: Final = 4 << 20
 _PAUSE: Final = 20
 
 _LOOK: Final = (
