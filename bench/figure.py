@@ -6,7 +6,7 @@ import gc
 import inspect
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from operator import truediv
 
@@ -127,19 +127,43 @@ def figure(
     return Figure(measure, what, limit, ours, ratio, bar, goal, unit, peers=ratios)
 
 
-def table(figures: list[Figure]) -> str:
-    """All lines, aligned."""
-    head = ["", "measure", "limit", "ours", "ratio", "bar", "goal", "", "peers / limit"]
-    rows = [head, *(_cells(figure) for figure in figures)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if index in (0, 1, 7, 8) else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+@dataclass(frozen=True)
+class NotMeasured:
+    """A line that this machine cannot measure, and what it would need."""
+
+    measure: str
+    what: str
+    needs: str
+
+    def to_dict(self) -> dict[str, object]:
+        return {"measure": self.measure, "what": self.what, "not_measured": f"needs {self.needs}"}
+
+
+Row = Figure | NotMeasured
+# Widths are fixed, because rows are printed as they are measured.
+WIDTHS = (1, 53, 9, 9, 8, 7, 7, 4, 0)
+LEFT = (0, 1, 7, 8)
+HEAD = ("", "measure", "limit", "ours", "ratio", "bar", "goal", "", "peers / limit")
+
+
+def format_head() -> str:
+    """The line above all rows."""
+    return _format_line(HEAD)
+
+
+def format_row(row: Row) -> str:
+    """One line of the table."""
+    if isinstance(row, NotMeasured):
+        return f"{row.measure}  {row.what.ljust(WIDTHS[1])}  not measured: needs {row.needs}"
+    return _format_line(_cells(row))
+
+
+def _format_line(cells: Sequence[str]) -> str:
+    padded = [
+        cell.ljust(width) if index in LEFT else cell.rjust(width)
+        for index, (cell, width) in enumerate(zip(cells, WIDTHS, strict=True))
+    ]
+    return "  ".join(padded).rstrip()
 
 
 def _cells(figure: Figure) -> list[str]:
