@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import select
+import signal
 import sys
 import time
 from dataclasses import dataclass
@@ -77,7 +78,14 @@ class Terminal:
             pass
         os.close(self._keyboard)
         _, status = os.waitpid(self._process, 0)
+        self._process = 0
         return os.waitstatus_to_exitcode(status)
+
+    def close(self) -> None:
+        """End the command if a test failed before it ended."""
+        if self._process:
+            os.kill(self._process, signal.SIGKILL)
+            self.end()
 
     def _read(self) -> bool:
         deadline = time.monotonic() + 30
@@ -93,4 +101,12 @@ class Terminal:
 
 @pytest.fixture
 def terminal(workspace):
-    return Terminal
+    started = []
+
+    def start(words, **environment):
+        started.append(Terminal(words, **environment))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()

@@ -19,6 +19,7 @@ def test_the_report_names_what_runs_and_what_is_enforced(handrail):
     assert rg["sha256"] == hashlib.sha256(Path(rg["path"]).read_bytes()).hexdigest()
 
 
+@pytest.mark.needs_bubblewrap
 def test_the_report_tells_each_property_of_what_confines_commands(handrail):
     report = handrail("doctor", "--json").json["commands"]
     out = handrail("doctor").out

@@ -40,6 +40,7 @@ def test_a_command_that_only_looks_would_run(handrail):
     assert "in mode default: it would run unasked" in handrail("explain", "cat a.txt").out
 
 
+@pytest.mark.needs_bubblewrap
 def test_the_answer_hangs_on_what_the_sandbox_holds_here(handrail, tmp_path):
     config = tmp_path / "config.toml"
     config.write_text('sandbox = "none"\n')
@@ -208,6 +209,7 @@ def test_the_help_shows_a_line(handrail):
     )
 
 
+@pytest.mark.needs_bubblewrap
 def test_the_rules_and_guardrails_in_force_decide_and_are_named(handrail, tmp_path):
     config = tmp_path / "config.toml"
     config.write_text(

@@ -1,3 +1,7 @@
+import pytest
+
+
+@pytest.mark.needs_bubblewrap
 def test_the_overview_says_where_you_are_and_what_holds(handrail, workspace):
     done = handrail()
 
@@ -34,6 +38,7 @@ def test_the_overview_of_every_mode_says_what_it_means(handrail):
         assert f"mode       {mode}: " in handrail("--mode", mode).out
 
 
+@pytest.mark.needs_bubblewrap
 def test_the_overview_names_each_property_and_how_far_it_holds(handrail):
     measured = handrail("--json").json["commands"]["measured"]
 

@@ -24,8 +24,14 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+def page_param(path: Path) -> object:
+    """A page as a parameter, with the markers of what its code needs from the machine."""
+    needs = re.findall(r"<!-- (needs_\w+) -->", path.read_text(encoding="utf-8"))
+    return pytest.param(path, marks=[getattr(pytest.mark, need) for need in needs], id=name(path))
+
+
 # The README is run from the built wheel, in test_wheel.py.
-@pytest.mark.parametrize("page", [p for p in PAGES if p.name != "README.md"], ids=name)
+@pytest.mark.parametrize("page", [page_param(p) for p in PAGES if p.name != "README.md"])
 def test_the_code_of_a_page_runs(page):
     assert script("run_blocks.py", str(page)) == ""
 

@@ -154,6 +154,7 @@ async def test_a_call_that_is_repeated_while_its_question_waits_is_asked_about_o
     assert (root / "log.txt").read_text() == "once\n"
 
 
+@pytest.mark.needs_bubblewrap
 async def test_giving_up_one_of_two_requests_for_a_call_does_not_end_it(connect, root):
     given = {"command": "echo begun; while [ ! -e go ]; do sleep 0.05; done; echo over"}
     keyed = {"meta": {"handrail/call-id": "k"}}

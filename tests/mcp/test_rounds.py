@@ -8,6 +8,8 @@ from mcp import Client
 from tests.mcp.conftest import ERAS, stdio_parameters
 from tests.mcp.traces import NOTHING, Traces, all_ended, pids_of
 
+pytestmark = pytest.mark.needs_bubblewrap
+
 ROUNDS = [pytest.param(20), pytest.param(100, marks=pytest.mark.torture)]
 
 

@@ -181,6 +181,7 @@ async def test_a_running_command_reports_progress(connect, era):
     assert [done for done, _ in heard] == sorted({done for done, _ in heard})
 
 
+@pytest.mark.needs_bubblewrap
 async def test_a_command_tells_what_it_changed_and_whether_that_can_be_undone(connect):
     async with connect(**SANDBOXED) as client:
         result = await client.call_tool("run_command", {"command": "echo 1 > new.txt"})
@@ -211,6 +212,7 @@ async def test_what_is_reported_last_is_heard_before_the_result(connect, era):
     assert heard == ["one", "two", "three"]
 
 
+@pytest.mark.needs_bubblewrap
 @both_eras
 async def test_cancelling_a_call_kills_the_command(connect, root, era):
     async with connect(era, **SANDBOXED) as client:

@@ -208,6 +208,7 @@ def test_what_others_print_never_reaches_the_wire(root):
     assert "loud" in answer["result"]["content"][0]["text"]
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_the_server_and_its_jobs(root, number):
     with raw_client(root, "--mode", "sandboxed") as client:
@@ -221,6 +222,7 @@ def test_a_signal_ends_the_server_and_its_jobs(root, number):
     assert all_ended(started)
 
 
+@pytest.mark.needs_bubblewrap
 def test_a_killed_server_leaves_no_job_behind(root):
     with raw_client(root, "--mode", "sandboxed") as client:
         client.send(call(1, "run_command", command=f"sleep 614 # {root}", background=True))

@@ -8,12 +8,12 @@ or runs without reaching them. A check of the words that were given lets most of
 import subprocess
 
 import pytest
+from tests.support.machine import SANDBOXES_AND_NONE
 
 import handrail
 
 SECRET = "hunter2-zebra"
 RAILS = {"guardrails": {"sensitive_files": [".env", "secrets/**"], "protected_files": ["*.lock"]}}
-BACKENDS = ("bubblewrap", "landlock", "none")
 
 BY_NAME = """
 cat .env
@@ -237,7 +237,7 @@ def assert_closed(project, told):
     assert not (project.root / "deps.lock").is_symlink()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", SANDBOXES_AND_NONE)
 async def test_no_command_reaches_what_is_closed(open_runtime, project, backend):
     config = {**RAILS, "accept_no_sandbox": True, "loop_guard": "off"}
     async with open_runtime(mode="bypass", sandbox=backend, config=config) as rt:
@@ -252,6 +252,7 @@ async def test_no_command_reaches_what_is_closed(open_runtime, project, backend)
     assert_closed(project, "")
 
 
+@pytest.mark.needs_bubblewrap
 async def test_commands_that_run_beside_it_do_not_see_it(open_runtime, project):
     # Out of the repository, so that the sandbox can hide all there is of it.
     (project.root / ".git").rename(project.root.parent / "git")
@@ -268,7 +269,7 @@ async def test_commands_that_run_beside_it_do_not_see_it(open_runtime, project):
     assert len(ran) > 20
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", SANDBOXES_AND_NONE)
 async def test_no_other_tool_reaches_it_either(open_runtime, project, backend):
     config = {**RAILS, "accept_no_sandbox": True, "loop_guard": "off"}
     settings = {"mode": "bypass", "sandbox": backend, "config": config, "allow_delete": True}

@@ -4,6 +4,7 @@ import json
 import sys
 
 import pytest
+from tests.support.machine import SANDBOXES
 
 import handrail
 from handrail.app_config import load_from, trust_book
@@ -63,7 +64,8 @@ def written(outside, repository):
     return [str(place) for place in (*outside, hook) if place.exists()]
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])
+@pytest.mark.needs_node
+@pytest.mark.parametrize("backend", SANDBOXES)
 async def test_nothing_of_it_gets_out(open_runtime, repository, outside, backend):
     # A yes to a command lets it run, and not out: Landlock alone does not hold enough unasked.
     settings = {"mode": "bypass", "sandbox": backend, "approver": lambda request: True}
@@ -82,7 +84,7 @@ async def test_nothing_of_it_gets_out(open_runtime, repository, outside, backend
     assert not (repository.root / "ran-hook").exists()
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("backend", SANDBOXES)
 async def test_its_hooks_do_not_get_out_when_they_are_trusted(repository, outside, backend):
     book = trust_book()
     private_directory(state_home() / FOLDER)

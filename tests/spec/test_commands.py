@@ -297,6 +297,7 @@ async def test_a_protected_name_is_asked_about_in_a_command_too(open_runtime, wo
     assert workspace.tree() == {}
 
 
+@pytest.mark.needs_bubblewrap
 async def test_what_a_command_plants_is_put_back_and_the_call_fails(open_runtime, workspace):
     workspace.write(".vscode/tasks.json", "{}")
     code = "open('.envrc','w').write('evil')\nopen('kept.txt','w').write('fine')\n"
@@ -309,6 +310,7 @@ async def test_what_a_command_plants_is_put_back_and_the_call_fails(open_runtime
     assert workspace.tree() == {".vscode/tasks.json": b"{}", "kept.txt": b"fine"}
 
 
+@pytest.mark.needs_bubblewrap
 async def test_allowed_protected_names_stay(open_runtime, workspace):
     async with open_runtime(mode="sandboxed", allow_protected=[".envrc"]) as rt:
         result = await rt.call(
@@ -319,6 +321,7 @@ async def test_allowed_protected_names_stay(open_runtime, workspace):
     assert workspace.tree() == {".envrc": b"mine"}
 
 
+@pytest.mark.needs_bubblewrap
 async def test_the_mode_sandboxed_runs_what_is_held(open_runtime, workspace, tmp_path):
     outside = tmp_path / "outside.txt"
     outside.write_text("before")
@@ -365,6 +368,7 @@ async def test_leaving_the_sandbox_is_always_a_question(open_runtime, workspace,
     assert target.exists()
 
 
+@pytest.mark.needs_bubblewrap
 async def test_the_network_is_off_and_a_failure_says_so(open_runtime):
     code = "import socket\nsocket.create_connection(('127.0.0.1', 9))"
     async with open_runtime(mode="sandboxed") as rt:
@@ -506,7 +510,7 @@ async def test_a_dry_run_shows_what_a_command_would_touch(open_runtime, workspac
     [
         ("python", "print(6 * 7)"),
         ("bash", "echo $((6 * 7))"),
-        ("node", "console.log(6 * 7)"),
+        pytest.param("node", "console.log(6 * 7)", marks=pytest.mark.needs_node),
     ],
 )
 async def test_code_runs_in_its_language(open_runtime, language, code):
@@ -626,6 +630,7 @@ async def test_nothing_lives_on_when_the_process_is_killed(workspace, tmp_path):
     assert job.state in ("killed", "lost")
 
 
+@pytest.mark.needs_bubblewrap
 async def test_what_somebody_else_changes_meanwhile_is_left_alone(open_runtime, workspace):
     workspace.write(".vscode/settings.json", "{}")
     async with open_runtime(approver=yes) as rt:
@@ -641,6 +646,7 @@ async def test_what_somebody_else_changes_meanwhile_is_left_alone(open_runtime, 
     assert workspace.read(".vscode/settings.json") == b'{"mine": 1}'
 
 
+@pytest.mark.needs_bubblewrap
 async def test_what_a_job_plants_is_put_back_before_the_next_command(open_runtime, workspace):
     async with open_runtime(mode="sandboxed") as rt:
         plant = "python3 -c \"open('.envrc','w').write('evil'); open('done','w')\"; sleep 307"

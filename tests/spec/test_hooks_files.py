@@ -137,6 +137,7 @@ async def test_several_files_of_one_call_go_back_together(open_runtime, workspac
     assert "other" in back
 
 
+@pytest.mark.needs_bubblewrap
 async def test_what_a_hook_did_behind_a_command_is_taken_back_with_it(open_runtime, workspace):
     workspace.write("a.py", "x=1\n")
     config = {"hooks": {"post_tool_use": [{"name": "tidy", "command": TIDY}]}}
@@ -211,6 +212,7 @@ async def test_without_a_journal_a_hook_still_counts_as_known(open_runtime, work
     assert replaced.ok, replaced.text
 
 
+@pytest.mark.needs_bubblewrap
 async def test_a_hook_without_network_is_told_that_the_sandbox_closed_it(open_runtime, caplog):
     command = "echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6"
     async with open_runtime(config=after(command), sandbox="bubblewrap") as rt:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.machine import SANDBOXES
 
 import handrail
 from handrail.app_config import load_from, trust_book
@@ -51,7 +52,7 @@ def trust(root):
     book.add(root, load_from(root, None, {}).digest)
 
 
-@pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("sandbox", SANDBOXES)
 async def test_what_a_hook_runs_of_the_repository_writes_nowhere_else(
     open_runtime, workspace, tmp_path, markers, sandbox
 ):
@@ -85,7 +86,7 @@ def _javascript(markers):
     return f"{tries}console.error('ran'); process.exit(1)\n"
 
 
-@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize("trusted", [False, pytest.param(True, marks=pytest.mark.needs_bubblewrap)])
 async def test_a_repository_s_own_hooks_wait_for_trust_and_are_confined(
     workspace, tmp_path, markers, trusted
 ):
@@ -120,7 +121,7 @@ async def test_trust_does_not_let_a_repository_s_hook_out(workspace, claim):
     assert ".handrail/config.toml:1" in caught.value.problem.message
 
 
-@pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("sandbox", SANDBOXES)
 async def test_protected_names_are_as_they_were_after_a_hook(open_runtime, workspace, sandbox):
     workspace.write(".git/config", "[core]\n")
     workspace.write(".envrc", "old\n")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.support.machine import SANDBOXES_AND_NONE
 
 from handrail.core.protected_table import EXECUTED, OBEYED
 
@@ -21,11 +22,6 @@ SPELLINGS = [
 ]
 OBEYED_SPELLINGS = ["AGENT\u200bS.md", "agents.MD", "Claude.md ", ".cursor\u2060rules"]
 ANSWERS = {"protected": "protected", "needs_approval": "obeyed", None: "free"}
-BACKENDS = [
-    pytest.param("bubblewrap", marks=pytest.mark.needs_bubblewrap),
-    pytest.param("landlock", marks=pytest.mark.needs_landlock),
-    "none",
-]
 
 
 def listed():
@@ -73,7 +69,7 @@ async def test_a_tool_is_asked_about_every_name_in_the_table_and_no_other(open_r
 
 
 @pytest.mark.finding("F11")
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", SANDBOXES_AND_NONE)
 async def test_what_a_command_writes_at_any_name_of_the_table_is_put_back(
     open_runtime, workspace, backend
 ):
@@ -91,7 +87,7 @@ async def test_what_a_command_writes_at_any_name_of_the_table_is_put_back(
 @pytest.mark.finding("F19")
 @pytest.mark.threat("A13")
 @pytest.mark.threat("A30")
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", SANDBOXES_AND_NONE)
 @pytest.mark.parametrize("mode", ["sandboxed", "auto-safe", "dont-ask"])
 async def test_what_an_agent_obeys_is_as_before_after_a_command_of_unknown_effects(
     open_runtime, workspace, backend, mode
@@ -124,7 +120,7 @@ async def test_what_an_agent_obeys_is_as_before_after_a_command_of_unknown_effec
 
 
 @pytest.mark.finding("F19")
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", SANDBOXES_AND_NONE)
 async def test_allow_protected_lifts_it_for_commands_and_tools(open_runtime, workspace, backend):
     allowed = ["AGENTS.md", ".agents/**"]
     async with open_runtime(mode="sandboxed", allow_protected=allowed, **commands(backend)) as rt:
@@ -196,7 +192,7 @@ async def test_a_patch_that_makes_a_bare_repository_at_once_is_asked_about(open_
 
 
 @pytest.mark.finding("F11")
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", SANDBOXES_AND_NONE)
 @pytest.mark.parametrize("folder", ["", "src", "new"])
 async def test_a_bare_repository_that_a_command_makes_is_none_afterwards(
     open_runtime, workspace, backend, folder
@@ -214,7 +210,7 @@ async def test_a_bare_repository_that_a_command_makes_is_none_afterwards(
 
 
 @pytest.mark.finding("F11")
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", SANDBOXES_AND_NONE)
 async def test_a_bare_repository_keeps_its_programs_and_may_take_commits(
     open_runtime, workspace, backend
 ):
@@ -232,7 +228,7 @@ async def test_a_bare_repository_keeps_its_programs_and_may_take_commits(
 
 
 @pytest.mark.finding("F11")
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", SANDBOXES_AND_NONE)
 async def test_programs_may_write_their_own_folders_where_nothing_is_executed(
     open_runtime, workspace, backend
 ):
@@ -250,7 +246,7 @@ async def test_programs_may_write_their_own_folders_where_nothing_is_executed(
 
 
 @pytest.mark.finding("F11")
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", SANDBOXES_AND_NONE)
 async def test_a_link_at_an_upper_name_makes_nothing_act_under_a_protected_path(
     open_runtime, workspace, backend
 ):

@@ -106,6 +106,7 @@ async def test_the_locks_of_a_killed_process_are_free_unless_its_session_has_a_n
     assert (after.ok, bool(lock.data["acquired"])) == ((False, False) if session else (True, True))
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.feature("E57")
 async def test_commands_respect_locks(workspace, open_runtime):
     workspace.write("mine/a.txt", "one\n")
@@ -123,6 +124,7 @@ async def test_commands_respect_locks(workspace, open_runtime):
     assert workspace.read("mine/a.txt") == b"one\n"
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.parametrize(
     "command",
     [
@@ -188,6 +190,7 @@ async def test_of_many_who_want_the_same_one_gets_it(open_runtime):
     assert len(got) == 1
 
 
+@pytest.mark.needs_bubblewrap
 async def test_a_locked_folder_that_does_not_exist_says_why_commands_wait(workspace, open_runtime):
     call = {"command": f"{sys.executable} -c 'print(1)'"}
     async with open_runtime(mode="sandboxed") as rt:

@@ -3,10 +3,10 @@ in a folder that took the workspace's place.
 """
 
 import pytest
+from tests.support.machine import SANDBOXES_AND_NONE
 from tests.support.swapping import swapping
 
 DENY = {"permissions": {"deny": ["read_file(secret.txt)", "read_file(secrets/**)"]}}
-BACKENDS = ["bubblewrap", "landlock", "none"]
 COUNT = 8
 
 
@@ -47,7 +47,7 @@ LOOSE = {**DENY, "loop_guard": "off"}
 
 
 @pytest.mark.finding("F02")
-@pytest.mark.parametrize("sandbox", BACKENDS)
+@pytest.mark.parametrize("sandbox", SANDBOXES_AND_NONE)
 async def test_a_search_tells_nothing_that_is_withheld(open_runtime, workspace, sandbox):
     pairs = lay_out(workspace)
     async with open_runtime(mode="sandboxed", sandbox=sandbox, config=LOOSE) as rt:
@@ -58,7 +58,7 @@ async def test_a_search_tells_nothing_that_is_withheld(open_runtime, workspace, 
 @pytest.mark.torture
 @pytest.mark.timeout(3000)
 @pytest.mark.finding("F02")
-@pytest.mark.parametrize("sandbox", BACKENDS)
+@pytest.mark.parametrize("sandbox", SANDBOXES_AND_NONE)
 async def test_a_thousand_searches_tell_nothing_that_is_withheld(open_runtime, workspace, sandbox):
     pairs = lay_out(workspace)
     async with open_runtime(mode="sandboxed", sandbox=sandbox, config=LOOSE) as rt:

@@ -33,6 +33,7 @@ def test_the_same_runtime_without_async(workspace):
     assert {one.turn for one in records} == {turn}
 
 
+@pytest.mark.needs_bubblewrap
 def test_every_part_of_the_runtime_is_reached_without_await(workspace):
     made = []
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.machine import SANDBOXES_AND_NONE
 
 from handrail.core.processes import Confinement, Launch
-from handrail.host.sandbox.choose import BACKENDS, open_sandbox
+from handrail.host.sandbox.choose import open_sandbox
 from handrail.host.warden.client import WardenProcesses
 
 # How a program can try to outlive its end: by a session of its own, by losing its parent,
@@ -86,7 +87,7 @@ async def outlast(room, backend, times):
 
 
 @pytest.mark.feature("E34")
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", SANDBOXES_AND_NONE)
 async def test_sixty_programs_leave_no_survivor(room, backend):
     with anyio.fail_after(120):
         fates, left = await outlast(room, backend, 60)
@@ -96,7 +97,7 @@ async def test_sixty_programs_leave_no_survivor(room, backend):
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", SANDBOXES_AND_NONE)
 async def test_five_hundred_programs_leave_no_survivor(room, backend):
     with anyio.fail_after(600):
         fates, left = await outlast(room, backend, 500)

@@ -14,6 +14,8 @@ from tests.support.waiting import running, wait_until
 
 import handrail
 
+pytestmark = pytest.mark.needs_bubblewrap
+
 PROGRAM = Path(sys.executable).with_name("handrail")
 SCRIPT = """
 import asyncio, sys

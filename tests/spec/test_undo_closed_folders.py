@@ -15,6 +15,8 @@ from tests.support.entries import tree
 
 import handrail
 
+pytestmark = pytest.mark.needs_bubblewrap
+
 _PR_CAPBSET_DROP = 24
 _MAY_WRITE_ANYWHERE = (1, 2)
 

@@ -22,6 +22,7 @@ def python(code):
     return f'{sys.executable} -c "{code}"'
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.parametrize("config", [DENY, GUARDRAIL])
 @pytest.mark.parametrize(
     "command", ["make", python("open('built', 'w').write('new' + chr(10))"), "make -C ."]
@@ -49,6 +50,7 @@ ATTACKS = [
 ]
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.parametrize("config", [DENY, GUARDRAIL])
 @pytest.mark.parametrize("command", ATTACKS)
 async def test_no_program_changes_what_is_held(open_runtime, project, config, command):
@@ -60,6 +62,7 @@ async def test_no_program_changes_what_is_held(open_runtime, project, config, co
     assert project.tree() == before
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.parametrize("command", ATTACKS)
 async def test_without_the_rule_every_one_of_them_gets_through(open_runtime, project, command):
     def state():
@@ -82,6 +85,7 @@ async def test_what_names_it_is_denied(open_runtime, project, command):
     assert result.problem.code == "denied"
 
 
+@pytest.mark.needs_bubblewrap
 async def test_a_failure_names_the_rule(open_runtime, project):
     async with open_runtime(mode="sandboxed", config=DENY) as rt:
         result = await rt.call("run_command", {"command": ATTACKS[0]})
@@ -90,6 +94,7 @@ async def test_a_failure_names_the_rule(open_runtime, project):
     assert "allow_protected" not in result.text
 
 
+@pytest.mark.needs_bubblewrap
 async def test_git_cannot_bring_another_version(open_runtime, project):
     def git(*words):
         person = ("-c", "user.name=x", "-c", "user.email=x@example.com")
@@ -111,6 +116,7 @@ async def test_git_cannot_bring_another_version(open_runtime, project):
     assert added.ok, added.text
 
 
+@pytest.mark.needs_bubblewrap
 async def test_a_repository_in_a_held_folder_does_not_open_it(open_runtime, project):
     project.write("migrations/lib/.git/config", "[core]\n")
     project.write("migrations/lib/.git/HEAD", "ref: refs/heads/main\n")
@@ -123,6 +129,7 @@ async def test_a_repository_in_a_held_folder_does_not_open_it(open_runtime, proj
     assert project.tree() == before
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.parametrize("path", ["migrations/sub/x", "migrations/sub/deep/x"])
 async def test_a_rule_within_another_does_not_open_it(open_runtime, project, path):
     project.write(path, "one\n")
@@ -146,6 +153,7 @@ async def test_a_lock_above_what_is_held_is_not_opened_by_it(open_runtime, proje
     assert not (project.root / "deep/er/new").exists()
 
 
+@pytest.mark.needs_bubblewrap
 async def test_a_background_job_is_held_too(open_runtime, project):
     command = f"{ATTACKS[0]} || echo held"
     async with open_runtime(mode="sandboxed", config=DENY) as rt:
@@ -157,6 +165,7 @@ async def test_a_background_job_is_held_too(open_runtime, project):
     assert project.read("migrations/a.py") == b"one\n"
 
 
+@pytest.mark.needs_bubblewrap
 async def test_a_hook_is_held_too(open_runtime, project):
     hook = {"command": "echo x > migrations/a.py; echo ran > ran; true"}
     config = {**DENY, "hooks": {"post_tool_use": [hook]}}
@@ -167,6 +176,7 @@ async def test_a_hook_is_held_too(open_runtime, project):
     assert project.read("migrations/a.py") == b"one\n"
 
 
+@pytest.mark.needs_bubblewrap
 async def test_what_does_not_exist_yet_is_asked_about(open_runtime, workspace):
     async with open_runtime(mode="sandboxed", config=DENY) as rt:
         before = await rt.call("run_command", {"command": python("print(1)")})
@@ -218,6 +228,7 @@ async def test_where_nothing_can_hold_it_commands_are_asked_about(open_runtime, 
     assert plain.ok, plain.text
 
 
+@pytest.mark.needs_bubblewrap
 async def test_places_outside_are_closed_to_commands_anyway(open_runtime, project):
     deny = {"permissions": {"deny": ["write_file(//srv/data/**)", "write_file(/migrations)"]}}
     async with open_runtime(mode="sandboxed", config=deny) as rt:
@@ -260,6 +271,7 @@ async def test_only_a_program_that_is_unknown_may_be_the_one_of_a_rule(
     assert by_rule is asked, result.text
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.parametrize("config", [DENY, GUARDRAIL])
 async def test_a_folder_that_does_not_exist_is_named_and_making_it_helps(
     open_runtime, project, config

@@ -52,9 +52,15 @@ def bubblewrap_works() -> bool:
 
 @cache
 def landlock_works() -> bool:
+    """Whether this kernel's Landlock has all that the tests expect of it: files, TCP, scopes."""
+    return landlock_version() >= 6
+
+
+@cache
+def landlock_version() -> int:
     from handrail.host import landlock
 
-    return landlock.abi() > 0
+    return landlock.abi()
 
 
 @cache
@@ -101,7 +107,13 @@ NEEDS = (
         "apt-get install bubblewrap, and allow unprivileged user namespaces",
         bubblewrap_works,
     ),
-    Need("needs_landlock", "Landlock", "Linux 5.13 or later with Landlock", landlock_works),
+    Need("needs_landlock", "Landlock", "Linux 6.12 or later with Landlock", landlock_works),
+    Need(
+        "needs_newest_landlock",
+        "the newest Landlock",
+        "Linux 6.15 or later with Landlock",
+        lambda: landlock_version() >= 7,
+    ),
     Need("needs_node", "Node.js", "apt-get install nodejs", node_works),
     Need("needs_compiler", "a C compiler", "apt-get install gcc libc6-dev", compiler_works),
     Need(
@@ -141,3 +153,13 @@ def skip_summary(reports: list[pytest.TestReport]) -> list[str]:
         else:
             lines.append(f"other: {tests}. {reason}")
     return lines
+
+
+def backend_param(name: str) -> object:
+    """A sandbox as a parameter of a test, with the marker of what it needs."""
+    marks = {"bubblewrap": pytest.mark.needs_bubblewrap, "landlock": pytest.mark.needs_landlock}
+    return pytest.param(name, marks=marks[name]) if name in marks else name
+
+
+SANDBOXES = [backend_param("bubblewrap"), backend_param("landlock")]
+SANDBOXES_AND_NONE = [*SANDBOXES, "none"]

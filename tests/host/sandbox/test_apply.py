@@ -52,6 +52,7 @@ def test_a_thread_keeps_no_capability_and_no_way_to_one():
     assert status("CapEff") == before
 
 
+@pytest.mark.needs_landlock
 def test_writing_reading_and_running_are_what_was_granted(tmp_path):
     for name in ("read", "write", "closed"):
         (tmp_path / name).mkdir()
@@ -78,6 +79,7 @@ def test_writing_reading_and_running_are_what_was_granted(tmp_path):
     assert on_a_thread(restricted) == ["done", no, "done", "done", "done", no]
 
 
+@pytest.mark.needs_landlock
 def test_the_filter_stands_when_the_recipe_brings_one():
     recipe = Recipe(("/bin/true",), {}, "/", filter=command_filter(inet=False, ipc=False))
 
@@ -89,6 +91,7 @@ def test_the_filter_stands_when_the_recipe_brings_one():
     assert status("Seccomp") == ["0"]
 
 
+@pytest.mark.needs_landlock
 def test_bubblewrap_gets_its_filter_by_hand_and_an_untouched_thread():
     recipe = Recipe(
         ("/usr/bin/bwrap", "--seccomp", FILTER_HANDLE), {}, "/", filter=b"whatever", own_pids=True
@@ -101,6 +104,7 @@ def test_bubblewrap_gets_its_filter_by_hand_and_an_untouched_thread():
     assert on_a_thread(restricted) == ["0", "0"]
 
 
+@pytest.mark.needs_landlock
 def test_a_command_cannot_say_by_its_words_that_it_takes_the_filter_itself(tmp_path):
     with scenery("landlock", [tmp_path]) as scene:
         plain = scene.launch("")

@@ -11,6 +11,8 @@ from tests.support.scenes import files_in, scenery
 from handrail.host.sandbox import trial
 from handrail.host.sandbox.bubblewrap import Bubblewrap
 
+pytestmark = pytest.mark.needs_bubblewrap
+
 
 @pytest.fixture
 def ws(tmp_path):

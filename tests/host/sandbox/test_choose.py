@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from tests.support.machine import SANDBOXES_AND_NONE
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Launch, Strength
@@ -21,6 +22,7 @@ def launch(root, **confinement):
     return Launch(("/bin/true",), str(root), {"PATH": "/usr/bin"}, given, None)
 
 
+@pytest.mark.needs_bubblewrap
 def test_bubblewrap_is_the_first_choice(tmp_path):
     sandbox = open_sandbox([str(tmp_path)])
 
@@ -33,6 +35,7 @@ def test_bubblewrap_is_the_first_choice(tmp_path):
     sandbox.close()
 
 
+@pytest.mark.needs_landlock
 def test_landlock_is_next_and_says_why(tmp_path, monkeypatch):
     monkeypatch.setattr(choose, "find", lambda name, roots, **_: None)
 
@@ -72,7 +75,7 @@ def test_another_platform_has_none(tmp_path, monkeypatch):
     assert set(sandbox.measured.values()) == {Strength.ABSENT}
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "landlock", "none"])
+@pytest.mark.parametrize("backend", SANDBOXES_AND_NONE)
 def test_one_can_be_forced(tmp_path, backend):
     sandbox = open_sandbox([str(tmp_path)], backend=backend)
 
@@ -99,6 +102,7 @@ def test_one_that_does_not_exist_is_refused_at_once(tmp_path):
     assert "bubblewrap" in raised.value.problem.hint
 
 
+@pytest.mark.needs_landlock
 def test_a_bubblewrap_inside_the_workspace_is_not_ours(tmp_path, monkeypatch):
     fake = tmp_path / "bwrap"
     fake.write_text("#!/bin/sh\ntouch marker\n")
@@ -109,6 +113,7 @@ def test_a_bubblewrap_inside_the_workspace_is_not_ours(tmp_path, monkeypatch):
     assert open_sandbox([str(tmp_path)]).backend == "landlock"
 
 
+@pytest.mark.needs_landlock
 def test_a_bubblewrap_that_fails_here_is_passed_over_with_its_own_words(tmp_path, monkeypatch):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -123,6 +128,7 @@ def test_a_bubblewrap_that_fails_here_is_passed_over_with_its_own_words(tmp_path
     assert "setting up uid map" in sandbox.describe()["passed_over"]["bubblewrap"]
 
 
+@pytest.mark.needs_bubblewrap
 def test_where_no_fresh_proc_can_be_mounted_the_old_one_is_shown(tmp_path, monkeypatch):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -150,6 +156,7 @@ def test_a_command_that_a_person_let_out_is_not_confined(tmp_path):
     assert recipe == Recipe(("/bin/true",), {"PATH": "/usr/bin"}, str(tmp_path))
 
 
+@pytest.mark.needs_landlock
 def test_nothing_is_tried_until_it_is_needed_and_then_only_once(tmp_path, monkeypatch):
     tried = []
     real = probe.measure
@@ -163,6 +170,7 @@ def test_nothing_is_tried_until_it_is_needed_and_then_only_once(tmp_path, monkey
     assert tried == [1]
 
 
+@pytest.mark.needs_landlock
 def test_what_was_measured_is_remembered_for_the_next_process(tmp_path, monkeypatch):
     cache = tmp_path / "state"
     first = open_sandbox([str(tmp_path)], backend="landlock", cache=cache).measured
@@ -172,6 +180,7 @@ def test_what_was_measured_is_remembered_for_the_next_process(tmp_path, monkeypa
     assert open_sandbox([str(tmp_path)], backend="landlock", cache=cache).measured == first
 
 
+@pytest.mark.needs_landlock
 @pytest.mark.parametrize(
     "kept", [{}, {"tcp": "enforced"}, dict.fromkeys(probe.PROPERTIES, "great")]
 )
@@ -183,6 +192,7 @@ def test_a_memory_that_is_not_understood_is_measured_anew(tmp_path, monkeypatch,
     assert measured["fs_write"] is Strength.PARTIAL
 
 
+@pytest.mark.needs_bubblewrap
 def test_the_description_names_the_program_and_the_table(tmp_path):
     told = open_sandbox([str(tmp_path)], backend="bubblewrap").describe()
 
@@ -192,6 +202,7 @@ def test_the_description_names_the_program_and_the_table(tmp_path):
     assert list(told["measured"]) == list(probe.PROPERTIES)
 
 
+@pytest.mark.needs_landlock
 def test_a_limit_that_the_warden_sets_is_told_as_far_as_it_goes(tmp_path):
     limited = open_sandbox([str(tmp_path)], backend="landlock", memory_limited=True)
 
@@ -199,6 +210,7 @@ def test_a_limit_that_the_warden_sets_is_told_as_far_as_it_goes(tmp_path):
     assert limited.describe()["measured"]["memory_limit"] == "partial"
 
 
+@pytest.mark.needs_landlock
 def test_no_temporary_directory_is_a_problem(tmp_path, monkeypatch):
     import tempfile
 

@@ -1,10 +1,12 @@
 """What a program keeps under Landlock where bubblewrap cannot be had."""
 
+import pytest
 from tests.support.scenes import files_in, scenery
 
 from handrail.host.sandbox.places import remainder
 
 
+@pytest.mark.needs_landlock
 def test_the_workspace_is_writable_and_the_rest_is_closed(tmp_path):
     ws, other = tmp_path / "ws", tmp_path / "other"
     ws.mkdir()
@@ -21,6 +23,7 @@ def test_the_workspace_is_writable_and_the_rest_is_closed(tmp_path):
     assert done[2].count("Permission denied") == 3
 
 
+@pytest.mark.needs_landlock
 def test_a_root_that_is_not_writable_can_be_read(tmp_path):
     ws, other = tmp_path / "ws", tmp_path / "other"
     ws.mkdir()
@@ -34,6 +37,7 @@ def test_a_root_that_is_not_writable_can_be_read(tmp_path):
     assert "Permission denied" in err
 
 
+@pytest.mark.needs_landlock
 def test_the_temporary_directory_is_named_kept_and_removed(tmp_path):
     from pathlib import Path
 
@@ -47,6 +51,7 @@ def test_the_temporary_directory_is_named_kept_and_removed(tmp_path):
     assert not Path(place.strip()).exists()
 
 
+@pytest.mark.needs_landlock
 def test_a_hidden_part_of_a_root_costs_new_names_beside_it_and_nothing_else(tmp_path):
     for name in ("project/a", ".local/state/handrail/store", ".local/share/x"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -62,6 +67,7 @@ def test_a_hidden_part_of_a_root_costs_new_names_beside_it_and_nothing_else(tmp_
     assert beside[0] != 0
 
 
+@pytest.mark.needs_landlock
 def test_a_link_beside_a_hidden_part_opens_nothing(tmp_path):
     root, other = tmp_path / "root", tmp_path / "other"
     (root / "hidden").mkdir(parents=True)
@@ -78,6 +84,7 @@ def test_a_link_beside_a_hidden_part_opens_nothing(tmp_path):
     assert files_in(other) == {}
 
 
+@pytest.mark.needs_landlock
 def test_a_root_swapped_for_a_link_grants_nothing(tmp_path):
     """The recipe is made before the thread gives up its rights."""
     import os
@@ -110,6 +117,7 @@ def test_what_remains_of_a_tree_is_as_few_trees_as_can_be(tmp_path):
     assert remainder(f"{top}/gone", [f"{top}/gone/x"]) == []
 
 
+@pytest.mark.needs_landlock
 def test_folders_above_what_is_not_even_seen_cannot_be_listed(tmp_path):
     for name in ("a/.env", "a/beside", "b/state/store", "b/.env", "b/beside"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -42,6 +42,7 @@ class Instead(Open):
         return super().recipe(launch, scene)._replace(argv=self.argv)
 
 
+@pytest.mark.needs_bubblewrap
 def test_bubblewrap_holds_everything_but_what_does_not_exist_yet():
     measured = probe.measure(Bubblewrap("/usr/bin/bwrap"), HERE)
 
@@ -53,6 +54,7 @@ def test_bubblewrap_holds_everything_but_what_does_not_exist_yet():
     }
 
 
+@pytest.mark.needs_bubblewrap
 def test_without_a_proc_of_its_own_programs_outside_are_seen_but_not_read():
     measured = probe.measure(Bubblewrap("/usr/bin/bwrap", own_proc=False), HERE)
 
@@ -62,6 +64,7 @@ def test_without_a_proc_of_its_own_programs_outside_are_seen_but_not_read():
     }  # fmt: skip
 
 
+@pytest.mark.needs_landlock
 def test_landlock_holds_contents_but_not_attributes():
     measured = probe.measure(Landlocked(), HERE)
 
@@ -83,6 +86,7 @@ def test_what_confines_nothing_is_seen_to_confine_nothing():
     assert held <= {"protected_names", "kill_tree"}
 
 
+@pytest.mark.needs_landlock
 def test_a_missing_filter_is_seen():
     measured = probe.measure(Leaky(filter=b""), HERE)
 
@@ -112,6 +116,7 @@ class Forgetful(Bubblewrap):
         return super().recipe(launch._replace(confinement=confinement), scene)
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.parametrize(
     ("forgotten", "strength"),
     [
@@ -168,6 +173,7 @@ def test_a_machine_without_the_tools_to_try_it_is_told(monkeypatch):
         probe.measure(Landlocked(), HERE)
 
 
+@pytest.mark.needs_landlock
 def test_nothing_is_left_behind(tmp_path, monkeypatch):
     import tempfile
 
@@ -177,7 +183,14 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("backend", [Bubblewrap("/usr/bin/bwrap"), Landlocked(), Open()])
+@pytest.mark.parametrize(
+    "backend",
+    [
+        pytest.param(Bubblewrap("/usr/bin/bwrap"), marks=pytest.mark.needs_bubblewrap),
+        pytest.param(Landlocked(), marks=pytest.mark.needs_landlock),
+        Open(),
+    ],
+)
 def test_a_temporary_directory_with_a_long_name_changes_nothing(tmp_path, monkeypatch, backend):
     """The address of a Unix socket has room for no more than 107 bytes."""
     import tempfile

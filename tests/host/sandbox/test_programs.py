@@ -1,10 +1,10 @@
 """What developers run every day runs confined, as root and as an ordinary user."""
 
-import shutil
 import sys
 
 import pytest
 from tests.support.confined import USERS, confined, folder_of, python_of
+from tests.support.machine import SANDBOXES
 
 THREADS = """
 import concurrent.futures, multiprocessing, os, tempfile, threading
@@ -54,19 +54,22 @@ COMMANDS = {
     "temporary": ('echo kept > "$TMPDIR/x"; mktemp > /dev/null; cat "$TMPDIR/x"', "kept\n"),
     "home": ('echo "$HOME" > /dev/null; cd; echo ok', "ok\n"),
 }  # fmt: skip
-INSTALLED = [
-    name
-    for name in COMMANDS
-    # A compiler is not everywhere; all the others are.
-    if name not in ("cc", "make") or shutil.which(name)
-]
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize(
+    "names",
+    [
+        [name for name in COMMANDS if name not in ("node", "cc")],
+        pytest.param(["node"], marks=pytest.mark.needs_node),
+        pytest.param(["cc"], marks=pytest.mark.needs_compiler),
+    ],
+    ids=["ordinary", "node", "compiler"],
+)
+@pytest.mark.parametrize("backend", SANDBOXES)
 @pytest.mark.parametrize("uid", USERS)
-def test_ordinary_programs_work(uid, backend):
+def test_ordinary_programs_work(uid, backend, names):
     python = python_of(uid)
-    commands = [COMMANDS[name][0].replace("{python}", python) for name in INSTALLED]
+    commands = [COMMANDS[name][0].replace("{python}", python) for name in names]
 
     with folder_of(uid) as top:
         workspace = top / "workspace"
@@ -78,12 +81,12 @@ def test_ordinary_programs_work(uid, backend):
         workspace_belongs_to(uid, top)
         done = confined(uid, job(top, backend, commands))["done"]
 
-    assert {name: said[:2] for name, said in zip(INSTALLED, done, strict=True)} == {
-        name: [0, COMMANDS[name][1]] for name in INSTALLED
+    assert {name: said[:2] for name, said in zip(names, done, strict=True)} == {
+        name: [0, COMMANDS[name][1]] for name in names
     }, [said for said in done if said[0]]
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("backend", SANDBOXES)
 def test_a_test_suite_runs(backend):
     import os
 
@@ -103,6 +106,7 @@ def test_a_test_suite_runs(backend):
     assert (done.exit_code, b"1 passed" in done.stdout) == (0, True), done
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.parametrize("uid", USERS)
 def test_git_can_commit_while_its_programs_stay_read_only(uid):
     commands = [
@@ -131,7 +135,7 @@ def test_git_can_commit_while_its_programs_stay_read_only(uid):
     assert not {"config.worktree", "commondir"} & set(left)
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("backend", SANDBOXES)
 def test_a_server_of_the_command_is_reached_over_the_network_it_has(backend):
     """With bubblewrap the command has a loopback network of its own; with Landlock none."""
     code = "import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname()); print('met')"
@@ -144,7 +148,7 @@ def test_a_server_of_the_command_is_reached_over_the_network_it_has(backend):
     assert (done[0][1] == "met\n") == (backend == "bubblewrap")
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("backend", SANDBOXES)
 @pytest.mark.parametrize("uid", USERS)
 def test_the_network_is_there_when_it_is_allowed_but_not_the_daemons(uid, backend):
     import socket

@@ -65,6 +65,7 @@ def folder(tmp_path):
 NO = "Permission denied"
 
 
+@pytest.mark.needs_landlock
 def test_the_same_rules_are_made_once_and_hold_every_time(rulesets, folder):
     attempts = (
         (folder / "read/file").read_text,
@@ -78,6 +79,7 @@ def test_the_same_rules_are_made_once_and_hold_every_time(rulesets, folder):
     assert rulesets.count == 1
 
 
+@pytest.mark.needs_landlock
 def test_other_rules_are_made_for_themselves(rulesets, folder):
     look = (folder / "other/file").read_text
     wider = rules_for(folder, read=(f"{folder}/read", f"{folder}/other"))
@@ -88,6 +90,7 @@ def test_other_rules_are_made_for_themselves(rulesets, folder):
     assert rulesets.count == 3
 
 
+@pytest.mark.needs_landlock
 def test_a_folder_that_took_the_place_of_another_is_granted_in_its_stead(rulesets, folder):
     look = (folder / "read/file").read_text
     assert confined(rulesets, rules_for(folder), look) == ["done"]
@@ -100,6 +103,7 @@ def test_a_folder_that_took_the_place_of_another_is_granted_in_its_stead(ruleset
     assert rulesets.count == 2
 
 
+@pytest.mark.needs_landlock
 def test_a_place_that_comes_or_goes_is_seen(rulesets, folder):
     rules = rules_for(folder, read=(f"{folder}/later",))
     look = (folder / "later/file").read_text
@@ -112,6 +116,7 @@ def test_a_place_that_comes_or_goes_is_seen(rulesets, folder):
     assert confined(rulesets, rules, (folder / "other/file").read_text) == [NO]
 
 
+@pytest.mark.needs_landlock
 def test_a_writable_place_that_became_a_link_grants_nothing_of_what_it_leads_to(rulesets, folder):
     write = (folder / "other/file").unlink
     assert confined(rulesets, rules_for(folder), write) == [NO]
@@ -123,6 +128,7 @@ def test_a_writable_place_that_became_a_link_grants_nothing_of_what_it_leads_to(
     assert rulesets.count == 2
 
 
+@pytest.mark.needs_landlock
 def test_rules_the_kernel_refuses_are_not_kept(rulesets, folder, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(landlock, "_add_rule", lambda *_: False)
@@ -131,6 +137,7 @@ def test_rules_the_kernel_refuses_are_not_kept(rulesets, folder, monkeypatch):
     assert confined(rulesets, rules_for(folder), (folder / "other/file").read_text) == [NO]
 
 
+@pytest.mark.needs_landlock
 def test_a_mount_makes_the_rules_anew(folder):
     class News:
         """Stands in for the kernel, that tells of a mount or an unmount once."""

@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 from tests.support.confined import USERS, confined, folder_of
+from tests.support.machine import SANDBOXES
 from tests.support.scenes import files_in, scenery
 
 from handrail.core.processes import Confinement
@@ -123,6 +124,7 @@ def paths(ws):
     return tuple(f"{ws}/{one}" for one in WITHHELD)
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.parametrize("uid", USERS)
 def test_the_attacks_get_through_where_nothing_is_withheld(uid):
     through, _ = got_through(uid, "bubblewrap", True, False)
@@ -131,16 +133,19 @@ def test_the_attacks_get_through_where_nothing_is_withheld(uid):
     assert len(through) >= 30
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.parametrize("uid", USERS)
 def test_nothing_that_is_withheld_is_read_under_bubblewrap(uid):
     assert got_through(uid, "bubblewrap", True, True) == (set(), set())
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.parametrize("uid", USERS)
 def test_nothing_that_is_withheld_is_read_under_bubblewrap_by_a_command_that_only_looks(uid):
     assert got_through(uid, "bubblewrap", False, True) == (set(), set())
 
 
+@pytest.mark.needs_landlock
 @pytest.mark.parametrize("uid", USERS)
 def test_nothing_that_is_withheld_is_read_under_landlock_by_a_command_that_only_looks(uid):
     assert got_through(uid, "landlock", False, True) == (set(), set())
@@ -153,7 +158,7 @@ def ws(tmp_path):
     return world(tmp_path / "ws")
 
 
-@pytest.mark.parametrize("backend", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("backend", SANDBOXES)
 def test_the_rest_of_the_workspace_is_as_ever(ws, backend):
     writable = (str(ws),) if backend == "bubblewrap" else ()
     before = files_in(ws)
@@ -170,6 +175,7 @@ def test_the_rest_of_the_workspace_is_as_ever(ws, backend):
     assert files_in(ws) == before
 
 
+@pytest.mark.needs_bubblewrap
 def test_new_files_can_be_made_beside_what_is_withheld(ws):
     with scenery("bubblewrap", [ws]) as scene:
         done = scene.run(
@@ -179,6 +185,7 @@ def test_new_files_can_be_made_beside_what_is_withheld(ws):
     assert done == (0, "1\n2\n", "")
 
 
+@pytest.mark.needs_bubblewrap
 def test_what_appears_while_a_command_runs_is_seen_by_it_and_hidden_from_the_next(ws):
     """Pins a known gap, told in the pages."""
     later = f"{ws}/sub/.env"
@@ -190,6 +197,7 @@ def test_what_appears_while_a_command_runs_is_seen_by_it_and_hidden_from_the_nex
     assert (second[0], second[1]) == (1, "")
 
 
+@pytest.mark.needs_bubblewrap
 def test_what_is_protected_inside_a_withheld_folder_is_hidden_with_it(ws):
     (ws / "keys" / ".git").mkdir()
 
@@ -199,6 +207,8 @@ def test_what_is_protected_inside_a_withheld_folder_is_hidden_with_it(ws):
     assert (code, out) == (0, "")
 
 
+@pytest.mark.needs_landlock
+@pytest.mark.needs_bubblewrap
 def test_the_sandbox_says_what_it_cannot_hide(ws):
     def asked(backend, number, writable=()):
         with scenery(backend, [ws]) as scene:
@@ -214,6 +224,7 @@ def test_the_sandbox_says_what_it_cannot_hide(ws):
     assert "nothing here hides" in asked("none", 1)
 
 
+@pytest.mark.needs_landlock
 def test_landlock_says_when_too_much_lies_beside(ws, monkeypatch):
     monkeypatch.setattr(landlocked, "_MOST_GRANTS", 3)
     with scenery("landlock", [ws]) as scene:

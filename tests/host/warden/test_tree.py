@@ -191,6 +191,7 @@ async def test_cancelling_before_anything_started_leaves_nothing(programs, proce
     assert (await processes.run(programs.launch("echo next"))).stdout.head == b"next\n"
 
 
+@pytest.mark.needs_bubblewrap
 async def test_with_a_process_table_of_its_own_the_tree_goes_with_its_first_process(programs):
     def walled(launch):
         argv = ("/usr/bin/bwrap", "--dev-bind", "/", "/", "--unshare-pid", "--die-with-parent",

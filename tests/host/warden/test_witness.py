@@ -173,6 +173,7 @@ async def test_notes_that_cannot_be_kept_stop_no_program(programs):
     assert ended.stdout.head == b"fine\n"
 
 
+@pytest.mark.needs_bubblewrap
 async def test_a_program_in_the_sandbox_is_seen_by_its_own_names(programs):
     sandbox = open_sandbox([str(programs.folder)], [])
     notes = programs.folder.parent / f"{programs.folder.name}-notes"
