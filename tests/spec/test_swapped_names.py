@@ -127,7 +127,7 @@ CALLS = [
 
 
 @pytest.mark.finding("F06")
-@pytest.mark.parametrize("sandbox", BACKENDS)
+@pytest.mark.parametrize("sandbox", SANDBOXES_AND_NONE)
 @pytest.mark.parametrize(("tool", "arguments"), CALLS)
 async def test_no_command_runs_in_what_took_the_place_of_the_workspace(
     open_runtime, workspace, replaced, sandbox, tool, arguments
@@ -178,7 +178,7 @@ async def test_no_hook_runs_in_what_took_the_place_of_the_workspace(
 
 
 @pytest.mark.finding("F06")
-@pytest.mark.parametrize("sandbox", BACKENDS)
+@pytest.mark.parametrize("sandbox", SANDBOXES_AND_NONE)
 async def test_an_exchanged_workspace_is_never_written_by_a_command(
     open_runtime, workspace, tmp_path, sandbox
 ):
@@ -202,7 +202,7 @@ async def test_an_exchanged_workspace_is_never_written_by_a_command(
 
 
 @pytest.mark.finding("F14")
-@pytest.mark.parametrize("sandbox", BACKENDS)
+@pytest.mark.parametrize("sandbox", SANDBOXES_AND_NONE)
 async def test_exchanged_folders_never_make_a_call_defective(open_runtime, workspace, sandbox):
     workspace.write("d/secret.txt", "token SECRET\n")
     workspace.write("d/a.txt", "token plain\n")

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.support.waiting import running
 
 from handrail.host.sandbox import abandoned, stage
 from handrail.host.sandbox.choose import open_sandbox
@@ -81,7 +82,8 @@ with stage.set_up(shutil.which("sleep")):
 @pytest.mark.finding("F14")
 def test_a_killed_probe_is_cleared_away_by_the_next(tmp_path, shared):
     command = [sys.executable, "-c", KILLED, str(tmp_path), str(shared)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, process_group=0) as probe:
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, process_group=0)
+    with running(started) as probe:
         assert probe.stdout is not None
         assert probe.stdout.readline() == b"ready\n"
         alive = abandoned.sweep_probes()
