@@ -102,6 +102,38 @@ async def test_a_refusal_is_a_result_with_its_problem(connect, era):
     assert result.meta["handrail/result"]["problem"]["code"] == "outside_workspace"
 
 
+@pytest.mark.finding("F01")
+async def test_a_tool_of_ones_own_is_contained_and_asked_about(connect):
+    ran = []
+
+    @handrail.tool
+    def gather(paths: list[handrail.ReadPath]) -> str:
+        """Reads."""
+        ran.append(paths)
+        return "read"
+
+    @handrail.tool
+    def anything(path: str) -> str:
+        """May do anything."""
+        ran.append(path)
+        return "done"
+
+    def register(runtime):
+        runtime.register(gather)
+        runtime.register(anything)
+
+    async with connect(offer={"ready": register}, config={"mode": "plan"}) as client:
+        outside = await client.call_tool("gather", {"paths": [".", "../../etc/passwd"]})
+        queued = await client.call_tool("anything", {"path": "a"})
+        hints = {one.name: one.annotations for one in (await client.list_tools()).tools}
+
+    assert outside.is_error
+    assert not queued.is_error
+    assert ran == []
+    assert hints["gather"].read_only_hint
+    assert not hints["anything"].read_only_hint
+
+
 async def test_an_image_comes_as_an_image(connect):
     @handrail.tool
     def picture() -> Output:

@@ -370,6 +370,15 @@ class Data:
     path: ReadPath
 
 
+@dataclasses.dataclass
+class HiddenData:
+    path: Annotated[ReadPath, PlainValidator(lambda value: value)]
+
+
+class HiddenKeys(TypedDict):
+    path: Annotated[ReadPath, PlainValidator(lambda value: value)]
+
+
 class Keys(TypedDict):
     path: ReadPath
 
@@ -479,6 +488,8 @@ async def test_a_default_is_contained_like_what_is_given(open_runtime):
         dict[ReadPath, int],
         Annotated[list[str], handrail.core.paths.PathUse.READ],
         Annotated[ReadPath, PlainValidator(lambda value: value)],
+        HiddenData,
+        list[HiddenKeys],
         __import__("pathlib").Path,
         list[__import__("pathlib").Path],
         str | __import__("os").PathLike,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args, get_type_hints
 
 from pydantic import BaseModel
 
@@ -37,6 +37,8 @@ _OPAQUE: Final = frozenset(
     ("metadata", "serialization", "default", "config", "expected", "cls", "computed_fields")
 )
 _TABLES: Final = ("fields", "choices")
+# Kinds of schemas that belong to a class with named fields.
+_NAMED: Final = ("model", "dataclass", "typed-dict")
 _FIND: Final = "use it as it is, or in Optional, list, tuple, dict values or a model"
 
 
@@ -149,9 +151,10 @@ class _SchemaReader:
         the mark by which the path is found.
         """
         for one in _walk(schema):
-            cls = one.get("cls") if one.get("type") == "model" else None
-            fields = dict(_top_fields({"schema": one["schema"]})) if cls is not None else {}
-            for name, is_path in _field_annotations(cls):
+            if one.get("type") not in _NAMED:
+                continue
+            fields = dict(_top_fields(one))
+            for name, is_path in _field_annotations(one.get("cls")):
                 if is_path and name in fields and not self._holds(fields[name]):
                     raise TypeError(
                         f"{name}: a plain validator hides the path type; use an after validator"
@@ -347,7 +350,11 @@ def _top_fields(schema: _Schema) -> list[tuple[str, _Schema]]:
     inner = schema
     while "fields" not in inner and isinstance(inner.get("schema"), dict):
         inner = inner["schema"]
+    while inner.get("type") == "dataclass":
+        inner = inner["schema"]
     fields = inner.get("fields")
+    if isinstance(fields, list):
+        return [*((one["name"], one) for one in fields), *shared]
     return [*fields.items(), *shared] if isinstance(fields, dict) else [("", inner), *shared]
 
 
@@ -362,10 +369,18 @@ def _names_path(annotation: Any) -> bool:
 
 
 def _field_annotations(cls: Any) -> Iterator[tuple[str, bool]]:
-    """The fields of a model, each with whether its annotation names a path type."""
-    for name, field in getattr(cls, "model_fields", {}).items():
-        marked = any(isinstance(one, PathUse) for one in field.metadata)
-        yield name, marked or _names_path(field.annotation)
+    """The fields of a class, each with whether its annotation names a path type."""
+    if hasattr(cls, "model_fields"):
+        for name, field in cls.model_fields.items():
+            marked = any(isinstance(one, PathUse) for one in field.metadata)
+            yield name, marked or _names_path(field.annotation)
+        return
+    try:
+        hints = get_type_hints(cls, include_extras=True)
+    except (NameError, TypeError):
+        # Names of a function's own scope, which only pydantic could resolve.
+        return
+    yield from ((name, _names_path(hint)) for name, hint in hints.items())
 
 
 def _given_name(cls: Any, attribute: str, field: _Schema, where: str) -> str:

@@ -67,6 +67,9 @@ def resolve_direct(
             touches.append(Touch(given, Access.READ))
             continue
         place = places[name] = files.locate(given)
+        if use is PathUse.READ:
+            touches.append(Touch(f"file:{place.absolute}", Access.READ))
+            continue
         check_tree(name, use, place)
         touches.append(path_touch(use, place))
     return places, touches

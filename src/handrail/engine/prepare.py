@@ -262,9 +262,13 @@ class Preparer:
         if entry.nested is not None:
             nested, further = resolve_nested(entry, args, files)
             prepared.places, touches = {**prepared.places, **nested}, [*touches, *further]
-        footprint = prepared.footprint = call_footprint(entry, args, touches, files)
+        if entry.only_paths:
+            footprint = Footprint(tuple(touches))
+        else:
+            footprint = call_footprint(entry, args, touches, files)
+        prepared.footprint = footprint
         # What a plan writes is seen by whoever is asked; it is never only a read.
-        prepared.reads_only = footprint.reads_only and not entry.tool.plans
+        prepared.reads_only = not entry.plans and footprint.reads_only
         risk = entry.tool.risk(args)
         if risk is None:
             risk = Risk.SAFE if prepared.reads_only else Risk.MODERATE

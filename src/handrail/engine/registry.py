@@ -40,7 +40,8 @@ class Entry:
     """A registered tool with what every call of it needs, worked out once.
 
     `base` is what a call touches beside its paths, unless `own_footprint`: then the tool says it
-    per call. `nested` are the path arguments inside other values, None if there are none.
+    per call. `only_paths`: it touches its path arguments and nothing else. `nested` are the path
+    arguments inside other values, None if there are none.
     """
 
     tool: Tool[Any]
@@ -53,13 +54,15 @@ class Entry:
     effects: Effects = Effects.OPEN_ENDED
     base: Footprint = NOTHING
     own_footprint: bool = False
+    only_paths: bool = False
+    plans: bool = False
     nested: PathArguments | None = None
 
     @property
     def edits_files(self) -> bool:
         """Whether a call may change files: by a plan, or as a tool of the user's own."""
         own = self.origin is not Origin.BUILTIN
-        return self.tool.plans or (own and bool(self.effects & _EDITS))
+        return self.plans or (own and bool(self.effects & _EDITS))
 
 
 _EDITS: Final = Effects.WRITES_PATHS | Effects.OPEN_ENDED
@@ -202,6 +205,8 @@ def _entry(tool: Tool[Any], origin: Origin) -> Entry:
         effects=effects,
         base=base,
         own_footprint=own_footprint,
+        only_paths=not own_footprint and base is NOTHING,
+        plans=tool.plans,
         nested=None if paths.nested is None else paths,
     )
 

@@ -135,9 +135,10 @@ class Agents:
         written = self._written.get(agent)
         if written is not None:
             return written
-        others = self._default if agent == MAIN else self._stranger
+        if agent == MAIN:
+            return self._default
         profile = PROFILES.get(agent.casefold())
-        return others if profile is None else replace(profile, above=others)
+        return self._stranger if profile is None else replace(profile, above=self._stranger)
 
     def _stated(self, agent: str) -> AgentAccess | None:
         """What a table or a built-in profile says of an agent, None if neither does."""
