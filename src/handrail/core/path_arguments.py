@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, get_args, get_type_hints
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
+from handrail.core.path_annotations import field_annotations, hides_path, names_path
 from handrail.core.path_nodes import (
     ChoiceNode,
     FieldsNode,
@@ -37,8 +38,7 @@ _OPAQUE: Final = frozenset(
     ("metadata", "serialization", "default", "config", "expected", "cls", "computed_fields")
 )
 _TABLES: Final = ("fields", "choices")
-# Kinds of schemas that belong to a class with named fields.
-_NAMED: Final = ("model", "dataclass", "typed-dict")
+_PLAIN: Final = "function-plain"
 _FIND: Final = "use it as it is, or in Optional, list, tuple, dict values or a model"
 
 
@@ -151,11 +151,18 @@ class _SchemaReader:
         the mark by which the path is found.
         """
         for one in _walk(schema):
-            if one.get("type") not in _NAMED:
-                continue
-            fields = dict(_top_fields(one))
-            for name, is_path in _field_annotations(one.get("cls")):
-                if is_path and name in fields and not self._holds(fields[name]):
+            cls, fields = _class_and_fields(one)
+            annotations = field_annotations(cls)
+            if annotations is None and any(
+                one.get("type") == _PLAIN for one in _walk([*fields.values()])
+            ):
+                raise TypeError(
+                    f"{cls.__name__}: its annotations cannot be resolved, and a plain validator "
+                    "may hide a path type; define the types that it names in its module"
+                )
+            for name, annotation in (annotations or {}).items():
+                lost = name in fields and names_path(annotation) and not self._holds(fields[name])
+                if lost or hides_path(annotation):
                     raise TypeError(
                         f"{name}: a plain validator hides the path type; use an after validator"
                     )
@@ -350,11 +357,7 @@ def _top_fields(schema: _Schema) -> list[tuple[str, _Schema]]:
     inner = schema
     while "fields" not in inner and isinstance(inner.get("schema"), dict):
         inner = inner["schema"]
-    while inner.get("type") == "dataclass":
-        inner = inner["schema"]
     fields = inner.get("fields")
-    if isinstance(fields, list):
-        return [*((one["name"], one) for one in fields), *shared]
     return [*fields.items(), *shared] if isinstance(fields, dict) else [("", inner), *shared]
 
 
@@ -362,25 +365,20 @@ def _title(schema: _Schema) -> str:
     return getattr(schema.get("cls"), "__name__", "an argument")
 
 
-def _names_path(annotation: Any) -> bool:
-    if any(isinstance(one, PathUse) for one in getattr(annotation, "__metadata__", ())):
-        return True
-    return any(_names_path(part) for part in get_args(annotation))
-
-
-def _field_annotations(cls: Any) -> Iterator[tuple[str, bool]]:
-    """The fields of a class, each with whether its annotation names a path type."""
-    if hasattr(cls, "model_fields"):
-        for name, field in cls.model_fields.items():
-            marked = any(isinstance(one, PathUse) for one in field.metadata)
-            yield name, marked or _names_path(field.annotation)
-        return
-    try:
-        hints = get_type_hints(cls, include_extras=True)
-    except (NameError, TypeError):
-        # Names of a function's own scope, which only pydantic could resolve.
-        return
-    yield from ((name, _names_path(hint)) for name, hint in hints.items())
+def _class_and_fields(schema: _Schema) -> tuple[Any, dict[str, _Schema]]:
+    """The class that a schema makes its value of, and its fields; None if it makes none."""
+    kind = schema.get("type")
+    if kind in ("model", "typed-dict"):
+        return schema.get("cls"), dict(_top_fields({"schema": schema}))
+    if kind == "dataclass":
+        inner = schema
+        while inner["type"] != "dataclass-args":
+            inner = inner["schema"]
+        return schema["cls"], {one["name"]: one for one in inner["fields"]}
+    if kind == "call":
+        listed = schema["arguments_schema"].get("arguments_schema", ())
+        return schema["function"], {one["name"]: one for one in listed}
+    return None, {}
 
 
 def _given_name(cls: Any, attribute: str, field: _Schema, where: str) -> str:

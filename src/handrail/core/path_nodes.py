@@ -70,8 +70,8 @@ def collect_from(node: PathNode, value: Any, name: str, found: PathValues) -> No
 
 
 def rebuild_in(node: PathNode, value: Any, name: str, paths: Mapping[str, str]) -> Any:
-    """The value with its paths replaced, None as it is."""
-    return node.rebuild(value, name, paths) if value is not None else None
+    """The value with its paths replaced; None, and what holds no path of the node, as it is."""
+    return node.rebuild(value, name, paths) if value is not None and node.fits(value) else value
 
 
 class PathLeaf(NamedTuple):
@@ -121,8 +121,11 @@ class SlotsNode(NamedTuple):
     variadic: int | None
 
     def fits(self, value: Any) -> bool:
-        """Whether it is a tuple or a list."""
-        return isinstance(value, list | tuple)
+        """Whether it is a tuple or a list of so many items."""
+        if not isinstance(value, list | tuple):
+            return False
+        extra = len(value) - len(self.slots)
+        return extra == 0 if self.variadic is None else extra >= -1
 
     def collect(self, value: Any, name: str, found: PathValues) -> None:
         """Add the paths of the positions that hold some."""
@@ -141,9 +144,7 @@ class SlotsNode(NamedTuple):
         slots = list(self.slots)
         if self.variadic is not None:
             repeats = len(value) - len(slots) + 1
-            slots[self.variadic : self.variadic + 1] = [slots[self.variadic]] * max(0, repeats)
-        if len(slots) != len(value):
-            raise TypeError(f"a tuple of {len(slots)} has {len(value)} items")
+            slots[self.variadic : self.variadic + 1] = [slots[self.variadic]] * repeats
         return list(zip(slots, value, strict=True))
 
 
@@ -246,10 +247,18 @@ class ChoiceNode(NamedTuple):
         return not self.closed and known
 
     def collect(self, value: Any, name: str, found: PathValues) -> None:
-        """Add the paths of every alternative that fits."""
-        for one in self.choices:
-            if one.fits(value):
+        """Add the paths of every alternative that fits, in all that is inside the value for at
+        least one of them.
+        """
+        fitting = [one for one in self.choices if one.fits(value)]
+        failures: list[TypeError] = []
+        for one in fitting:
+            try:
                 one.collect(value, name, found)
+            except TypeError as error:
+                failures.append(error)
+        if fitting and len(failures) == len(fitting):
+            raise failures[0]
 
     def rebuild(self, value: Any, name: str, paths: Mapping[str, str]) -> Any:
         """The value, rebuilt by every alternative that fits."""

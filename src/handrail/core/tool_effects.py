@@ -112,7 +112,7 @@ def _needed(key: str, access: Access) -> Effects:
     """The effects of which one must be stated for a touch."""
     kind = key.partition(":")[0]
     if kind in ("file", "tree"):
-        return Effects.WRITES_PATHS if access is Access.WRITE else _PATHS
+        return _PATHS if access is Access.READ else Effects.WRITES_PATHS
     if kind in ("session", "job"):
         return Effects.SESSION
     return Effects.NETWORK if kind == "net" else Effects.OPEN_ENDED

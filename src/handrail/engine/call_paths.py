@@ -110,6 +110,8 @@ def call_footprint(entry: Entry, args: Any, touches: Sequence[Touch], files: Fil
         return entry.base._replace(touches=(*touches, *entry.base.touches))
     if not isinstance(said, Footprint):
         raise TypeError(f"its footprint is {said!r:.200}, which is not a Footprint")
+    if entry.origin is not Origin.BUILTIN:
+        said = said._replace(touches=tuple([_typed(*touch) for touch in said.touches]))
     excess = find_excess(entry.effects, said)
     if excess is not None:
         raise ProblemRaised(
@@ -126,6 +128,11 @@ def call_footprint(entry: Entry, args: Any, touches: Sequence[Touch], files: Fil
     known = {_path(touch) for touch in said.touches}
     missing = [touch for touch in touches if _path(touch) not in known]
     return said._replace(touches=(*missing, *said.touches)) if missing else said
+
+
+def _typed(key: str, access: str) -> Touch:
+    """A touch as the tool's author may write it; raises ValueError for an unknown access."""
+    return Touch(key, Access(access))
 
 
 def _contained(footprint: Footprint, files: Files) -> Footprint:
