@@ -36,6 +36,53 @@ CALLS = {
 RULES = ["read_file(notes.txt)", "Read(./notes.txt)", "grep(notes.txt)", "read_file(*.txt)"]
 
 
+async def read_a_job(rt):
+    started = await rt.call("run_command", {"command": "cat notes.txt", "background": True})
+    look = {"job": started.data["job"], "timeout_s": 20}
+    shown = await rt.call("job_output", look, id="look")
+    assert "token is 7" in shown.text
+    return look
+
+
+@pytest.mark.finding("F17")
+@pytest.mark.threat("A14")
+@pytest.mark.parametrize("key", ["output_of", "unknown to older versions"])
+async def test_what_a_job_has_printed_is_withheld_from_replays_and_handles(
+    workspace, opened, monkeypatch, key
+):
+    monkeypatch.setattr("handrail.tools.job_output.OUTPUT_OF", key)
+    workspace.write("notes.txt", "the token is 7\n")
+
+    async with opened() as rt:
+        look = await read_a_job(rt)
+        before = await rt.call("read_file", {"path": "output:look"}, id="handle")
+    async with opened(**deny("Read(notes.txt)")) as rt:
+        results = [
+            await rt.call("job_output", look, id="look"),
+            await rt.call("read_file", {"path": "output:look"}),
+            await rt.call("read_file", {"path": "output:handle"}),
+            await rt.call("grep", {"pattern": "token", "path": "output:look"}),
+        ]
+
+    assert "token is 7" in before.text
+    assert [one.problem.code for one in results] == ["denied"] * 4
+    assert "token is 7" not in json.dumps([one.to_dict() for one in results])
+
+
+@pytest.mark.finding("F17")
+async def test_a_job_is_read_again_while_no_rule_withholds_it(workspace, opened):
+    workspace.write("notes.txt", "the token is 7\n")
+
+    async with opened() as rt:
+        look = await read_a_job(rt)
+    async with opened(**deny("Read(other.txt)")) as rt:
+        again = await rt.call("job_output", look, id="look")
+        handle = await rt.call("read_file", {"path": "output:look"})
+
+    assert "token is 7" in again.text
+    assert "token is 7" in handle.text
+
+
 @pytest.mark.finding("F17")
 @pytest.mark.threat("A14")
 @pytest.mark.parametrize("rule", RULES)

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple, Protocol
 from handrail.core.call import ToolCall
 
 OUTPUT_PREFIX: Final = "output:"
+# In the `meta` of a result: the id of the call whose output it repeats.
+OUTPUT_OF: Final = "output_of"
 
 
 def output_handle(call_id: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from handrail.core.call import ToolCall
 from handrail.core.commands import Judgement
 from handrail.core.footprint import Access, Footprint, Touch
+from handrail.core.outputs import OUTPUT_OF
 from handrail.core.places import Place
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
@@ -109,7 +110,7 @@ class ReadReview(NamedTuple):
         footprint = prepared.footprint
         if footprint.command is not None:
             withheld = denials.minds(footprint.command)
-        elif footprint.open_ended:
+        elif footprint.open_ended or _reads_unnamed_job(record, footprint):
             withheld = True
         else:
             withheld = self._shows_withheld(record, prepared, denials)
@@ -148,6 +149,14 @@ def read_rules_digest(denials: Withheld | None) -> str | None:
         return None
     globs = sorted([glob.top, list(glob.names), glob.floating] for glob in denials.globs)
     return hashlib.sha256(json.dumps(globs).encode()).hexdigest()[:16]
+
+
+def _reads_unnamed_job(record: CallRecord, footprint: Footprint) -> bool:
+    """Whether the call shows a job and its record does not say which call started that."""
+    meta = (record.completed or {}).get("meta")
+    if isinstance(meta, Mapping) and OUTPUT_OF in meta:
+        return False
+    return any(key.startswith("job:") and use is Access.READ for key, use in footprint.touches)
 
 
 def _changed(done: Mapping[str, Any]) -> list[str]:

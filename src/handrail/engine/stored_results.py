@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from handrail.core.call import ToolCall
-from handrail.core.outputs import StoredOutput, StoredStream, output_call_id
+from handrail.core.outputs import OUTPUT_OF, StoredOutput, StoredStream, output_call_id
 from handrail.core.ports import Artifacts
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import CallRecord, Store
@@ -114,10 +114,13 @@ class StoredResults:
 
 
 def _source(record: CallRecord) -> str | None:
-    """The call whose output a call has read; None if it has read none."""
+    """The call whose output a call has read: a handle, or a job; None if it has read none."""
     done = record.completed or {}
     if done.get("status") == Status.REFUSED:
         return None
+    meta = done.get("meta")
+    if isinstance(meta, Mapping) and OUTPUT_OF in meta:
+        return str(meta[OUTPUT_OF])
     arguments = done.get("rewritten", record.requested.get("arguments"))
     return output_call_id(arguments.get("path")) if isinstance(arguments, Mapping) else None
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from handrail.core.context import ToolContext
 from handrail.core.footprint import Footprint, reading
+from handrail.core.outputs import OUTPUT_OF
 from handrail.core.processes import JobState
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
@@ -78,4 +79,4 @@ class JobOutput(JobTool[JobOutputParams]):
             "exit_code": job.exit_code,
         }
         data = {"retrieval_status": status, "next_offset": found.next_offset, "task": task}
-        return Output("\n".join(lines), data=data)
+        return Output("\n".join(lines), data=data, meta={OUTPUT_OF: job.call_id})
