@@ -21,6 +21,7 @@ from handrail.engine.registry import Origin as ToolOrigin
 from handrail.engine.registry import Registry
 from handrail.engine.withholding import Withholding
 from handrail.host.real_path import real_path
+from handrail.host.rooted_paths import RootedPaths
 from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
 from handrail.host.search.withheld import LeftOut
@@ -112,7 +113,8 @@ def keep_away(
     if withheld is None:
         return None
     skipped = () if runner is None else runner.hidden
-    finder = WithheldFinder(withheld, rules.grounds.roots, skipped)
+    paths = RootedPaths(search.root_handles)
+    finder = WithheldFinder(withheld, rules.grounds.roots, skipped, paths)
     search.withhold(LeftOut(withheld, finder))
     if runner is not None:
         runner.withholding = Withholding(finder.find, withheld.minds, runner.sandbox)

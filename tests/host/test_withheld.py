@@ -5,10 +5,14 @@ import subprocess
 import time
 
 import pytest
-from tests.support.withheld import finder_in
+from tests.support.swapping import swapping
+from tests.support.withheld import finder_in, withheld_in
 
 from handrail.core.withheld import Hidden
 from handrail.host import withheld as module
+from handrail.host.root_identity import RootHandle
+from handrail.host.rooted_paths import RootedPaths
+from handrail.host.withheld import WithheldFinder
 
 
 @pytest.fixture
@@ -85,8 +89,10 @@ def test_a_folder_is_not_listed_twice_while_its_stamps_are_old(root, monkeypatch
 def test_patterns_that_name_a_place_are_not_looked_for_elsewhere(root, monkeypatch):
     put(root, "config/keys/a.key", "src/deep/er/a.key", "other/keys/b.key")
     listed = []
-    scandir = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
+    entered = RootedPaths.open_folder
+    monkeypatch.setattr(
+        RootedPaths, "open_folder", lambda one, path: listed.append(path) or entered(one, path)
+    )
 
     assert found(finder_in([root], "config/keys/*.key"), root) == ["config/keys/a.key"]
     assert {os.path.relpath(path, root) for path in listed} == {".", "config", "config/keys"}
@@ -144,19 +150,49 @@ def test_more_than_is_looked_at_is_a_gap(root, monkeypatch):
 
 def test_a_folder_of_ours_that_cannot_be_listed_is_a_gap(root, monkeypatch):
     put(root, "closed/x")
-    scandir = os.scandir
+    entered = RootedPaths.open_folder
 
-    def refusing(path):
-        if str(path).endswith("closed"):
+    def refusing(one, path):
+        if path.endswith("closed"):
             raise PermissionError
-        return scandir(path)
+        return entered(one, path)
 
-    monkeypatch.setattr(os, "scandir", refusing)
+    monkeypatch.setattr(RootedPaths, "open_folder", refusing)
     finder = finder_in([root], ".env")
 
     assert "cannot be looked into" in finder.find().gap
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
     assert finder.find().gap is None
+
+
+@pytest.mark.finding("F03")
+def test_what_is_withheld_is_found_while_folders_are_exchanged(root):
+    put(root, "d/sub/.env", "other/sub/x")
+    (root / "link").symlink_to("other")
+    finder = finder_in([root], ".env")
+    inode = (root / "d/sub/.env").stat().st_ino
+
+    with swapping(root, ("d", "link")):
+        looks = [finder.find() for _ in range(300)]
+
+    assert (root / "d").is_symlink() or (root / "d/sub/.env").stat().st_ino == inode
+    names = [[os.path.relpath(path, root) for path in look.paths] for look in looks]
+    sure = [told for told, look in zip(names, looks, strict=True) if look.gap is None]
+    assert sure
+    assert {tuple(told) for told in sure} <= {("d/sub/.env",), ("link/sub/.env",)}
+
+
+@pytest.mark.finding("F06")
+def test_what_is_withheld_is_found_in_the_folder_that_was_opened(root):
+    put(root, ".env", "a/.env")
+    handle = os.open(root, os.O_PATH)
+    paths = RootedPaths([RootHandle(str(root), handle)])
+    finder = WithheldFinder(withheld_in([root], ".env"), (str(root),), (), paths)
+    root.rename(root.with_name("moved"))
+    root.mkdir()
+
+    assert found(finder, root) == [".env", "a/.env"]
+    os.close(handle)
 
 
 def git(root, *words):

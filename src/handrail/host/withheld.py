@@ -6,26 +6,33 @@ time stamps say that an entry came or went. What cannot be looked at is said, no
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from handrail.core.withheld import Hidden, PathGlob, Withheld
 from handrail.host.real_path import real_path
+from handrail.host.rooted_paths import RootedPaths
 from handrail.host.stamps import Stamp, Stamps, identity
 from handrail.host.withheld_git import GitCopies
 
 _MOST_DIRECTORIES: Final = 100_000
 _MOST_ENTRIES: Final = 1_000_000
 _WILD: Final = frozenset("*?[\\")
+_TRIES: Final = 20
+_EXCHANGED: Final = frozenset((errno.ELOOP, errno.ENOTDIR, errno.ENOENT))
 
 
 class _Listing(NamedTuple):
-    """What a directory holds: withheld entries, folders to look into, whether a `.git`."""
+    """What a directory holds: withheld entries, those that are links, folders to look into,
+    whether a `.git`.
+    """
 
     stamp: Stamp | None
     found: tuple[str, ...]
+    links: tuple[str, ...]
     folders: tuple[str, ...]
     repository: bool
     size: int
@@ -37,8 +44,14 @@ class WithheldFinder:
     """
 
     def __init__(
-        self, withheld: Withheld, roots: Sequence[str], skipped: Sequence[str] = ()
+        self,
+        withheld: Withheld,
+        roots: Sequence[str],
+        skipped: Sequence[str] = (),
+        paths: RootedPaths | None = None,
     ) -> None:
+        """`paths` looks at what lies in the roots by their handles."""
+        self.paths = RootedPaths() if paths is None else paths
         self._roots = tuple(roots)
         self._skipped = frozenset(skipped)
         self._tops = [(withheld, root) for root in roots]
@@ -52,18 +65,27 @@ class WithheldFinder:
     def find(self) -> Hidden:
         """Look; blocks for as long as it takes to visit the directories."""
         with self._lock:
-            look = _Look(self._known, self._skipped)
-            for withheld, top in self._tops:
-                self._walk(look, withheld, top)
-            self._known = look.fresh
-            paths = {real for path in look.found if (real := _real(path))}
+            look = self._look()
+            paths = {*look.found, *filter(None, map(_real, look.links))}
             gaps = [look.gap, self._around(paths), self._git.gap(look.repositories)]
         gap = next(filter(None, gaps), None)
         return Hidden(tuple(_outermost(paths)), gap, complete=look.gap is None)
 
+    def _look(self) -> _Look:
+        """One walk over everything, again if names were exchanged meanwhile."""
+        for _ in range(_TRIES):
+            look = _Look(self._known, self._skipped)
+            for withheld, top in self._tops:
+                self._walk(look, withheld, top)
+            self._known = look.fresh
+            if not look.changed:
+                return look
+        look.gap = look.gap or "names keep being exchanged while withheld paths are looked for"
+        return look
+
     def _walk(self, look: _Look, withheld: Withheld, top: str) -> None:
         if withheld.hides(top):
-            look.found.append(top)
+            look.links.append(top)
             return
         queue = [top]
         for path in queue:
@@ -75,29 +97,45 @@ class WithheldFinder:
             try:
                 listing = self._listing(withheld, path, look.known.get(path))
             except OSError as error:
+                # What was a folder a moment ago is a link, a file or gone.
+                look.changed = look.changed or (error.errno in _EXCHANGED and path != top)
                 look.gap = look.gap or _unseen(path, error)
                 continue
             look.take(path, listing)
             queue += listing.folders
 
     def _listing(self, withheld: Withheld, path: str, known: _Listing | None) -> _Listing:
-        info = os.lstat(path)
-        if known is not None and known.stamp == identity(info):
+        if known is not None and known.stamp == identity(self.paths.lstat(path)):
             return known
-        stamp = self._stamps.of(info)
-        found, folders, repository, size = [], [], False, 0
-        above = path.rstrip("/")
-        with os.scandir(path) as entries:
-            for entry in entries:
-                size += 1
-                name = entry.name
-                below = f"{above}/{name}"
-                repository = repository or name == ".git"
-                if withheld.ends(name) and withheld.hides(below):
-                    found.append(below)
-                elif entry.is_dir(follow_symlinks=False) and withheld.reaches(below):
-                    folders.append(below)
-        return _Listing(stamp, tuple(found), tuple(folders), repository, size)
+        handle = self.paths.open_folder(path)
+        try:
+            stamp = self._stamps.of(os.fstat(handle))
+            with os.scandir(handle) as entries:
+                return self._sort(withheld, path.rstrip("/"), stamp, entries)
+        finally:
+            os.close(handle)
+
+    def _sort(
+        self,
+        withheld: Withheld,
+        above: str,
+        stamp: Stamp | None,
+        entries: Iterable[os.DirEntry[str]],
+    ) -> _Listing:
+        found: list[str] = []
+        links: list[str] = []
+        folders: list[str] = []
+        repository, size = False, 0
+        for entry in entries:
+            size += 1
+            name = entry.name
+            below = f"{above}/{name}"
+            repository = repository or name == ".git"
+            if withheld.ends(name) and withheld.hides(below):
+                (links if entry.is_symlink() else found).append(below)
+            elif entry.is_dir(follow_symlinks=False) and withheld.reaches(below):
+                folders.append(below)
+        return _Listing(stamp, tuple(found), tuple(links), tuple(folders), repository, size)
 
     def _around(self, paths: set[str]) -> str | None:
         """A withheld name that is a link to something above a root cannot be hidden."""
@@ -115,6 +153,9 @@ class _Look:
         self.skipped = skipped
         self.fresh: dict[str, _Listing] = {}
         self.found: list[str] = []
+        self.links: list[str] = []
+        # Whether a name meant something else when it was entered than when it was listed.
+        self.changed = False
         self.repositories: list[str] = []
         self.size = 0
         self.gap: str | None = None
@@ -123,6 +164,7 @@ class _Look:
         """Note what a directory holds."""
         self.fresh[path] = listing
         self.found += listing.found
+        self.links += listing.links
         self.size += listing.size
         if listing.repository:
             self.repositories.append(path)

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from handrail.core.withheld import Hidden
+from handrail.host.rooted_paths import RootedPaths
 from handrail.host.stamps import Stamp, Stamps, identity
 
 Inode = tuple[int, int]
 
 _MOST_ENTRIES: Final = 200_000
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def inode_number(info: os.stat_result) -> Inode:
@@ -54,7 +54,9 @@ class WithheldInodes:
     say that it changed. Not for several threads at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, paths: RootedPaths | None = None) -> None:
+        """`paths` looks at what lies in the roots by their handles."""
+        self._paths = RootedPaths() if paths is None else paths
         self._stamps = Stamps()
         self._known: dict[str, _Folder] = {}
 
@@ -69,7 +71,7 @@ class WithheldInodes:
                 complete = False
                 break
             try:
-                info = os.lstat(path)
+                info = self._paths.lstat(path)
                 inodes.add(inode_number(info))
                 if not _is_folder(info):
                     continue
@@ -91,25 +93,24 @@ class WithheldInodes:
         stamp = self._stamps.of(info)
         inodes: list[Inode] = []
         folders: list[str] = []
-        for name, below in _entries(path):
+        for name, below in self._entries(path):
             if _is_folder(below):
                 folders.append(f"{path}/{name}")
             else:
                 inodes.append(inode_number(below))
         return _Folder(stamp, tuple(inodes), tuple(folders))
 
-
-def _entries(path: str) -> Iterator[tuple[str, os.stat_result]]:
-    handle = os.open(path, _FOLDER)
-    try:
-        with os.scandir(handle) as entries:
-            for entry in entries:
-                try:
-                    yield entry.name, entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    continue
-    finally:
-        os.close(handle)
+    def _entries(self, path: str) -> Iterator[tuple[str, os.stat_result]]:
+        handle = self._paths.open_folder(path)
+        try:
+            with os.scandir(handle) as entries:
+                for entry in entries:
+                    try:
+                        yield entry.name, entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+        finally:
+            os.close(handle)
 
 
 def _is_folder(info: os.stat_result) -> bool:

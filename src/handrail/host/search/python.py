@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from handrail.core.places import Kind
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
+from handrail.host.root_identity import RootHandle
 from handrail.host.search import limits
 from handrail.host.search.answers import found_counts, found_files, found_lines
 from handrail.host.search.budget import Budget
@@ -50,6 +51,11 @@ class PythonSearch:
     def withhold(self, left_out: LeftOut) -> None:
         """From now on leave out of every search of contents what no call may read."""
         self._left_out = left_out
+
+    @property
+    def root_handles(self) -> tuple[RootHandle, ...]:
+        """The directories that are searched, by path and handle."""
+        return tuple(RootHandle(root.path, root.fd) for root in self._roots)
 
     @property
     def withholds(self) -> bool:

@@ -13,6 +13,7 @@ from handrail.core.places import Place
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
 from handrail.host import landlock, spawn
+from handrail.host.root_identity import RootHandle
 from handrail.host.search import limits
 from handrail.host.search.command import Way, files_command, grep_command
 from handrail.host.search.crowd import Crowd
@@ -60,6 +61,11 @@ class RipgrepSearch:
     def withhold(self, left_out: LeftOut) -> None:
         """From now on leave out of every search of contents what no call may read."""
         self._left_out = left_out
+
+    @property
+    def root_handles(self) -> tuple[RootHandle, ...]:
+        """The directories that are searched, by path and handle."""
+        return tuple(RootHandle(root.path, root.fd) for root in self._roots)
 
     @property
     def withholds(self) -> bool:

@@ -39,7 +39,7 @@ class LeftOut:
     def __init__(self, withheld: Withheld, finder: WithheldFinder) -> None:
         self._withheld = withheld
         self._finder = finder
-        self._inodes = WithheldInodes()
+        self._inodes = WithheldInodes(finder.paths)
         self._lock = threading.Lock()
 
     def check(self, place: Place) -> None:
