@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from typing import NamedTuple
 
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.openat2 import choose_opener, open_canonical
+from handrail.host.files.openat2 import Opener, choose_opener, open_canonical
 
 
 class RootHandle(NamedTuple):
@@ -24,7 +25,7 @@ class RootHandle(NamedTuple):
 def is_in_place(root: RootHandle) -> bool:
     """Whether the path leads to the very directory behind the handle, on the same mount."""
     try:
-        found = open_canonical(choose_opener(), root.path)
+        found = open_canonical(_opener(), root.path)
     except (OSError, UnicodeEncodeError):
         return False
     try:
@@ -48,6 +49,11 @@ def replaced(path: str) -> ProblemRaised:
         "was put or mounted in its place, so no command is run there",
         hint="move it back, or open the workspace again at its new path",
     )
+
+
+@cache
+def _opener() -> Opener:
+    return choose_opener()
 
 
 def _identity(handle: int) -> tuple[int, int, str]:
