@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+# Builds, checkers and the code of whole pages run here; their own limits end them earlier.
+pytestmark = pytest.mark.timeout(600)
 ROOT = Path(__file__).resolve().parents[2]
 STEP = re.compile(r"<!-- (file|lines): (\S+) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -15,6 +15,8 @@ from handrail.config.settings import Settings
 from handrail.core.events import Event
 from handrail.core.problems import CODES
 
+# Builds, checkers and the code of whole pages run here; their own limits end them earlier.
+pytestmark = pytest.mark.timeout(600)
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 README_LINES = 150

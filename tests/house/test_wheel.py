@@ -10,6 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
+# Builds, checkers and the code of whole pages run here; their own limits end them earlier.
+pytestmark = pytest.mark.timeout(600)
 ROOT = Path(__file__).resolve().parents[2]
 DEMO_DEADLINE_S = 30
 

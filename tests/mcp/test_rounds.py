@@ -8,7 +8,7 @@ from mcp import Client
 from tests.mcp.conftest import ERAS, stdio_parameters
 from tests.mcp.traces import NOTHING, Traces, all_ended, pids_of
 
-pytestmark = pytest.mark.needs_bubblewrap
+pytestmark = [pytest.mark.needs_bubblewrap, pytest.mark.timeout(600)]
 
 ROUNDS = [pytest.param(20), pytest.param(100, marks=pytest.mark.torture)]
 
