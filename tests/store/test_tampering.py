@@ -315,3 +315,17 @@ async def test_a_break_from_before_stays_to_be_seen(live, path):
 
     assert verify(path).broken is not None
     assert verify(path, noted).broken is not None
+
+
+@pytest.mark.parametrize("act", [delete_row, delete_first, delete_all, truncate_tail])
+@pytest.mark.parametrize("session", SESSIONS)
+async def test_in_a_large_store_rows_that_are_missing_are_noticed(
+    live, path, monkeypatch, act, session
+):
+    monkeypatch.setattr("handrail.store.guard._WHOLE_BYTES", 0)
+    purge_payloads(path, session="killed")
+    await live.flush()
+    with forger(path) as db:
+        act(db, "rows", RECORD["rows"], session)
+
+    await assert_refused(live)

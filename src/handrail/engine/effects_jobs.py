@@ -5,11 +5,13 @@ The call that started a job is long recorded by then, so the job gets a record o
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from handrail.core.call import ToolCall
 from handrail.core.ports import Clock
+from handrail.core.problems import ProblemRaised
 from handrail.core.processes import JobState, Processes
 from handrail.core.records import Store
 from handrail.engine.effects import CommandEffects, Tracked
@@ -64,6 +66,10 @@ class JobEffects:
         noted = note_of(self._effects, pinned, call, self._owner, confined=confined)
         self._followed.append(Followed(job, pinned, noted))
         note_job(self._store, self._session, job, noted)
+        # In the store before the call ends: the next opening looks for the job after a kill. A
+        # store that fails is reported by the calls.
+        with suppress(ProblemRaised):
+            await self._store.flush()
         report = Report()
         kept = any(one.id == job and one.kept for one in await self._processes.jobs())
         report.left_out[f"job:{job}"] = KEPT if kept else LATER
