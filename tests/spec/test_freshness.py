@@ -181,6 +181,27 @@ async def test_an_append_to_a_large_file_does_not_make_its_shown_range_stale(
     assert other.problem.code == "stale"
 
 
+@pytest.mark.finding("F23")
+@pytest.mark.parametrize("size", [20_000, 60_000])
+async def test_a_shown_range_of_a_large_file_permits_no_edit_elsewhere(
+    workspace, open_runtime, size
+):
+    lines = [f"line {number} {'x' * 80}" for number in range(size)]
+    workspace.write("big.txt", "\n".join(lines) + "\n")
+
+    async with open_runtime() as rt:
+        await rt.call("read_file", {"path": "big.txt", "offset": 1, "limit": 10})
+        lines[9_000] = "changed by somebody else"
+        workspace.write("big.txt", "\n".join(lines) + "\n")
+        replies = [
+            await rt.call("edit_file", {"path": "big.txt", "old_string": old, "new_string": "x"})
+            for old in ("changed by somebody else", lines[12_000], lines[11], lines[4])
+        ]
+
+    codes = [reply.problem.code if reply.problem else "" for reply in replies]
+    assert codes == ["stale", "stale", "stale", ""]
+
+
 @pytest.mark.finding("F28")
 async def test_what_one_agent_has_read_another_has_not(workspace, open_runtime):
     workspace.write("a.txt", LINES)

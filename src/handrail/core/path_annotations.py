@@ -17,6 +17,7 @@ from handrail.core.paths import PathUse
 
 # What is no value that a call could hold, although its annotation may name a path type.
 _NO_VALUES: Final = (type, collections.abc.Callable)
+_WITHOUT_PARTS: Final = (None, str, int, float, bool, type(None))
 _REPLACES_CHECK: Final = (PlainValidator, SkipValidation)
 
 
@@ -65,7 +66,7 @@ def _parts(annotation: Any) -> Iterator[Any]:
     waiting, seen = [annotation], list[Any]()
     while waiting:
         part = waiting.pop()
-        if any(part is one for one in seen):
+        if part in _WITHOUT_PARTS or any(part is one for one in seen):
             continue
         seen.append(part)
         yield part

@@ -161,7 +161,9 @@ class _SchemaReader:
                     "may hide a path type; define the types that it names in its module"
                 )
             for name, annotation in (annotations or {}).items():
-                lost = name in fields and names_path(annotation) and not self._holds(fields[name])
+                if not names_path(annotation):
+                    continue
+                lost = name in fields and not self._holds(fields[name])
                 if lost or hides_path(annotation):
                     raise TypeError(
                         f"{name}: a plain validator hides the path type; use an after validator"

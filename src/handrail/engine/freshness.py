@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from handrail.core.content import Content
+from handrail.core.content_compare import changed_line_numbers
 from handrail.core.context import ReadRecord, ReadState, ReadStates
 from handrail.core.places import Form, Kind, Place, Stat
 from handrail.core.plan import Change, Plan
@@ -166,8 +167,15 @@ class Freshness:
         return record.digest is not None and record.digest == change.before_hash
 
     def _shows_same_lines(self, record: ReadRecord, change: Change) -> bool:
-        """Whether a range of a file too large to be hashed whole reads as it did."""
+        """Whether the edit stays in the shown range of a file too large to be hashed whole, and
+        that range reads as it did.
+        """
         if record.digest is not None or record.shown_digest is None:
+            return False
+        if change.before is None or change.after is None:
+            return False
+        lines = changed_line_numbers(change.before, change.after)
+        if lines is None or lines[0] < record.offset or lines[1] >= record.offset + record.limit:
             return False
         now = self._files.window(change.place, record.offset, record.limit)
         return now.shown_digest == record.shown_digest
