@@ -228,6 +228,21 @@ async def test_a_call_that_its_provider_marks_as_incomplete_never_runs(
 
 
 @pytest.mark.finding("F16")
+@pytest.mark.parametrize(("finish", "writes"), [("tool_calls", True), ("length", False)])
+async def test_a_message_that_carries_the_end_of_its_response_is_bound_by_it(
+    workspace, open_runtime, finish, writes
+):
+    [choice] = chat([write("b.txt"), write("c.txt")])["choices"]
+
+    async with open_runtime(mode="bypass") as rt:
+        answers = await rt.answer({**choice["message"], "finish_reason": finish})
+
+    assert len(answers) == 2
+    assert (workspace.root / "b.txt").exists() is writes
+    assert (workspace.root / "c.txt").exists() is writes
+
+
+@pytest.mark.finding("F16")
 async def test_a_call_that_was_not_run_leaves_its_id_to_the_complete_one(workspace, open_runtime):
     cut = chat([write("b.txt")], finish="length")["choices"][0]
     whole = chat([write("b.txt")])["choices"][0]["message"]

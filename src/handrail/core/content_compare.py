@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from os.path import commonprefix
 from typing import Final
 
 from handrail.core.content import Content
@@ -53,9 +52,17 @@ def _count_common(one: Content, two: Content, *, backwards: bool = False) -> int
     pairs = zip(_pieces(one, backwards=backwards), _pieces(two, backwards=backwards), strict=False)
     for mine, theirs in pairs:
         if mine != theirs:
-            return total + len(commonprefix([mine[::step], theirs[::step]]))
+            return total + _common_start(mine[::step], theirs[::step])
         total += len(mine)
     return total
+
+
+def _common_start(one: bytes, two: bytes) -> int:
+    low, high = 0, min(len(one), len(two))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == two[:middle] else (low, middle - 1)
+    return low
 
 
 def _count_newlines(content: Content, start: int, end: int) -> int:

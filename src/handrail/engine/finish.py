@@ -95,7 +95,9 @@ def read_end(response: Any) -> ResponseEnd:
     content = get(response, "content")
     if isinstance(content, list | tuple) and get(response, "tool_calls") is None:
         return _of_message(response)
-    return _unless_refused(response, ResponseEnd(None))
+    # Some programs keep the choice's field in the message.
+    reason = get(response, "finish_reason")
+    return _unless_refused(response, ResponseEnd(None) if reason is None else _named(_CHAT, reason))
 
 
 def _unless_refused(message: Any, end: ResponseEnd) -> ResponseEnd:
