@@ -48,7 +48,7 @@ async def test_what_another_process_has_committed_is_seen_at_once(path):
         assert other.stdout.readline() == "released\n"
         assert await globs(store) == []
         print(file=other.stdin, flush=True)
-    assert other.returncode == 0
+        assert other.wait(timeout=30) == 0
     await store.aclose()
 
 
