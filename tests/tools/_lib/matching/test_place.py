@@ -96,6 +96,33 @@ def test_an_anchor_restricts_to_what_it_opens(anchors, first):
     assert place(lines_of(TWICE), BLOCK, Hints(anchors=anchors)).first == first
 
 
+METHODS = (
+    "class A:\n    def f(self):\n        return 1\n\n\n"
+    "class B:\n    def h(self):\n        return 1\n\n\n"
+    "def f(self):\n    return 1\n"
+)
+
+
+@pytest.mark.finding("F61")
+@pytest.mark.parametrize("inner", ["    def f(self):", "def f(self):", "\tdef f(self):"])
+def test_an_anchor_is_not_followed_out_of_what_the_one_above_it_opens(inner):
+    block = block_of("        return 1", "        return 2")
+
+    assert refused(METHODS, block, Hints(anchors=("class B:", inner))).code == "no_match"
+    assert place(lines_of(METHODS), block, Hints(anchors=("class A:", inner))).first == 2
+
+
+@pytest.mark.finding("F61")
+def test_nothing_is_inserted_outside_of_what_the_anchor_above_opens():
+    anchors = ("class B:", "    def f(self):")
+    adding = block_of("", "        x = 1")
+
+    with pytest.raises(ProblemRaised) as raised:
+        place(lines_of(METHODS), adding, Hints(anchors=anchors))
+
+    assert raised.value.problem.code == "no_match"
+
+
 def test_a_heading_is_an_anchor_for_what_stands_under_it():
     text = "# One\n\nsame\n\n## Part\n\nsame\n\n# Two\n\nsame\n"
     block = block_of("same", "other")
@@ -238,3 +265,16 @@ def test_a_mistyped_sentence_in_a_doc_string_is_forgiven_and_code_in_a_fence_is_
     old = text.replace("tests", "tsets")
     with pytest.raises(ProblemRaised):
         place(file, block_of(old, old + "x"))
+
+
+@pytest.mark.parametrize(
+    ("own", "said"), [("caf\u00e9", "cafe\u0301"), ("cafe\u0301", "caf\u00e9")], ids=["one", "two"]
+)
+def test_a_letter_with_an_accent_stays_as_the_file_spells_it(own, said):
+    text = f"{own} = f({own}, 1)\n"
+
+    kept = after(text, block_of(f"{said} = f({said}, 1)", f"{said} = f({said}, 2)"))
+    plain = after(text, block_of(f"{said} = f({said}, 1)", f"{said} = f(cafe, 1)"))
+
+    assert kept == f"{own} = f({own}, 2)\n"
+    assert plain == f"{own} = f(cafe, 1)\n"

@@ -28,11 +28,12 @@ def beneath(
     wanted = [anchor for anchor in anchors if anchor.strip()]
     if not wanted:
         return list(found or ())
-    lines = _anchored(file, wanted)
+    one_place = found is not None and len({one.first for one in found}) < 2
+    lines = _anchored(file, wanted, one_place=one_place)
     if found is None:
         return [Candidate(Tier.EXACT, (line + 1,)) for line in lines]
     below = [one for one in found if any(line <= one.first for line in lines)]
-    if len({one.first for one in found}) < 2:
+    if one_place:
         return below
     within = [
         one
@@ -51,38 +52,55 @@ def beneath(
     return within or below
 
 
-def _anchored(file: FileLines, anchors: Sequence[str]) -> list[int]:
-    """The lines that the last anchor may mean, each anchor sought below the one before it."""
+def _anchored(file: FileLines, anchors: Sequence[str], *, one_place: bool) -> list[int]:
+    """The lines that the last anchor may mean, each anchor sought below the one before it.
+    `one_place`: the lines of the hunk are found in one place only.
+    """
     lines: list[int] = []
     for number, anchor in enumerate(anchors):
         found = _lines_like(file, anchor)
         above = lines[0] if number else -1
-        lines = _next_anchors(file, lines, found) if number else found
+        if number:
+            anywhere = one_place or _may_follow(anchors[number - 1], anchor)
+            lines = _next_anchors(file, lines, found, anywhere=anywhere)
+        else:
+            lines = found
         if not lines:
             raise ProblemRaised(
                 "no_match",
                 f"no line {anchor.strip()!r} is in {file.path!r}"
                 if above < 0
-                else f"no line {anchor.strip()!r} follows line {above + 1} of {file.path!r}",
+                else f"no line {anchor.strip()!r} follows line {above + 1} of {file.path!r}, "
+                "inside what that opens",
                 hint="name a line above the change exactly as it is in the file",
             )
     return lines
 
 
-def _next_anchors(file: FileLines, above: Sequence[int], found: Sequence[int]) -> list[int]:
+def _next_anchors(
+    file: FileLines, above: Sequence[int], found: Sequence[int], *, anywhere: bool
+) -> list[int]:
     """The lines of an anchor inside what the anchor above it opens.
 
-    If there are none: the next line below an anchor that opens nothing, and any line below one
-    that does, because then the lines of the hunk alone can tell whether that is the place.
+    If there are none: the next line below an anchor that opens nothing, and below one that does,
+    any line if that may be meant (`anywhere`).
     """
     nested = [line for line in found if any(_nested(file, one, line) for one in above)]
     if nested:
         return nested
     below = [line for line in found if line > above[0]]
     if any(_opens(file, one) for one in above):
-        return below
+        return below if anywhere else []
     first = [next((line for line in below if line > one), None) for one in above]
     return sorted({line for line in first if line is not None})
+
+
+def _may_follow(above: str, anchor: str) -> bool:
+    """Whether an anchor may name what comes after the one above it, and not a part of that: both
+    begin with the same word (`def a`, `def b`), and it is not indented more.
+    """
+    same_word = above.split(maxsplit=1)[0] == anchor.split(maxsplit=1)[0]
+    return same_word and len(indent_of(anchor)) <= len(indent_of(above))
 
 
 def _nested(file: FileLines, anchor: int, line: int) -> bool:

@@ -17,7 +17,9 @@ from handrail.tools._lib.matching.keys import squeeze
 from handrail.tools._lib.matching.lines import FileLines
 from handrail.tools._lib.matching.reindent import Located
 
-_TOKEN: Final = re.compile(r"\w+|\s+|.", re.DOTALL)
+# A letter and its accents, in one or in several characters, are one sign.
+_TOKEN: Final = re.compile(r"[\w\u0300-\u036f]+|\s+|.", re.DOTALL)
+_SIGN: Final = re.compile(r".[\u0300-\u036f]*", re.DOTALL)
 _ALIKE: Final = 0.6
 # Every new line is compared with every line that goes.
 _MOST_PAIRS: Final = 2_500
@@ -128,26 +130,26 @@ class _Position(NamedTuple):
 
 def _places(old: Replaced) -> list[_Position] | None:
     """For each position in the call's line, the one in the file's; None if they do not agree."""
-    said = [squeeze(char) for char in old.call]
-    own = [squeeze(char) for char in old.file]
-    if "".join(said) != "".join(own):
+    said = [(sign, squeeze(sign)) for sign in _SIGN.findall(old.call)]
+    own = [(found, squeeze(found[0])) for found in _SIGN.finditer(old.file)]
+    if "".join([key for _, key in said]) != "".join([key for _, key in own]):
         return None
     ends: dict[int, int] = {0: 0}
     begins: dict[int, int] = {}
     count = 0
-    for at, key in enumerate(own):
+    for found, key in own:
         if key:
-            begins[count] = at
+            begins[count] = found.start()
             count += len(key)
-            ends[count] = at + 1
-    begins[count] = len(own)
+            ends[count] = found.end()
+    begins[count] = len(old.file)
     positions: list[_Position] = []
     count = 0
-    for key in [*said, ""]:
+    for sign, key in [*said, ("x", "")]:
         # A sign that stands for several letters cannot be split.
         if count not in ends or count not in begins:
             return None
-        positions.append(_Position(ends[count], begins[count]))
+        positions += [_Position(ends[count], begins[count])] * len(sign)
         count += len(key)
     return positions
 
