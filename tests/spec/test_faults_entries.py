@@ -77,6 +77,7 @@ async def test_a_disk_that_stays_full_leaves_what_the_next_opening_makes_whole(t
     assert await fail_everywhere(tmp_path, errno.ENOSPC, lasting=True) > 20
 
 
+@pytest.mark.needs_bubblewrap
 @pytest.mark.torture
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "always"])
 @pytest.mark.parametrize("failure", [errno.EDQUOT, errno.EIO], ids=["quota", "broken"])
