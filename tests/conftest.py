@@ -18,6 +18,9 @@ settings.load_profile("handrail")
 
 
 def pytest_configure(config):
+    # A shell starts background jobs with Ctrl-C ignored, which tests of Ctrl-C would inherit.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for need in machine.NEEDS:
         config.addinivalue_line("markers", f"{need.marker}: needs {need.what}")
 

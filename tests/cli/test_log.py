@@ -65,9 +65,11 @@ def test_lines_fit_the_terminal(handrail, monkeypatch):
 
 
 def test_what_was_asked_cannot_reach_the_terminal_as_commands(handrail):
-    handrail("call", "read\x1b[2J_file", "path=\x1b]0;title\x07", "--id", "i\x1b[1A")
+    handrail("call", "read\x1b[2J_file", "path=\x1b]0;title\x07")
+    refused = handrail("call", "read_file", "path=a.txt", "--id", "i\x1b[1A")
 
-    out = handrail("log").out + handrail("show").out
+    assert refused.code != 0
+    out = handrail("log").out + handrail("show").out + refused.out + refused.err
 
     assert "\x1b" not in out
     assert "\x07" not in out

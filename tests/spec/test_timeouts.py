@@ -114,7 +114,7 @@ async def test_each_kind_of_stubborn_program_is_alive_until_its_time_is_up(room,
     ended = []
 
     async def run():
-        ended.append(await processes.run(room.launch(STUBBORN[kind], timeout_s=0.8)))
+        ended.append(await processes.run(room.launch(STUBBORN[kind], timeout_s=2)))
 
     try:
         with anyio.fail_after(30):
@@ -130,4 +130,4 @@ async def test_each_kind_of_stubborn_program_is_alive_until_its_time_is_up(room,
         sandbox.close()
 
     assert (ended[0].timed_out, ended[0].survivors, left) == (True, (), [])
-    assert ended[0].duration_s >= 0.8
+    assert ended[0].duration_s >= 2
