@@ -33,6 +33,7 @@ def test_the_report_tells_each_property_of_what_confines_commands(handrail):
     assert "sandboxed" not in out
 
 
+@pytest.mark.needs_landlock
 def test_what_was_passed_over_is_told_with_the_reason(handrail, monkeypatch):
     from handrail.host.sandbox import choose
 

@@ -378,6 +378,7 @@ async def test_the_network_is_off_and_a_failure_says_so(open_runtime):
     assert "network" in result.text.split("exit_code:")[1]
 
 
+@pytest.mark.needs_sandbox
 async def test_a_yes_to_a_command_that_needs_the_network_opens_it_for_that_one(
     open_runtime, workspace
 ):
@@ -483,6 +484,7 @@ async def test_what_a_command_says_is_heard_while_it_runs(open_runtime):
     assert len(said) > 1
 
 
+@pytest.mark.needs_sandbox
 async def test_the_record_says_what_held_the_command(open_runtime):
     async with open_runtime(approver=yes) as rt:
         await rt.call("run_command", {"command": "touch a.txt"})

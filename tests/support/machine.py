@@ -114,6 +114,12 @@ NEEDS = (
         "Linux 6.15 or later with Landlock",
         lambda: landlock_version() >= 7,
     ),
+    Need(
+        "needs_sandbox",
+        "a sandbox, bubblewrap or Landlock",
+        "apt-get install bubblewrap, or Linux 6.12 or later with Landlock",
+        lambda: bubblewrap_works() or landlock_works(),
+    ),
     Need("needs_node", "Node.js", "apt-get install nodejs", node_works),
     Need("needs_compiler", "a C compiler", "apt-get install gcc libc6-dev", compiler_works),
     Need(

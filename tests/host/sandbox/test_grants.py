@@ -29,6 +29,7 @@ def told(scene, root, command, change, withheld):
     return done.stdout.decode()
 
 
+@pytest.mark.needs_landlock
 @pytest.mark.finding("F03")
 def test_folders_that_are_exchanged_open_nothing(root):
     def exchange():
@@ -42,6 +43,7 @@ def test_folders_that_are_exchanged_open_nothing(root):
     assert printed == "seenseen"
 
 
+@pytest.mark.needs_landlock
 @pytest.mark.finding("F03")
 @pytest.mark.parametrize("name", ["two", "two/plain"])
 def test_a_link_that_is_put_in_place_of_a_name_opens_nothing(root, name):
@@ -57,6 +59,7 @@ def test_a_link_that_is_put_in_place_of_a_name_opens_nothing(root, name):
     assert "seen" in printed
 
 
+@pytest.mark.needs_landlock
 @pytest.mark.finding("F03")
 def test_a_withheld_file_that_gets_another_name_stays_closed(root):
     def rename():
@@ -68,6 +71,7 @@ def test_a_withheld_file_that_gets_another_name_stays_closed(root):
     assert printed == "seen"
 
 
+@pytest.mark.needs_landlock
 @pytest.mark.finding("F03")
 def test_nothing_starts_if_a_withheld_file_has_gone_before_its_inode_was_known(root):
     with scenery("landlock", [root]) as scene:

@@ -198,6 +198,7 @@ async def test_a_file_larger_than_memory_does_not_end_the_search(search, tree):
             assert (await search.grep(query)).files == ("a.txt",)
 
 
+@pytest.mark.needs_landlock
 async def test_unreadable_files_are_counted(ripgrep, tree, tmp_path):
     # Root may read everything, so the kernel has to be the one who forbids: a link is
     # followed where it is the searched path itself, and leads where Landlock says no.
@@ -244,6 +245,7 @@ def children_named(name: str) -> list[int]:
     return [int(pid) for pid in pids if Path(f"/proc/{pid}/comm").read_text().strip() == name]
 
 
+@pytest.mark.needs_landlock
 async def test_sixteen_searches_at_once_run_one_process_per_core(ripgrep, tree, monkeypatch):
     tree.write("a.txt")
     commands: list[list[str]] = []
@@ -270,6 +272,7 @@ async def test_sixteen_searches_at_once_run_one_process_per_core(ripgrep, tree, 
     assert most == os.cpu_count()
 
 
+@pytest.mark.needs_landlock
 async def test_a_large_tree_is_searched_by_all_cores_and_a_small_one_by_one(
     ripgrep, tree, monkeypatch
 ):

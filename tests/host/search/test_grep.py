@@ -290,6 +290,7 @@ async def test_a_place_that_is_missing_or_special_is_refused(search, tree):
         assert refused.value.problem.code == code
 
 
+@pytest.mark.needs_landlock
 async def test_ignore_files_of_the_repository_above_the_root_count(tmp_path, tree, rg):
     (tmp_path / ".gitignore").write_text("*.tmp\n")
     repository = tree.root

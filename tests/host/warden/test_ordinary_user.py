@@ -8,7 +8,13 @@ DEAF = (
 )
 
 
-@pytest.mark.parametrize("landlock", [False, True], ids=["unconfined", "landlock"])
+@pytest.mark.parametrize(
+    "landlock",
+    [
+        pytest.param(False, id="unconfined"),
+        pytest.param(True, id="landlock", marks=pytest.mark.needs_landlock),
+    ],
+)
 async def test_an_ordinary_user_can_have_programs_run_and_ended(programs, landlock):
     who, deaf, after, left = run_as_ordinary_user(
         ["id -u", DEAF, "echo next", "yes > /dev/null & exit"],

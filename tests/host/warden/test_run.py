@@ -194,6 +194,7 @@ async def test_fifty_programs_run_at_the_same_time(programs, processes):
     assert codes == {n: n for n in range(50)}
 
 
+@pytest.mark.needs_landlock
 async def test_a_restricted_program_is_started_by_a_thread_that_stays(programs):
     def landlocked(launch):
         inside = (str(programs.folder),)

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from tests.support.confined import folder_of
+from tests.support.machine import backend_param
 from tests.support.ordinary import USER, run_as_ordinary_user
 
 from handrail.core.problems import ProblemRaised
@@ -44,7 +45,7 @@ def inside(folder, lines):
     return {line[0].removeprefix(top): line[1:] for line in lines if top in line[0]}
 
 
-@pytest.mark.parametrize("how", CONFINED)
+@pytest.mark.parametrize("how", [backend_param(how) for how in CONFINED])
 async def test_every_way_to_change_a_name_is_seen(programs, watched, how):
     (programs.folder / "old").write_text("12345")
     script = (
