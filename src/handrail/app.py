@@ -107,7 +107,7 @@ def open(
     for notice in loaded.notices:
         _log.warning("%s", notice)
     file = None if isinstance(config, Mapping) else config_file(config)
-    own = tuple(tools)
+    own = _own_tools(tools)
     # A tool that cannot be registered is refused before anything is opened.
     Registry.of(own)
     asked = approver_for(approver, root)
@@ -165,8 +165,8 @@ class Opening:
 async def _assemble(opening: Opening) -> Runtime:
     settings = opening.settings
     meant = checked(opening.loaded, opening.root, [tool.name for tool in opening.tools])
-    for notice in meant.notices:
-        _log.warning("%s", safe_text(notice, one_line=True))
+    if meant.notices:
+        _log.warning("%s", safe_text(_in_one_line(meant.notices), one_line=True))
     machine = await open_machine(meant.roots, settings, opening.file, opening.store)
     try:
         runtime = await _connect(opening, meant, machine)
@@ -360,6 +360,21 @@ def _recording(settings: Settings, gate: Gate, *, named: bool) -> Recording:
         None if settings.truncation_strategy == "auto" else settings.truncation_strategy,
         keep_reads=named,
     )
+
+
+def _in_one_line(notices: Sequence[str]) -> str:
+    """The first notice, and how many more there are: every opening of the workspace says it."""
+    more = len(notices) - 1
+    if not more:
+        return notices[0]
+    rules = "one more rule" if more == 1 else f"{more} more rules"
+    return f"{notices[0]}; the same holds for {rules}: `handrail doctor` lists them"
+
+
+def _own_tools(tools: Iterable[Tool[Any]]) -> tuple[Tool[Any], ...]:
+    if isinstance(tools, Tool):
+        raise TypeError("tools is a list of tools: write tools=[…] around the one")
+    return tuple(tools)
 
 
 def _many(given: str | Path | Sequence[str | Path]) -> list[str | Path]:

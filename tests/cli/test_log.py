@@ -148,3 +148,16 @@ def test_a_redo_that_was_undone_since_is_shown_as_that(handrail):
     shown = handrail("show", redo)
 
     assert "undone since" in shown.out
+
+
+def test_the_last_turn_is_listed(handrail):
+    handrail("--session", "one", "call", "read_file", "path=a.txt")
+    handrail("--session", "two", "call", "read_file", "path=a.txt")
+    handrail("--session", "two", "call", "file_info", "path=a.txt")
+
+    (last,) = handrail("log", "--turn", "last", "--json").lines
+    (of_one,) = handrail("log", "--session", "one", "--turn", "last", "--json").lines
+
+    assert (last["session"], last["turn"]) == ("two", 2)
+    assert (of_one["session"], of_one["turn"]) == ("one", 1)
+    assert handrail("log", "--session", "three", "--turn", "last").out == "no calls\n"

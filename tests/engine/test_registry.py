@@ -178,3 +178,19 @@ async def test_a_tool_may_say_how_its_call_and_result_are_shown_to_a_person(tmp_
 
     assert shown == ["May I?"]
     assert (result.text, result.display) == ("for the model", "for the person")
+
+
+@pytest.mark.parametrize("name", ["two words", "a.b", "", "1st", "x" * 65, None])
+def test_a_name_that_providers_reject_is_an_error(name):
+    with pytest.raises(TypeError, match="cannot be the name of a tool"):
+        Registry().register(named(name))
+
+
+def test_a_class_in_place_of_an_instance_is_said_to_be_one():
+    with pytest.raises(TypeError, match=r"Named is a class.*Named\(\)"):
+        Registry().register(type(named("one")))
+
+
+def test_one_tool_in_place_of_a_list_of_tools_is_an_error(tmp_path):
+    with pytest.raises(TypeError, match="tools is a list"):
+        handrail.open(tmp_path, store=":memory:", tools=named("one"))

@@ -165,3 +165,30 @@ async def test_no_hint_names_a_tool_that_was_not_shown(workspace, open_runtime):
     assert "write_file" not in caught.value.problem.hint
     assert "list_files" not in limited.text
     assert "list_files" in free.text
+
+
+async def test_one_text_in_place_of_a_list_of_names_is_an_error(open_runtime):
+    async with open_runtime() as rt:
+        for field, misuse in (
+            ("allowed", lambda: rt.declare("openai", allowed="read_file")),
+            ("groups", lambda: rt.declare("openai", groups="search")),
+            ("tools", lambda: rt.limit_agent("child", "mcp*")),
+        ):
+            with pytest.raises(ProblemRaised, match=f"write {field}=") as raised:
+                misuse()
+            assert raised.value.problem.code == "invalid_arguments"
+            assert raised.value.problem.field == field
+
+
+async def test_an_unknown_group_in_a_declaration_names_those_that_exist(open_runtime):
+    async with open_runtime() as rt:
+        with pytest.raises(ValueError, match=r"'serach'.*search, edit"):
+            rt.declare("openai", groups=["serach"])
+
+
+async def test_a_call_of_a_batch_without_a_name_is_said_to_lack_it(open_runtime):
+    async with open_runtime() as rt:
+        with pytest.raises(TypeError, match="has no name, but 'nam'"):
+            await rt.batch([{"nam": "grep"}])
+        with pytest.raises(TypeError, match="has no arguments, but 'input'"):
+            await rt.batch([{"name": "grep", "input": {}}])

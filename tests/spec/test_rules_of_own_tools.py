@@ -200,3 +200,14 @@ async def test_an_allow_rule_that_can_cover_nothing_is_named(open_runtime, caplo
     assert result.problem.code == "needs_approval"
     [told] = notices(caplog)
     assert "can allow nothing" in told
+
+
+async def test_many_rules_about_tools_that_are_not_registered_are_one_line(open_runtime, caplog):
+    deny = ["deploy", "stamp(secret/**)", "translate"]
+    with caplog.at_level(logging.WARNING, "handrail"):
+        async with open_runtime(config=rules(deny=deny)):
+            pass
+
+    (said,) = notices(caplog)
+    assert "'deny deploy'" in said
+    assert "2 more rules" in said

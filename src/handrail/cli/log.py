@@ -5,13 +5,17 @@ from __future__ import annotations
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from handrail.cli import output
 from handrail.cli.parser import Parser, Subparsers, add_command
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
+
     from handrail.core.records import CallRecord
+
+_LAST: Final = "last"
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -20,7 +24,10 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--path", metavar="FILE", help="the changes of a file, or below a folder")
     which.add_argument(
-        "--turn", metavar="TURN", type=_turn, help="the calls of one turn: number or session:number"
+        "--turn",
+        metavar="TURN",
+        type=_turn,
+        help="the calls of one turn: last, number or session:number",
     )
     parser.add_argument(
         "-n", "--limit", metavar="N", type=_count, default=20, help="how many (default: 20)"
@@ -43,9 +50,9 @@ def run(options: Namespace) -> int:
     if options.path is not None:
         tell_file(options, place)
         return 0
-    session, number = options.turn or (None, None)
     with reading(place) as db:
-        calls = list_calls(db, options.session or session, None, options.limit, None, turn=number)
+        session, number = _chosen_turn(db, options)
+        calls = list_calls(db, session, None, options.limit, None, turn=number)
     if options.json:
         for call in calls:
             output.say_json(asdict(call))
@@ -131,10 +138,23 @@ def taken_back(call: CallRecord) -> dict[str, str]:
     return {name: ", ".join(map(str, data[name]))} if name in data else {}
 
 
-def _turn(text: str) -> tuple[str | None, int]:
+def _chosen_turn(db: Connection, options: Namespace) -> tuple[str | None, int | None]:
+    """The session and the number of the turn to list; None for any."""
+    from handrail.store.queries import list_calls
+
+    if options.turn == _LAST:
+        newest = list_calls(db, options.session, None, 1, None)
+        return (newest[0].session, newest[0].turn) if newest else (options.session, None)
+    session, number = options.turn or (None, None)
+    return options.session or session, number
+
+
+def _turn(text: str) -> tuple[str | None, int] | str:
+    if text == _LAST:
+        return _LAST
     session, colon, number = text.rpartition(":")
     if not number.isdecimal() or len(number) > 15:
-        raise ArgumentTypeError(f"{text!r} is no turn: give its number, or session:number")
+        raise ArgumentTypeError(f"{text!r} is no turn: give last, its number, or session:number")
     return session if colon else None, int(number)
 
 

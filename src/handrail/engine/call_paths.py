@@ -79,7 +79,7 @@ def _no_file(given: str, name: str) -> ProblemRaised:
     return ProblemRaised(
         "invalid_arguments",
         f"{given!r:.300} names the output of a call, not a file",
-        hint=f"a file of this name is ./{given:.300}",
+        hint=f"only tools that read or search files take it; a file of this name is ./{given:.300}",
         field=name,
     )
 

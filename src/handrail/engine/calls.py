@@ -61,7 +61,8 @@ def _check(call: object, number: int) -> None:
     if not isinstance(call, Mapping):
         wrong = f"is a {type(call).__name__}"
     elif "arguments" not in call and (others := call.keys() - _KEYS):
-        wrong = f"has no arguments, but {min(map(repr, others))}"
+        lacking = "arguments" if "name" in call else "name"
+        wrong = f"has no {lacking}, but {min(map(repr, others))}"
     else:
         return
     raise TypeError(

@@ -15,6 +15,7 @@ from handrail.core.planning import LEAVE, PLAN_MODE
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Tool
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_names import check_name_list
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import Declared, declarations
 from handrail.engine.registry import Entry, Registry
@@ -73,6 +74,7 @@ class Catalog:
         """Raise `invalid_arguments` for a name that no tool has in any vocabulary; `known` are
         the canonical names that may be suggested.
         """
+        check_name_list(names, "allowed")
         for name in names:
             if not isinstance(name, str) or self._registry.entry(self._canonical(name)) is None:
                 raise self._no_such_tool(name, known)

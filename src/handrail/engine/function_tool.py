@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable
-from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from anyio import to_thread
 from pydantic import BaseModel
@@ -22,14 +21,13 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Tool
 from handrail.core.tool_effects import Effects, check_statement, path_effects
+from handrail.core.tool_names import TOOL_NAME
 from handrail.core.verdicts import Risk
 from handrail.engine.docstring import parse_docstring
 from handrail.engine.signature import read_signature
 
 Ps = ParamSpec("Ps")
 R = TypeVar("R")
-
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
 class FunctionTool(Tool[BaseModel], Generic[Ps, R]):
@@ -193,7 +191,7 @@ def _effects(
 
 def _tool_name(function: Callable[..., Any], name: str | None) -> str:
     chosen = name if name is not None else getattr(function, "__name__", "")
-    if not _NAME.fullmatch(chosen):
+    if not TOOL_NAME.fullmatch(chosen):
         raise TypeError(
             f"{chosen!r} cannot be the name of a tool: give name= with letters, digits, _ or -"
         )

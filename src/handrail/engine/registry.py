@@ -17,6 +17,7 @@ from handrail.core.schema import schema_of
 from handrail.core.schema_paths import copy_schema, has_path_keyword
 from handrail.core.tool import Group, Tool
 from handrail.core.tool_effects import Effects, base_footprint, check_statement
+from handrail.core.tool_names import TOOL_NAME, check_name_list
 from handrail.engine.events import EventBus
 
 
@@ -81,10 +82,9 @@ class Registry:
         self, tool: Tool[Any], *, allow_override: bool = False, origin: Origin = Origin.USER
     ) -> None:
         """Add a tool; raises `DuplicateToolError` unless an own tool may be overridden, TypeError
-        if it does not state its effects or its parameters contradict them.
+        if it has no usable name, does not state its effects or its parameters contradict them.
         """
-        if not isinstance(tool, Tool):
-            raise TypeError(f"{tool!r} is not a tool; decorate a function with @handrail.tool")
+        _check_is_tool(tool)
         old = self._entries.get(tool.name)
         if old is not None and not allow_override:
             raise DuplicateToolError(f"a tool named {tool.name!r} exists already")
@@ -146,8 +146,8 @@ class Registry:
             self.unregister(name)
 
     def list_all(self, *, groups: Iterable[Group | str] | None = None) -> list[Tool[Any]]:
-        """All tools, or those of some groups, sorted by name."""
-        wanted = None if groups is None else {Group(group) for group in groups}
+        """All tools, or those of some groups, sorted by name; ValueError for an unknown group."""
+        wanted = None if groups is None else _read_groups(groups)
         return [
             self._entries[name].tool
             for name in sorted(self._entries)
@@ -176,6 +176,29 @@ class Registry:
     def subscribe(self, listener: Listener) -> None:
         """Be told when tools come and go."""
         self._bus.subscribe(listener)
+
+
+def _check_is_tool(tool: object) -> None:
+    """Raise TypeError for what is no tool, and for a name that providers would reject."""
+    if isinstance(tool, type) and issubclass(tool, Tool):
+        raise TypeError(f"{tool.__name__} is a class; give an instance of it: {tool.__name__}()")
+    if not isinstance(tool, Tool):
+        raise TypeError(f"{tool!r} is not a tool; decorate a function with @handrail.tool")
+    name = getattr(tool, "name", None)
+    if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
+        raise TypeError(
+            f"{name!r} cannot be the name of a tool: use up to 64 letters, digits, _ or -, "
+            f"starting with a letter (in {type(tool).__name__})"
+        )
+
+
+def _read_groups(groups: Iterable[Group | str]) -> set[Group]:
+    check_name_list(groups, "groups")
+    wanted = set(groups)
+    if unknown := sorted(map(str, wanted - {*Group})):
+        known = ", ".join(Group)
+        raise ValueError(f"there is no group of tools named {unknown[0]!r}; groups: {known}")
+    return {Group(group) for group in wanted}
 
 
 def _entry(tool: Tool[Any], origin: Origin) -> Entry:

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from handrail.core.problems import ProblemRaised
+from handrail.core.tool_names import check_name_list
 from handrail.policy.rule_text import Canonical
 
 MAIN: Final = "main"
@@ -113,8 +114,10 @@ class Agents:
         self, agent: str, tools: Collection[str] | None, *, parent: str | None = None
     ) -> None:
         """Let an agent use only these tools, and no more than its parent may; None for both
-        lifts what was said here. Raises `invalid_arguments` if it would be its own parent.
+        lifts what was said here. Raises `invalid_arguments` if it would be its own parent, or
+        for one text in place of a list of tools.
         """
+        check_name_list(tools, "tools")
         if tools is None and parent is None:
             self._limits.pop(agent, None)
             return

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
+from handrail.core.tool_names import TOOL_NAME
 from handrail.core.verdicts import Effect
 from handrail.policy.rule_text import Canonical
 from handrail.policy.rules import ANY_TOOL, MCP, Rule
-
-_TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-
 
 # A name as near as this to that of a tool is taken for a slip, and a rule with a slip protects
 # nothing.
@@ -37,7 +34,7 @@ def accept_later(canonical: Canonical, known: Iterable[str]) -> Canonical:
                 f"there is no tool named {name!r}; did you mean {close[0]!r}?",
                 hint=f"for a tool of your own named {name!r}, open with tools=[…]",
             )
-        return name if _TOOL_NAME.fullmatch(name) else None
+        return name if TOOL_NAME.fullmatch(name) else None
 
     return name_or_later
 
