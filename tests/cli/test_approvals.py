@@ -121,6 +121,7 @@ def test_the_list_and_one_question_in_full(handrail, asking, asked):
     assert question["id"] in listed.out
     assert "edit_file(path='a.txt'" in listed.out
     assert "moderate" in listed.out
+    assert "answer with: handrail approvals yes ID" in listed.out
     assert "│ -two\n│ +2\n" in shown.out
     assert f"answer with: handrail approvals yes {question['id']} (or no, abort)" in shown.out
     assert question["binding"].startswith(question["id"])
@@ -185,11 +186,14 @@ def test_questions_of_every_workspace_are_seen_from_anywhere(
     here = handrail("approvals")
     everywhere = handrail("approvals", "--all")
     question = asked("--all")
+    shown = handrail("approvals", "--all", "show", question["id"])
     handrail("approvals", "--all", "yes", question["id"])
 
     assert one.end()[0] == 0
     assert here.out == "nothing waits for an answer\n"
     assert "work" in everywhere.out
+    assert "answer with: handrail approvals --all yes ID" in everywhere.out
+    assert f"answer with: handrail approvals --all yes {question['id']}" in shown.out
     assert question["workspace"] == str(workspace)
 
 

@@ -30,6 +30,7 @@ def test_the_report_tells_each_property_of_what_confines_commands(handrail):
     assert "  tcp             enforced  no TCP connection to the outside\n" in out
     assert "  protected names repaired  " in out
     assert "  pids limit      absent    " in out
+    assert "  unasked " not in out
     assert "sandboxed" not in out
 
 
@@ -43,6 +44,9 @@ def test_what_was_passed_over_is_told_with_the_reason(handrail, monkeypatch):
 
     assert "  backend         confined by landlock\n" in out
     assert "  not bubblewrap  bubblewrap (bwrap) is not installed, or only inside" in out
+    (unasked,) = [line for line in out.splitlines() if line.startswith("  unasked ")]
+    assert "fs_write" in unasked
+    assert "install bubblewrap" in unasked
 
 
 def test_a_forced_backend_that_does_not_work_is_a_problem(handrail, monkeypatch, tmp_path):

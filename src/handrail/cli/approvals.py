@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from handrail.cli import output
@@ -105,6 +106,9 @@ def _list(waiting: list[Pending], options: Namespace) -> None:
     ]
     for line in table(rows, heads):
         output.say(line)
+    output.say(
+        f"answer with: handrail approvals{_where(options)} yes ID (or no ID; first: show ID)"
+    )
 
 
 def _show(asked: Pending, options: Namespace) -> None:
@@ -120,7 +124,17 @@ def _show(asked: Pending, options: Namespace) -> None:
         output.say(f"always would allow: {one_line(asked.request.always)}")
     output.say(f"workspace: {one_line(asked.workspace)}")
     others = "no, abort" if asked.request.always is None else "always, no, abort"
-    output.say(f"answer with: handrail approvals yes {asked.id} (or {others})")
+    output.say(f"answer with: handrail approvals{_where(options)} yes {asked.id} (or {others})")
+
+
+def _where(options: Namespace) -> str:
+    """The options with which an answer finds the same questions."""
+    from handrail.cli.screen import one_line
+
+    if options.all:
+        return " --all"
+    named = str(options.workspace)
+    return "" if named == "." else f" -w {one_line(quote(named))}"
 
 
 def _answer(asked: Pending, options: Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -68,7 +69,28 @@ def told_rows(confinement: Mapping[str, Any]) -> dict[str, str]:
         rows[f"not {name}"] = why
     for name, strength in confinement["measured"].items():
         rows[name] = f"{strength:<9} {_MEANINGS.get(name, '')}".rstrip()
+    if unasked := _nothing_unasked(confinement):
+        rows["unasked"] = unasked
     return rows
+
+
+def _nothing_unasked(confinement: Mapping[str, Any]) -> str | None:
+    """Why no mode runs a command that may change something without a question, and what would
+    help; None if the sandbox is strong enough.
+    """
+    from handrail.policy.confinement import NEEDED
+
+    measured = confinement["measured"]
+    lacking = [name for name in NEEDED if measured.get(name) not in ("enforced", "repaired")]
+    if not measured or not lacking:
+        return None
+    told = (
+        f"no mode runs commands that may change something ({', '.join(lacking)} not enforced), "
+        "unless accept_no_sandbox is set"
+    )
+    if "bubblewrap" in confinement.get("passed_over", {}) and sys.platform == "linux":
+        told += "; install bubblewrap to change that"
+    return told
 
 
 def told_briefly(confinement: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
