@@ -9,6 +9,7 @@ from typing import Any, Final
 from handrail.core.call import ToolCall
 from handrail.core.call_ids import check_call_id
 from handrail.engine.numbers import Numbers
+from handrail.engine.pacing import Pacer
 from handrail.engine.prepare import Prepared, Preparer
 
 Call = Mapping[str, Any]
@@ -27,17 +28,22 @@ class Calls:
         """Each call, understood; TypeError for what is no list of calls, `invalid_arguments`
         for an id that cannot be used.
         """
-        calls = list(calls)
-        for number, call in enumerate(calls, 1):
-            _check(call, number)
-        prepared = [
-            self.preparer.prepare(
-                self.tool_call(call.get("id"), call.get("name"), call.get("arguments"), turn, agent)
-            )
-            for call in calls
-        ]
-        for one, call in zip(prepared, calls, strict=True):
-            one.given_id = call.get("id") is not None
+        return [self._prepare(call, turn, agent) for call in _checked(calls)]
+
+    async def prepare_paced(
+        self, calls: Iterable[Call], turn: int, agent: str, pacer: Pacer
+    ) -> list[Prepared]:
+        """The same, in slices that leave the event loop to others in between."""
+        prepared: list[Prepared] = []
+        for call in _checked(calls):
+            prepared.append(self._prepare(call, turn, agent))
+            await pacer.step()
+        return prepared
+
+    def _prepare(self, call: Call, turn: int, agent: str) -> Prepared:
+        made = self.tool_call(call.get("id"), call.get("name"), call.get("arguments"), turn, agent)
+        prepared = self.preparer.prepare(made)
+        prepared.given_id = call.get("id") is not None
         return prepared
 
     def tool_call(
@@ -54,6 +60,13 @@ class Calls:
         call_id = check_call_id(id) if id is not None else self.numbers.fresh_id()
         given = {} if arguments is None else arguments
         return ToolCall(call_id, "" if name is None else str(name), given, turn, agent)
+
+
+def _checked(calls: Iterable[Call]) -> list[Call]:
+    found = list(calls)
+    for number, call in enumerate(found, 1):
+        _check(call, number)
+    return found
 
 
 def _check(call: object, number: int) -> None:

@@ -75,8 +75,8 @@ class Line:
             words = hear() if hear is not None else None
             own = words if now == number else own
             self._next += 1
-        for waits in [one for one in self._waiting if one <= self._next]:
-            self._waiting.pop(waits).set()
+            if self._next in self._waiting:
+                self._waiting.pop(self._next).set()
         return own
 
 

@@ -8,69 +8,185 @@ so two calls can never wait for each other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar, Token
 
 from handrail.core.footprint import Access, Footprint
 from handrail.core.plan import Plan
 from handrail.core.ports import Held, ProcessLocks
+from handrail.engine.footprint_index import Marks, find_marks
 
 
 class Ticket:
-    """A place in the queue."""
+    """A place in the queue; `number` counts the tickets of a queue from 0. `on_ready` is called
+    with the ticket once nothing earlier stands in the way any more, unless that is so from the
+    beginning.
+    """
 
-    __slots__ = ("_future", "blockers", "footprint")
+    __slots__ = (
+        "_future",
+        "blockers",
+        "dependents",
+        "footprint",
+        "left",
+        "marks",
+        "number",
+        "on_ready",
+        "pending",
+    )
 
-    def __init__(self, footprint: Footprint, blockers: set[Ticket]) -> None:
+    def __init__(
+        self, footprint: Footprint, number: int, on_ready: Callable[[Ticket], None] | None
+    ) -> None:
         self.footprint = footprint
-        self.blockers = blockers
+        self.number = number
+        self.on_ready = on_ready
+        # The lanes in which it is, and how many lanes hold it up.
+        self.marks: Sequence[str] = ()
+        self.pending = 0
+        # Of a call inside others: the tickets that hold it up; and the tickets of such calls
+        # that this one holds up.
+        self.blockers: set[Ticket] | None = None
+        self.dependents: list[Ticket] | None = None
+        self.left = False
         self._future: asyncio.Future[None] | None = None
 
     @property
     def ready(self) -> bool:
         """Whether nothing earlier stands in the way any more."""
-        return not self.blockers
+        return not self.pending and not self.blockers
 
     async def wait(self) -> None:
         """Return once it is this ticket's turn; at once, without a checkpoint, if it is."""
-        if self.blockers:
+        if not self.ready:
             self._future = asyncio.get_running_loop().create_future()
             await self._future
 
+    def leave_lane(self) -> None:
+        """A lane holds it up no longer."""
+        self.pending -= 1
+        self._go_if_ready()
+
     def unblock(self, finished: Ticket) -> None:
-        """Another ticket is done."""
-        self.blockers.discard(finished)
-        if not self.blockers and self._future is not None and not self._future.done():
+        """A ticket that held it up has left."""
+        if self.blockers is not None:
+            self.blockers.discard(finished)
+        self._go_if_ready()
+
+    def _go_if_ready(self) -> None:
+        if not self.ready or self.left:
+            return
+        if self._future is not None and not self._future.done():
             self._future.set_result(None)
+        if self.on_ready is not None:
+            self.on_ready(self)
+
+
+class _Lane:
+    """The tickets with one mark, and those that wait until all earlier ones of them have left;
+    both in order of arrival. Tickets that have left are dropped once they come first.
+    """
+
+    __slots__ = ("holders", "waiting")
+
+    def __init__(self) -> None:
+        self.holders: deque[Ticket] = deque()
+        self.waiting: deque[Ticket] | None = None
+
+    def wait(self, ticket: Ticket) -> None:
+        """Hold a ticket up until all holders of now have left."""
+        if self.waiting is None:
+            self.waiting = deque()
+        self.waiting.append(ticket)
+        ticket.pending += 1
+
+    def advance(self) -> bool:
+        """Drop what has left, let through whom nothing earlier holds up here; whether nobody is
+        left.
+        """
+        holders, waiting = self.holders, self.waiting
+        while holders and holders[0].left:
+            holders.popleft()
+        while waiting and (not holders or waiting[0].number <= holders[0].number):
+            waiting.popleft().leave_lane()
+        return not holders and not waiting
 
 
 class Turnstile:
-    """Lets footprints through in order of arrival, conflicting ones one after the other."""
+    """Lets footprints through in order of arrival, conflicting ones one after the other.
+
+    Every mark of a footprint is a lane. A ticket waits at the lanes whose marks it conflicts
+    with, so the work per ticket does not depend on how many there are.
+    """
 
     def __init__(self) -> None:
-        self._tickets: list[Ticket] = []
+        self._tickets: dict[int, Ticket] = {}
+        self._lanes: dict[str, _Lane] = {}
+        self._next = 0
+        # A lone ticket needs no lanes until a second one comes.
+        self._alone: Ticket | None = None
 
-    def enter(self, footprint: Footprint, around: Sequence[Ticket] = ()) -> Ticket:
+    def enter(
+        self,
+        footprint: Footprint,
+        around: Sequence[Ticket] = (),
+        on_ready: Callable[[Ticket], None] | None = None,
+    ) -> Ticket:
         """Queue up; the ticket must be given back with `leave`, whatever happens. The calls
         `around`, inside which this one is made, are not waited for.
         """
-        ticket = Ticket(footprint, self._blockers(footprint, around) if self._tickets else set())
-        self._tickets.append(ticket)
+        ticket = Ticket(footprint, self._next, on_ready)
+        self._next += 1
+        if not self._tickets:
+            self._alone = ticket
+        else:
+            if self._alone is not None:
+                self._hold(self._alone, find_marks(self._alone.footprint))
+                self._alone = None
+            marks = find_marks(footprint)
+            if around:
+                self._wait_for_tickets(ticket, around)
+            else:
+                self._wait_in_lanes(ticket, marks)
+            self._hold(ticket, marks)
+        self._tickets[ticket.number] = ticket
         return ticket
-
-    def _blockers(self, footprint: Footprint, around: Sequence[Ticket]) -> set[Ticket]:
-        return {
-            one
-            for one in self._tickets
-            if one.footprint.conflicts_with(footprint) and one not in around
-        }
 
     def leave(self, ticket: Ticket) -> None:
         """Done, or given up: let those behind go on."""
-        self._tickets.remove(ticket)
-        for other in self._tickets:
-            if ticket in other.blockers:
-                other.unblock(ticket)
+        ticket.left = True
+        del self._tickets[ticket.number]
+        if ticket is self._alone:
+            self._alone = None
+            return
+        for mark in ticket.marks:
+            if self._lanes[mark].advance():
+                del self._lanes[mark]
+        for dependent in ticket.dependents or ():
+            dependent.unblock(ticket)
+
+    def _hold(self, ticket: Ticket, marks: Marks) -> None:
+        ticket.marks = marks.own
+        for mark in marks.own:
+            lane = self._lanes.get(mark)
+            if lane is None:
+                lane = self._lanes[mark] = _Lane()
+            lane.holders.append(ticket)
+
+    def _wait_in_lanes(self, ticket: Ticket, marks: Marks) -> None:
+        for mark in marks.conflicting:
+            lane = self._lanes.get(mark)
+            if lane is not None and lane.holders:
+                lane.wait(ticket)
+
+    def _wait_for_tickets(self, ticket: Ticket, around: Sequence[Ticket]) -> None:
+        blockers: set[Ticket] = set()
+        for one in self._tickets.values():
+            if one not in around and one.footprint.conflicts_with(ticket.footprint):
+                blockers.add(one)
+                one.dependents = [*(one.dependents or ()), ticket]
+        ticket.blockers = blockers
 
 
 # What the calls hold inside which this code runs: a tool that calls a tool waits for others,
@@ -116,7 +232,7 @@ class Holding:
         around = _around.get()
         self._ticket = self._turnstile.enter(self._footprint, around)
         try:
-            if self._ticket.blockers:
+            if not self._ticket.ready:
                 await self._ticket.wait()
             # Most calls only read, and need not even be asked for names.
             writes = self._plan is not None or not self._footprint.reads_only

@@ -5,13 +5,14 @@ by one: a call about which it might say something waits for the earlier ones; no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from handrail.core.problems import ProblemRaised
 from handrail.engine.line import ranks_of
+from handrail.engine.pacing import Pacer
 from handrail.engine.prepare import Prepared
 from handrail.engine.running import Outcome, Running
 from handrail.engine.scheduler import lend_slot
@@ -24,12 +25,16 @@ class Loops:
 
     guard: LoopGuard
 
-    def line_up(self, calls: Sequence[Prepared]) -> None:
+    async def line_up(self, calls: Sequence[Prepared], pacer: Pacer) -> None:
         """These are the calls of one batch."""
-        if self.guard.listens:
-            ranks = ranks_of(call_key(one.name, one.arguments) for one in calls)
-            for one, rank in zip(calls, ranks, strict=True):
-                one.rank = rank
+        if not self.guard.listens:
+            return
+        keys: list[Hashable] = []
+        for one in calls:
+            keys.append(call_key(one.name, one.arguments))
+            await pacer.step()
+        for one, rank in zip(calls, ranks_of(keys), strict=True):
+            one.rank = rank
 
     def step_out(self, prepared: Prepared) -> None:
         """The call waits for no other of its batch any more, nor any for it."""

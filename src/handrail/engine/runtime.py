@@ -39,6 +39,7 @@ from handrail.engine.jobs import Jobs
 from handrail.engine.messages import Provider, read_calls, response_id, tool_messages
 from handrail.engine.numbers import Numbers
 from handrail.engine.once import Once
+from handrail.engine.pacing import Pacer
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.plan_queue import PlanQueue
 from handrail.engine.plan_run import QueuedCalls
@@ -46,7 +47,7 @@ from handrail.engine.planned import PlannedAction
 from handrail.engine.planning import PlanMode
 from handrail.engine.prepare import Prepared
 from handrail.engine.registry import Registry
-from handrail.engine.scheduler import Ordering, Scheduler, order
+from handrail.engine.scheduler import Ordering, Scheduler, group_calls, order
 from handrail.history.recovery import Recovered
 from handrail.policy.agents import Agents
 from handrail.policy.grants import Grants
@@ -193,16 +194,16 @@ class Runtime:
         """
         self._check_open()
         turn = self._numbers.turn()
-        return await self._run(self._calls.prepare_all(calls, turn, agent), turn, on_event)
+        paced = self._calls.prepare_paced(calls, turn, agent, Pacer(self._parts.clock))
+        return await self._run(await paced, turn, on_event)
 
     async def _run(
         self, prepared: Sequence[Prepared], turn: int, on_event: Listener | None
     ) -> list[ToolResult]:
-        loops = self._pipeline.loops
-        loops.line_up(prepared)
-        footprints = [one.footprint for one in prepared]
+        loops, pacer = self._pipeline.loops, Pacer(self._parts.clock)
+        await loops.line_up(prepared, pacer)
         ids = [one.call.id for one in prepared]
-        groups = order(ids, footprints).groups
+        groups = await group_calls(prepared, pacer)
         self._tell(on_event, BatchStarted(turn, tuple(ids), groups))
         started = self._parts.clock.monotonic()
 
@@ -216,9 +217,10 @@ class Runtime:
             finally:
                 loops.step_out(one)
 
-        async with Scheduler(run, most_at_once=self._parts.most_at_once) as scheduler:
-            for one in prepared:
-                scheduler.submit(one)
+        scheduler = Scheduler(run, most_at_once=self._parts.most_at_once)
+        await scheduler.submit_all(prepared, pacer)
+        del prepared
+        await scheduler.run_all()
         results = scheduler.results
         self._apply(results, on_event)
         failed = sum(result.is_error for result in results)

@@ -1,8 +1,7 @@
 """In which order calls run: a call waits for every earlier call whose footprint conflicts
 with its own, and for nothing else.
 
-`order` is the pure rule; `Scheduler` carries it out for calls that arrive one by one, so a
-batch and a stream are the same thing to it.
+`order` is the pure rule; `Scheduler` carries it out.
 """
 
 from __future__ import annotations
@@ -11,15 +10,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self, TypeVar
+from heapq import heappop, heappush
+from typing import TypeVar
 
 import anyio
-from anyio.abc import TaskGroup
 
 from handrail.core.footprint import Footprint
 from handrail.core.results import ToolResult
-from handrail.engine.locks import Turnstile
+from handrail.engine.footprint_index import Waves, find_conflicts
+from handrail.engine.locks import Ticket, Turnstile
+from handrail.engine.pacing import Pacer
 from handrail.engine.prepare import Prepared
 
 T = TypeVar("T")
@@ -40,10 +40,7 @@ class Ordering:
         wave: list[int] = []
         for earlier in self.waits:
             wave.append(1 + max((wave[index] for index in earlier), default=-1))
-        return tuple(
-            tuple(name for name, number in zip(self.ids, wave, strict=True) if number == level)
-            for level in range(max(wave, default=-1) + 1)
-        )
+        return _by_wave(self.ids, wave)
 
     def __str__(self) -> str:
         lines = []
@@ -55,26 +52,37 @@ class Ordering:
 
 def order(ids: Sequence[str], footprints: Sequence[Footprint]) -> Ordering:
     """The ordering of a batch, from nothing but ids and footprints."""
-    waits = tuple(
-        tuple(index for index in range(later) if footprints[index].conflicts_with(footprint))
-        for later, footprint in enumerate(footprints)
-    )
-    return Ordering(tuple(ids), waits)
+    return Ordering(tuple(ids), tuple(find_conflicts(footprints)))
+
+
+async def group_calls(calls: Sequence[Prepared], pacer: Pacer) -> tuple[tuple[str, ...], ...]:
+    """The groups of `order`, without the list of who waits for whom, which may be long."""
+    waves = Waves()
+    found: list[int] = []
+    for one in calls:
+        found.append(waves.add(one.footprint))
+        await pacer.step()
+    return _by_wave([one.call.id for one in calls], found)
+
+
+def _by_wave(ids: Sequence[str], waves: Sequence[int]) -> tuple[tuple[str, ...], ...]:
+    groups: list[list[str]] = [[] for _ in range(max(waves, default=-1) + 1)]
+    for name, wave in zip(ids, waves, strict=True):
+        groups[wave].append(name)
+    return tuple([tuple(group) for group in groups])
 
 
 class Slot:
-    """One of the places that limit how many calls run at once; given back while a person
-    is being asked, so that a question delays only the calls that depend on it.
+    """One of the places that limit how many calls run at once, acquired by the scheduler. It is
+    given back while a person is being asked, so that a question delays only the calls that
+    depend on it.
     """
 
     def __init__(self, places: asyncio.Semaphore) -> None:
         self._places = places
 
-    async def __aenter__(self) -> Self:
-        await self._places.acquire()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
+    def release(self) -> None:
+        """Give the place back."""
         self._places.release()
 
     async def lend(self, waiting: Awaitable[None]) -> None:
@@ -98,7 +106,12 @@ async def lend_slot(waiting: Awaitable[None]) -> None:
 
 
 class Scheduler:
-    """Runs submitted calls as their order allows; `results` come in the order of submission."""
+    """Runs calls as their order allows; `results` come in the order of submission.
+
+    All calls are submitted before the first one runs, so that each of them knows whether it has
+    to wait. A call becomes a task when its turn has come and a place is free: only as many
+    tasks exist as calls are running, however long the batch is.
+    """
 
     def __init__(
         self, run: Callable[[Prepared, bool], Awaitable[ToolResult]], *, most_at_once: int
@@ -106,46 +119,66 @@ class Scheduler:
         self._run = run
         self._turnstile = Turnstile()
         self._places = asyncio.Semaphore(most_at_once)
+        # A call is let go of when it has ended: a long batch would keep all of them alive.
+        self._calls: list[Prepared | None] = []
+        self._waited: list[bool] = []
         self._results: list[ToolResult | None] = []
-        self._tasks: TaskGroup = anyio.create_task_group()
-
-    async def __aenter__(self) -> Self:
-        await self._tasks.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
-        return await self._tasks.__aexit__(kind, error, trace)
+        # By their numbers: of calls that may run, the one that was made first comes first.
+        self._ready: list[tuple[int, Ticket]] = []
+        self._changed = asyncio.Event()
+        self._on_ready = self._begin_soon
 
     def submit(self, prepared: Prepared) -> None:
         """Queue a call behind those submitted before it."""
-        number = len(self._results)
+        ticket = self._turnstile.enter(prepared.footprint, on_ready=self._on_ready)
+        self._calls.append(prepared)
+        self._waited.append(not ticket.ready)
         self._results.append(None)
-        ticket = self._turnstile.enter(prepared.footprint)
+        if ticket.ready:
+            self._begin_soon(ticket)
 
-        async def carry_out() -> None:
-            waited = not ticket.ready
-            try:
-                await ticket.wait()
-                slot = Slot(self._places)
-                async with slot:
-                    current_slot.set(slot)
-                    self._results[number] = await self._run(prepared, waited)
-            finally:
-                self._turnstile.leave(ticket)
+    async def submit_all(self, calls: Sequence[Prepared], pacer: Pacer) -> None:
+        """Queue calls in their order, in slices that leave the event loop to others."""
+        for one in calls:
+            self.submit(one)
+            await pacer.step()
 
-        self._tasks.start_soon(carry_out)
+    async def run_all(self) -> None:
+        """Run every submitted call, and return once the last one has ended."""
+        async with anyio.create_task_group() as tasks:
+            for _ in self._calls:
+                # No place is taken before a call is there for it: the call that others wait
+                # for may need the place back.
+                await self._wait_for_ready()
+                await self._places.acquire()
+                tasks.start_soon(self._carry_out, heappop(self._ready)[1])
 
     @property
     def results(self) -> list[ToolResult]:
-        """What came of the calls, in the order of submission, once the block is left."""
+        """What came of the calls, in the order of submission, once all have ended."""
         if None in self._results:
             raise LookupError("not every call has ended")
         return [result for result in self._results if result is not None]
+
+    def _begin_soon(self, ticket: Ticket) -> None:
+        heappush(self._ready, (ticket.number, ticket))
+        self._changed.set()
+
+    async def _wait_for_ready(self) -> None:
+        while not self._ready:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _carry_out(self, ticket: Ticket) -> None:
+        slot, number = Slot(self._places), ticket.number
+        current_slot.set(slot)
+        prepared, self._calls[number] = self._calls[number], None
+        try:
+            if prepared is not None:
+                self._results[number] = await self._run(prepared, self._waited[number])
+        finally:
+            slot.release()
+            self._turnstile.leave(ticket)
 
 
 async def into(found: list[T], waiting: Awaitable[T]) -> None:
