@@ -26,6 +26,7 @@ from bench import (
     k_policy,
     l_shadow,
     m_serve,
+    n_growth,
     tokens,
 )
 from bench.figure import NotMeasured, Row, Scale, format_head, format_row
@@ -44,6 +45,7 @@ MEASURES = {
     "k": k_policy,
     "l": l_shadow,
     "m": m_serve,
+    "n": n_growth,
 }
 SCALES = {
     "quick": Scale(files=5_000, rounds=5, calls=1_000, deep_mb=20, big_edit_mb=10),

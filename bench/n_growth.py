@@ -1,0 +1,143 @@
+"""n. What grows with size: CPU time per call of long batches, the longest pass of the event loop
+meanwhile, and patches of many hunks in long files, beside the sum of the two alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import handrail
+from bench.figure import REPEATING, Figure, Scale
+
+SHORT, LONG = 100, 5_000
+HUNKS, FEW, LINES = 200, 10, 80_000
+ROUNDS = 3
+Calls = list[dict[str, Any]]
+
+
+async def measure(folder: Path, scale: Scale) -> list[Figure]:
+    workspace = folder / "workspace"
+    _fill(workspace)
+    figures: list[Figure] = []
+    settings = {**REPEATING, "mode": "accept-edits", "freshness": "off"}
+    async with handrail.open(workspace, store=folder / "audit.sqlite", config=settings) as rt:
+        for name, make in {"reads": _reads, "mixed calls": _mixed}.items():
+            figures += await _batches(rt, name, make)
+    return [*figures, await _patches(folder)]
+
+
+async def _batches(rt: handrail.Runtime, name: str, make: Callable[[int], Calls]) -> list[Figure]:
+    short: list[float] = []
+    long: list[float] = []
+    passes: list[float] = []
+    await _cpu(rt, make(SHORT))
+    for _ in range(ROUNDS):
+        several = [await _cpu(rt, make(SHORT)) for _ in range(10)]
+        short.append(statistics.median([taken for taken, _ in several]) / SHORT)
+        taken, longest = await _cpu(rt, make(LONG))
+        long.append(taken / LONG)
+        passes.append(longest)
+    limit, ours = statistics.median(short) * 1e3, statistics.median(long) * 1e3
+    what = f"CPU per call, batch of {LONG:,} {name} / of {SHORT}"
+    worst = statistics.median(passes) * 1e3
+    return [
+        Figure("n", what, limit, ours, ours / limit, 1.3, 1.1),
+        Figure("n", f"longest loop pass, {LONG:,} {name}", 50, worst, worst / 50, 50, 25,
+               absolute=True),
+    ]  # fmt: skip
+
+
+async def _cpu(rt: handrail.Runtime, calls: Calls) -> tuple[float, float]:
+    """CPU seconds of this thread for a batch, and the most in one pass of the loop."""
+    longest = 0.0
+
+    async def watch() -> None:
+        nonlocal longest
+        before = time.thread_time()
+        while True:
+            await asyncio.sleep(0)
+            now = time.thread_time()
+            longest, before = max(longest, now - before), now
+
+    gc.collect()
+    watching = asyncio.create_task(watch())
+    await asyncio.sleep(0)
+    start = time.thread_time()
+    results = await rt.batch(calls)
+    taken = time.thread_time() - start
+    watching.cancel()
+    assert len(results) == len(calls)
+    return taken, longest
+
+
+def _fill(workspace: Path) -> None:
+    for at in range(50):
+        (workspace / f"d{at}").mkdir(parents=True)
+        (workspace / f"d{at}" / "a.txt").write_text("a line of text\n" * 20)
+    for at in range(40):
+        (workspace / f"shared{at}.txt").write_text("value 0\n")
+
+
+def _reads(count: int) -> Calls:
+    return [_call("read_file", path=f"d{at % 50}/a.txt") for at in range(count)]
+
+
+def _mixed(count: int) -> Calls:
+    """Of ten calls six reads, a write of one of forty files, a read of it, a listing, a search."""
+    calls: Calls = []
+    for at in range(count):
+        match at % 10:
+            case 6:
+                calls.append(_call("write_file", path=f"shared{at % 40}.txt", content=f"{at}\n"))
+            case 7:
+                calls.append(_call("read_file", path=f"shared{(at - 1) % 40}.txt"))
+            case 8:
+                calls.append(_call("list_files", path=f"d{at % 50}"))
+            case 9:
+                calls.append(_call("file_info", paths=[f"d{at % 50}/a.txt"]))
+            case _:
+                calls.append(_call("read_file", path=f"d{at % 50}/a.txt"))
+    return calls
+
+
+def _call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"name": name, "arguments": arguments}
+
+
+async def _patches(folder: Path) -> Figure:
+    """Many hunks in a long file, beside many hunks in a short one plus a few in a long one."""
+    workspace = folder / "patches"
+    workspace.mkdir()
+    settings = {**REPEATING, "mode": "accept-edits", "freshness": "off"}
+    async with handrail.open(workspace, store=":memory:", config=settings) as rt:
+        alone: list[float] = []
+        both: list[float] = []
+        for _ in range(ROUNDS):
+            alone.append(
+                await _patch(rt, workspace, HUNKS, 5 * HUNKS)
+                + await _patch(rt, workspace, FEW, LINES)
+            )
+            both.append(await _patch(rt, workspace, HUNKS, LINES))
+    limit, ours = statistics.median(alone) * 1e3, statistics.median(both) * 1e3
+    what = f"apply_patch, {HUNKS} hunks in {LINES:,} lines / hunks alone + lines alone"
+    return Figure("n", what, limit, ours, ours / limit, 1.3, 1.1)
+
+
+async def _patch(rt: handrail.Runtime, workspace: Path, hunks: int, count: int) -> float:
+    lines = [f"    value_{at} = compute({at})" for at in range(count)]
+    (workspace / "a.py").write_text("\n".join(lines) + "\n")
+    parts = ["--- a/a.py", "+++ b/a.py"]
+    for at in range(2, count, count // hunks):
+        above, line, below = lines[at - 1 : at + 2]
+        parts += ["@@", f" {above}", f"-{line}", f"+{line}0", f" {below}"]
+    start = time.process_time()
+    result = await rt.call("apply_patch", {"patch": "\n".join(parts) + "\n"})
+    taken = time.process_time() - start
+    assert result.ok, result.text
+    return taken
