@@ -329,3 +329,26 @@ async def test_in_a_large_store_rows_that_are_missing_are_noticed(
         act(db, "rows", RECORD["rows"], session)
 
     await assert_refused(live)
+
+
+ADDED_TO_THE_SCHEMA = {
+    "trigger on payloads": "CREATE TRIGGER t AFTER INSERT ON payloads"
+    " BEGIN UPDATE payloads SET body = '{}' WHERE row = new.row; END",
+    "trigger on the end": "CREATE TRIGGER t AFTER INSERT ON chain_end"
+    " BEGIN DELETE FROM payloads; END",
+    "trigger on claims": "CREATE TRIGGER t BEFORE INSERT ON claims BEGIN SELECT RAISE(IGNORE); END",
+    "view": "CREATE VIEW v AS SELECT * FROM rows",
+}
+
+
+@pytest.mark.parametrize("whole_bytes", [0, 4 << 20])
+@pytest.mark.parametrize("script", ADDED_TO_THE_SCHEMA.values(), ids=ADDED_TO_THE_SCHEMA)
+async def test_triggers_and_views_are_found_before_they_act(
+    live, path, monkeypatch, script, whole_bytes
+):
+    monkeypatch.setattr("handrail.store.guard._WHOLE_BYTES", whole_bytes)
+    with forger(path) as db:
+        db.execute(script)
+
+    assert "not part of a store" in verify(path).broken
+    await assert_refused(live)

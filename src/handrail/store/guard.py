@@ -17,6 +17,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.store.connect import MEMORY, open_read_only
 from handrail.store.refusals import raised, unavailable
 from handrail.store.verify import check
+from handrail.store.verify_chain import Broken, check_schema
 
 # Stores up to this size are checked as a whole when somebody else has written to them, for at
 # most this share of the time; of larger ones the rows are counted.
@@ -160,7 +161,10 @@ def _find_break(db: sqlite3.Connection, size: int) -> str | None:
     if size <= _WHOLE_BYTES:
         return check(db, None).broken
     try:
+        check_schema(db)
         rows, last, lines, last_line, gaps = db.execute(_COUNT).fetchone()
+    except Broken as broken:
+        return str(broken)
     except sqlite3.DatabaseError as error:
         return f"the file is damaged: {error}"
     whole = rows + gaps == (last or 0) and lines == (last_line or 0)

@@ -103,6 +103,7 @@ def check_chain(db: sqlite3.Connection, found: Findings) -> None:
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     one_chain = version >= ONE_CHAIN
     found.notes.records_purges = one_chain
+    check_schema(db)
     if one_chain:
         migrated = db.execute("SELECT min(id) FROM ledger WHERE kind = 'migrate'").fetchone()[0]
         _check_ledger(db, found, (migrated or 1) - 1)
@@ -117,6 +118,17 @@ def check_chain(db: sqlite3.Connection, found: Findings) -> None:
         _check_old_rows(db, found)
         _check_values(db, found)
         _check_end(db, found)
+
+
+def check_schema(db: sqlite3.Connection) -> None:
+    """Raise `Broken` for a trigger or a view: Handrail makes none, and they change what a
+    process writes or reads without another connection writing anything.
+    """
+    foreign = db.execute(
+        "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') LIMIT 1"
+    ).fetchone()
+    if foreign:
+        raise Broken(f"{foreign[0]} {foreign[1]!r}: not part of a store")
 
 
 def _check_old_ledger(db: sqlite3.Connection, found: Findings) -> None:
