@@ -15,6 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.support.trees import remove_tree
 
 import handrail
 from handrail.cli.main import main
@@ -280,8 +281,7 @@ def anybodys(monkeypatch):
     for name in ("STATE", "CONFIG"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(folder / name))
     yield folder
-    (folder / "state").chmod(0o700)
-    shutil.rmtree(folder)
+    remove_tree(folder)
 
 
 @contextlib.contextmanager

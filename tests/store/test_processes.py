@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
+from tests.support.waiting import wait_exit
 
 from handrail.store.migrate import check_identity, steps, upgrade
 from handrail.store.sqlite import open_store
@@ -104,7 +105,10 @@ async def _kill_and_look(path, kills, commits):
         assert worker.stdout is not None
         told += [int(worker.stdout.readline()) for _ in range(commits)]
         worker.kill()
-        rest, _ = worker.communicate(timeout=30)
+        # Not `communicate`, which would leave out what `readline` has already buffered.
+        rest = worker.stdout.read()
+        wait_exit(worker)
+        worker.stdout.close()
         told += [
             int(line) for line in rest.decode().splitlines(keepends=True) if line.endswith("\n")
         ]

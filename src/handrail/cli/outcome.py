@@ -40,8 +40,9 @@ def run_words(words: Sequence[str]) -> int:
         return DONE
     except OSError as error:
         # The machine said no: a full disk, a terminal that went away.
-        output.warn_of("unavailable", error)
+        # First of all let go of output that cannot be written: a warning flushes it once more.
         _discard_output()
+        output.warn_of("unavailable", error)
         return FAILED
     except Exception as error:  # noqa: BLE001 - the last stop before the person
         return _own_fault(error)

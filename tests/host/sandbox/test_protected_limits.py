@@ -17,6 +17,7 @@ from tests.support.protected_workspace import (
     tree,
     whats,
 )
+from tests.support.trees import remove_tree
 from tests.support.waiting import wait_until
 
 from handrail.host.sandbox import (
@@ -176,7 +177,7 @@ def test_an_ordinary_user_gets_the_same_repairs():
     try:
         answers = as_ordinary_user(room, closed_doors)
     finally:
-        shutil.rmtree(room)
+        remove_tree(room)
 
     assert answers == [
         ".claude created True",

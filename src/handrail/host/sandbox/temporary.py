@@ -12,12 +12,14 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from handrail.host.sandbox.locked_folder import make_locked_folder
 
 _PREFIX: Final = "handrail-tmp-"
+_LOOK: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -75,7 +77,22 @@ def _abandoned(top: Path) -> Iterator[Path]:
 
 
 def _remove(path: Path) -> None:
-    # Programs leave folders behind that nobody may write to (caches of modules, say).
-    for folder, _, _ in os.walk(path):
-        os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101 - a name from the walk
+    # Programs leave folders behind that nobody may write to or enter (caches of modules, say).
+    # The walk enters a folder only after its name was handed out here.
+    for folder, names, _ in os.walk(path):
+        for name in names:
+            _make_enterable(os.path.join(folder, name))  # noqa: PTH118 - names from the walk
     shutil.rmtree(path, ignore_errors=True)
+
+
+def _make_enterable(folder: str) -> None:
+    """Give the owner of a folder all rights to it; never follows a link."""
+    try:
+        handle = os.open(folder, _LOOK)
+    except OSError:
+        return
+    try:
+        with suppress(OSError):
+            os.chmod(f"/proc/self/fd/{handle}", stat.S_IRWXU)  # noqa: PTH101 - by handle
+    finally:
+        os.close(handle)
