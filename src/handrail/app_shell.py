@@ -77,10 +77,21 @@ class _Guarded:
         self._state = state
         self._tops = tuple(tops)
 
-    def take(self, *, lifted: Sequence[str], git_writable: bool, sequences: bool) -> Snapshot:
+    def take(
+        self,
+        *,
+        lifted: Sequence[str],
+        git_writable: bool,
+        sequences: bool,
+        repositories: bool = False,
+    ) -> Snapshot:
         """How the protected names are now."""
         return self._state.take(
-            self._tops, lifted=lifted, git_writable=git_writable, sequences=sequences
+            self._tops,
+            lifted=lifted,
+            git_writable=git_writable,
+            sequences=sequences,
+            repositories=repositories,
         )
 
     def read_only(self, snapshot: Snapshot) -> tuple[str, ...]:

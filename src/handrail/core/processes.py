@@ -189,10 +189,18 @@ class Repaired(NamedTuple):
 class Guarded(Protocol):
     """Protected names around a program that may write: looked at before, mended after."""
 
-    def take(self, *, lifted: Sequence[str], git_writable: bool, sequences: bool) -> Any:
+    def take(
+        self,
+        *,
+        lifted: Sequence[str],
+        git_writable: bool,
+        sequences: bool,
+        repositories: bool = False,
+    ) -> Any:
         """How the protected names are now. `lifted`: globs that a person allowed; with
         `git_writable` only what makes git run code is watched in `.git`, and with `sequences`
-        the steps of a rebase or the like may be left there too. Blocks.
+        the steps of a rebase or the like may be left there too. `repositories`: new ones may be
+        made. Blocks.
         """
 
     def read_only(self, snapshot: Any) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ _log = logging.getLogger("handrail")
 _STEPWISE: Final = frozenset(
     {"rebase", "am", "cherry-pick", "revert", "bisect", "pull", "merge", "submodule"}
 )
+# git's own options whose value is the next word.
+_WITH_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
 
 
 @dataclass(slots=True)
@@ -104,6 +106,7 @@ class CommandRunner:
             self._lifted(judged, approved),
             git_writable=judged.effects.git,
             sequences=judged.effects.git and _leaves_steps(judged),
+            repositories=approved and _makes_repository(judged),
         )
         allowed = self._for(judged, snapshot, withheld, approved=approved)
         if prepared.writes_nothing:
@@ -212,12 +215,24 @@ class CommandRunner:
         )
         return (*self.lifted, *named, *(self.worktree if judged.effects.git else ()))
 
-    async def _take(self, lifted: Sequence[str], *, git_writable: bool, sequences: bool) -> Any:
+    async def _take(
+        self,
+        lifted: Sequence[str],
+        *,
+        git_writable: bool,
+        sequences: bool,
+        repositories: bool = False,
+    ) -> Any:
         taken: list[Any] = []
 
         def take() -> None:
             taken.append(
-                self.guarded.take(lifted=lifted, git_writable=git_writable, sequences=sequences)
+                self.guarded.take(
+                    lifted=lifted,
+                    git_writable=git_writable,
+                    sequences=sequences,
+                    repositories=repositories,
+                )
             )
 
         await to_the_end(take)
@@ -278,6 +293,25 @@ def _leaves_steps(judged: Judgement) -> bool:
     return any(
         part.words[:1] == ("git",) and not _STEPWISE.isdisjoint(part.words) for part in judged.parts
     )
+
+
+def _makes_repository(judged: Judgement) -> bool:
+    """Whether a part of it is `git init` or `git clone`, with git's own options before it or not."""
+    return any(
+        part.words[:1] == ("git",) and _subcommand(part.words[1:]) in ("init", "clone")
+        for part in judged.parts
+    )
+
+
+def _subcommand(words: Sequence[str | None]) -> str | None:
+    """The first word after git's own options; None if there is none, or it is computed."""
+    rest = iter(words)
+    for word in rest:
+        if word is None or not word.startswith("-"):
+            return word
+        if word in _WITH_VALUE:
+            next(rest, None)
+    return None
 
 
 def starts_job(footprint: Footprint) -> bool:

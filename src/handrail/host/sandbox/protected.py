@@ -38,6 +38,7 @@ class ProtectedState:
         lifted: Sequence[str] = (),
         git_writable: bool = False,
         sequences: bool = False,
+        repositories: bool = False,
     ) -> Snapshot:
         """What stands at protected names now; `repair` or its `close` lets go of it.
 
@@ -45,8 +46,10 @@ class ProtectedState:
         `git_writable`: it may write in `.git`, except where git finds programs or its way.
         `sequences`: it is a rebase, a cherry-pick or another command that may leave steps for
         git to continue with; such steps can be programs, so that no other command may.
+        `repositories`: it is a `git init` or the like, which may make new ones.
         """
-        return self._look.before(tops, Allowed(Lifted(lifted), git_writable, sequences))
+        allowed = Allowed(Lifted(lifted), git_writable, sequences, repositories)
+        return self._look.before(tops, allowed)
 
     def repair(self, snapshot: Snapshot, *, held: Collection[str] = ()) -> Sequence[Repaired]:
         """Put back what is not as it was, and say what that was; lets go of the snapshot.

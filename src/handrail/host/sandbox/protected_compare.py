@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from handrail.host.files.openat2 import LOOK_IN
 from handrail.host.sandbox.protected_look import Look
-from handrail.host.sandbox.protected_names import Lifted
+from handrail.host.sandbox.protected_names import Allowed
 from handrail.host.sandbox.protected_restore import Restore
 from handrail.host.sandbox.protected_scan import Scan, lstat_beneath
 from handrail.host.sandbox.protected_snapshot import Seen, View, What, chain
@@ -27,12 +27,13 @@ class Compare:
     """Compares one root with its snapshot."""
 
     def __init__(
-        self, view: View, look: Look, lifted: Lifted, held: Sequence[str], restore: Restore
+        self, view: View, look: Look, allowed: Allowed, held: Sequence[str], restore: Restore
     ) -> None:
         self._view = view
         self._opener = look.opener
         self._images = look.images
-        self._lifted = lifted
+        self._lifted = allowed.lifted
+        self._repositories = allowed.repositories
         self._held = held
         self._restore = restore
         self._quiet: frozenset[str] = frozenset()
@@ -63,16 +64,25 @@ class Compare:
             if what is not None and not self._is_kept(rel, seen.info, what):
                 yield Difference(rel, what)
 
+    def _new_repositories(self, scan: Scan) -> AbstractSet[str]:
+        """The repositories that the command was allowed to make, none of them in an old one."""
+        if not self._repositories:
+            return frozenset()
+        old = self._view.git
+        return {rel for rel in scan.git - old if "" not in old and not _is_inside(rel, old)}
+
     def _created(self, scan: Scan) -> Iterator[Difference]:
+        made = self._new_repositories(scan)
+        ignored = self._view.cut | self._quiet | made
         for rel, info in scan.entries.items():
-            if rel in self._view.entries or _is_inside(rel, self._view.cut | self._quiet):
+            if rel in self._view.entries or _is_inside(rel, ignored):
                 continue
             if rel in self._view.ways:
                 yield Difference(rel, "replaced")
             elif not (stat.S_ISDIR(info.st_mode) and self._lifted.reaches(rel)):
                 yield Difference(rel, "created")
         for rel in sorted(scan.repositories - self._view.repositories):
-            if not self._lifted.covers(rel):
+            if not self._lifted.covers(rel) and not _is_inside(rel, made):
                 yield Difference(rel, "created")
 
     def _is_kept(self, rel: str, info: os.stat_result, what: What) -> bool:

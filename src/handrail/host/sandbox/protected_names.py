@@ -113,9 +113,10 @@ class Lifted:
 class Allowed(NamedTuple):
     """What a person allowed for one command; `git_writable`: it may write in `.git`, except
     where git finds programs or its way. `sequences`: it may leave a rebase or the like there
-    that is to be continued.
+    that is to be continued. `repositories`: it may make repositories where there were none.
     """
 
     lifted: Lifted
     git_writable: bool
     sequences: bool = False
+    repositories: bool = False

@@ -66,8 +66,8 @@ class Repair:
     def _side(self, view: View, restore: Restore) -> _Side:
         prefix = f"{view.top.path.rstrip('/')}/"
         held = [path.removeprefix(prefix) for path in self._held if path.startswith(prefix)]
-        lifted = self._snapshot.allowed.lifted
-        return _Side(view, restore, Compare(view, self._look, lifted, held, restore))
+        allowed = self._snapshot.allowed
+        return _Side(view, restore, Compare(view, self._look, allowed, held, restore))
 
     def _differences(self) -> Iterator[tuple[_Side, Difference]]:
         for side in self._sides:
