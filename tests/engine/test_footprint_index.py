@@ -112,12 +112,12 @@ def test_the_queue_lets_through_whom_its_definition_lets_through(data):
 def mix(count):
     """Reads and writes of the same and of other files, reads of folders, and open ends."""
     kinds = [
-        lambda at: Touch(f"file:/home/user/work/src/pkg{at % 50}/file{at}.py", Access.READ),
-        lambda at: Touch(f"file:/home/user/work/src/pkg{at % 50}/file{at}.py", Access.WRITE),
-        lambda at: Touch("file:/home/user/work/notes.md", Access.WRITE),
-        lambda at: Touch("file:/home/user/work/notes.md", Access.READ),
-        lambda at: Touch(f"tree:/home/user/work/src/pkg{at % 50}", Access.READ),
-        lambda at: Touch("tree:/home/user/work", Access.READ),
+        lambda at: Touch(f"file:/w/project/src/pkg{at % 50}/file{at}.py", Access.READ),
+        lambda at: Touch(f"file:/w/project/src/pkg{at % 50}/file{at}.py", Access.WRITE),
+        lambda at: Touch("file:/w/project/notes.md", Access.WRITE),
+        lambda at: Touch("file:/w/project/notes.md", Access.READ),
+        lambda at: Touch(f"tree:/w/project/src/pkg{at % 50}", Access.READ),
+        lambda at: Touch("tree:/w/project", Access.READ),
         lambda at: Touch("session:todo", Access.WRITE),
     ]
     return [
