@@ -11,8 +11,8 @@ from handrail.history.effects_evidence import (
     OTHERS,
     UNSEEN,
     Evidence,
+    PathCover,
     Window,
-    covers,
 )
 
 SECOND = 1_000_000_000
@@ -96,10 +96,10 @@ def test_while_others_work_only_what_the_text_names_is_the_commands():
 
 
 def test_a_tree_covers_what_is_below_it_and_nothing_beside():
-    assert covers(["/w/tree/"], "/w/tree")
-    assert covers(["/w/tree/"], "/w/tree/x")
-    assert not covers(["/w/tree/"], "/w/trees")
-    assert not covers(["/w/file"], "/w/file/x")
+    assert PathCover(["/w/tree/"]).covers("/w/tree")
+    assert PathCover(["/w/tree/"]).covers("/w/tree/x")
+    assert not PathCover(["/w/tree/"]).covers("/w/trees")
+    assert not PathCover(["/w/file"]).covers("/w/file/x")
 
 
 def test_a_folder_that_the_text_names_and_the_command_made_is_its_doing_with_all_in_it():

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from handrail.core.call import ToolCall
 from handrail.core.footprint import OPEN_ENDED
 from handrail.core.past import Asker, Wanted
 from handrail.core.plan import Plan
@@ -18,18 +19,18 @@ class Asked:
     def __init__(self):
         self.calls = []
 
-    async def undo_plan(self, wanted, asker):
+    async def undo_plan(self, wanted, asker, turn):
         self.calls.append(("undo", wanted, asker))
         return Plan((), "undone")
 
-    async def redo_plan(self, wanted, asker):
+    async def redo_plan(self, wanted, asker, turn):
         self.calls.append(("redo", wanted, asker))
         return Plan((), "redone")
 
 
 def context(*, by_person=False):
     return SimpleNamespace(
-        call=SimpleNamespace(by_person=by_person), session=SimpleNamespace(id="mine")
+        call=ToolCall("c9", "undo", {}, by_person=by_person), session=SimpleNamespace(id="mine")
     )
 
 

@@ -15,6 +15,7 @@ class ToolCall(NamedTuple):
     is not one plain object) in `prepare`. `name` is whatever the model said, in any dialect.
     `by_person` marks what a person asked for themselves: nobody else is asked about it.
     `from_model` marks a call of a model's message, which may name only what it was shown.
+    `continues` is the id of an earlier call that this one carries on; set by the runtime alone.
     """
 
     id: str
@@ -24,3 +25,4 @@ class ToolCall(NamedTuple):
     agent: str = MAIN_AGENT
     by_person: bool = False
     from_model: bool = False
+    continues: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from handrail.core.plan import Plan
 
@@ -32,6 +32,18 @@ class Asker(NamedTuple):
     person: bool = False
 
 
+class PlanTurn(NamedTuple):
+    """The call that a plan is made for. An undo of many files is carried out in parts, each a
+    call of its own: `continues` is the id of the call that carried out the first part.
+    """
+
+    call_id: str = ""
+    continues: str | None = None
+
+
+ALONE: Final = PlanTurn()
+
+
 class PastChange(NamedTuple):
     """One change of one file, as a line of its history.
 
@@ -57,16 +69,18 @@ class PastChange(NamedTuple):
 class Past(Protocol):
     """What was changed, and the plan that takes it back."""
 
-    async def undo_plan(self, wanted: Wanted, asker: Asker) -> Plan:
-        """One plan that takes all of it back, or nothing.
+    async def undo_plan(self, wanted: Wanted, asker: Asker, turn: PlanTurn = ALONE) -> Plan:
+        """One plan that takes all of it back, or nothing. Where there are very many files it is
+        the plan of a part of them, and its `data["rest"]` says how many follow; all of them
+        were looked at before.
 
         Raises `not_found`, `conflict` (naming the file) if somebody changed it since,
         `already_applied` if it is taken back already, `ambiguous` if a name has several
         meanings.
         """
 
-    async def redo_plan(self, wanted: Wanted, asker: Asker) -> Plan:
-        """One plan that brings back what was taken back; raises likewise."""
+    async def redo_plan(self, wanted: Wanted, asker: Asker, turn: PlanTurn = ALONE) -> Plan:
+        """One plan that brings back what was taken back, or a part of it; raises likewise."""
 
     async def changes(
         self, session: str, *, path: str | None = None, limit: int = 100

@@ -85,6 +85,10 @@ class Staged(Protocol):
     def let_go(self) -> None:
         """After `discard`: give the space of what was removed back, which may take a while."""
 
+    @property
+    def folder_handle(self) -> int:
+        """An open handle on the directory of the change; -1 after `discard`."""
+
 
 class Files(Protocol):
     """Every look at and change of the workspace goes through here, beneath root handles."""
@@ -142,6 +146,13 @@ class Files(Protocol):
         called before anything appears there, if only the name `temp` (None: any), under
         which the replaced file stands from `publish` until discarded.
         """
+
+    @property
+    def syncs_groups(self) -> bool:
+        """Whether `sync_group` works here; if not, every change is staged with `durable`."""
+
+    def sync_group(self, staged: Sequence[Staged]) -> None:
+        """Write everything that was done for these changes through to the disk at once."""
 
 
 # --- search ----------------------------------------------------------------------------

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from handrail.core.call import ToolCall
+from handrail.core.events import Listener
 from handrail.core.results import ToolResult
 from handrail.engine.numbers import Numbers
 from handrail.engine.pipeline import Pipeline
+from handrail.engine.undo_result import UndoResult
 from handrail.policy.guardrails.gates import GateResult, GateRun, gate_run
 
 
@@ -22,9 +24,33 @@ class AsPerson:
 
     async def run(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Make one call."""
-        given, turn = self.numbers.fresh_id(), self.numbers.turn()
-        call = ToolCall(given, name, arguments, turn, "person", by_person=True)
-        return await self.pipeline.finish(self.pipeline.preparer.prepare(call))
+        return await self._call(name, arguments, self.numbers.turn())
+
+    async def undo(
+        self, arguments: Mapping[str, Any], listener: Listener | None = None
+    ) -> ToolResult:
+        """Undo or redo, part after part where there are very many files. What happened is said
+        in one result; a part that fails leaves the parts before it done.
+        """
+        turn = self.numbers.turn()
+        first = result = await self._call("undo", arguments, turn, listener)
+        whole = UndoResult(first)
+        while result.ok and whole.rest:
+            result = await self._call("undo", arguments, turn, listener, first.call_id)
+            whole.add(result)
+        return whole.result()
+
+    async def _call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        turn: int,
+        listener: Listener | None = None,
+        continues: str | None = None,
+    ) -> ToolResult:
+        given = self.numbers.fresh_id()
+        call = ToolCall(given, name, arguments, turn, "person", by_person=True, continues=continues)
+        return await self.pipeline.finish(self.pipeline.preparer.prepare(call), listener)
 
     async def run_quality_gates(self) -> Sequence[GateResult]:
         """Run the commands that the settings name as quality gates."""

@@ -14,6 +14,8 @@ from handrail.core.safe_text import safe_text
 from handrail.core.syntax import SyntaxCheck, SyntaxFault
 
 _MOST: Final = 10
+# Of more files that go, nobody looks for the one that a new file was.
+_MOST_ALIKE: Final = 100
 # For all files of one change; what is not looked at by then is not spoken of.
 _MAX_S: Final = 10.0
 
@@ -32,10 +34,11 @@ async def syntax_notes(plan: Plan, check: SyntaxCheck) -> SyntaxNotes:
     texts: list[str] = []
     faults: list[dict[str, Any]] = []
     with anyio.move_on_after(_MAX_S):
+        removed = _removed_files(plan)
         for change in plan.changes:
             if change.after is None or change.after_form is not Form.FILE or len(faults) >= _MOST:
                 continue
-            before = change.before or _moved(change, plan)
+            before = change.before or _moved(change, removed)
             found = await check.new_errors(change.path, before, change.after)
             shown = found[: _MOST - len(faults)]
             if shown:
@@ -44,18 +47,24 @@ async def syntax_notes(plan: Plan, check: SyntaxCheck) -> SyntaxNotes:
     return SyntaxNotes("\n".join(texts), faults)
 
 
-def _moved(change: Change, plan: Plan) -> Content | None:
+def _removed_files(plan: Plan) -> dict[str, list[Change]]:
+    """The files that a plan takes away, by the ending of their names."""
+    found: dict[str, list[Change]] = {}
+    for change in plan.changes:
+        if change.after is None and change.before_form is Form.FILE:
+            found.setdefault(PurePosixPath(change.path).suffix, []).append(change)
+    return found
+
+
+def _moved(change: Change, removed: dict[str, list[Change]]) -> Content | None:
     """What a new file was before, if the same plan takes one away that it can have been."""
     name = PurePosixPath(change.path)
-    gone = {
-        PurePosixPath(other.path): other.before
-        for other in plan.changes
-        if other.after is None and other.before_form is Form.FILE
-    }
-    alike = [path for path in gone if path.suffix == name.suffix]
-    same = [path for path in alike if path.name == name.name]
+    alike = removed.get(name.suffix, [])
+    if len(alike) > _MOST_ALIKE:
+        return None
+    same = [one for one in alike if PurePosixPath(one.path).name == name.name]
     found = same or alike
-    return gone[found[0]] if len(found) == 1 else None
+    return found[0].before if len(found) == 1 else None
 
 
 def _note(path: str, faults: tuple[SyntaxFault, ...]) -> str:

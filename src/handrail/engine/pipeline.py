@@ -163,7 +163,9 @@ class Pipeline:
         self.gate.check_effects(running)
         prepared, tool, args = running.prepared, running.prepared.tool, running.prepared.args
         context = self._context(running)
-        self.ticker.limit(running.watch, tool.timeout_s)
+        # What a user asks for themselves has no deadline: an undo of many files takes its time.
+        by_user = prepared.call.by_person and tool.plans
+        self.ticker.limit(running.watch, None if by_user else tool.timeout_s)
         if tool.has_preflight:
             await tool.preflight(args, context)
         while True:

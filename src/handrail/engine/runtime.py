@@ -303,17 +303,21 @@ class Runtime:
         path: str | None = None,
         since: str | None = None,
         force: bool = False,
+        on_event: Listener | None = None,
     ) -> ToolResult:
         """Take back what a call changed (None: the last change that still stands), or a turn
         ("last", its number, or a call in it), the last change of a file, or all since then
         ("start", "all", a time, a call). As the person: not asked, but checked for conflicts,
         recorded, and itself undoable. `force` overwrites what others changed since.
+
+        Many files are undone in parts, each recorded as a call of its own: `on_event` hears how
+        far it is, there is no deadline, and after a failure or a crash the next undo goes on.
         """
         arguments = undo_arguments(
             self.session.id, call, turn=turn, path=path, since=since, force=force
         )
         self._check_open()
-        return await self._person.run("undo", arguments)
+        return await self._person.undo(arguments, on_event)
 
     async def redo(
         self,
@@ -322,11 +326,12 @@ class Runtime:
         turn: str | int | None = None,
         path: str | None = None,
         force: bool = False,
+        on_event: Listener | None = None,
     ) -> ToolResult:
         """Bring back what was undone: by default what the last undo took."""
         arguments = undo_arguments(self.session.id, call, turn=turn, path=path, force=force)
         self._check_open()
-        return await self._person.run("undo", {**arguments, "redo": True})
+        return await self._person.undo({**arguments, "redo": True}, on_event)
 
     async def run_quality_gates(self) -> Sequence[GateResult]:
         """Run the commands that the settings name as quality gates, confined like any; what

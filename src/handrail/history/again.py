@@ -12,6 +12,7 @@ from handrail.core.records import Trace
 from handrail.history.images import load_image
 from handrail.history.past import Key, Standing, Step, key_of, steps_of
 from handrail.history.undo_compose import look
+from handrail.history.undo_images import InlineContents, inline_contents
 from handrail.history.undo_words import text_diff
 
 
@@ -38,13 +39,14 @@ class Again:
     ) -> None:
         self._traces = traces
         self._payload = payload
+        self._contents: dict[int, InlineContents] = {}
         self._blobs = blobs
         self._files = files
 
     def diffs(self, key: Key) -> list[FileDiff]:
         """The files of one call."""
         standing = Standing()
-        newer: list[Step] = []
+        newer: dict[tuple[str, str | None], Step] = {}
         for trace in self._traces:
             standing.meet(trace)
             steps = steps_of(trace)
@@ -58,10 +60,11 @@ class Again:
                     )
                     for step in steps
                 ]
-            newer += steps
+            for step in steps:
+                newer.setdefault((step.path, step.described.get("before_hash")), step)
         return []
 
-    def _diff(self, step: Step, newer: Sequence[Step]) -> str | None:
+    def _diff(self, step: Step, newer: Mapping[tuple[str, str | None], Step]) -> str | None:
         try:
             before = load_image(self._whole(step), self._blobs)
             after = self._after(step, newer)
@@ -69,21 +72,21 @@ class Again:
             return None
         return text_diff(step.path, before, after)
 
-    def _after(self, step: Step, newer: Sequence[Step]) -> Content | None:
+    def _after(self, step: Step, newer: Mapping[tuple[str, str | None], Step]) -> Content | None:
         digest = step.described.get("after_hash")
         if digest is None:
             return None
-        for one in newer:
-            if one.path == step.path and one.described.get("before_hash") == digest:
-                return load_image(self._whole(one), self._blobs)
+        kept = newer.get((step.path, digest))
+        if kept is not None:
+            return load_image(self._whole(kept), self._blobs)
         now = look(step.path, self._files)
         if now.digest != digest:
             raise ProblemRaised("not_found", f"the new content of {step.path!r} is not known")
         return now.content
 
     def _whole(self, step: Step) -> Mapping[str, Any]:
-        found: Any = self._payload(step.row)
-        for name in step.where:
-            found = found[name]
-        described: Mapping[str, Any] = found
-        return described
+        if step.described.get("image") != "inline":
+            return step.described
+        if step.row not in self._contents:
+            self._contents[step.row] = inline_contents(self._payload(step.row))
+        return {**step.described, "before": self._contents[step.row][step.where]}

@@ -23,7 +23,7 @@ from handrail.history.effects_evidence import PERHAPS, Evidence
 from handrail.history.effects_report import Report
 from handrail.history.images import forms_of
 
-_MOST_CHANGES: Final = 20_000
+_MOST_CHANGES: Final = 100_000
 _HASHED_BYTES: Final = 256 << 20
 _CHUNK: Final = 1 << 20
 _PERMISSIONS: Final = 0o777

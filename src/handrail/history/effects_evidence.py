@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from handrail.core.places import Form
@@ -34,7 +35,7 @@ class Window:
     ended_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evidence:
     """What is known of one command. `derived` are the paths that its text shows as written,
     trees with a slash at the end. `noted` is what its processes were seen to write, None if
@@ -52,8 +53,8 @@ class Evidence:
         """
         named = [path.rstrip("/") for path in self.derived]
         trees = [f"{path}/" for path in named if path in made]
-        above = [one for one in made if any(path.startswith(f"{one}/") for path in named)]
-        return replace(self, derived=(*self.derived, *trees, *above))
+        around = {folder for path in named for folder in _folders_above(path)}
+        return replace(self, derived=(*self.derived, *trees, *(made & around)))
 
     def against(self, delta: Delta, absolute: str) -> str | None:
         """Why a change is not the command's; None if it is."""
@@ -61,10 +62,18 @@ class Evidence:
         if when is not None:
             return when
         if self.noted is not None and not self.noted.blind:
-            return _by_notes(self.noted, delta, absolute)
-        if self.others and not covers(self.derived, absolute):
+            return _by_notes(self.noted, self._moved, delta, absolute)
+        if self.others and not self._written.covers(absolute):
             return OTHERS
         return None
+
+    @cached_property
+    def _written(self) -> PathCover:
+        return PathCover(self.derived)
+
+    @cached_property
+    def _moved(self) -> PathCover:
+        return PathCover(() if self.noted is None else self.noted.trees)
 
     def _time(self, delta: Delta) -> str | None:
         if delta.after is None:
@@ -78,17 +87,31 @@ class Evidence:
         return BEFORE if early and delta.before is not None else None
 
 
-def covers(paths: Iterable[str], absolute: str) -> bool:
-    """Whether a path is one of these, or lies in one that is a tree."""
-    return any(
-        absolute == path.rstrip("/") or (path.endswith("/") and absolute.startswith(path))
-        for path in paths
-    )
+class PathCover:
+    """Some paths, trees with a slash at the end; asked for as many others as there are."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        found = list(paths)
+        self._files = {path.rstrip("/") for path in found}
+        self._trees = {path.rstrip("/") for path in found if path.endswith("/")}
+
+    def covers(self, absolute: str) -> bool:
+        """Whether a path is one of these, or lies in one that is a tree."""
+        return absolute in self._files or not self._trees.isdisjoint(_folders_above(absolute))
 
 
-def _by_notes(noted: Noted, delta: Delta, absolute: str) -> str | None:
+def _folders_above(path: str) -> list[str]:
+    """The folders above an absolute path, the lowest first; that of the root is empty."""
+    found = []
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        found.append(path)
+    return found
+
+
+def _by_notes(noted: Noted, moved: PathCover, delta: Delta, absolute: str) -> str | None:
     if absolute not in noted.files:
-        return None if covers(noted.trees, absolute) else UNSEEN
+        return None if moved.covers(absolute) else UNSEEN
     before, met = delta.before, noted.files[absolute]
     # The size and times of a folder are those of its entries, and not looked at.
     if before is None or met is None or before.form is Form.FOLDER:

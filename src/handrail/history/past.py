@@ -140,6 +140,25 @@ def is_redo(trace: Trace) -> bool:
     return is_undo(trace) and isinstance(data, Mapping) and bool(data.get("redo"))
 
 
+class PartOfRun(NamedTuple):
+    """An undo of many files is carried out in parts, each a call of its own with the same
+    `run`. `first` is the part that began it, in whichever session; `rest` counts the files that
+    were left after this part.
+    """
+
+    run: str
+    first: bool = True
+    rest: int = 0
+
+
+def part_of(trace: Trace) -> PartOfRun:
+    """Which part of which undo the call carried out; most have one part."""
+    data = trace.intent.get("data")
+    if not isinstance(data, Mapping) or "run" not in data:
+        return PartOfRun(f"{trace.session}:{trace.call_id}")
+    return PartOfRun(str(data["run"]), bool(data.get("first")), int(data.get("rest", 0)))
+
+
 def is_job(trace: Trace) -> bool:
     """Whether it is the record of what a background job changed, which no turn waits for."""
     return trace.intent.get("runs") == "job"
@@ -205,21 +224,33 @@ class Standing:
     """Which changes still stand; meets traces from the newest to the oldest."""
 
     def __init__(self) -> None:
-        self._undone: set[tuple[Key, str]] = set()
+        self._undone: dict[Key, set[str]] = {}
+        self._ids: dict[str, list[Key]] = {}
+        # The last undo of each call.
+        self._parts: dict[Key, PartOfRun] = {}
 
     def meet(self, trace: Trace) -> list[Step]:
         """The changes of the call that still stand."""
         key = key_of(trace)
+        gone = self._undone.get(key, ())
         for taken in taken_by(trace):
             # An undo that was itself taken back on a path no longer takes anything back.
-            self._undone.update(
-                (taken.key, path) for path in taken.paths if (key, path) not in self._undone
-            )
+            paths = taken.paths if not gone else [one for one in taken.paths if one not in gone]
+            if taken.key not in self._undone:
+                self._undone[taken.key] = set()
+                self._ids.setdefault(taken.key.call_id, []).append(taken.key)
+            self._undone[taken.key].update(paths)
+            self._parts.setdefault(taken.key, part_of(trace))
         return [step for step in steps_of(trace) if self.stands(key, step.path)]
 
     def stands(self, key: Key, path: str) -> bool:
         """Whether what that call did to the path was not taken back since."""
-        return (key, path) not in self._undone
+        return path not in self._undone.get(key, ())
+
+    def unfinished_run(self, key: Key) -> str | None:
+        """The undo of the call that was carried out in parts and has not got to its end."""
+        part = self._parts.get(key)
+        return part.run if part is not None and part.rest else None
 
     def holds(self, trace: Trace, path: str) -> bool:
         """The same, as people see it: what a redo brought back is gone with a later undo of
@@ -230,8 +261,8 @@ class Standing:
         if not is_redo(trace):
             return True
         # The record of a redo names the calls without their sessions.
-        gone = {key.call_id for key, where in self._undone if where == path}
-        return gone.isdisjoint(calls_named(trace))
+        named = [key for call in calls_named(trace) for key in self._ids.get(call, ())]
+        return all(self.stands(key, path) for key in named)
 
 
 def list_changes(

@@ -133,11 +133,11 @@ class Recovery:
         """The changes, without folders that somebody has made or changed since."""
         folders = [one for one in described if is_of_folder(one)]
         stats = [self._files.named(one["path"]).stat for one in folders]
-        newer = [
+        newer = {
             one["path"]
             for one, seen in zip(folders, stats, strict=True)
             if seen is not None and seen.ctime_ns > ended_ns
-        ]
+        }
         return [one for one in described if one["path"] not in newer]
 
     def _report(self, intent: Mapping[str, Any]) -> Report | None:

@@ -6,21 +6,26 @@ taking back itself is what changed the file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from handrail.core.records import Trace
 from handrail.history.past import Key, is_redo, is_undo, key_of, name_of, taken_by
 from handrail.history.undo_compose import Gap, Way
-from handrail.history.undo_lookup import Lookup, Seen
+from handrail.history.undo_lookup import Lookup
 
 
 async def find_blame(lookup: Lookup, ways: Sequence[Way]) -> dict[str, str]:
     """For each file with a conflict the change of ours that it has, if it is one."""
     searches = {way.path: _Search(way.path, way.conflict) for way in ways if way.conflict}
     async for seen in lookup.scan():
+        left = {
+            (step.path, step.described.get("after_hash"))
+            for step in seen.sure
+            if step.path in searches
+        }
         for one in searches.values():
-            one.meet(seen)
+            one.meet(seen.trace, left)
         if all(one.over for one in searches.values()):
             break
     return {path: one.name for path, one in searches.items() if one.name}
@@ -43,28 +48,22 @@ class _Search:
     def __post_init__(self) -> None:
         self.inside = self.gap.above is None
 
-    def meet(self, seen: Seen) -> None:
-        """One more call."""
-        key = key_of(seen.trace)
+    def meet(self, trace: Trace, left: Set[tuple[str, str | None]]) -> None:
+        """One more call, and how it left which files."""
+        key = key_of(trace)
         if self.over or not self.inside:
             self.inside = self.inside or (self.gap.above is not None and key == self.gap.above.key)
         elif key == self.gap.below.key:
             self.over = True
         elif self.until:
             self._rise(key)
-        elif self._left_it(seen):
-            self._blame(seen.trace)
+        elif (self.path, self.gap.digest) in left:
+            self._blame(trace)
 
     def _rise(self, key: Key) -> None:
         self.until.discard(key)
         if not self.until:
             self.name = ""
-
-    def _left_it(self, seen: Seen) -> bool:
-        return any(
-            step.path == self.path and step.described.get("after_hash") == self.gap.digest
-            for step in seen.sure
-        )
 
     def _blame(self, trace: Trace) -> None:
         if not is_undo(trace):

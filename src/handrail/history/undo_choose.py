@@ -14,6 +14,7 @@ from handrail.history.past import (
     group_of,
     is_job,
     is_undo,
+    key_of,
     name_of,
     remarks,
     steps_of,
@@ -30,7 +31,8 @@ _SLACK_NS: Final = 60_000_000_000
 class Chosen:
     """Steps to go back over, the newest first. `what` says what was meant; `notes` what was
     passed over on the way. `whole`: nothing at all if a content of it is not kept. `only`: the
-    one file that is meant of a call that changed several.
+    one file that is meant of a call that changed several. `run`: an earlier undo of this in
+    parts that has not got to its end.
     """
 
     steps: list[Step] = field(default_factory=list)
@@ -38,6 +40,7 @@ class Chosen:
     notes: list[str] = field(default_factory=list)
     whole: bool = False
     only: str | None = None
+    run: str | None = None
 
 
 class Chooser:
@@ -55,7 +58,9 @@ class Chooser:
                 continue
             if seen.sure:
                 what = name_of(seen.trace)
-                yield Chosen(seen.sure, what, [*notes, *self._notes(seen)], whole=True)
+                run = seen.standing.unfinished_run(key_of(seen.trace))
+                notes_here = [*notes, *self._notes(seen)]
+                yield Chosen(seen.sure, what, notes_here, whole=True, run=run)
             else:
                 notes += self._notes(seen)
 
@@ -172,6 +177,7 @@ class Chooser:
                 break
             if self._lookup.reaches(seen.trace) and keep(seen.trace):
                 chosen.steps += seen.sure
+                chosen.run = seen.standing.unfinished_run(key_of(seen.trace)) or chosen.run
                 chosen.notes += self._notes(seen)
         return chosen
 

@@ -17,7 +17,6 @@ from handrail.core.plan import Change, hash_of
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import ProblemRaised
 from handrail.history.images import form_before, load_image, state_of
-from handrail.history.openings import with_openings
 from handrail.history.past import Step
 
 
@@ -141,12 +140,24 @@ class _Walk:
         self.taken.append(step)
 
 
-def find_ways(steps: Iterable[Step], files: Files, *, force: bool) -> list[Way]:
-    """How each file gets back; the steps come newest first."""
-    by_path: dict[str, list[Step]] = {}
-    for step in steps:
-        by_path.setdefault(step.path, []).append(step)
-    return [_way(path, found, look(path, files), force=force) for path, found in by_path.items()]
+class LostImage(ProblemRaised):
+    """The old content of one file was kept and is gone or damaged."""
+
+
+def find_way(path: str, steps: Sequence[Step], now: Now, *, force: bool) -> Way:
+    """How one file gets back over its steps, which come newest first."""
+    if now.strange or _closed(steps, now):
+        return Way(path, now, (), conflict=Gap(now.digest, steps[0]))
+    walk = _walk(steps, now, force=force)
+    bare, gap = tuple(walk.bare), walk.gap()
+    if gap is not None and (walk.last is not None or not bare):
+        return Way(path, now, (), conflict=gap)
+    if walk.last is None:
+        return Way(path, now, (), kept_back=bare)
+    way = Way(path, now, tuple(walk.taken), walk.mode, tuple(walk.done), bare)
+    if force and not _matches(steps, now):
+        way = replace(way, forced=True)
+    return _as_far_as_kept(way)
 
 
 def names_of(given: str, files: Files) -> tuple[str, ...]:
@@ -171,33 +182,6 @@ def look(path: str, files: Files) -> Now:
     if form is Form.FILE:
         content, seen = files.read(place)
     return Now(place, content, seen, form)
-
-
-def make_changes(
-    ways: Sequence[Way], files: Files, blobs: Blobs | None, whole: Mapping[str, Mapping[str, Any]]
-) -> list[Change]:
-    """The changes that the ways come to; `whole` has the change that each file
-    goes back to, with its old content.
-
-    Raises `not_found` if an old content is gone.
-    """
-    found = [_change(way, blobs, whole[way.path]) for way in ways if not way.changes_nothing]
-    return with_openings(found, files)
-
-
-def _way(path: str, steps: Sequence[Step], now: Now, *, force: bool) -> Way:
-    if now.strange or _closed(steps, now):
-        return Way(path, now, (), conflict=Gap(now.digest, steps[0]))
-    walk = _walk(steps, now, force=force)
-    bare, gap = tuple(walk.bare), walk.gap()
-    if gap is not None and (walk.last is not None or not bare):
-        return Way(path, now, (), conflict=gap)
-    if walk.last is None:
-        return Way(path, now, (), kept_back=bare)
-    way = Way(path, now, tuple(walk.taken), walk.mode, tuple(walk.done), bare)
-    if force and not _matches(steps, now):
-        way = replace(way, forced=True)
-    return _as_far_as_kept(way)
 
 
 def _closed(steps: Sequence[Step], now: Now) -> bool:
@@ -234,7 +218,10 @@ def _is_kept(step: Step, now: Now) -> bool:
     return one["image"] != "none" or one.get("before_hash") == now.digest
 
 
-def _change(way: Way, blobs: Blobs | None, one: Mapping[str, Any]) -> Change:
+def make_change(way: Way, blobs: Blobs | None, one: Mapping[str, Any]) -> Change:
+    """The change that a way comes to; `one` is the described change that the file goes back
+    to, with its old content. Raises `LostImage` if that content is gone.
+    """
     now = way.now
     if one.get("before_hash") == now.digest:
         before = now.content
@@ -242,10 +229,10 @@ def _change(way: Way, blobs: Blobs | None, one: Mapping[str, Any]) -> Change:
         try:
             before = load_image(one, blobs)
         except ProblemRaised as raised:
-            raise ProblemRaised(
+            raise LostImage(
                 raised.problem.code,
                 f"{way.path!r} cannot get its old content back: {raised.problem.message}",
-                hint="nothing was touched; the other files can be named by their paths",
+                hint="the other files can be named by their paths",
             ) from raised
     made = len(one.get("made", ())) if before is None else 0
     form = Form.FILE if before is None else form_before(one)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from handrail.core.past import Wanted
 from handrail.core.problems import ProblemRaised
+from handrail.core.records import Trace
 from handrail.history.folders import Where
 from handrail.history.past import (
     Key,
@@ -17,6 +18,7 @@ from handrail.history.past import (
     is_undo,
     key_of,
     name_of,
+    part_of,
     taken_by,
 )
 from handrail.history.undo_lookup import Lookup, Seen
@@ -57,8 +59,7 @@ class Redoer:
             case "call":
                 trace = await self._lookup.call(wanted.target)
                 if is_undo(trace):
-                    own = key_of(trace)
-                    return await self._undo(own, f" of {name_of(trace)}")
+                    return await self._undo(part_of(trace).run, f" of {name_of(trace)}")
                 return await self._all({key_of(trace)}, trace.row, f" of call {trace.call_id!r}")
             case "turn":
                 trace = await self._lookup.turn(wanted.target)
@@ -73,21 +74,33 @@ class Redoer:
                 )
 
     async def _first(self, meant: Callable[[Taken, str], bool], what: str) -> Redone:
+        """The newest undo with such files; all parts of it, if it was carried out in parts."""
+        redone, run = Redone(), ""
         async for seen in self._lookup.scan():
+            if run and not _is_part(seen.trace, run):
+                continue
             paths = {path for taken, path in self._open(seen) if meant(taken, path)}
             if paths:
-                redone = Redone()
                 redone.add(seen, paths)
-                return redone
-        raise _nothing(what)
+                run = run or part_of(seen.trace).run
+            if run and part_of(seen.trace).first:
+                break
+        if not redone.undos:
+            raise _nothing(what)
+        return redone
 
-    async def _undo(self, key: Key, what: str) -> Redone:
+    async def _undo(self, run: str, what: str) -> Redone:
+        redone = Redone()
         async for seen in self._lookup.scan():
-            if key_of(seen.trace) == key and (paths := {path for _, path in self._open(seen)}):
-                redone = Redone()
+            if not _is_part(seen.trace, run):
+                continue
+            if paths := {path for _, path in self._open(seen)}:
                 redone.add(seen, paths)
-                return redone
-        raise _nothing(what)
+            if part_of(seen.trace).first:
+                break
+        if not redone.undos:
+            raise _nothing(what)
+        return redone
 
     async def _all(self, keys: set[Key], down_to: int, what: str) -> Redone:
         redone = Redone()
@@ -118,6 +131,11 @@ class Redoer:
             for path in taken.paths:
                 if seen.standing.stands(key_of(trace), path):
                     yield taken, path
+
+
+def _is_part(trace: Trace, run: str) -> bool:
+    """Whether the call carried out a part of the undo of this id."""
+    return is_undo(trace) and not is_redo(trace) and part_of(trace).run == run
 
 
 def _nothing(what: str) -> ProblemRaised:

@@ -17,6 +17,9 @@ from handrail.history.undo_compose import Way
 
 _SHOWN_BYTES: Final = 64 * 1024
 _LISTED: Final = 8
+# Files that are named in the text of a result, and shown in its preview.
+MOST_LINES: Final = 20
+_MOST_DIFFS: Final = 100
 # How a program says these; the command line has other words for them.
 FORCE: Final = "`force=True`"
 PATH: Final = "`path=...`"
@@ -42,9 +45,17 @@ def counted(changes: Sequence[Change]) -> list[str]:
 
 
 def lines(changes: Sequence[Change], ways: Sequence[Way]) -> list[str]:
-    """A line for each file."""
+    """A line for each file, as far as they are few."""
     forced = {way.path for way in ways if way.forced}
-    return [f"  {_what(one)} {_name(one)}{_remark(one, forced)}" for one in changes]
+    found = [f"  {_what(one)} {_name(one)}{_remark(one, forced)}" for one in changes[:MOST_LINES]]
+    left = len(changes) - MOST_LINES
+    return [*found, f"  and {left:,} more"] if left > 0 else found
+
+
+def part_done(done: int, total: int, *, redo: bool, user: bool) -> str:
+    """How far an undo in parts is, and what the model does about the rest."""
+    said = f"{done:,} of {total:,} files are {'redone' if redo else 'undone'} so far"
+    return said if user else f"{said}; call undo again with the same target for the others"
 
 
 def conflict(
@@ -55,15 +66,18 @@ def conflict(
     *,
     person: bool,
     others: bool,
+    count: int = 0,
 ) -> ProblemRaised:
-    """Somebody changed these files since; `others`: there are files of which that is not so."""
+    """Somebody changed these files since, and `count` in all; `others`: there are files of which
+    that is not so.
+    """
     told = [_changed(way, blame) for way in ways]
     advice = list(_advice(ways, blame, person=person))
     if others:
         advice.append(f"or take the other files back one by one ({_BY_PATH[person]})")
     return ProblemRaised(
         "conflict",
-        f"{what} cannot be {verb}: {_some(told)}",
+        f"{what} cannot be {verb}: {_some(told, count)}",
         hint=", ".join(["nothing was touched", *advice]).replace(", ", "; ", 1),
     )
 
@@ -97,7 +111,9 @@ def as_data(taken: Sequence[Taken]) -> list[dict[str, Any]]:
 
 def diffs(changes: Sequence[Change]) -> str:
     """The changes as a person reads them: first what can be read, then what has only a size."""
-    return "".join(sorted(map(diff, changes), key=is_bare))
+    found = sorted(map(diff, changes[:_MOST_DIFFS]), key=is_bare)
+    left = len(changes) - _MOST_DIFFS
+    return "".join([*found, f"and {left:,} more files\n"] if left > 0 else found)
 
 
 def is_bare(told: str) -> bool:
@@ -219,9 +235,10 @@ def _changed(way: Way, blame: Mapping[str, str]) -> str:
     return f"{way.path!r} {gone} since, {who}"
 
 
-def _some(names: Sequence[str]) -> str:
-    return ", ".join([*names[:_LISTED], *_more(names)])
+def _some(names: Sequence[str], count: int = 0) -> str:
+    return ", ".join([*names[:_LISTED], *_more(names, count)])
 
 
-def _more(names: Sequence[str]) -> list[str]:
-    return [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
+def _more(names: Sequence[str], count: int = 0) -> list[str]:
+    left = max(count, len(names)) - _LISTED
+    return [f"and {left} more"] if left > 0 else []

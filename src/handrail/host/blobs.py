@@ -175,11 +175,14 @@ class MemoryBlobs:
 
     def __init__(self, *, quota_bytes: int = 256 << 20) -> None:
         self._contents: dict[str, bytes] = {}
+        self._used = 0
         self._quota = quota_bytes
 
     def keep(self, content: Content) -> str:
         """Keep the content; returns its hash."""
-        self._contents.setdefault(content.digest, content.tobytes())
+        if content.digest not in self._contents:
+            self._contents[content.digest] = content.tobytes()
+            self._used += content.size
         return content.digest
 
     def load(self, digest: str) -> bytes:
@@ -200,7 +203,7 @@ class MemoryBlobs:
 
     def has_room(self, size: int) -> bool:
         """Whether this much more may be kept."""
-        return sum(map(len, self._contents.values())) + size <= self._quota
+        return self._used + size <= self._quota
 
 
 def _is_abandoned(path: Path, dead_s: float) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -152,6 +152,15 @@ class WithPlan:
         """Write the new content beside its target."""
         files = self._at(change.place)
         return files.stage(_owned(change), temp, durable=durable, announce=announce)
+
+    @property
+    def syncs_groups(self) -> bool:
+        """Whether one call writes a whole group of changes through to the disk."""
+        return self._files.syncs_groups
+
+    def sync_group(self, staged: Sequence[Staged]) -> None:
+        """Write everything that was done for these changes through to the disk at once."""
+        self._files.sync_group(staged)
 
     def _aside(self, path: str) -> tuple[LocalFiles, str] | None:
         """Where plans lie, and the path from there, if it is one that may be reached."""

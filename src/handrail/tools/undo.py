@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import Field
 
 from handrail.core.context import ToolContext
 from handrail.core.footprint import OPEN_ENDED, Footprint
-from handrail.core.past import Asker, Past, Scope, Wanted
+from handrail.core.past import Asker, Past, PlanTurn, Scope, Wanted
 from handrail.core.plan import Plan
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
@@ -60,13 +62,11 @@ class UndoTool(Builtin[UndoParams]):
 
     async def plan(self, args: UndoParams, ctx: ToolContext) -> Plan:
         """The changes that take it back; `not_found`, `conflict`, `already_applied`."""
-        asker = Asker(ctx.session.id, ctx.call.by_person)
-        make_plan = self._past.redo_plan if args.redo else self._past.undo_plan
         if args.scope != "turn" or args.target != "current":
-            return await make_plan(Wanted(args.scope, args.target, args.force), asker)
+            return await self._make(Wanted(args.scope, args.target, args.force), args, ctx)
         current = f"{ctx.session.id}:{ctx.turn_id}"
         try:
-            return await make_plan(Wanted("turn", current, args.force), asker)
+            return await self._make(Wanted("turn", current, args.force), args, ctx)
         except ProblemRaised as raised:
             if raised.problem.code not in ("not_found", "already_applied"):
                 raise
@@ -77,3 +77,12 @@ class UndoTool(Builtin[UndoParams]):
                 hint='scope "turn" with target "last" is the newest turn with changes',
                 field="target",
             ) from raised
+
+    async def _make(self, wanted: Wanted, args: UndoParams, ctx: ToolContext) -> Plan:
+        """The plan, or that of the next part, and a report of how far the undo is."""
+        asker = Asker(ctx.session.id, ctx.call.by_person)
+        make_plan = self._past.redo_plan if args.redo else self._past.undo_plan
+        plan = await make_plan(wanted, asker, PlanTurn(ctx.call.id, ctx.call.continues))
+        if isinstance(plan.data, Mapping) and "total" in plan.data:
+            ctx.report(f"{plan.data['done']:,} of {plan.data['total']:,} files")
+        return plan

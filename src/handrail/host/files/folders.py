@@ -86,6 +86,11 @@ class StagedFolder:
         self._close()
         return clean
 
+    @property
+    def folder_handle(self) -> int:
+        """The open directory of the change; -1 once it was discarded."""
+        return self._parent.handle
+
     def let_go(self) -> None:
         """A folder takes no space."""
 

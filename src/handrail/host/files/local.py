@@ -21,6 +21,7 @@ from handrail.host.files.openat2 import LIST
 from handrail.host.files.parents import Parent, remove_empty
 from handrail.host.files.roots import Roots
 from handrail.host.files.staging import StagedChange, is_unchanged, lstat
+from handrail.host.files.syncing import can_sync_groups, sync_filesystems
 from handrail.host.files.window import Windows
 
 
@@ -44,6 +45,7 @@ class LocalFiles:
         """
         self._roots = Roots(roots, hidden)
         self._break_hard_links = break_hard_links
+        self._syncs_groups = can_sync_groups()
         self._locator = Locator(self._roots)
         self.cache = WindowCache(secret)
         self._windows = Windows(self._roots, self.cache)
@@ -166,6 +168,20 @@ class LocalFiles:
             break_links=self._break_hard_links,
             announce=announce,
         )
+
+    @property
+    def syncs_groups(self) -> bool:
+        """Whether one call writes a whole group of changes through to the disk."""
+        return self._syncs_groups
+
+    def sync_group(self, staged: Sequence[Staged]) -> None:
+        """Write everything that was done for these changes through to the disk at once."""
+        if not staged:
+            return
+        try:
+            sync_filesystems(one.folder_handle for one in staged if one.folder_handle >= 0)
+        except OSError as error:
+            raise explain(error, self._roots.paths[0]) from error
 
     def _entry(self, place: Place, entry: os.DirEntry[str]) -> Entry | None:
         absolute = f"{place.absolute.rstrip('/')}/{entry.name}"

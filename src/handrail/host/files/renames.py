@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 from contextlib import suppress
+from functools import cache
 from typing import Any, Final
 
 _NOREPLACE: Final = 1
@@ -41,19 +42,27 @@ def exchange(handle: int, one: str, two: str) -> bool:
 
 
 def _renameat2(handle: int, source: str, target: str, flags: int) -> bool:
-    call: Any = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    call = _system_call()
     if call is None:
         return False
-    call.argtypes = (
-        ctypes.c_int,
-        ctypes.c_char_p,
-        ctypes.c_int,
-        ctypes.c_char_p,
-        ctypes.c_uint,
-    )
     if call(handle, os.fsencode(source), handle, os.fsencode(target), flags) == 0:
         return True
     code = ctypes.get_errno()
     if code in _UNSUPPORTED:
         return False
     raise OSError(code, os.strerror(code))
+
+
+@cache
+def _system_call() -> Any:
+    """renameat2 of the C library; None if it has none."""
+    call: Any = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is not None:
+        call.argtypes = (
+            ctypes.c_int,
+            ctypes.c_char_p,
+            ctypes.c_int,
+            ctypes.c_char_p,
+            ctypes.c_uint,
+        )
+    return call

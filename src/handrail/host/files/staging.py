@@ -153,6 +153,11 @@ class StagedChange:
         self._parent.close()
         return clean
 
+    @property
+    def folder_handle(self) -> int:
+        """The open directory of the change; -1 once it was discarded."""
+        return self._parent.handle
+
     def let_go(self) -> None:
         """Give the space of the file that was replaced back."""
         removed, self._removed = self._removed, -1

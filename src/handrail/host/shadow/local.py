@@ -228,7 +228,7 @@ class LocalShadow:
         return [
             (root, rel)
             for root, rel in sorted(found)
-            if not any(root == one and rel.startswith(f"{top}/") for one, top in found)
+            if found.isdisjoint((root, above) for above in _folders_above(rel))
         ]
 
     def _there(self, root: int, rel: str) -> bool:
@@ -272,6 +272,14 @@ class LocalShadow:
     def _use(self, place: SlotPlace) -> None:
         self._place = place
         self._trees = place.manifest.load([top.path for top in self._tops])
+
+
+def _folders_above(rel: str) -> list[str]:
+    found = []
+    while "/" in rel:
+        rel = rel.rpartition("/")[0]
+        found.append(rel)
+    return found
 
 
 def _within(scopes: Sequence[tuple[int, str]], number: int) -> list[str]:

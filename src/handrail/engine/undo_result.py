@@ -1,0 +1,99 @@
+"""The result of an undo or a redo that was carried out in parts, as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from handrail.core.places import shown
+from handrail.core.problems import Problem
+from handrail.core.results import ChangeRecord, ToolResult
+
+_NAMED: Final = 20
+_WORDS: Final = {"create": "brought back", "write": "restored", "delete": "removed"}
+# Lists in the data of each part that belong together.
+_LISTS: Final = ("paths", "forced", "undid", "redid", "passed_over")
+
+
+class UndoResult:
+    """Collects the results of the parts; `rest` counts the files that are still to come."""
+
+    def __init__(self, first: ToolResult) -> None:
+        self._first = self._last = first
+        self._duration_s = float(first.meta.get("duration_s", 0.0))
+        self._changes: list[ChangeRecord] = list(first.changes)
+        self._lists: dict[str, dict[str, None]] = {}
+        self._collect(first)
+
+    @property
+    def rest(self) -> int:
+        """How many files are still to be undone, by the last part that was carried out."""
+        return int(_data(self._last).get("rest", 0))
+
+    def add(self, part: ToolResult) -> None:
+        """One more part has ended, or failed."""
+        self._duration_s += float(part.meta.get("duration_s", 0.0))
+        self._changes += part.changes
+        self._collect(part)
+        self._last = part
+
+    def result(self) -> ToolResult:
+        """The result of all parts; that of the only one, if there is only one."""
+        first, last = self._first, self._last
+        if last is first:
+            return first
+        names = {name: list(found) for name, found in self._lists.items()}
+        data = {**_data(first), **names, "done": len(self._changes), "rest": self.rest}
+        text, problem = self._text(), last.problem
+        if problem is not None:
+            problem = self._stopped(problem)
+            text = f"{text}\n{problem}"
+        return replace(
+            last,
+            call_id=first.call_id,
+            text=text,
+            display=first.display,
+            data=data,
+            problem=problem,
+            changes=tuple(self._changes),
+            meta={**last.meta, "duration_s": self._duration_s},
+        )
+
+    def _collect(self, part: ToolResult) -> None:
+        data = _data(part)
+        for name in _LISTS:
+            if name in data:
+                self._lists.setdefault(name, {}).update(dict.fromkeys(data[name]))
+
+    def _text(self) -> str:
+        said = self._first.text.partition("; ")[0].partition("\n")[0]
+        passed = list(self._lists.get("passed_over", ()))
+        counts = ", ".join(f"{count:,} {what}" for what, count in _counts(self._changes).items())
+        total = f"{len(self._changes):,} files and folders: {counts}"
+        lines = [f"  {_WORDS[one.operation]} {shown(one.path)}" for one in self._changes[:_NAMED]]
+        if (left := len(self._changes) - _NAMED) > 0:
+            lines.append(f"  and {left:,} more")
+        return "\n".join(["; ".join([said, *passed[:8], total]), *lines])
+
+    def _stopped(self, problem: Problem) -> Problem:
+        data = _data(self._first)
+        done, total = len(self._changes), int(data.get("total", 0))
+        message = f"{done:,} of {total:,} are done, then it stopped: {problem.message}"
+        again = "`handrail redo`" if data.get("redo") else "`handrail undo`"
+        hint = f"what is done stays; {again} goes on with the rest"
+        return replace(
+            problem, message=message, hint=f"{problem.hint}; {hint}" if problem.hint else hint
+        )
+
+
+def _counts(changes: Sequence[ChangeRecord]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for one in changes:
+        what = _WORDS[one.operation]
+        found[what] = found.get(what, 0) + 1
+    return found
+
+
+def _data(result: ToolResult) -> Mapping[str, Any]:
+    return result.data if isinstance(result.data, Mapping) else {}
