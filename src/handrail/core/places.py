@@ -21,6 +21,11 @@ def shown(path: str) -> str:
     return path if plain else repr(path)
 
 
+def is_utf8(path: str) -> bool:
+    """Whether the bytes of a name are valid UTF-8; others are held as lone surrogates."""
+    return path.isascii() or not any("\udc80" <= one <= "\udcff" for one in path)
+
+
 class Kind(StrEnum):
     """What stands at a place."""
 

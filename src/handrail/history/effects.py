@@ -28,7 +28,6 @@ _HASHED_BYTES: Final = 256 << 20
 _CHUNK: Final = 1 << 20
 _PERMISSIONS: Final = 0o777
 
-NO_TEXT: Final = "its name is not valid UTF-8"
 MOVED: Final = "it is all that is left of a file that undo cannot bring back"
 LINKED: Final = "it has other names (hard links)"
 REPLACED: Final = "a folder and another kind of thing took each other's place"
@@ -155,8 +154,8 @@ class _Writer:
     def _why_not(self, delta: Delta, path: str) -> str:
         before, after = delta.before, delta.after
         why = self._why_not_this_kind(delta)
-        if why or not _is_text(path):
-            return why or NO_TEXT
+        if why:
+            return why
         if before is not None and before.why:
             return before.why
         if before is None and after is not None and self._lost & _marks(after):
@@ -290,11 +289,3 @@ def _marks(sight: Sight) -> set[tuple[object, ...]]:
         return set()
     moved = (sight.inode, sight.size, sight.written_ns)
     return {moved, (sight.text,)} if sight.text else {moved}
-
-
-def _is_text(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

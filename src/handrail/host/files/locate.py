@@ -11,7 +11,7 @@ import re
 import stat
 from typing import Final
 
-from handrail.core.places import Kind, Place
+from handrail.core.places import Kind, Place, is_utf8
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import explain, quoted
 from handrail.host.files.openat2 import LOOK, LOOK_IN
@@ -64,7 +64,7 @@ class Locator:
         # A single name has no directory on the way that could be a link.
         if "/" not in rel:
             return os.stat(rel, dir_fd=handle, follow_symlinks=False).st_mode
-        descriptor = self._roots.opener(handle, rel.encode(), LOOK)
+        descriptor = self._roots.opener(handle, os.fsencode(rel), LOOK)
         try:
             return os.fstat(descriptor).st_mode
         finally:
@@ -79,12 +79,11 @@ class Locator:
             raise explain(error, path) from error
         finally:
             walk.close()
-        try:
-            found.rel.encode()
-        except UnicodeEncodeError:
+        if is_utf8(path) and not is_utf8(found.rel):
+            # Who cannot spell the name is not handed it on the way of a link.
             raise ProblemRaised(
                 "invalid_arguments", f"{quoted(path)} leads to a name that is not valid UTF-8"
-            ) from None
+            )
         place = self._place(found.root, found.rel, walk.kind)
         ways = dict.fromkeys([*self._written(path), *walk.passed])
         ways.pop(place.absolute, None)
@@ -117,7 +116,7 @@ class Locator:
         above = rel.rpartition("/")[0]
         while above:
             try:
-                os.close(self._roots.opener(self._roots.handles[root], above.encode(), LOOK_IN))
+                os.close(self._roots.opener(self._roots.handles[root], os.fsencode(above), LOOK_IN))
             except FileNotFoundError:
                 count += 1
                 above = above.rpartition("/")[0]
@@ -145,12 +144,13 @@ def _wrong(path: str) -> str | None:
     if "\0" in path:
         return "it contains a NUL character"
     try:
-        path.encode()
+        # Names of any bytes have a form as text, in which the record holds them.
+        os.fsencode(path)
     except UnicodeEncodeError:
         return "it is not valid Unicode"
     return None if _fits(path) else "it, or a name in it, is too long"
 
 
 def _fits(path: str) -> bool:
-    encoded = path.encode()
+    encoded = os.fsencode(path)
     return len(encoded) <= _MAX_PATH and all(len(name) <= _MAX_NAME for name in encoded.split(b"/"))

@@ -65,7 +65,7 @@ class Roots:
         """A descriptor of the place; raises OSError, never follows a symlink."""
         if self.hidden and self.hides(self.absolute(place.root, place.rel)):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        return self.opener(self.handles[place.root], place.rel.encode() or b".", flags)
+        return self.opener(self.handles[place.root], os.fsencode(place.rel) or b".", flags)
 
     def hides(self, absolute: str) -> bool:
         """Whether a path is, or lies in, a directory that tools may never see."""
