@@ -52,15 +52,19 @@ async def settle_dead_jobs(
     return await DeadJobs(effects, machine.store, jobs, clock, may_still_run).settle(session)
 
 
-def _shadow(machine: Machine, settings: Settings) -> LocalShadow:
-    files, home = machine.files, machine.home.directory
-    limits = ShadowLimits(
+def shadow_limits(settings: Settings) -> ShadowLimits:
+    """How much is copied before a command runs."""
+    return ShadowLimits(
         settings.shadow_files, settings.shadow_mb << 20, settings.shadow_file_mb << 20
     )
+
+
+def _shadow(machine: Machine, settings: Settings) -> LocalShadow:
+    files, home = machine.files, machine.home.directory
     return LocalShadow(
         [(path, files.handle(number)) for number, path in enumerate(files.roots)],
         home / "shadow" if home is not None else Path(tempfile.mkdtemp(prefix="handrail-")),
-        limits=limits,
+        limits=shadow_limits(settings),
         hidden=machine.hidden,
         temporary=home is None,
     )

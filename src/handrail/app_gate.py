@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from handrail.app_check import Checked
+from handrail.app_effects import shadow_limits
 from handrail.app_guardrails import guardrails_from
 from handrail.app_machine import Machine
 from handrail.app_plan import Plans
@@ -18,6 +19,7 @@ from handrail.engine.gate import Gate
 from handrail.engine.prepare import Preparer
 from handrail.host.clock import SystemClock
 from handrail.host.files.links import TopLinks
+from handrail.host.shadow.forecast import DeletionForecast
 from handrail.policy.clearance import Clearance
 from handrail.policy.grants import Grants, Obstacle
 from handrail.policy.guardrails.guard import Guardrails
@@ -25,6 +27,7 @@ from handrail.policy.modes import Mode
 from handrail.policy.protected import LINKED, Guard, ProtectedNames
 from handrail.policy.rule_set import RuleSet
 from handrail.policy.rule_text import Canonical
+from handrail.policy.unkept import UnkeptDeletions
 from handrail.policy.withheld import WithheldPaths
 
 
@@ -86,5 +89,8 @@ async def open_clearance(
     )
     guards: list[Guard] = [protected, guardrails]
     guards += commands.guards if commands is not None else ()
+    if loaded.settings.journal and mode is not Mode.BYPASS:
+        limits = shadow_limits(loaded.settings)
+        guards.append(UnkeptDeletions(DeletionForecast(roots, limits, machine.hidden)))
     held = commands.hold if commands is not None else bool
     return Cleared(Clearance(mode, guards, held, grants), grants, guardrails, denials)

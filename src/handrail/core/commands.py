@@ -36,7 +36,8 @@ class Effects(NamedTuple):
 
     `programs` in the order in which they stand. Paths are absolute and normalised, with a
     trailing `/` for a whole tree; globs are kept as globs. `open_ended`: it may read or write
-    more than is listed. `changes_directory`: the session's directory may move. `git`: it
+    more than is listed. `removes` are those of the writes that are deletions.
+    `changes_directory`: the session's directory may move. `git`: it
     needs to write in `.git`. `network`: it talks to other machines, whether or not it names
     them in `hosts`.
     """
@@ -50,6 +51,7 @@ class Effects(NamedTuple):
     changes_directory: bool = False
     git: bool = False
     network: bool = False
+    removes: tuple[str, ...] = ()
 
     @property
     def needs_network(self) -> bool:

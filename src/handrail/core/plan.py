@@ -20,6 +20,9 @@ class Change:
     `mode` sets permission bits; None keeps the old ones (or the default for a new file).
     `empties` directories above a deleted file go with it, lowest first, while they are empty.
 
+    `same_file` are places, the best first, of which a new file is to be another name (a hard
+    link) if one of them holds just this content by then.
+
     An undo changes links and folders too. The content of a link is where it leads, that of a
     folder is empty; a folder is never exchanged for anything else, and goes only if it is empty.
     """
@@ -32,6 +35,7 @@ class Change:
     empties: int = 0
     before_form: Form = Form.FILE
     after_form: Form = Form.FILE
+    same_file: tuple[Place, ...] = ()
 
     @property
     def path(self) -> str:

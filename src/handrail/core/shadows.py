@@ -14,12 +14,13 @@ from handrail.core.places import Form
 from handrail.core.ports import Blobs
 
 # Why the content of a file is not kept, as it is told.
-TOO_LARGE: Final = "it is larger than what is kept of one file"
-NO_ROOM: Final = "there was no room left to keep it"
+TOO_LARGE: Final = "it is larger than what is kept of one file (setting shadow_file_mb)"
+NO_ROOM: Final = "there was no room left to keep it (settings shadow_mb, shadow_files)"
 SENSITIVE: Final = "its name says that it holds secrets, of which no copy is made"
 UNREADABLE: Final = "it could not be read"
 LONG_LINK: Final = "it is a link whose target is too long to be kept"
 BUSY: Final = "it was being written while it was to be kept"
+HISTORY: Final = "it is a git repository, whose history is not copied"
 
 
 class Sight(NamedTuple):
@@ -49,16 +50,26 @@ class Delta(NamedTuple):
     after: Sight | None
 
 
+class OtherNames(NamedTuple):
+    """What the names of one file share (hard links), and some of those that are left."""
+
+    device: int
+    inode: int
+    left: tuple[tuple[int, str], ...] = ()
+
+
 class Look(NamedTuple):
     """What is different from before. `left`: directories that were not looked into, with the
     reason; `unseen`: at least so many new files are beyond what is looked at. `repositories`
-    whose history moved, with what is known of that.
+    whose history moved, with what is known of that. `names`: of files that are gone and had
+    other names, by root and path.
     """
 
     deltas: tuple[Delta, ...] = ()
     left: Mapping[str, str] = {}
     unseen: int = 0
     repositories: Mapping[str, str] = {}
+    names: Mapping[tuple[int, str], OtherNames] = {}
 
 
 class Noted(NamedTuple):
@@ -81,6 +92,22 @@ class ShadowLimits:
     files: int = 100_000
     total_bytes: int = 512 << 20
     file_bytes: int = 8 << 20
+
+
+class Removal(NamedTuple):
+    """What a command is known to delete: an absolute path or glob, with a slash at the end for
+    all that is below it too. `names`: only files of these names (globs) below it; None: all.
+    """
+
+    path: str
+    names: tuple[str, ...] | None = None
+
+
+class Unkept(NamedTuple):
+    """A file whose content would not be kept, and why."""
+
+    path: str
+    why: str
 
 
 class Shadow(Protocol):

@@ -68,6 +68,7 @@ class _Writer:
     def __init__(self, keeping: Keeping, look: Look) -> None:
         self._keeping = keeping
         self._report = Report()
+        self._other_names = look.names
         self._made = {
             (one.root, one.rel) for one in look.deltas if _is_folder(one) and one.before is None
         }
@@ -146,10 +147,21 @@ class _Writer:
             "image": _image(before),
             **forms_of(_form(before) or Form.FILE, _form(after) or Form.FILE),
         }
+        described.update(self._links(delta))
         if before is not None and before.form is not Form.FILE:
             described["before"] = base64.b64encode(_bytes(before)).decode("ascii")
         made = self._folders(delta) if before is None and not _is_folder(delta) else []
         return {**described, "made": made} if made else described
+
+    def _links(self, delta: Delta) -> dict[str, Any]:
+        """What makes a file that is gone a name of the same file again: `link_group` is shared by
+        all of its names, `link_left` are some that stayed.
+        """
+        names = self._other_names.get((delta.root, delta.rel))
+        if names is None:
+            return {}
+        left = [self._names(delta._replace(root=root, rel=rel))[0] for root, rel in names.left]
+        return {"link_group": [names.device, names.inode], "link_left": left}
 
     def _why_not(self, delta: Delta, path: str) -> str:
         before, after = delta.before, delta.after

@@ -73,9 +73,8 @@ class Report:
     def remarks(self) -> list[str]:
         """What the model and the person should hear of it."""
         found = []
-        if self.lost:
-            why = self.left_out[self.lost[0]]
-            found.append(f"[handrail: undo cannot bring back {_some(self.lost)}: {why}]")
+        for why, paths in list(self._lost_by_reason().items())[:_TOLD]:
+            found.append(f"[handrail: undo cannot bring back {_some(paths)}: {why}]")
         theirs = self._theirs()
         if theirs:
             found.append(
@@ -103,6 +102,12 @@ class Report:
         sure, perhaps = ([str(o["path"]) for o in s] for s in (self.changes, self.unattributed))
         text = f"it changed {_some(sure)}" if sure else "it changed no file for certain"
         return f"{text}; perhaps also {_some(perhaps)}" if perhaps else text
+
+    def _lost_by_reason(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.lost:
+            found.setdefault(self.left_out[path], []).append(path)
+        return found
 
     def _theirs(self) -> list[str]:
         return [*(one["path"] for one in self.unattributed), *self.beside]

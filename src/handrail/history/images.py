@@ -115,6 +115,10 @@ def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, A
         described["made"] = _folders(change.path, change.place.missing_above)
     if change.empties:
         described["empties"] = change.empties
+    seen = change.seen
+    if change.after is None and seen is not None and seen.links > 1 and not change.of_folder:
+        # Other names of the file that go with it are linked again by an undo of both.
+        described |= {"link_group": [seen.device, seen.inode], "link_left": []}
     if described["image"] == "inline" and change.before is not None:
         described["before"] = base64.b64encode(change.before.tobytes()).decode("ascii")
     return described

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from handrail.history.openings import with_openings
 from handrail.history.past import Key, Step, Taken
 from handrail.history.undo_compose import LostImage, Way, find_way, look, make_change
 from handrail.history.undo_images import RecordedImages
+from handrail.history.undo_links import LinkGroups
 
 # Of one part; contents are held in memory. A user's undo goes on with the next part by itself;
 # a model has to call again, so that its parts are larger.
@@ -83,6 +84,7 @@ class UndoRun:
         self._steps: dict[str, list[Step]] = {}
         for step in goal.steps:
             self._steps.setdefault(step.path, []).append(step)
+        self._links = LinkGroups(self._steps)
         # Files still to be changed, the next one last; and how many there were.
         self._queue: list[str] = []
         self._total = 0
@@ -204,12 +206,21 @@ class UndoRun:
         if way.changes_nothing:
             return None
         try:
-            return make_change(way, self._blobs, whole[way.path])
+            return self._linked(make_change(way, self._blobs, whole[way.path]), whole[way.path])
         except LostImage as lost:
             if not self.goal.force:
                 raise
             self._notes.append(lost.problem.message)
             return None
+
+    def _linked(self, change: Change, described: Mapping[str, Any]) -> Change:
+        """The change of a file that had other names, to be one of them again."""
+        if "link_group" not in described or change.before is not None:
+            return change
+        links = self._links.plan(change.path, described, self._files)
+        if links.note is not None:
+            self._notes.append(links.note)
+        return replace(change, same_file=links.places)
 
     def _plan(self, planned: Sequence[Change], ways: Sequence[Way], *, first: bool) -> Plan:
         goal, paths = self.goal, set(self._part)

@@ -22,6 +22,7 @@ class Tally:
         self._programs: list[str] = []
         self._reads: dict[str, None] = {}
         self._writes: dict[str, None] = {}
+        self._removes: dict[str, None] = {}
         self._hosts: dict[str, None] = {}
 
     def note(self, klass: CommandClass, text: str, part: str) -> None:
@@ -49,6 +50,10 @@ class Tally:
         """It creates, changes or removes these."""
         self._writes.update(dict.fromkeys(paths))
 
+    def removes(self, paths: Iterable[str]) -> None:
+        """It deletes these, which are among those that it writes."""
+        self._removes.update(dict.fromkeys(paths))
+
     def reaches(self, host: str) -> None:
         """It talks to that machine."""
         self._hosts[host] = None
@@ -70,4 +75,5 @@ class Tally:
             changes_directory=self.changes_directory,
             git=self.git,
             network=self.network or bool(self._hosts),
+            removes=tuple(self._removes),
         )

@@ -21,6 +21,8 @@ from handrail.shell.places import Place
 _SECRET: Final = re.compile(r"(?i)key|token|secret|passw|cred|auth|session|cookie")
 _PATHLIKE: Final = re.compile(r"(?:/|\.\.(?:/|$)|.*/\.\.(?:/|$))")
 _MOST_SECONDS: Final = 120.0
+# Programs whose operands are gone afterwards.
+_REMOVERS: Final = frozenset({"rm", "unlink"})
 # The roles of operands that name what a program looks at.
 PATHS: Final = frozenset({"read", "tree", "list", "rev", "start", "swept"})
 
@@ -148,7 +150,10 @@ def write(
         site.danger(f"it writes {argument.source!r}: {place.wrong}")
     else:
         _inside(argument, place, site, whole=whole or not tree)
-    site.tally.writes(_trees(place.paths) if tree else place.paths)
+    paths = _trees(place.paths) if tree else place.paths
+    site.tally.writes(paths)
+    if site.program in _REMOVERS:
+        site.tally.removes(paths)
 
 
 def _inside(argument: Argument, place: Place, site: Site, *, whole: bool) -> None:

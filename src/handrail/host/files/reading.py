@@ -23,6 +23,7 @@ from handrail.host.files.suggest import suggestions
 # Time stamps may be as coarse as a scheduler tick; a change inside it leaves no trace.
 _COARSE_NS: Final = 20_000_000
 _GROWTH: Final = 1 << 20
+_COMPARED_AT_ONCE: Final = 256 * 1024
 
 
 class Opened(NamedTuple):
@@ -153,3 +154,16 @@ def _too_large(place: Place, size: int, max_bytes: int) -> ProblemRaised:
         f"{quoted(place.path)} has {size} bytes, more than the {max_bytes} that are read at once",
         hint="read a part of it with offset and limit",
     )
+
+
+def holds(descriptor: int, content: Content) -> bool:
+    """Whether an open file has just this content, from where it stands to its end."""
+    for part in content.parts:
+        view = memoryview(part).cast("B")
+        while view:
+            data = os.read(descriptor, min(len(view), _COMPARED_AT_ONCE))
+            # As bytes: comparing with a view would look at one byte after the other.
+            if not data or bytes(view[: len(data)]) != data:
+                return False
+            view = view[len(data) :]
+    return not os.read(descriptor, 1)

@@ -22,13 +22,12 @@ from handrail.host.files.errors import explain, not_regular, quoted
 from handrail.host.files.named import target_of
 from handrail.host.files.openat2 import READ
 from handrail.host.files.parents import Parent, remove_name
-from handrail.host.files.reading import stat_of
+from handrail.host.files.reading import holds, stat_of
 from handrail.host.files.renames import exchange, rename_new
 from handrail.host.files.roots import Roots
 from handrail.host.files.temp import Announce, Likeness, Temp, Written, write_temp, written
-from handrail.host.files.temp_link import TempLink
+from handrail.host.files.temp_link import LinkedTemp, TempLink, link_to
 
-_COMPARED_AT_ONCE: Final = 256 * 1024
 # From here on giving a file's space back takes longer than holding it a little.
 _LARGE: Final = 64 * 1024
 # Linux alone has handles that only hold.
@@ -54,13 +53,14 @@ class StagedChange:
         break_links: bool,
         announce: Announce,
     ) -> None:
+        self._roots = roots
         self._change = change
         self._announce = announce
         self._temp = temp or temp_name(os.urandom(8).hex(), 0)
         self._durable = durable
         self._break_links = break_links
         self._new: Written | None = None
-        self._file: Temp | TempLink | None = None
+        self._file: Temp | TempLink | LinkedTemp | None = None
         self._visible = False
         self._aside = False
         # The old file after it lost its name: its space is given back when this is closed.
@@ -87,7 +87,7 @@ class StagedChange:
                 raise stale(self._change, "its directory was moved or replaced")
             self._old = self._checked()
             if self._file is not None:
-                self._new = self._file.appear(durable=self._durable)
+                self._new = self._link_to_same() or self._file.appear(durable=self._durable)
             self._switch()
             self._visible = True
             try:
@@ -172,6 +172,19 @@ class StagedChange:
         like = Likeness(self._parent.name, replaced, self._change.mode)
         self._file = Temp(self._parent.handle, self._temp, like, self._announce)
         self._file.fill(content, durable=self._durable)
+
+    def _link_to_same(self) -> Written | None:
+        """Make the new file another name of one that holds its content; None if none does."""
+        content = self._change.after
+        if self._file is None or content is None or self._old is not None:
+            return None
+        for place in self._change.same_file:
+            made = link_to(self._roots, place, self._parent.handle, self._temp, content)
+            if made is not None:
+                self._file.close()
+                self._file = LinkedTemp()
+                return made
+        return None
 
     def _switch(self) -> None:
         handle, name = self._parent.handle, self._parent.name
@@ -324,7 +337,7 @@ def is_unchanged(parent: Parent, info: os.stat_result | None, change: Change) ->
         return True
     descriptor = os.open(parent.name, READ | os.O_NOFOLLOW, dir_fd=parent.handle)
     try:
-        return _holds(descriptor, change.before)
+        return holds(descriptor, change.before)
     finally:
         os.close(descriptor)
 
@@ -336,18 +349,6 @@ def _is_still(parent: Parent, info: os.stat_result, change: Change) -> bool:
         return change.before is not None and leads == change.before.tobytes()
     same = change.seen is None or change.seen.mode == info.st_mode
     return stat.S_ISDIR(info.st_mode) and (change.after is None or same)
-
-
-def _holds(descriptor: int, content: Content) -> bool:
-    for part in content.parts:
-        view = memoryview(part).cast("B")
-        while view:
-            data = os.read(descriptor, min(len(view), _COMPARED_AT_ONCE))
-            # As bytes: comparing with a view would look at one byte after the other.
-            if not data or bytes(view[: len(data)]) != data:
-                return False
-            view = view[len(data) :]
-    return not os.read(descriptor, 1)
 
 
 def _what_happened(change: Change, info: os.stat_result | None) -> str:

@@ -29,6 +29,8 @@ _FORBIDDEN: Final = re.compile(
 )
 _MISSING: Final = re.compile(r"no such file or directory|\bENOENT\b", re.IGNORECASE)
 _PATH: Final = re.compile(r"[\w.+@~-]*(?:/[\w.+@~-]+)+/?|\.[A-Za-z][\w.-]+")
+# A program that says its own name first, as a shell does before the target of a redirect.
+_SPEAKER: Final = re.compile(r"\s*/[^\s:]+:\s+(?:(?:line )?\d+:\s+)?")
 # What every command sees; a file that is missing there is missing.
 _SYSTEM: Final = (
     "/usr",
@@ -131,7 +133,8 @@ def _outside(path: str, what: str) -> str:
 
 def _paths(line: str, roots: Sequence[str]) -> Iterator[str]:
     """Absolute paths that stand in the line; relative ones as if each root were meant."""
-    for token in _PATH.findall(line):
+    rest = line[spoken.end() :] if (spoken := _SPEAKER.match(line)) else line
+    for token in _PATH.findall(rest) or _PATH.findall(line):
         if token.startswith("/"):
             yield token.rstrip("/") or "/"
         else:

@@ -101,7 +101,8 @@ class Differences:
     ) -> None:
         if not self._tells or (quiet and old is None):
             return
-        before = sight_of(old) if old is not None else None
+        names = 2 if below(rel, name) in self._tree.linked else 1
+        before = sight_of(old, names) if old is not None else None
         after = sight_of(new, links) if new is not None else None
         self.deltas.append(Delta(self._root, below(rel, name), before, after))
 

@@ -79,6 +79,8 @@ class Tree:
     left: dict[str, str] = field(default_factory=dict)
     # Directories whose listing is not as it was last written down.
     dirty: set[str] = field(default_factory=set)
+    # Device and inode of files that had several names at the last look before a program.
+    linked: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def put(self, rel: str, name: str, entry: Entry) -> None:
         """Remember an entry in place of the old one."""
@@ -109,7 +111,8 @@ class Tree:
     def copy(self, usage: Usage) -> Tree:
         """The same entries, to be changed apart."""
         listings = {rel: dict(listing) for rel, listing in self.listings.items()}
-        return Tree(usage, listings, dict(self.left)).count_in(usage)
+        copied = Tree(usage, listings, dict(self.left), linked=dict(self.linked))
+        return copied.count_in(usage)
 
     def digests(self) -> set[str]:
         """The contents that are needed."""

@@ -25,6 +25,7 @@ from handrail.host.shadow.place import SlotPlace, claim, claim_any
 from handrail.host.shadow.presence import Presence
 from handrail.host.shadow.reading import Means
 from handrail.host.shadow.repositories import what_moved
+from handrail.host.shadow.same_file import other_names
 from handrail.host.shadow.walk import Top, Walk
 
 # Copies that nobody needs any more may take this much before they are looked for and removed.
@@ -213,7 +214,9 @@ class LocalShadow:
             for path in marks
             if marks[path] != known.get(path)
         }
-        return Look(tuple(deltas), left, unseen, moved)
+        trees = [before.trees[top.path] for top in self._tops]
+        names = other_names(deltas, trees, self._tops, everywhere=before.scopes is not None)
+        return Look(tuple(deltas), left, unseen, moved, names)
 
     def _widened(self, scopes: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
         """A place in a directory that does not exist: the first that does not, with all in it."""

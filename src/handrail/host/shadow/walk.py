@@ -61,6 +61,10 @@ class Walk:
         self._later: list[tuple[str, bool]] = []
         reader = Reader(means, seed, time.time_ns())
         self.found = Differences(top.number, tree, means, reader, tells=tells)
+        # Filled before a program runs, and as it was then afterwards.
+        self._linked: dict[str, tuple[int, int]] | None = None if tells else {}
+        if self._linked is not None:
+            tree.linked = self._linked
 
     def whole(self) -> None:
         """Look at all of the root."""
@@ -92,6 +96,8 @@ class Walk:
             self.found.gone(above, name)
             return
         if not stat.S_ISDIR(info.st_mode):
+            if self._linked is not None and info.st_nlink > 1 and stat.S_ISREG(info.st_mode):
+                self._linked[rel] = (info.st_dev, info.st_ino)
             self.found.meet(above, handle, name, info, quiet=False)
         elif self.found.meet_folder(above, name, info, quiet=False):
             self._walk(rel, quiet=False)
@@ -146,6 +152,7 @@ class Walk:
             self._tree.dirty.add(rel)
         get, odd, met, most = listing.get, list[tuple[str, os.stat_result]](), 0, len(listing)
         most += self.found.room
+        linked = self._linked
         try:
             with os.scandir(handle) as entries:
                 for entry in entries:
@@ -153,6 +160,8 @@ class Walk:
                         info = entry.stat(follow_symlinks=False)
                     except OSError:
                         continue
+                    if linked is not None and info.st_nlink > 1 and stat.S_ISREG(info.st_mode):
+                        linked[below(rel, entry.name)] = (info.st_dev, info.st_ino)
                     old = get(entry.name)
                     if old is not None and old[0] == (
                         info.st_mtime_ns,
