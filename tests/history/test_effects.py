@@ -99,13 +99,14 @@ def test_hard_links_are_left_out_unless_they_may_be_broken(scene):
     assert {one["path"] for one in report.changes} == {"a", "b"}
 
 
-def test_names_that_are_no_text_are_left_out(scene):
+@pytest.mark.finding("F21")
+def test_names_that_are_no_text_are_changes_like_others(scene):
     name = os.fsdecode(b"\xff\xfe")
 
     report = scene.report(lambda: scene.write(name))
 
-    assert report.left_out == {name: effects.NO_TEXT}
-    assert "\\udcff" in report.remarks()[0]
+    assert report.left_out == {}
+    assert [one["path"] for one in report.changes] == [name]
 
 
 def test_links_and_empty_folders_are_described_with_all_that_brings_them_back(scene):

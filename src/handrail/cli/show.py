@@ -96,6 +96,7 @@ def told(call: CallRecord, diffs: Sequence[FileDiff] = ()) -> Iterator[str]:
         "cleared": _cleared(asked, done),
         "repaired": "; ".join(map(str, asked.get("coerced", ()))),
         "ignored": ", ".join(map(str, asked.get("ignored", ()))),
+        "failed": _failed_hooks(done),
         **taken_back(call),
     }
     for name, fact in facts.items():
@@ -105,6 +106,11 @@ def told(call: CallRecord, diffs: Sequence[FileDiff] = ()) -> Iterator[str]:
     yield from _changes(done, diffs)
     yield from _outcome(done)
     yield from _told_diffs(diffs, str(done.get("text")))
+
+
+def _failed_hooks(done: Mapping[str, Any]) -> str:
+    found = done.get("hook_failures", ())
+    return "; ".join(f"hook {one['hook']} ({one['event']}): {one['reason']}" for one in found)
 
 
 def _called(asked: Mapping[str, Any]) -> str:

@@ -58,3 +58,21 @@ class StatusLine:
     def _draw(self, text: str) -> None:
         self._shown = True
         print(f"\r\x1b[K{cut(text, width() - 1)}", end="", file=sys.stderr, flush=True)
+
+
+class ProgressLine(StatusLine):
+    """Follows a change of many files, which is carried out in several calls."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self._what = what
+
+    def on_event(self, event: Event) -> None:
+        """Draw the line anew; the end of one part is not the end."""
+        if not self._wanted:
+            return
+        if isinstance(event, CallProgress):
+            self._said = event.text
+            self._draw(f"{self._what}: {one_line(event.text)}")
+        elif isinstance(event, CallHeartbeat):
+            self._draw(f"{self._what}: {self._said or f'{event.elapsed_s:.0f} s'}")

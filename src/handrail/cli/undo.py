@@ -85,13 +85,18 @@ def _in_words(result: ToolResult) -> ToolResult:
 
 
 async def _undo(options: Namespace) -> ToolResult:
+    from handrail.cli.status_line import ProgressLine
     from handrail.cli.workspace import opened
 
     turn = options.turn
     if options.session and turn is not None and turn.isdecimal():
         turn = f"{options.session}:{turn}"
     named = {"turn": turn, "path": options.path, "force": options.force}
+    line = ProgressLine("redo" if options.redo else "undo")
     async with opened(options) as rt:
-        if options.redo:
-            return await rt.redo(options.call, **named)
-        return await rt.undo(options.call, since=options.since, **named)
+        try:
+            if options.redo:
+                return await rt.redo(options.call, on_event=line.on_event, **named)
+            return await rt.undo(options.call, since=options.since, on_event=line.on_event, **named)
+        finally:
+            line.clear()

@@ -76,7 +76,9 @@ def undo_arguments(
     A turn given as a number is one of `session`: other sessions count theirs alike.
     """
     own = f"{session}:{turn}" if isinstance(turn, int) else turn
-    named = {"call": call, "turn": own, "path": path, "since": since}
+    # Arguments are text; a name that is not valid UTF-8 is given as it is shown.
+    written = None if path is None else path.encode("utf-8", "backslashreplace").decode("utf-8")
+    named = {"call": call, "turn": own, "path": written, "since": since}
     given = {scope: target for scope, target in named.items() if target is not None}
     if len(given) > 1:
         raise TypeError(f"name one of {', '.join(given)}, not {len(given)}")

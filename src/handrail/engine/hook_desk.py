@@ -16,6 +16,7 @@ from handrail.engine.arguments import check_plain, load_json
 from handrail.engine.events import EventBus
 from handrail.engine.hook_background import Background
 from handrail.engine.hook_claude import ClaudeNames, Shown, claude_message
+from handrail.engine.hook_failures import note_failure
 from handrail.engine.hook_message import Message, Told, own_message
 from handrail.engine.hook_runner import HookRunner
 from handrail.policy.hooks.answer import Answer, Heard, understand
@@ -86,6 +87,8 @@ class HookDesk:
         joined = ", as " if answer.failed else ": "
         said = f"{outcome}{joined}{reason}" if reason else outcome
         _log.log(level, "%s Hook %s (%s): %s", _ICONS[outcome], name, told.event, said)
+        if answer.failed:
+            note_failure(name, told.event.value, reason)
         if answer.notice:
             _log.info("hook %s says: %s", name, _line(answer.notice))
         if not self.bus.idle:

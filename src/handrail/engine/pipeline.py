@@ -30,6 +30,7 @@ from handrail.engine.commands import CommandRunner
 from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
+from handrail.engine.hook_failures import noted_failures
 from handrail.engine.hook_files import Left
 from handrail.engine.locks import Locks
 from handrail.engine.loops import Loops
@@ -92,6 +93,7 @@ class Pipeline:
         watch = self.ticker.watch(prepared.call.id, prepared.name, listener)
         running = Running(prepared, watch, listener)
         inside, noting = current_session.set(self.session), current_reads.set(running.reads)
+        noted = noted_failures.set(running.hook_failures)
         outcome: Outcome | None = None
         try:
             outcome = await self._outcome(running)
@@ -115,6 +117,7 @@ class Pipeline:
             return result
         finally:
             self.gate.settle(running, outcome)
+            noted_failures.reset(noted)
             current_session.reset(inside)
             current_reads.reset(noting)
             if self.after_call is not None:

@@ -60,6 +60,8 @@ def completed(running: Running, result: ToolResult) -> dict[str, Any]:
     if linked:
         # Where links led; they may lead elsewhere when the result is read again.
         payload["linked"] = linked
+    if running.hook_failures:
+        payload["hook_failures"] = running.hook_failures
     if running.rewritten:
         payload["rewritten"] = running.prepared.arguments
     return payload

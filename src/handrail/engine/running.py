@@ -13,6 +13,7 @@ from handrail.core.leases import Lease
 from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, Image, Modifier, Output, Status
 from handrail.core.verdicts import Verdict
+from handrail.engine.hook_failures import HookFailure
 from handrail.engine.prepare import Prepared
 from handrail.engine.ticker import Watch
 from handrail.history.commit import Mess
@@ -70,6 +71,8 @@ class Running:
     reads: dict[str, ReadRecord | None] = field(default_factory=dict)
     # What hooks before the call said for the model, and the yes of one that may say it.
     words: list[str] = field(default_factory=list)
+    # Hooks about the call that failed, for the record, also where that allows it.
+    hook_failures: list[HookFailure] = field(default_factory=list)
     allowed: Verdict | None = None
 
 

@@ -53,7 +53,7 @@ class UndoResult:
             last,
             call_id=first.call_id,
             text=text,
-            display=first.display,
+            display=None,
             data=data,
             problem=problem,
             changes=tuple(self._changes),

@@ -6,10 +6,11 @@ else's work and stops the walk. Only reads; blocks, so the caller runs it in a t
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handrail.core.content import Content
 from handrail.core.places import Form, Place, Stat
@@ -18,6 +19,8 @@ from handrail.core.ports import Blobs, Files
 from handrail.core.problems import ProblemRaised
 from handrail.history.images import form_before, load_image, state_of
 from handrail.history.past import Step
+
+_ESCAPED: Final = re.compile(r"\\u(dc[89a-f][0-9a-f])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,16 @@ def find_way(path: str, steps: Sequence[Step], now: Now, *, force: bool) -> Way:
 
 
 def names_of(given: str, files: Files) -> tuple[str, ...]:
-    """A file as the record shows it; of a link, itself and the file behind it."""
+    r"""A file as the record shows it; of a link, itself and the file behind it. A name that is
+    not valid UTF-8 may be given as it is shown, with `\udc80` to `\udcff` for bytes that are not.
+    """
+    bytewise = _ESCAPED.sub(lambda one: chr(int(one[1], 16)), given)
+    if bytewise != given:
+        return (*_names(bytewise, files), *_names(given, files))
+    return _names(given, files)
+
+
+def _names(given: str, files: Files) -> tuple[str, ...]:
     found = files.named(given)
     if found.form is not Form.LINK:
         return (files.locate(given).path,)

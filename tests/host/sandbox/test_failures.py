@@ -131,3 +131,21 @@ def test_what_was_said_on_the_other_stream_counts_too():
 
 def test_a_flood_of_output_is_looked_at_only_at_its_end():
     assert why("Could not resolve host\n" + "x" * 100_000) is None
+
+
+@pytest.mark.finding("F29")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "/usr/bin/bash: line 1: /srv/foo: Read-only file system",
+        "/bin/sh: 1: cannot create /srv/foo: Permission denied",
+        "/usr/bin/bash: /srv/foo: Permission denied",
+        "bash: line 12: /srv/foo: Read-only file system",
+    ],
+)
+def test_the_target_of_a_redirect_is_named_and_not_the_shell(said):
+    assert "'/srv/foo' lies outside the workspace" in why(said)
+
+
+def test_a_program_that_names_only_itself_is_named():
+    assert "'/usr/sbin/thing' lies outside" in why("/usr/sbin/thing: Operation not permitted")
