@@ -27,6 +27,7 @@ from bench import (
     l_shadow,
     m_serve,
     n_growth,
+    o_undo,
     tokens,
 )
 from bench.figure import NotMeasured, Row, Scale, format_head, format_row
@@ -46,6 +47,7 @@ MEASURES = {
     "l": l_shadow,
     "m": m_serve,
     "n": n_growth,
+    "o": o_undo,
 }
 SCALES = {
     "quick": Scale(files=5_000, rounds=5, calls=1_000, deep_mb=20, big_edit_mb=10),

@@ -1,0 +1,56 @@
+"""n. How undo grows: a command that removed twice as many files takes at most about twice as long
+to run with its record, to undo and to redo. What is limit and what ours are the smaller and the larger number.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import handrail
+from bench.figure import REPEATING, Figure, Scale, Times, figure
+
+STEPS = ("command that removes", "undo of", "redo of")
+
+
+async def measure(folder: Path, scale: Scale) -> list[Figure]:
+    count = scale.files // 10
+    rounds = max(1, scale.rounds // 5)
+    times: list[Times] = [{"limit": [], "ours": []} for _ in STEPS]
+    for turn in range(rounds):
+        for name, files in (("limit", count), ("ours", 2 * count)):
+            taken = await _steps(folder / f"{turn}-{name}", files)
+            for one, seconds in zip(times, taken, strict=True):
+                one[name].append(seconds)
+    return [
+        figure("o", f"{what} {2 * count:,} / {count:,} files", one, bar=2.3, goal=2.1)
+        for what, one in zip(STEPS, times, strict=True)
+    ]
+
+
+async def _steps(folder: Path, files: int) -> list[float]:
+    root = folder / "workspace"
+    grow(root, files)
+    taken = []
+    settings = {"store": folder / "store.db", "mode": "sandboxed", "config": REPEATING}
+    async with handrail.open(root, **settings) as rt:
+        # What is set up for the first command is not what grows.
+        await rt.call("run_command", {"command": "touch first"})
+        for step in (
+            lambda: rt.call("run_command", {"command": "rm -rf data"}),
+            rt.undo,
+            rt.redo,
+        ):
+            started = time.perf_counter()
+            result = await step()
+            taken.append(time.perf_counter() - started)
+            assert result.ok, result.text
+    return taken
+
+
+def grow(root: Path, files: int) -> None:
+    for number in range(files):
+        place = root / f"data/d{number // 100}"
+        if number % 100 == 0:
+            place.mkdir(parents=True)
+        (place / f"f{number}.txt").write_text(f"line of file {number}\n" * 10)
