@@ -6,7 +6,7 @@ of two is refused, never guessed.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from handrail.core.past import Asker
@@ -23,8 +23,23 @@ from handrail.history.past import (
     name_of,
 )
 
+_FIRST_PAGE: Final = 8
 _PAGE: Final = 200
+# Described changes that may be held of one page.
+_PAGE_CHANGES: Final = 5_000
 _LISTED: Final = 8
+
+
+def next_page(page: Sequence[Trace], size: int) -> int:
+    """How many calls to ask for next: more while they changed few files."""
+    changes = sum(_changes_of(trace) for trace in page)
+    return min(2 * size, _PAGE) if changes <= _PAGE_CHANGES // 2 else max(size // 2, 1)
+
+
+def _changes_of(trace: Trace) -> int:
+    effects = (trace.completed or {}).get("effects")
+    found = effects.get("changes") if isinstance(effects, Mapping) else None
+    return len(trace.intent.get("changes") or ()) + len(found or ())
 
 
 class Seen(NamedTuple):
@@ -52,13 +67,16 @@ class Lookup:
 
     async def scan(self) -> AsyncIterator[Seen]:
         """Every call that announced a change, the newest first."""
-        standing, before = Standing(), None
-        while page := await self.store.traces(before=before, limit=_PAGE):
-            for trace in page:
+        standing, before, size = Standing(), None, _FIRST_PAGE
+        while page := await self.store.traces(before=before, limit=size):
+            before, size = page[-1].row, next_page(page, size)
+            page.reverse()
+            while page:
+                # Let go of each call once it was met: some have changed very many files.
+                trace = page.pop()
                 if trace.intent.get("purged") and self.implied(trace):
                     self._dropped.add(trace.row)
                 yield Seen(trace, standing.meet(trace), standing)
-            before = page[-1].row
 
     def dropped(self) -> list[str]:
         """What to say of calls that were met and can no longer be looked at."""

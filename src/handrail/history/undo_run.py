@@ -81,9 +81,7 @@ class UndoRun:
         self._files = files
         self._blobs = blobs
         self._images = images
-        self._steps: dict[str, list[Step]] = {}
-        for step in goal.steps:
-            self._steps.setdefault(step.path, []).append(step)
+        self._steps = _by_path(goal.steps)
         self._links = LinkGroups(self._steps)
         # Files still to be changed, the next one last; and how many there were.
         self._queue: list[str] = []
@@ -283,6 +281,13 @@ class UndoRun:
             "total": self._total,
             "rest": self.rest,
         }
+
+
+def _by_path(steps: Iterable[Step]) -> dict[str, tuple[Step, ...]]:
+    found: dict[str, tuple[Step, ...]] = {}
+    for step in steps:
+        found[step.path] = (*found.get(step.path, ()), step)
+    return found
 
 
 def files_per_part() -> int:

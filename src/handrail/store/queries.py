@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from handrail.core.records import CallRecord, SessionRecord
@@ -141,12 +141,16 @@ def _record(
     )
 
 
-def decode(body: str | None) -> Mapping[str, Any]:
-    """What a payload says; one that is gone or unreadable says that."""
+def decode(
+    body: str | None, trim: Callable[[dict[str, Any]], Any] | None = None
+) -> Mapping[str, Any]:
+    """What a payload says; one that is gone or unreadable says that. `trim` makes less of each
+    object as soon as it is read, so that what is not wanted never adds up.
+    """
     if body is None:
         return PURGED
     try:
-        payload = json.loads(body)
+        payload = json.loads(body, object_hook=trim)
     except ValueError as error:
         # Somebody has edited it; `verify` names the row, and the list stays readable.
         return {"unreadable": str(error)}

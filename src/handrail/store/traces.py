@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
+from sys import intern
 from typing import Any, Final, NamedTuple
 
 from handrail.core.records import Opened, Trace
@@ -13,6 +14,8 @@ from handrail.store.queries import decode
 _INTENT: Final = ("tool", "owner", "run", "runs", "token", "data", "changes", "effects", "purged")
 _COMPLETED: Final = ("tool", "status", "changes", "effects", "purged")
 _LISTS: Final = ("changes", "unattributed")
+_UNUSED: Final = frozenset({"before", "absolute"})
+_WORDS: Final = frozenset({"operation", "image", "before_form", "after_form", "doubt"})
 
 _QUERY: Final = (
     "SELECT i.id, i.session, i.call_id, i.turn, i.at_ns, p.body, c.id, d.body"
@@ -60,9 +63,9 @@ def iter_traces(
             call_id,
             turn,
             at_ns,
-            _light(decode(intent), _INTENT),
+            _light(decode(intent, _trimmed), _INTENT),
             done,
-            None if done is None else _light(decode(completed), _COMPLETED),
+            None if done is None else _light(decode(completed, _trimmed), _COMPLETED),
         )
 
 
@@ -126,19 +129,23 @@ def _blobs(described: Any) -> Iterator[str]:
 
 def _light(payload: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     light = {name: payload[name] for name in names if name in payload}
-    for name in ("changes", "effects"):
-        if name in light:
-            light[name] = _without_contents(light[name])
+    if names is _COMPLETED and isinstance(light.get("changes"), list):
+        # That there are any is all that is asked; which ones the intent and the effects say.
+        light["changes"] = light["changes"][:1]
     return light
 
 
-def _without_contents(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_contents(one) for one in value]
-    if not isinstance(value, Mapping):
-        return value
-    return {
-        name: _without_contents(part) if name in _LISTS else part
-        for name, part in value.items()
-        if name != "before"
-    }
+def _trimmed(value: dict[str, Any]) -> dict[str, Any]:
+    """An object of a payload as it is read: a described change without its old content and its
+    second name, and with one text for the words that all of them share; the data of an undo
+    without the list of paths that its calls hold as well.
+    """
+    if "image" in value and "path" in value:
+        return {
+            name: intern(part) if name in _WORDS and isinstance(part, str) else part
+            for name, part in value.items()
+            if name not in _UNUSED
+        }
+    if "calls" in value and "paths" in value:
+        return {name: part for name, part in value.items() if name != "paths"}
+    return value
