@@ -157,9 +157,6 @@ IN_PART = {
         python("os.makedirs('q/r'); os.mkfifo('q/r/pipe'); open('q/f', 'w')"),
         {"q", "q/r", "q/r/pipe"},
     ),
-    "a name that is no text": (
-        python("open(b'\\xff', 'w'); open('f', 'w')"), {os.fsdecode(b"\xff")}
-    ),
     "a folder in place of a file": (
         python("os.remove('a.txt'); os.mkdir('a.txt'); open('a.txt/in', 'w')"),
         {"a.txt"},

@@ -206,9 +206,9 @@ class Counts:
         self.decoded = self.named = self.payloads = 0
         decode, named, payload = queries.decode, LocalFiles.named, sqlite.SqliteStore.payload
 
-        def counting_decode(body):
+        def counting_decode(body, *trim):
             self.decoded += len(body or "")
-            return decode(body)
+            return decode(body, *trim)
 
         def counting_named(files, path):
             self.named += 1
