@@ -204,7 +204,7 @@ class Counts:
 
     def __init__(self, monkeypatch):
         self.decoded = self.named = self.payloads = 0
-        decode, named, payload = queries.decode, LocalFiles.named, sqlite.SqliteStore.payload
+        decode, named, payload = queries.decode, LocalFiles.named, sqlite.SqliteStore.old_contents
 
         def counting_decode(body, *trim):
             self.decoded += len(body or "")
@@ -222,7 +222,7 @@ class Counts:
             if hasattr(module, "decode"):
                 monkeypatch.setattr(module, "decode", counting_decode)
         monkeypatch.setattr(LocalFiles, "named", counting_named)
-        monkeypatch.setattr(sqlite.SqliteStore, "payload", counting_payload)
+        monkeypatch.setattr(sqlite.SqliteStore, "old_contents", counting_payload)
 
     def take(self):
         found = (self.decoded, self.named, self.payloads)
@@ -237,7 +237,7 @@ async def test_twice_the_files_take_twice_the_work(
     parts_of(20)
     counts = Counts(monkeypatch)
     measured = {}
-    for count in (150, 300):
+    for count in (200, 400):
         fill(workspace, count)
         store = tmp_path / f"store-{count}.db"
         async with handrail.open(workspace.root, store=store, mode="sandboxed") as rt:
@@ -254,7 +254,7 @@ async def test_twice_the_files_take_twice_the_work(
             path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
 
     for what in ("undo", "redo"):
-        small, large = measured[what, 150], measured[what, 300]
+        small, large = measured[what, 200], measured[what, 400]
         for one, two in zip(small, large, strict=True):
             assert two <= 2.3 * one + 5, (what, small, large)
 

@@ -67,15 +67,14 @@ def _diffs(
     from handrail.history.again import Again
     from handrail.history.past import Key
     from handrail.host.blobs import DirectoryBlobs
-    from handrail.store.queries import load_payload
-    from handrail.store.traces import list_traces
+    from handrail.store.traces import list_traces, load_contents
 
     if call.intent is None or call.completed is None:
         return []
     blobs = None if place.home.blobs is None else DirectoryBlobs(place.home.blobs)
     files = open_files(options, place)
     try:
-        again = Again(list_traces(db), lambda row: load_payload(db, row), blobs, files)
+        again = Again(list_traces(db), lambda row: load_contents(db, row), blobs, files)
         return again.diffs(Key(call.session, call.call_id))
     finally:
         files.close()

@@ -114,6 +114,9 @@ class Claimed(NamedTuple):
     owner: str
 
 
+# The names and numbers that lead to a value in a payload.
+Where = tuple[str | int, ...]
+
 Durability = Literal["power", "process"]
 
 
@@ -167,6 +170,11 @@ class Store(Protocol):
 
     async def payload(self, row: int) -> Mapping[str, Any]:
         """All that one row says."""
+
+    async def old_contents(self, row: int) -> Mapping[Where, str]:
+        """The old contents that stand in one row itself, in base64, by where their described
+        changes stand in it.
+        """
 
     async def openings(self) -> list[Opened]:
         """When which session was opened and where, oldest first."""

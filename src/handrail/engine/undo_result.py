@@ -13,7 +13,7 @@ from handrail.core.results import ChangeRecord, ToolResult
 _NAMED: Final = 20
 _WORDS: Final = {"create": "brought back", "write": "restored", "delete": "removed"}
 # Lists in the data of each part that belong together.
-_LISTS: Final = ("paths", "forced", "undid", "redid", "passed_over")
+_LISTS: Final = ("forced", "undid", "redid", "passed_over")
 
 
 class UndoResult:
@@ -44,7 +44,8 @@ class UndoResult:
         if last is first:
             return first
         names = {name: list(found) for name, found in self._lists.items()}
-        data = {**_data(first), **names, "done": len(self._changes), "rest": self.rest}
+        paths = [one.path for one in self._changes]
+        data = {**_data(first), **names, "paths": paths, "done": len(paths), "rest": self.rest}
         text, problem = self._text(), last.problem
         if problem is not None:
             problem = self._stopped(problem)

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from handrail.core.content import Content
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import ProblemRaised
-from handrail.core.records import Trace
+from handrail.core.records import Trace, Where
 from handrail.history.images import load_image
 from handrail.history.past import Key, Standing, Step, key_of, steps_of
 from handrail.history.undo_compose import look
-from handrail.history.undo_images import InlineContents, inline_contents
+from handrail.history.undo_images import needs_row
 from handrail.history.undo_words import text_diff
 
 
@@ -33,13 +33,13 @@ class Again:
     def __init__(
         self,
         traces: Sequence[Trace],
-        payload: Callable[[int], Mapping[str, Any]],
+        contents: Callable[[int], Mapping[Where, str]],
         blobs: Blobs | None,
         files: Files,
     ) -> None:
         self._traces = traces
-        self._payload = payload
-        self._contents: dict[int, InlineContents] = {}
+        self._load = contents
+        self._contents: dict[int, Mapping[Where, str]] = {}
         self._blobs = blobs
         self._files = files
 
@@ -85,8 +85,8 @@ class Again:
         return now.content
 
     def _whole(self, step: Step) -> Mapping[str, Any]:
-        if step.described.get("image") != "inline":
-            return step.described
+        if not needs_row(step):
+            return {**step.described, "before": ""}
         if step.row not in self._contents:
-            self._contents[step.row] = inline_contents(self._payload(step.row))
+            self._contents[step.row] = self._load(step.row)
         return {**step.described, "before": self._contents[step.row][step.where]}

@@ -82,6 +82,7 @@ class UndoRun:
         self._blobs = blobs
         self._images = images
         self._steps = _by_path(goal.steps)
+        goal.steps = ()
         self._links = LinkGroups(self._steps)
         # Files still to be changed, the next one last; and how many there were.
         self._queue: list[str] = []
@@ -114,6 +115,9 @@ class UndoRun:
         if self._part_call != call_id:
             if self._part:
                 del self._queue[-len(self._part) :]
+            for path in self._part:
+                # What is done needs no memory while the rest goes on.
+                self._steps.pop(path, None)
             self._part, self._part_call = [], call_id
         first = self._first_call in (None, call_id)
         if first:
@@ -247,7 +251,8 @@ class UndoRun:
         paths = paths | self._unchanging
         if self.goal.taken:
             return [part for one in self.goal.taken if (part := _within(one, paths)) is not None]
-        return _group([step for step in self.goal.steps if step.path in paths], self._left)
+        found = [self._steps[path] for path in self._steps if path in paths]
+        return _group([step for steps in found for step in steps], self._left)
 
     def _calls(self, taken: Sequence[Taken]) -> dict[str, Any]:
         if self.goal.names is not None:

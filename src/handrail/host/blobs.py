@@ -123,7 +123,12 @@ class DirectoryBlobs:
         return sorted(self._directory.iterdir()) if self._directory.is_dir() else []
 
     def _measure(self) -> int:
-        return sum(map(_size, self._files()))
+        # There may be very many: one at a time, and no object for each.
+        try:
+            with os.scandir(self._directory) as entries:
+                return sum(map(_entry_size, entries))
+        except FileNotFoundError:
+            return 0
 
     def _count(self, size: int) -> None:
         if self._used is not None:
@@ -218,6 +223,13 @@ def _size(path: Path) -> int:
     """How large it is; what another process has just packed, moved or dropped takes nothing."""
     try:
         return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _entry_size(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_size
     except FileNotFoundError:
         return 0
 

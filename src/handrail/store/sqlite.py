@@ -25,6 +25,7 @@ from handrail.core.records import (
     Row,
     SessionRecord,
     Trace,
+    Where,
 )
 from handrail.store import (
     abandoned,
@@ -248,6 +249,10 @@ class SqliteStore:
     async def payload(self, row: int) -> Mapping[str, Any]:
         """All that one row says."""
         return await self._ask(lambda db: queries.load_payload(db, row))
+
+    async def old_contents(self, row: int) -> Mapping[Where, str]:
+        """The old contents that stand in one row itself, by where they stand in it."""
+        return await self._ask(lambda db: traces.load_contents(db, row))
 
     async def openings(self) -> list[Opened]:
         """When which session was opened and where, oldest first."""

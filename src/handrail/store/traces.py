@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from sys import intern
 from typing import Any, Final, NamedTuple
 
-from handrail.core.records import Opened, Trace
+from handrail.core.records import Opened, Trace, Where
 from handrail.store.queries import decode
 
 # What decides about undo; the rest of a payload (texts, output) is left on the disk.
@@ -67,6 +67,22 @@ def iter_traces(
             done,
             None if done is None else _light(decode(completed, _trimmed), _COMPLETED),
         )
+
+
+def load_contents(db: sqlite3.Connection, row: int) -> dict[Where, str]:
+    """The old contents in the payload of a row, by where their described changes stand."""
+    found = db.execute("SELECT body FROM payloads WHERE row = ?", (row,)).fetchone()
+    payload = decode(None if found is None else found[0], _contents_alone)
+    effects = payload.get("effects")
+    lists: dict[tuple[str, ...], Any] = {("changes",): payload.get("changes")}
+    if isinstance(effects, Mapping):
+        lists |= {("effects", name): effects.get(name) for name in _LISTS}
+    return {
+        (*where, number): one["before"]
+        for where, described in lists.items()
+        for number, one in enumerate(described if isinstance(described, list) else ())
+        if isinstance(one, Mapping) and "before" in one
+    }
 
 
 def list_openings(db: sqlite3.Connection) -> list[Opened]:
@@ -133,6 +149,13 @@ def _light(payload: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]
         # That there are any is all that is asked; which ones the intent and the effects say.
         light["changes"] = light["changes"][:1]
     return light
+
+
+def _contents_alone(value: dict[str, Any]) -> Any:
+    """An object of a payload as it is read: of a described change only its old content."""
+    if "image" not in value or "path" not in value:
+        return value
+    return {"before": value["before"]} if "before" in value else None
 
 
 def _trimmed(value: dict[str, Any]) -> dict[str, Any]:
