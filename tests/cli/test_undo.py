@@ -146,10 +146,12 @@ def test_a_turn_that_is_not_there_is_told_with_those_that_are(handrail):
 def test_the_calls_of_a_turn_are_listed(handrail):
     everywhere = handrail("log", "--turn", "1", "--json").lines
     one = handrail("log", "--turn", "cli:2", "--json").lines
-    wrong = handrail("log", "--turn", "last")
+    newest = handrail("log", "--turn", "last", "--json").lines
+    wrong = handrail("log", "--turn", "latest")
 
     assert [call["call_id"] for call in everywhere] == ["o", "p"]
     assert [call["call_id"] for call in one] == ["w"]
+    assert [call["call_id"] for call in newest] == ["o"]
     assert wrong.code == 2
 
 
