@@ -141,7 +141,7 @@ class NotMeasured:
 
 Row = Figure | NotMeasured
 # Widths are fixed, because rows are printed as they are measured.
-WIDTHS = (1, 53, 9, 9, 8, 7, 7, 4, 0)
+WIDTHS = (1, 53, 10, 10, 8, 7, 7, 4, 0)
 LEFT = (0, 1, 7, 8)
 HEAD = ("", "measure", "limit", "ours", "ratio", "bar", "goal", "", "peers / limit")
 
