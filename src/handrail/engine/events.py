@@ -26,8 +26,10 @@ class EventBus:
         """Call the listener for every event from now on."""
         self._listeners.append(listener)
 
-    def emit(self, event: Event) -> None:
-        """Tell every listener; what one raises is logged and goes no further."""
+    def emit(self, event: Event, first: Listener | None = None) -> None:
+        """Call `first`, if there is one, then every listener; what one raises is only logged."""
+        if first is not None:
+            tell(first, event)
         for listener in tuple(self._listeners):
             tell(listener, event)
 

@@ -32,7 +32,7 @@ from handrail.core.sensitive import is_sensitive
 from handrail.core.tool import Keep
 from handrail.engine import record
 from handrail.engine.changed import changed_line
-from handrail.engine.events import EventBus, tell
+from handrail.engine.events import EventBus
 from handrail.engine.oversize import fit
 from handrail.engine.prepare import Prepared
 from handrail.engine.running import Outcome, Running
@@ -242,9 +242,7 @@ class Recorder:
         return running.listener is not None or not self._bus.idle
 
     def _emit(self, running: Running, event: Event) -> None:
-        if running.listener is not None:
-            tell(running.listener, event)
-        self._bus.emit(event)
+        self._bus.emit(event, running.listener)
 
 
 def _in_own_words(prepared: Prepared, outcome: Outcome) -> str:

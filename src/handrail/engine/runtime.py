@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handrail.core.context import Session
-from handrail.core.events import BatchEnded, BatchStarted, ContextModified, Event, Listener
+from handrail.core.events import BatchEnded, BatchStarted, ContextModified, Listener
 from handrail.core.outputs import Outputs
 from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
@@ -32,7 +32,7 @@ from handrail.engine.as_person import AsPerson, undo_arguments
 from handrail.engine.calls import Call, Calls
 from handrail.engine.catalog import Catalog
 from handrail.engine.dead_letters import DeadLetters
-from handrail.engine.events import EventBus, tell
+from handrail.engine.events import EventBus
 from handrail.engine.finish import read_end
 from handrail.engine.hooks import Hook
 from handrail.engine.jobs import Jobs
@@ -204,7 +204,7 @@ class Runtime:
         await loops.line_up(prepared, pacer)
         ids = [one.call.id for one in prepared]
         groups = await group_calls(prepared, pacer)
-        self._tell(on_event, BatchStarted(turn, tuple(ids), groups))
+        self._parts.bus.emit(BatchStarted(turn, tuple(ids), groups), on_event)
         started = self._parts.clock.monotonic()
 
         async def run(one: Prepared, waited: bool) -> ToolResult:
@@ -225,7 +225,7 @@ class Runtime:
         self._apply(results, on_event)
         failed = sum(result.is_error for result in results)
         duration = self._parts.clock.monotonic() - started
-        self._tell(on_event, BatchEnded(turn, tuple(ids), failed, duration))
+        self._parts.bus.emit(BatchEnded(turn, tuple(ids), failed, duration), on_event)
         return results
 
     def plan(self, calls: Iterable[Call], *, agent: str = "main") -> Ordering:
@@ -393,12 +393,7 @@ class Runtime:
                 if isinstance(modifier, QueueCommand):
                     self.queue.append(modifier.command)
                 if heard:
-                    self._tell(listener, ContextModified(result.call_id, modifier))
-
-    def _tell(self, listener: Listener | None, event: Event) -> None:
-        if listener is not None:
-            tell(listener, event)
-        self._parts.bus.emit(event)
+                    self._parts.bus.emit(ContextModified(result.call_id, modifier), listener)
 
     def _check_open(self) -> None:
         if self._closed:
