@@ -71,7 +71,7 @@ def test_fifty_thousand_files_come_back_in_twice_the_time_of_half_of_them(tmp_pa
         assert not (root / "data").exists()
         times[count], peaks[count], said = run(root, state, "undo")
         assert fingerprint(root) == before
-        assert len(said.splitlines()) < 40
+        assert len(said.splitlines()) < 110
     print(times, peaks)
     assert times[FILES] <= 2.3 * times[FILES // 2]
     assert peaks[FILES] <= peaks[10] + MOST_MB
