@@ -3,11 +3,10 @@
 import json
 
 import pytest
+from tests.support.machine import SANDBOXES_AND_NONE
 
 import handrail
 from handrail.cli.main import main
-
-BACKENDS = ["bubblewrap", "landlock", "none"]
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ async def test_every_tool_takes_both_paths(linked, named, tool, arguments, told)
 
 
 @pytest.mark.finding("F34")
-@pytest.mark.parametrize("sandbox", BACKENDS)
+@pytest.mark.parametrize("sandbox", SANDBOXES_AND_NONE)
 async def test_a_command_writes_by_both_paths_and_is_undone(linked, named, workspace, sandbox):
     commands = [f"echo x > {named}/sub/made", f"sed -i s/two/2/ {named}/sub/b.txt"]
     config = {"accept_no_sandbox": True}

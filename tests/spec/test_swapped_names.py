@@ -3,7 +3,7 @@ in a folder that took the workspace's place.
 """
 
 import pytest
-from tests.support.machine import SANDBOXES_AND_NONE
+from tests.support.machine import SANDBOXES, SANDBOXES_AND_NONE
 from tests.support.swapping import swapping
 
 DENY = {"permissions": {"deny": ["read_file(secret.txt)", "read_file(secrets/**)"]}}
@@ -85,7 +85,7 @@ async def look(rt, rounds):
 
 
 @pytest.mark.finding("F03")
-@pytest.mark.parametrize("sandbox", ["landlock", "bubblewrap"])
+@pytest.mark.parametrize("sandbox", SANDBOXES)
 async def test_a_command_reads_nothing_that_is_withheld(open_runtime, workspace, sandbox):
     pairs = lay_out(workspace)
     async with open_runtime(mode="sandboxed", sandbox=sandbox, config=LOOSE) as rt:
@@ -96,7 +96,7 @@ async def test_a_command_reads_nothing_that_is_withheld(open_runtime, workspace,
 @pytest.mark.torture
 @pytest.mark.timeout(3000)
 @pytest.mark.finding("F03")
-@pytest.mark.parametrize("sandbox", ["landlock", "bubblewrap"])
+@pytest.mark.parametrize("sandbox", SANDBOXES)
 async def test_a_thousand_commands_read_nothing_that_is_withheld(open_runtime, workspace, sandbox):
     pairs = lay_out(workspace)
     async with open_runtime(mode="sandboxed", sandbox=sandbox, config=LOOSE) as rt:

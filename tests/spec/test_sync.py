@@ -5,8 +5,10 @@ import os
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
+from tests.support.waiting import wait_until
 
 import handrail
 import handrail.sync
@@ -169,7 +171,9 @@ def test_ctrl_c_cancels_the_call_and_leaves_the_runtime_usable(workspace):
         threading.Thread(target=interrupt).start()
         with pytest.raises(KeyboardInterrupt):
             rt.call("slow", id="s")
-        record = rt.wait(rt.runtime.store.calls(call_id="s"))[0]
+        recorded = partial(rt.runtime.store.calls, call_id="s")
+        wait_until(lambda: rt.wait(recorded())[0].completed is not None)
+        record = rt.wait(recorded())[0]
         after = rt.call("list_files")
 
     assert record.completed["status"] == "interrupted"
