@@ -63,6 +63,28 @@ class Problem:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class ProblemTemplate:
+    """The wording of one problem, kept in the `messages.py` of its area.
+
+    `{name}` in the message or the hint stands for a value that is given when the problem occurs.
+    """
+
+    code: Code
+    message: str
+    hint: str | None = None
+    retryable: bool = False
+
+    def fill(self, *, field: str | None = None, **values: object) -> Problem:
+        """Return the problem with these values; raises KeyError if one is missing."""
+        hint = None if self.hint is None else self.hint.format_map(values)
+        return Problem(self.code, self.message.format_map(values), hint, field, self.retryable)
+
+    def error(self, *, field: str | None = None, **values: object) -> ProblemRaised:
+        """Return the exception that carries the problem with these values."""
+        return ProblemRaised.of(self.fill(field=field, **values))
+
+
 class ProblemRaised(Exception):
     """Carries a `Problem` from where it was found to where it is told."""
 

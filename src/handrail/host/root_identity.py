@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from handrail.core.problems import ProblemRaised
 from handrail.host.files.openat2 import Opener, choose_opener, open_canonical
+from handrail.host.messages import ROOT_REPLACED
 
 
 class RootHandle(NamedTuple):
@@ -38,17 +38,7 @@ def check_in_place(roots: Iterable[RootHandle]) -> None:
     """Raise `outside_workspace` if one of the roots was moved or replaced."""
     for root in roots:
         if not is_in_place(root):
-            raise replaced(root.path)
-
-
-def replaced(path: str) -> ProblemRaised:
-    """The problem of a root that is not where it was."""
-    return ProblemRaised(
-        "outside_workspace",
-        f"{path!r} is no longer the directory that was opened: it was moved, or something else "
-        "was put or mounted in its place, so no command is run there",
-        hint="move it back, or open the workspace again at its new path",
-    )
+            raise ROOT_REPLACED.error(path=root.path)
 
 
 @cache

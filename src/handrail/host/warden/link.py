@@ -15,7 +15,7 @@ import anyio
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput
-from handrail.host.root_identity import replaced
+from handrail.host.messages import ROOT_REPLACED
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.warden.wire import Frame, Kind, Unpacker, pack, recipe_header
 
@@ -173,7 +173,7 @@ def failure(frame: Frame, program: str, cwd: str) -> ProblemRaised:
     """Why a program could not be started."""
     name, text = frame.header["name"], frame.header["text"]
     if frame.header["errno"] == errno.ESTALE and name is not None:
-        return replaced(name)
+        return ROOT_REPLACED.error(path=name)
     if name == cwd != program:
         return ProblemRaised(
             "unavailable",
