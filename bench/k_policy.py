@@ -21,10 +21,10 @@ from handrail.policy.clearance import Clearance
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.guardrails.section import parse_guardrails
 from handrail.policy.modes import Mode
-from handrail.policy.path_pattern import Grounds
-from handrail.policy.rule_set import RuleSet
-from handrail.policy.rule_text import parse_rule
-from handrail.policy.subject import Subject
+from handrail.policy.policy_input import Subject
+from handrail.policy.rules.parse import parse_rule
+from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.rules.rule_set import RuleSet
 
 ROOT = "/srv/person/project"
 WRITERS = ("write_file", "edit_file")

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from handrail.core.tool_effects import Effects
     from handrail.core.verdicts import Effect, Risk, Verdict
     from handrail.engine.function_tool import tool
-    from handrail.engine.hooks import Hook, HookCall, Opinion, Rewrite
-    from handrail.engine.plan_item import PlanItem, PlanStatus
-    from handrail.engine.planned import PlannedAction
+    from handrail.engine.hooking.callbacks import Hook, HookCall, Opinion, Rewrite
+    from handrail.engine.planning.dry_run import PlannedAction
     from handrail.engine.registry import DuplicateToolError, Registry, ToolNotFoundError
     from handrail.engine.runtime import Runtime
+    from handrail.planmode.item import PlanItem, PlanStatus
 
 __version__ = "0.1.0"
 
@@ -72,13 +72,13 @@ _PUBLIC = {
     "Risk": "handrail.core.verdicts",
     "Verdict": "handrail.core.verdicts",
     "tool": "handrail.engine.function_tool",
-    "Hook": "handrail.engine.hooks",
-    "HookCall": "handrail.engine.hooks",
-    "Opinion": "handrail.engine.hooks",
-    "Rewrite": "handrail.engine.hooks",
-    "PlanItem": "handrail.engine.plan_item",
-    "PlanStatus": "handrail.engine.plan_item",
-    "PlannedAction": "handrail.engine.planned",
+    "Hook": "handrail.engine.hooking.callbacks",
+    "HookCall": "handrail.engine.hooking.callbacks",
+    "Opinion": "handrail.engine.hooking.callbacks",
+    "Rewrite": "handrail.engine.hooking.callbacks",
+    "PlanItem": "handrail.planmode.item",
+    "PlanStatus": "handrail.planmode.item",
+    "PlannedAction": "handrail.engine.planning.dry_run",
     "DuplicateToolError": "handrail.engine.registry",
     "Registry": "handrail.engine.registry",
     "ToolNotFoundError": "handrail.engine.registry",

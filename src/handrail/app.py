@@ -58,10 +58,10 @@ from handrail.host.clock import SystemClock
 from handrail.host.owner import may_still_run, this_process
 from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.host.warden.remains import wait_for_the_dead
-from handrail.policy.grants import Obstacle
+from handrail.policy.approval.grants import Obstacle
 from handrail.policy.loop_guard import LoopGuard
 from handrail.policy.modes import Mode
-from handrail.policy.rules import Rule
+from handrail.policy.rules.rule import Rule
 from handrail.tools.builtin import Services, builtin_tools
 
 _log = logging.getLogger("handrail")

@@ -6,7 +6,7 @@ import logging
 
 from handrail.config.layers import Loaded
 from handrail.policy.agents import Agents, agents_from, unknown_tools
-from handrail.policy.rule_text import Canonical
+from handrail.policy.rules.parse import Canonical
 
 _log = logging.getLogger("handrail")
 

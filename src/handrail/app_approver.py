@@ -10,7 +10,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.host.approvals import QueueApprover
 from handrail.host.clock import SystemClock
 from handrail.host.terminal import TerminalApprover
-from handrail.policy.approvers import Callback, as_approver
+from handrail.policy.approval.approvers import Callback, as_approver
 
 Asked = Approver | Callback | Literal["terminal", "approvals"] | None
 

@@ -21,13 +21,13 @@ from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.known import vocabulary_of
 from handrail.engine.registry import Origin
+from handrail.hooks.checks import Parsed
 from handrail.policy.agents import Agents
 from handrail.policy.guardrails.settings import GuardrailSettings
-from handrail.policy.hooks.checks import Parsed
 from handrail.policy.modes import Mode, parse_mode
-from handrail.policy.rule_notices import accept_later, list_unregistered
-from handrail.policy.rule_text import Canonical
-from handrail.policy.rules import Rule
+from handrail.policy.rules.notices import accept_later, list_unregistered
+from handrail.policy.rules.parse import Canonical
+from handrail.policy.rules.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)

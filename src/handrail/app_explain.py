@@ -17,10 +17,10 @@ from handrail.app_shell import command_judge
 from handrail.core.commands import Judgement
 from handrail.core.context import Session
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.hooks.model import HookSpec
+from handrail.hooks.spec import HookSpec
 from handrail.policy.modes import Mode
-from handrail.policy.rules import Rule
-from handrail.policy.subject import Subject
+from handrail.policy.policy_input import Subject
+from handrail.policy.rules.rule import Rule
 from handrail.tools._lib.commands.running import footprint_of, risk_of
 
 _TOOL: Final = "run_command"

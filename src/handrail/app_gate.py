@@ -20,15 +20,15 @@ from handrail.engine.prepare import Preparer
 from handrail.host.clock import SystemClock
 from handrail.host.files.links import TopLinks
 from handrail.host.shadow.forecast import DeletionForecast
+from handrail.policy.approval.grants import Grants, Obstacle
 from handrail.policy.clearance import Clearance
-from handrail.policy.grants import Grants, Obstacle
+from handrail.policy.denials.read_denials import WithheldPaths
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.modes import Mode
-from handrail.policy.protected import LINKED, Guard, ProtectedNames
-from handrail.policy.rule_set import RuleSet
-from handrail.policy.rule_text import Canonical
-from handrail.policy.unkept import UnkeptDeletions
-from handrail.policy.withheld import WithheldPaths
+from handrail.policy.protected_names import LINKED, Guard, ProtectedNames
+from handrail.policy.rules.parse import Canonical
+from handrail.policy.rules.rule_set import RuleSet
+from handrail.policy.undo_guard import UnkeptDeletions
 
 
 class Cleared(NamedTuple):

@@ -15,8 +15,8 @@ from handrail.host.real_path import real_path
 from handrail.policy.guardrails.guard import Guardrails, RuleSets
 from handrail.policy.guardrails.section import parse_guardrails
 from handrail.policy.guardrails.settings import GuardrailSettings
-from handrail.policy.path_pattern import Grounds
-from handrail.policy.rule_set import RuleSet
+from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.rules.rule_set import RuleSet
 
 _log = logging.getLogger("handrail")
 _SECTION: Final = "guardrails"

@@ -25,25 +25,25 @@ from handrail.dialects.canonical import CANONICAL
 from handrail.dialects.known import DIALECTS, vocabulary_of
 from handrail.dialects.spellings import SPELLINGS
 from handrail.engine.events import EventBus
-from handrail.engine.hook_background import Background
-from handrail.engine.hook_claude import ClaudeNames
-from handrail.engine.hook_commands import CommandHook
-from handrail.engine.hook_desk import HookDesk
-from handrail.engine.hook_runner import HookRunner
-from handrail.engine.hook_session import FirstWords, SessionHooks
+from handrail.engine.hooking.background import Background
+from handrail.engine.hooking.claude_input import ClaudeNames
+from handrail.engine.hooking.command_hooks import CommandHook
+from handrail.engine.hooking.dispatcher import HookDesk
+from handrail.engine.hooking.runner import HookRunner
+from handrail.engine.hooking.session import FirstWords, SessionHooks
 from handrail.engine.pipeline import Pipeline
+from handrail.hooks import self_test
+from handrail.hooks.checks import Parsed, Surroundings
+from handrail.hooks.claude_format import HooksFile, claude_files, parse_claude
+from handrail.hooks.fields import Where
+from handrail.hooks.parse import parse_hooks
+from handrail.hooks.spec import OF_CALLS, HookEvent, HookSpec, Style
 from handrail.host.helper_programs import find_helper
 from handrail.host.programs import find_program
 from handrail.host.real_path import real_path
 from handrail.host.shfmt import Shfmt
-from handrail.policy.hooks import selftest
-from handrail.policy.hooks.checks import Parsed, Surroundings
-from handrail.policy.hooks.claude import HooksFile, claude_files, parse_claude
-from handrail.policy.hooks.fields import Where
-from handrail.policy.hooks.model import OF_CALLS, HookEvent, HookSpec, Style
-from handrail.policy.hooks.parse import parse_hooks
 from handrail.policy.modes import Mode
-from handrail.policy.protected import protected_reason
+from handrail.policy.protected_names import protected_reason
 from handrail.shell.environment import child_environment
 
 _log = logging.getLogger("handrail")
@@ -182,12 +182,12 @@ def _json(text: str, file: HooksFile) -> Any:
         raise where.wrong(f"it is not JSON: {safe_text(str(error), one_line=True)}") from error
 
 
-def _test(parsed: Parsed, around: selftest.Machine) -> None:
+def _test(parsed: Parsed, around: self_test.Machine) -> None:
     """A guard that cannot work is an error; anything else is said."""
     for notice in parsed.notices:
         _log.warning("%s", safe_text(notice, one_line=True))
     for spec in parsed.specs:
-        found = selftest.look_at(spec, around)
+        found = self_test.look_at(spec, around)
         if found.faults and spec.guards:
             raise ProblemRaised(
                 "invalid_arguments",
@@ -213,7 +213,7 @@ def _unguarded(spec: HookSpec, aliases: Callable[[str], frozenset[str]]) -> Iter
             )
 
 
-def _machine(roots: Sequence[str], judge: CommandJudge) -> selftest.Machine:
+def _machine(roots: Sequence[str], judge: CommandJudge) -> self_test.Machine:
     search_path = child_environment(os.environ, roots)["PATH"]
     shfmt = find_helper("shfmt", roots).path
 
@@ -221,22 +221,23 @@ def _machine(roots: Sequence[str], judge: CommandJudge) -> selftest.Machine:
         judged = judge.judge(text, cwd=roots[0], env={})
         return [part.words for part in judged.parts]
 
-    return selftest.Machine(
+    return self_test.Machine(
         roots,
         os.path.realpath(Path.home()),
         (lambda text: None) if shfmt is None else Shfmt(shfmt).parse,
         words,
         lambda name: find_program(name, search_path),
         os.path.exists,
+        lambda path: protected_reason(path) is not None,
     )
 
 
-def _readable(spec: HookSpec, around: selftest.Machine) -> tuple[str, ...]:
+def _readable(spec: HookSpec, around: self_test.Machine) -> tuple[str, ...]:
     """What a hook of the person's own names outside of the roots, with what lies beside it, if
     that is not the whole home.
     """
     shown: list[str] = []
-    for path in selftest.named_outside(spec, around) if spec.own else ():
+    for path in self_test.named_outside(spec, around) if spec.own else ():
         real = real_path(path)
         folder = os.path.dirname(real)  # noqa: PTH120 - a string in, a string out
         kept = (around.home, *around.roots)

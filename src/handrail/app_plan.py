@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from handrail.app_machine import Machine
 from handrail.core.context import Session
 from handrail.core.ports import Clock
-from handrail.engine.plan_queue import Keeping, PlanQueue
-from handrail.engine.planning import PlanMode
+from handrail.engine.planning.mode import PlanMode
+from handrail.engine.planning.queue import Keeping, PlanQueue
 from handrail.host.plan_files import SessionPlan, WithPlan
 
 _PLANNING = "planning"

@@ -26,14 +26,14 @@ from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
 from handrail.host.search.withheld import LeftOut
 from handrail.host.withheld import WithheldFinder
-from handrail.policy.grants import Grants, Obstacle
-from handrail.policy.path_pattern import Grounds
-from handrail.policy.rule_examples import check_examples
-from handrail.policy.rule_set import Kept, RuleSet, admit
-from handrail.policy.rule_text import Canonical, parse_rule
-from handrail.policy.rules import RUNNERS, Origin, Rule, Source
-from handrail.policy.unwritten import unwritten_by
-from handrail.policy.withheld import Pattern, WithheldPaths, withheld_from
+from handrail.policy.approval.grants import Grants, Obstacle
+from handrail.policy.denials.read_denials import Pattern, WithheldPaths, withheld_from
+from handrail.policy.denials.write_denials import unwritten_by
+from handrail.policy.rules.examples import check_examples
+from handrail.policy.rules.parse import Canonical, parse_rule
+from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.rules.rule import RUNNERS, Origin, Rule, Source
+from handrail.policy.rules.rule_set import Kept, RuleSet, admit
 
 _SOURCES = {
     Layer.DEFAULT: Source.USER,

@@ -32,10 +32,10 @@ from handrail.host.sandbox.choose import LocalSandbox, open_sandbox
 from handrail.host.sandbox.protected import ProtectedState, Snapshot, Top, read_only_paths
 from handrail.host.shfmt import Shfmt
 from handrail.host.warden.client import WardenProcesses
-from handrail.policy.commands import CommandPolicy
+from handrail.policy.command_guard import CommandPolicy
 from handrail.policy.confinement import PROPERTIES, SandboxRequired, holds
 from handrail.policy.modes import Mode, parse_mode
-from handrail.policy.protected import Guard, protected_reason
+from handrail.policy.protected_names import Guard, protected_reason
 from handrail.shell.environment import child_environment
 from handrail.shell.git import git_environment, git_is_tame
 from handrail.shell.judge import Judge

@@ -10,7 +10,7 @@ from handrail.core.commands import CommandClass, Effects, Judgement
 from handrail.core.footprint import Footprint
 from handrail.core.verdicts import Effect, Risk
 from handrail.policy.modes import ALIASES, Mode, by_mode
-from handrail.policy.subject import Subject
+from handrail.policy.policy_input import Subject
 
 
 def test_every_setting_says_what_a_workspace_may_do_to_it():

@@ -5,11 +5,11 @@ from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.places import Kind, Place
 from handrail.core.verdicts import Effect, Risk
 from handrail.dialects.known import vocabulary_of
-from handrail.policy.path_pattern import Grounds
-from handrail.policy.rule_set import RuleSet
-from handrail.policy.rule_text import parse_rule
-from handrail.policy.rules import READERS, Origin, Source
-from handrail.policy.subject import Subject
+from handrail.policy.policy_input import Subject
+from handrail.policy.rules.parse import parse_rule
+from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.rules.rule import READERS, Origin, Source
+from handrail.policy.rules.rule_set import RuleSet
 
 ROOT = "/ws"
 GROUNDS = Grounds((ROOT, "/other"), "/home/me")

@@ -11,11 +11,11 @@ from tests.policy.rule_support import ROOT, CommandClass, call, command, rule
 
 from handrail.core.verdicts import Effect, Risk
 from handrail.policy.clearance import Clearance
-from handrail.policy.commands import CommandPolicy
+from handrail.policy.command_guard import CommandPolicy
 from handrail.policy.modes import Mode, parse_mode
-from handrail.policy.path_pattern import Grounds
-from handrail.policy.rule_set import RuleSet, admit
-from handrail.policy.rules import Source
+from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.rules.rule import Source
+from handrail.policy.rules.rule_set import RuleSet, admit
 
 # What happens where no rule speaks. A look: safe, and nothing can change. "!": dangerous or
 # worse. "held": a command inside a sandbox that was measured to hold; "loose": it does not.

@@ -3,7 +3,7 @@
 import pytest
 
 import handrail
-from handrail.engine.hooks import Rewrite
+from handrail.engine.hooking.callbacks import Rewrite
 from handrail.policy.guardrails.gates import gate_run, run_quality_gates
 from handrail.policy.guardrails.section import parse_guardrails
 

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 import handrail
-from handrail.engine.hooks import Rewrite
+from handrail.engine.hooking.callbacks import Rewrite
 from handrail.policy.loop_guard import STOP_AT, WARN_AT
 
 LOOK = {"name": "look"}

@@ -7,7 +7,7 @@ import pytest
 
 import handrail
 from handrail import Effect, Rewrite, Status, Verdict
-from handrail.policy.grants import AllowedPrompt
+from handrail.policy.approval.grants import AllowedPrompt
 
 
 def write(path, content="x\n"):
@@ -645,7 +645,7 @@ async def test_a_dry_run_of_approved_calls_leaves_them_waiting(workspace):
 
 
 async def test_a_queue_has_an_end(open_runtime):
-    from handrail.engine.plan_queue import MOST
+    from handrail.engine.planning.queue import MOST
 
     async with open_runtime(mode="plan", config={"loop_guard": "off"}) as rt:
         results = [await rt.call(*write(f"f{number}")) for number in range(MOST + 1)]

@@ -605,7 +605,7 @@ async def test_hook_programs_are_shown_nested_paths_as_they_lead(workspace, open
 
     class Watching:
         async def before(self, call):
-            from handrail.engine.hook_message import resolved
+            from handrail.engine.hooking.hook_input import resolved
 
             seen.append((dict(call.paths), resolved(call, str)))
 

@@ -5,11 +5,11 @@ import os
 from handrail.dialects.known import vocabulary_of
 from handrail.host.search.withheld import LeftOut
 from handrail.host.withheld import WithheldFinder
-from handrail.policy.path_pattern import Grounds
-from handrail.policy.rule_set import RuleSet
-from handrail.policy.rule_text import parse_rule
-from handrail.policy.rules import Origin, Source
-from handrail.policy.withheld import withheld_from
+from handrail.policy.denials.read_denials import withheld_from
+from handrail.policy.rules.parse import parse_rule
+from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.rules.rule import Origin, Source
+from handrail.policy.rules.rule_set import RuleSet
 
 _VOCABULARY = vocabulary_of("canonical")
 

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from handrail.core.planning import Announced, Left
+from handrail.core.plan_mode import Announced, Left
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.tools.exit_plan_mode import ExitPlanMode, ExitPlanModeParams

@@ -199,7 +199,7 @@ async def _ask(asked: Pending, approver: Approver, options: Namespace) -> None:
     from handrail.cli.screen import one_line
     from handrail.core.approval import Reply
     from handrail.host.approvals import answer
-    from handrail.policy.approvers import reply_of
+    from handrail.policy.approval.approvers import reply_of
 
     output.say(f"\n{asked.id} in {one_line(asked.workspace)}")
     replies: list[Reply] = []

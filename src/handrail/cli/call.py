@@ -140,7 +140,7 @@ class _Asked:
     async def ask(self, request: ApprovalRequest) -> Reply:
         from dataclasses import replace
 
-        from handrail.policy.approvers import reply_of
+        from handrail.policy.approval.approvers import reply_of
 
         # One call is all that happens here: what "always" grants would end with it.
         once = replace(request, always=None)

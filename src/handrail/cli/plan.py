@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from handrail.core.results import ToolResult
-    from handrail.engine.plan_item import PlanItem
     from handrail.engine.runtime import Runtime
+    from handrail.planmode.item import PlanItem
 
 _EPILOG: Final = """\
 actions:

@@ -22,9 +22,9 @@ from handrail.engine.preview import whole_preview
 from handrail.engine.record import one_line
 from handrail.engine.running import Running
 from handrail.engine.scheduler import lend_slot
-from handrail.policy.approvers import reply_of
-from handrail.policy.grants import Grants
-from handrail.policy.subject import Subject
+from handrail.policy.approval.approvers import reply_of
+from handrail.policy.approval.grants import Grants
+from handrail.policy.policy_input import Subject
 
 _BY_MODE: Final = "mode:"
 

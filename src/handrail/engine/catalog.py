@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from handrail.core.context import Session
-from handrail.core.planning import LEAVE, PLAN_MODE
+from handrail.core.plan_mode import LEAVE, PLAN_MODE
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Tool
 from handrail.core.tool_effects import Effects

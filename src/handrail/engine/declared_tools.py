@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from handrail.core.call import ToolCall
-from handrail.core.planning import ENTER, LEAVE
+from handrail.core.plan_mode import ENTER, LEAVE
 from handrail.core.problems import Problem
 
 # A shown tool that leads to others: these may be called although no array names them.

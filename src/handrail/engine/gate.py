@@ -15,20 +15,20 @@ from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.engine.approval import Approval, binding
 from handrail.engine.commands import starts_job
 from handrail.engine.counted import how_it_ended, key_of
-from handrail.engine.hook_call import hook_call, opinion_of
-from handrail.engine.hook_files import Left, Note, current_left
-from handrail.engine.hooks import Hook, Rewrite
-from handrail.engine.planned import seen_of
+from handrail.engine.hooking.call_view import hook_call, opinion_of
+from handrail.engine.hooking.callbacks import Hook, Rewrite
+from handrail.engine.hooking.file_changes import Left, Note, current_left
+from handrail.engine.planning.dry_run import seen_of
 from handrail.engine.prepare import Prepared, Preparer
 from handrail.engine.recorder import Recorder
 from handrail.engine.running import Outcome, Running
+from handrail.policy.approval.grants import Grants
 from handrail.policy.clearance import Clearance
-from handrail.policy.grants import Grants
+from handrail.policy.denials.read_denials import WithheldPaths
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.guardrails.limits import Ended
 from handrail.policy.modes import QUEUED
-from handrail.policy.subject import Subject
-from handrail.policy.withheld import WithheldPaths
+from handrail.policy.policy_input import Subject
 
 _log = logging.getLogger("handrail")
 _CODES: Final[Mapping[str, Code]] = {

@@ -9,7 +9,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import Modifier, PermissionGranted, Status
 from handrail.engine.registry import Origin
 from handrail.engine.running import Outcome, Running
-from handrail.policy.grants import Grants
+from handrail.policy.approval.grants import Grants
 
 
 def take_up(running: Running, outcome: Outcome, grants: Grants) -> None:

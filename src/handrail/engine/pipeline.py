@@ -30,13 +30,13 @@ from handrail.engine.commands import CommandRunner
 from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
-from handrail.engine.hook_failures import noted_failures
-from handrail.engine.hook_files import Left
+from handrail.engine.hooking.failures import noted_failures
+from handrail.engine.hooking.file_changes import Left
 from handrail.engine.locks import Locks
 from handrail.engine.loops import Loops
 from handrail.engine.modifiers import take_up
 from handrail.engine.path_locks import PathLocks
-from handrail.engine.planning import PlanMode
+from handrail.engine.planning.mode import PlanMode
 from handrail.engine.prepare import Prepared, Preparer
 from handrail.engine.preview import preview_of
 from handrail.engine.record import one_line

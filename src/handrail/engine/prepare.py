@@ -30,8 +30,8 @@ from handrail.engine.call_paths import call_footprint, resolve_direct, resolve_n
 from handrail.engine.coerce import coerce, explain_errors
 from handrail.engine.declared_tools import DeclaredTools, drop_hidden_names
 from handrail.engine.line import Rank
-from handrail.engine.promise import Promise
 from handrail.engine.registry import Entry, Origin, Registry
+from handrail.planmode.approval import Promise
 from handrail.policy.agents import Action, AgentAccess, Agents
 
 _log = logging.getLogger("handrail")

@@ -24,7 +24,7 @@ from handrail.core.verdicts import Effect, Risk, Verdict
 from handrail.core.withheld import Withheld
 from handrail.engine.prepare import Prepared, Preparer
 from handrail.engine.registry import Origin
-from handrail.policy.subject import Subject
+from handrail.policy.policy_input import Subject
 
 _READING: Final = "read_file"
 _MAX_PATHS: Final = 20_000

@@ -34,23 +34,23 @@ from handrail.engine.catalog import Catalog
 from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.events import EventBus
 from handrail.engine.finish import read_end
-from handrail.engine.hooks import Hook
+from handrail.engine.hooking.callbacks import Hook
 from handrail.engine.jobs import Jobs
 from handrail.engine.messages import Provider, read_calls, response_id, tool_messages
 from handrail.engine.numbers import Numbers
 from handrail.engine.once import Once
 from handrail.engine.pacing import Pacer
 from handrail.engine.pipeline import Pipeline
-from handrail.engine.plan_queue import PlanQueue
-from handrail.engine.plan_run import QueuedCalls
-from handrail.engine.planned import PlannedAction
-from handrail.engine.planning import PlanMode
+from handrail.engine.planning.dry_run import PlannedAction
+from handrail.engine.planning.mode import PlanMode
+from handrail.engine.planning.queue import PlanQueue
+from handrail.engine.planning.queue_runner import QueuedCalls
 from handrail.engine.prepare import Prepared
 from handrail.engine.registry import Registry
 from handrail.engine.scheduler import Ordering, Scheduler, group_calls, order
 from handrail.history.recovery import Recovered
 from handrail.policy.agents import Agents
-from handrail.policy.grants import Grants
+from handrail.policy.approval.grants import Grants
 from handrail.policy.guardrails.gates import GateResult
 
 

@@ -1,1 +1,1 @@
-"""Who may do what: modes, protected names, approval."""
+"""Which calls may run: modes, rules, guardrails, protected names, approval."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool_names import check_name_list
-from handrail.policy.rule_text import Canonical
+from handrail.policy.rules.parse import Canonical
 
 MAIN: Final = "main"
 DEFAULT: Final = "default"

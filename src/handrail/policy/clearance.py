@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from handrail.core.footprint import NOTHING
-from handrail.core.planning import ENTER, LEAVE
+from handrail.core.plan_mode import ENTER, LEAVE
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.policy.modes import NEVER_ASK, QUEUED, Mode, by_mode
-from handrail.policy.protected import Guard
-from handrail.policy.rule_set import RuleSet
-from handrail.policy.subject import Subject
+from handrail.policy.policy_input import Subject
+from handrail.policy.protected_names import Guard
+from handrail.policy.rules.rule_set import RuleSet
 
 _ENTERING: Final = Verdict(Effect.ALLOW, "it only makes things stricter", "plan:enter")
 _LEAVING: Final = Verdict(

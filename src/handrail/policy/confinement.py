@@ -7,7 +7,7 @@ from typing import Final
 
 from handrail.core.processes import Strength
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.subject import Subject
+from handrail.policy.policy_input import Subject
 
 # Where these hold, a command can neither write outside, nor talk to anybody, nor plant a
 # program that somebody else starts later.

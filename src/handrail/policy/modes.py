@@ -10,7 +10,7 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect, Risk, Verdict
-from handrail.policy.subject import Subject
+from handrail.policy.policy_input import Subject
 
 
 class Mode(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handrail.core.context import ToolContext
 from handrail.core.footprint import Access, Footprint, Touch
-from handrail.core.planning import ENTER, Planning
+from handrail.core.plan_mode import ENTER, Planning
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from handrail.core.context import ToolContext
 from handrail.core.footprint import Footprint
-from handrail.core.planning import LEAVE, Announced, Planning
+from handrail.core.plan_mode import LEAVE, Announced, Planning
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params

@@ -12,8 +12,8 @@ from handrail.host.binaries import find
 from handrail.host.shfmt import Shfmt
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.guardrails.section import parse_guardrails
-from handrail.policy.path_pattern import Grounds
-from handrail.policy.subject import Subject
+from handrail.policy.policy_input import Subject
+from handrail.policy.rules.path_pattern import Grounds
 from handrail.shell.judge import Judge
 
 ROOT = "/home/u/app"

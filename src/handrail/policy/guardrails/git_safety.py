@@ -7,10 +7,10 @@ from typing import Final
 
 from handrail.core.commands import CommandPart, Judgement
 from handrail.core.verdicts import Effect
-from handrail.policy.command_pattern import Fit, parse_command_pattern
-from handrail.policy.path_index import Entry
-from handrail.policy.rule_match import CommandRules
-from handrail.policy.rules import Origin, Rule, Source
+from handrail.policy.rules.command_match import CommandRules
+from handrail.policy.rules.command_pattern import Fit, parse_command_pattern
+from handrail.policy.rules.path_index import Entry
+from handrail.policy.rules.rule import Origin, Rule, Source
 
 # Pattern of the words → what it would do. `**` as a word is one word, whatever it is.
 _RULES: Final = {

@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.command_pattern import Fit, parse_command_pattern, speaks_of
-from handrail.policy.guardrails.code import CodeRails, Fault
-from handrail.policy.guardrails.commands import BlockedCommands, Hit
+from handrail.policy.guardrails.code_checks import CodeRails, Fault
+from handrail.policy.guardrails.command_checks import BlockedCommands, Hit
 from handrail.policy.guardrails.gates import GateResult, Runner, run_quality_gates
 from handrail.policy.guardrails.git_safety import GitSafety
 from handrail.policy.guardrails.limits import Ended, Ledger
 from handrail.policy.guardrails.settings import FilePattern, GuardrailSettings
-from handrail.policy.path_pattern import Grounds
-from handrail.policy.protected import Guard
-from handrail.policy.rule_set import RuleSet
-from handrail.policy.rules import WRITERS, Origin, Rule, Source
-from handrail.policy.subject import Subject
+from handrail.policy.policy_input import Subject
+from handrail.policy.protected_names import Guard
+from handrail.policy.rules.command_pattern import Fit, parse_command_pattern, speaks_of
+from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.rules.rule import WRITERS, Origin, Rule, Source
+from handrail.policy.rules.rule_set import RuleSet
 
 RuleSets = Callable[[Sequence[Rule], Grounds], RuleSet]
 # What makes changes final; it waits for tests where they are required.

@@ -16,8 +16,8 @@ from handrail.core.footprint import Access
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.guardrails.line_diff import lines_changed
 from handrail.policy.guardrails.settings import Limits
-from handrail.policy.guardrails.testing import runs_tests
-from handrail.policy.subject import Subject
+from handrail.policy.guardrails.test_commands import runs_tests
+from handrail.policy.policy_input import Subject
 
 _GLOB: Final = frozenset("*?[")
 # They change files that their words do not name.

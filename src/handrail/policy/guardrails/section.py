@@ -21,7 +21,7 @@ from handrail.policy.guardrails.settings import (
     Limits,
     Omissions,
 )
-from handrail.policy.path_pattern import check_path_pattern
+from handrail.policy.rules.path_pattern import check_path_pattern
 
 # Answers where a key of the section is written, as people are told: file and line.
 Where = Callable[[str], str]

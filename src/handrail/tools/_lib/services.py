@@ -10,7 +10,7 @@ from handrail.core.context import Whereabouts
 from handrail.core.leases import PathReserver
 from handrail.core.outputs import Outputs
 from handrail.core.past import Past
-from handrail.core.planning import Planning
+from handrail.core.plan_mode import Planning
 from handrail.core.ports import Files, Search
 from handrail.core.processes import Processes, Sandbox
 

@@ -1,0 +1,167 @@
+"""A call in Claude Code's names, for hooks that were written for it.
+
+A tool that Claude Code does not have is shown as those that do the same there: a guard over
+`Edit` must not be passed by with a patch, nor one over `Bash` with a piece of code.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from handrail.core.context import Session
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import ToolResult
+from handrail.dialects.base import View, Vocabulary
+from handrail.engine.hooking.callbacks import HookCall
+from handrail.engine.hooking.hook_input import Message, Told, brief, checked, encoded, resolved
+from handrail.hooks.spec import HookEvent
+
+_MODES: Final = {
+    "accept-edits": "acceptEdits",
+    "bypass": "bypassPermissions",
+    "plan": "plan",
+    "dont-ask": "dontAsk",
+}
+_LANGUAGES: Final = {"python": ["python3", "-c"], "node": ["node", "-e"]}
+StandIn = Callable[[Mapping[str, Any], str | None], dict[str, Any]]
+
+
+def _patched(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+    return {"file_path": file or "", "old_string": "", "new_string": given.get("patch", "")}
+
+
+def _removed(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+    path = str(file or given.get("path", ""))
+    return {"command": f"rm -- {shlex.quote(path)}", "description": "delete a file"}
+
+
+def _emptied(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+    return {"file_path": file or given.get("path", ""), "content": ""}
+
+
+def _coded(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+    code = str(given.get("code", ""))
+    words = _LANGUAGES.get(str(given.get("language")))
+    return {"command": shlex.join([*words, code]) if words else code}
+
+
+def _looked_at(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+    return {"file_path": file or given.get("path", "")}
+
+
+def _listed(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+    return {"path": file or given.get("path", "")}
+
+
+def _many_edits(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+    edits = [one for one in given.get("edits") or () if isinstance(one, dict)]
+    joined = {
+        name: "\n".join(str(one.get(name, "")) for one in edits)
+        for name in ("old_string", "new_string")
+    }
+    return {"file_path": file or given.get("path", ""), "edits": edits, **joined}
+
+
+# Tool → the names that it has there, and the arguments under each.
+_STAND_INS: Final[Mapping[str, Mapping[str, StandIn]]] = {
+    "apply_patch": {"Edit": _patched, "Write": _patched},
+    "delete_file": {"Bash": _removed, "Write": _emptied},
+    "execute_code": {"Bash": _coded},
+    "file_info": {"Read": _looked_at},
+    "list_files": {"LS": _listed},
+}
+
+
+class Shown(NamedTuple):
+    """A call as Claude Code would have made it. `view` None: it cannot be translated back."""
+
+    name: str
+    input: Mapping[str, Any]
+    view: View | None = None
+
+
+class ClaudeNames:
+    """Translates calls to that vocabulary, and changed arguments back."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+
+    def names(self, tool: str) -> frozenset[str]:
+        """What a tool may be called there."""
+        return frozenset(_STAND_INS.get(tool, {})) or frozenset(
+            {view.name for view in self._vocabulary.views(tool)}
+        )
+
+    def shown(self, call: HookCall, file: str | None) -> list[Shown]:
+        """The call, once for each name that it has there; `file` is the one it is told about."""
+        given = resolved(call, str)
+        stand_ins = _STAND_INS.get(call.tool)
+        if stand_ins is not None:
+            return [Shown(name, make(given, file)) for name, make in stand_ins.items()]
+        if call.tool == "edit_file" and given.get("edits"):
+            return [Shown("Edit", _many_edits(given, file))]
+        view = self._vocabulary.shown(call.tool)
+        told = self._vocabulary.spell(view, given)
+        main = next((arg.name for arg in view.args if arg.canonical == "path"), None)
+        if file is not None and main in told:
+            told[main] = file
+        return [Shown(view.name, told, view)]
+
+    def read(self, shown: Shown, call: HookCall, updated: Mapping[str, Any]) -> dict[str, Any]:
+        """Canonical arguments from changed ones; raises `invalid_arguments`."""
+        view = shown.view
+        if view is None:
+            raise ProblemRaised(
+                "invalid_arguments", f"a hook cannot change the arguments of {call.tool} here"
+            )
+        read = self._vocabulary.translate(view, updated).arguments
+        return {
+            name: value
+            for name, value in read.items()
+            # What the view adds by itself was not the hook's wish.
+            if name in call.arguments or view.defaults.get(name) != value
+        }
+
+
+def claude_message(told: Told, session: Session, file: str | None, shown: Shown | None) -> Message:
+    """In that format's names, with ours beside; raises `too_large`."""
+    said: dict[str, Any] = {
+        "session_id": session.id,
+        "transcript_path": "",
+        "cwd": session.whereabouts.directory,
+        "permission_mode": _MODES.get(session.mode, "default"),
+        "hook_event_name": told.event.pascal,
+        **told.more,
+    }
+    call = told.call
+    if call is not None and shown is not None:
+        said |= {
+            "tool_name": shown.name,
+            "tool_input": shown.input,
+            "tool_use_id": call.call_id,
+            "handrail": {"tool_name": call.tool, "tool_input": dict(call.arguments)},
+        }
+        if told.result is not None:
+            said |= _response(told.event, told.result, shown, file)
+    env = {
+        "CLAUDE_PROJECT_DIR": session.roots[0],
+        "HANDRAIL_EVENT": told.event.value,
+        "HANDRAIL_WORKSPACE": session.roots[0],
+    }
+    return Message(encoded(said), checked(env), file)
+
+
+def _response(
+    event: HookEvent, result: ToolResult, shown: Shown, file: str | None
+) -> dict[str, Any]:
+    text = brief(result)
+    if event is not HookEvent.POST_TOOL_USE:
+        return {"error": text, "is_interrupt": False}
+    response: dict[str, Any] = {"success": result.ok, "output": text}
+    if shown.name == "Bash":
+        response |= {"stdout": text, "stderr": "", "interrupted": False}
+    if file is not None:
+        response["filePath"] = file
+    return {"tool_response": response}

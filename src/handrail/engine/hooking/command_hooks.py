@@ -1,0 +1,207 @@
+"""Configured hooks as the gate sees them: a guard before a call, words after it.
+
+A guard is asked about every file of a call, by every name by which the file was reached; the
+first no ends it, and whatever is not understood counts as its `on_failure` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import Status, ToolResult
+from handrail.core.verdicts import Effect, Verdict
+from handrail.engine.hooking.callbacks import HookCall, Opinion, Rewrite
+from handrail.engine.hooking.claude_input import Shown
+from handrail.engine.hooking.dispatcher import HookDesk, Ran
+from handrail.engine.hooking.hook_input import Told
+from handrail.hooks.output import BLOCKS, cut
+from handrail.hooks.spec import HookEvent, HookSpec, Style
+
+# A call that touches more files than this is more than one question.
+MOST_FILES: Final = 50
+_EVENTS: Final = {
+    Status.OK: (HookEvent.POST_TOOL_USE,),
+    Status.FAILED: (HookEvent.POST_TOOL_USE_FAILURE, HookEvent.ON_ERROR),
+    Status.UNKNOWN: (HookEvent.POST_TOOL_USE_FAILURE, HookEvent.ON_ERROR),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CommandHook:
+    """One configured hook of a call's events."""
+
+    spec: HookSpec
+    desk: HookDesk
+
+    async def before(self, call: HookCall) -> Opinion | None:
+        """What the guard says, None if it has no opinion."""
+        if self.spec.event is not HookEvent.PRE_TOOL_USE:
+            return None
+        targets = self._targets(call, HookEvent.PRE_TOOL_USE)
+        if len(targets) > MOST_FILES:
+            return self._failed(f"the call is about more than {MOST_FILES} files")
+        heard = _Heard()
+        for file, shown in targets:
+            told = Told(HookEvent.PRE_TOOL_USE, call)
+            final = self._note(await self.desk.ask(self.spec, told, file, shown), call, heard)
+            if final is not None:
+                return final
+        return heard.opinion(self.spec)
+
+    async def after(self, call: HookCall, result: ToolResult) -> str | None:
+        """What the hook has to say about a call that is over."""
+        event = self.spec.event
+        if event not in _EVENTS.get(result.status, ()):
+            return None
+        if not call.files and result.changes:
+            call = _with_changed(call, result, self.desk.session.roots[0])
+        words: list[str] = []
+        targets = self._targets(call, event)
+        gone = {change.path for change in result.changes if change.operation == "delete"}
+        for file, shown in targets[:MOST_FILES]:
+            if file is not None and self.spec.needs_file and _is_gone(file, gone):
+                continue
+            ran = await self.desk.ask(self.spec, Told(event, call, result), file, shown)
+            words += self._words(ran)
+        if len(targets) > MOST_FILES:
+            words.append(f"[Hook {self.spec.name}: run for {MOST_FILES} of {len(targets)} files]")
+        return "\n".join(dict.fromkeys(words)) or None
+
+    def _targets(
+        self, call: HookCall, event: HookEvent
+    ) -> Sequence[tuple[str | None, Shown | None]]:
+        """For which file and under which name the hook is run; empty if it is not concerned."""
+        spec, desk = self.spec, self.desk
+        claude = spec.style is Style.CLAUDE
+        known_as = desk.aliases(call.tool)
+        if claude:
+            known_as |= desk.claude.names(call.tool)
+        if not spec.matcher.matches(known_as):
+            return ()
+        files = self._files(call, event)
+        if not claude:
+            return [(file, None) for file in files]
+        return [(file, one) for file in files for one in self._shown(call, file)]
+
+    def _shown(self, call: HookCall, file: str | None) -> list[Shown]:
+        """The call under those of its names that are meant; once where they say the same."""
+        found = self.desk.claude.shown(call, file)
+        named = [one for one in found if self.spec.matcher.matches((one.name,))]
+        return [
+            one
+            for number, one in enumerate(named or found[:1])
+            if all(one.input != earlier.input for earlier in named[:number])
+        ]
+
+    def _files(self, call: HookCall, event: HookEvent) -> list[str | None]:
+        spec = self.spec
+        about_files = spec.files is not None or spec.needs_file
+        if call.runs_command and not about_files:
+            return [None]
+        names: list[str] = []
+        for file in call.files:
+            # Behind a call only the file itself is left to look at.
+            ways = call.ways.get(file, ()) if event is HookEvent.PRE_TOOL_USE else ()
+            names += (file, *ways)
+        if spec.files is not None:
+            return [name for name in names if spec.files.matches(name)]
+        return [*names] or ([] if spec.needs_file else [None])
+
+    def _note(self, ran: Ran, call: HookCall, heard: _Heard) -> Opinion | None:
+        """Remember what one run said; an opinion if that ends it."""
+        answer = ran.answer
+        if answer.failed is not None:
+            effect = self.spec.if_hindered if answer.hindered else self.spec.on_failure
+            if ran.heard.unable:
+                effect = self.spec.if_unable
+            why = f"{answer.failed}\n{answer.words}".rstrip()
+            return self._failed(why, effect)
+        if answer.effect is Effect.DENY:
+            return Opinion(self._verdict(Effect.DENY, answer.reason))
+        if answer.effect is Effect.ASK:
+            heard.asks = self._verdict(Effect.ASK, answer.reason)
+        heard.allows.append(answer.effect is Effect.ALLOW)
+        if answer.words:
+            heard.words.append(f"[Hook {self.spec.name}]\n{answer.words}")
+        if answer.updated is not None:
+            try:
+                heard.rewrite = self._rewrite(ran, call)
+            except ProblemRaised as raised:
+                return self._failed(raised.problem.message, Effect.DENY)
+        return None
+
+    def _rewrite(self, ran: Ran, call: HookCall) -> Rewrite:
+        updated = ran.answer.updated or {}
+        if ran.shown is not None:
+            updated = self.desk.claude.read(ran.shown, call, updated)
+        return Rewrite(updated)
+
+    def _failed(self, why: str, effect: Effect | None = None) -> Opinion | None:
+        effect = effect or self.spec.on_failure
+        if effect is Effect.ALLOW:
+            return None
+        name, hint = self.spec.name, ""
+        if effect is not self.spec.on_failure:
+            hint = '; to change that set on_failure = "allow" or unconfined = true for it'
+        reason = f"the hook {name!r} that guards it failed: {why}"
+        return Opinion(self._verdict(effect, reason, hint))
+
+    def _verdict(self, effect: Effect, reason: str, more: str = "") -> Verdict:
+        spec = self.spec
+        hint = f"so says the hook {spec.name!r} ({spec.where}){more}"
+        return Verdict(effect, reason, f"hook:{spec.name}", code="blocked", hint=hint)
+
+    def _words(self, ran: Ran) -> list[str]:
+        name, answer, code = self.spec.name, ran.answer, ran.heard.exit_code
+        if answer.failed is not None:
+            if self.spec.style is Style.CLAUDE:
+                return []
+            plain = code != 0 and not ran.heard.timed_out and ran.heard.trouble is None
+            why = f"exit {code}" if plain else answer.failed
+            hindered = f"[{ran.heard.hindered}]" if plain and ran.heard.hindered else ""
+            parts = (f"[Hook {name}: FAILED ({why})]", answer.words, hindered)
+            return ["\n".join(part for part in parts if part)]
+        if answer.effect is Effect.DENY:
+            mark = f": FAILED (exit {code})" if code == BLOCKS else ""
+            said = "\n".join(part for part in (answer.reason, answer.words) if part)
+            return [f"[Hook {name}{mark}]\n{cut(said)}"]
+        return [f"[Hook {name}]\n{answer.words}"] if answer.words else []
+
+
+class _Heard:
+    """What the runs of one guard about one call have said so far."""
+
+    def __init__(self) -> None:
+        self.asks: Verdict | None = None
+        self.allows: list[bool] = []
+        self.words: list[str] = []
+        self.rewrite: Rewrite | None = None
+
+    def opinion(self, spec: HookSpec) -> Opinion | None:
+        """All of it together; a yes counts only if every run gave it."""
+        verdict, may_allow = self.asks, False
+        if verdict is None and spec.may_allow and self.allows and all(self.allows):
+            verdict = Verdict(
+                Effect.ALLOW, f"the hook {spec.name!r} allows it", f"hook:{spec.name}"
+            )
+            may_allow = True
+        words = "\n".join(dict.fromkeys(self.words))
+        if verdict is None and self.rewrite is None and not words:
+            return None
+        return Opinion(verdict, self.rewrite, words, may_allow)
+
+
+def _with_changed(call: HookCall, result: ToolResult, workspace: str) -> HookCall:
+    """A call of which it is known only now which files it was about."""
+    files = tuple(str(PurePosixPath(workspace, change.path)) for change in result.changes)
+    return HookCall(
+        call.call_id, call.tool, call.arguments, call.turn, call.agent, call.paths, files
+    )
+
+
+def _is_gone(file: str, gone: set[str]) -> bool:
+    return any(file == path or file.endswith(f"/{path}") for path in gone)

@@ -1,0 +1,136 @@
+"""What a hook's program is told: JSON on its standard input, and variables.
+
+Values are handed over whole or not at all: a guard that sees the beginning of a command has
+not seen the command. Only what a call printed is cut.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from handrail.core.context import Session
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import ToolResult
+from handrail.engine.hooking.callbacks import HookCall
+from handrail.hooks.spec import HookEvent
+
+PREFIXES: Final = ("HANDRAIL", "ARCHITECT")
+MAX_OUTPUT: Final = 2000
+# The kernel takes no variable longer than 128 kB.
+_MAX_VALUE: Final = 100_000
+
+
+class Message(NamedTuple):
+    """`file` is the file that it is about, None if it is about none."""
+
+    stdin: bytes
+    env: Mapping[str, str]
+    file: str | None = None
+
+
+class Told(NamedTuple):
+    """What is being told: the event, the call it is about, its result once there is one, and
+    what else belongs to the event.
+    """
+
+    event: HookEvent
+    call: HookCall | None = None
+    result: ToolResult | None = None
+    more: Mapping[str, str] = {}
+
+
+def own_message(told: Told, session: Session, file: str | None) -> Message:
+    """In our own names; raises `too_large` for what cannot be handed over."""
+    workspace = session.roots[0]
+    said: dict[str, Any] = {
+        "event": told.event.value,
+        "session_id": session.id,
+        "workspace": workspace,
+        "cwd": session.whereabouts.directory,
+        **told.more,
+    }
+    context: dict[str, str] = dict(told.more)
+    call = told.call
+    if call is not None:
+        given = resolved(call, lambda path: _shown(path, workspace))
+        said |= {"call_id": call.call_id, "tool_name": call.tool, "tool_input": given}
+        context |= {"tool_name": call.tool, "call_id": call.call_id}
+        command = given.get("command") or (given.get("code") if call.runs_command else None)
+        if isinstance(command, str):
+            context["command"] = command
+    if file is not None:
+        said["file_path"] = context["file_path"] = file
+    if told.result is not None:
+        said |= _outcome(told.result)
+        context["tool_result_success"] = "true" if told.result.ok else "false"
+    context |= {"event": told.event.value, "workspace": workspace, "session_id": session.id}
+    env = {
+        f"{prefix}_{name.upper()}": value for prefix in PREFIXES for name, value in context.items()
+    }
+    return Message(encoded(said), checked(env), file)
+
+
+def resolved(call: HookCall, show: Any) -> dict[str, Any]:
+    """A call's arguments with its paths as they really lead, also inside other values."""
+    paths = {name: show(path) for name, path in call.paths.items()}
+    return {
+        key: _with_paths(value, _inner_name("", key, paths), paths)
+        for key, value in call.arguments.items()
+    }
+
+
+def _with_paths(value: Any, name: str, paths: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return paths.get(name, value)
+    if not any(one.startswith(name) for one in paths):
+        return value
+    if isinstance(value, Mapping):
+        return {
+            key: _with_paths(one, _inner_name(name, key, paths), paths)
+            for key, one in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_with_paths(one, f"{name}[{at}]", paths) for at, one in enumerate(value)]
+    return value
+
+
+def _inner_name(name: str, key: str, paths: Mapping[str, str]) -> str:
+    """The name of a value in a mapping: as a field if a path is named so, else as a key."""
+    field = f"{name}.{key}" if name else key
+    inside = (f"{field}.", f"{field}[")
+    is_field = any(one == field or one.startswith(inside) for one in paths)
+    return field if is_field else f"{name}[{key!r}]"
+
+
+def encoded(said: Mapping[str, Any]) -> bytes:
+    """One line of JSON."""
+    return json.dumps(said).encode() + b"\n"
+
+
+def checked(env: Mapping[str, str]) -> Mapping[str, str]:
+    """Variables that a program can be given; raises `too_large`."""
+    for name, value in env.items():
+        if "\0" in value or len(value.encode("utf-8", "surrogatepass")) > _MAX_VALUE:
+            raise ProblemRaised("too_large", f"{name} cannot be handed to a program")
+    return env
+
+
+def brief(result: ToolResult) -> str:
+    """What the call printed, not endless."""
+    return result.text[:MAX_OUTPUT]
+
+
+def _outcome(result: ToolResult) -> dict[str, Any]:
+    said: dict[str, Any] = {"tool_output": brief(result), "success": result.ok}
+    if not result.ok:
+        problem = result.problem
+        said["error"] = (problem.message if problem else result.text)[:MAX_OUTPUT]
+        said["error_code"] = problem.code if problem else result.status.value
+    return said
+
+
+def _shown(path: str, workspace: str) -> str:
+    top = f"{workspace.rstrip('/')}/"
+    return path[len(top) :] if path.startswith(top) else "." if path == workspace else path

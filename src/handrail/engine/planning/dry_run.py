@@ -1,0 +1,67 @@
+"""Calls that are described instead of carried out: what a dry run would have done, in order,
+and what a person is shown of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from handrail.core.plan import Plan
+from handrail.engine.prepare import Prepared
+from handrail.engine.preview import whole_preview
+from handrail.engine.record import one_line
+from handrail.planmode.approval import Seen, essence, shapes_of
+
+
+class PlannedAction(NamedTuple):
+    """A call that would have been carried out."""
+
+    tool_name: str
+    description: str
+    tool_input: Mapping[str, Any]
+
+
+class PlannedActions:
+    """The planned actions of one session."""
+
+    def __init__(self) -> None:
+        self._actions: list[PlannedAction] = []
+
+    def note(self, prepared: Prepared, plan: Plan | None) -> None:
+        """A call was described instead of carried out."""
+        action = PlannedAction(prepared.name, describe(prepared, plan), prepared.arguments)
+        self._actions.append(action)
+
+    @property
+    def actions(self) -> tuple[PlannedAction, ...]:
+        """All of them, in the order of the calls."""
+        return tuple(self._actions)
+
+    def summary(self) -> str:
+        """The plan in a few lines."""
+        if not self._actions:
+            return "Dry run: nothing would be done."
+        many = "1 action" if len(self._actions) == 1 else f"{len(self._actions)} actions"
+        listed = [
+            f"{number}. {action.tool_name}: {action.description}"
+            for number, action in enumerate(self._actions, 1)
+        ]
+        return "\n".join([f"Dry run: {many} would be carried out.", *listed])
+
+
+def describe(prepared: Prepared, plan: Plan | None) -> str:
+    """What a call would do, in a line."""
+    if plan is not None and plan.changes:
+        return ", ".join(f"{change.operation} {change.place.shown}" for change in plan.changes)
+    judged = prepared.footprint.command
+    if judged is not None:
+        command = prepared.tool.render_call(prepared.args) or one_line(prepared)
+        return f"{' '.join(command.split())} ({judged.klass.word})"
+    return one_line(prepared)
+
+
+def seen_of(prepared: Prepared, plan: Plan | None) -> Seen:
+    """What a yes to the call is a yes to."""
+    what = essence(prepared.name, prepared.arguments, prepared.footprint.command)
+    return Seen(what, shapes_of(plan), whole_preview(prepared, plan))

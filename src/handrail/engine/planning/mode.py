@@ -1,0 +1,125 @@
+"""Plan mode of a session: going in, the plan file, and coming out when the person says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from handrail.core.context import Session
+from handrail.core.plan_mode import Announced, Left, PlanFile
+from handrail.core.problems import ProblemRaised
+from handrail.engine.planning.dry_run import PlannedActions
+from handrail.engine.planning.queue import PlanQueue
+from handrail.engine.prepare import Prepared
+from handrail.planmode.item import PlanItem
+from handrail.policy.approval.grants import AllowedPrompt, Grants
+from handrail.policy.clearance import Clearance
+from handrail.policy.modes import Mode
+
+_MARK: Final = "  │ "
+
+
+class PlanMode:
+    """Whether the session only plans, what it has queued, and what a dry run has planned.
+    `save` keeps the first with a named session.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        file: PlanFile,
+        queue: PlanQueue,
+        save: Callable[[bool], None],
+    ) -> None:
+        self._session = session
+        self._file = file
+        self._save = save
+        self._shown: str | None = None
+        self.queue = queue
+        self.actions = PlannedActions()
+
+    def govern(self, clearance: Clearance, grants: Grants) -> None:
+        """What is to follow the mode."""
+        self._clearance = clearance
+        self._grants = grants
+        self._session.mode = clearance.mode.value
+
+    @property
+    def active(self) -> bool:
+        """Whether plan mode is on."""
+        return self._clearance.mode is Mode.PLAN
+
+    @property
+    def text(self) -> str:
+        """What the plan file says; empty if it was not written."""
+        return self._file.read() or ""
+
+    def awaits(self, prepared: Prepared) -> bool:
+        """Whether a call can only be planned once a queued one has happened."""
+        return self.active and self.queue.awaits(prepared)
+
+    def enter(self) -> str:
+        """Only look from now on; calls in flight keep what they were cleared under."""
+        path = self._file.open()
+        if not self.active:
+            self._save(True)
+        self._clearance.start_planning(path)
+        self._session.mode = self._clearance.mode.value
+        return path
+
+    def check(self) -> None:
+        """Raise `unavailable` outside plan mode, `not_found` if there is no plan to show."""
+        if not self.active:
+            raise ProblemRaised(
+                "unavailable", "you are not in plan mode", hint="go on; there is nothing to leave"
+            )
+        if not self.text.strip() and not self.queue.pending:
+            raise ProblemRaised(
+                "not_found",
+                "there is no plan yet: the plan file is empty and no call is queued",
+                hint=f"write the plan to {self._file.open()} first",
+            )
+
+    def show(self, announced: Sequence[Announced]) -> str:
+        """The plan for the person: what the model wrote, marked so on every line."""
+        self._shown = self.text
+        lines = ["The plan, in the model's own words:", *_marked(self._shown or "(none)")]
+        if announced:
+            lines += ["It says that it will need (this allows nothing by itself):"]
+            lines += _marked("\n".join(f"{one.tool}: {one.prompt}" for one in announced))
+        waiting = self.queue.pending
+        if waiting:
+            lines += [f"Queued calls, which wait for a word of their own ({len(waiting)}):"]
+            lines += _marked("\n".join(map(_line, waiting)))
+        return "\n".join(lines)
+
+    def leave(self, announced: Sequence[Announced]) -> Left:
+        """The person agreed to what was shown; raises `stale` if the plan changed since."""
+        self.check()
+        text = self.text
+        if text != self._shown:
+            raise ProblemRaised(
+                "stale",
+                "the plan changed while the person was reading it; plan mode goes on",
+                hint="ask again",
+                retryable=True,
+            )
+        self._grants.foresee([AllowedPrompt(one.tool, one.prompt) for one in announced])
+        return Left(self.end(), text, len(self.queue.pending))
+
+    def end(self) -> str:
+        """The person ends plan mode themselves; returns the mode that holds now."""
+        self._clearance.stop_planning()
+        self._session.mode = self._clearance.mode.value
+        self._shown = None
+        self._save(False)
+        return self._session.mode
+
+
+def _marked(text: str) -> list[str]:
+    # On every line, so that none can pass for what is said around it.
+    return [f"{_MARK}{line}" for line in text.splitlines()]
+
+
+def _line(item: PlanItem) -> str:
+    return f"{item.id} {item.tool}: {item.reason}"

@@ -1,0 +1,243 @@
+"""The calls that plan mode has queued. Only the person approves or rejects; an approved call
+goes the whole way of a call, and everything is checked anew at that moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final, Protocol
+
+from handrail.core.plan import Plan
+from handrail.core.ports import Clock
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import Status, ToolResult
+from handrail.engine.planning.dry_run import describe, seen_of
+from handrail.engine.prepare import Prepared
+from handrail.engine.record import one_line
+from handrail.engine.running import Outcome, Running
+from handrail.planmode.approval import Promise
+from handrail.planmode.item import Bound, PlanItem, PlanStatus
+
+MOST: Final = 200
+_KEY: Final = "plan:"
+_RAN: Final = frozenset({Status.OK, Status.FAILED, Status.UNKNOWN})
+
+
+class Maker(Protocol):
+    """Who makes the calls."""
+
+    def same_turn(self) -> AbstractContextManager[int]:
+        """One turn for all that is approved together, so that it can be undone together."""
+
+    async def run(self, call_id: str, item: PlanItem, promise: Promise) -> ToolResult:
+        """Make the call of an item under an id, with what was promised."""
+
+
+class Keeping:
+    """Where the queue of a named session is kept, item by item."""
+
+    def __init__(
+        self,
+        save: Callable[[str, Any], None],
+        load: Callable[[], Awaitable[Mapping[str, Any]]],
+    ) -> None:
+        self._save = save
+        self._load = load
+
+    def save(self, item: PlanItem) -> None:
+        self._save(f"{_KEY}{item.id}", item.saved())
+
+    def drop(self, item: PlanItem) -> None:
+        self._save(f"{_KEY}{item.id}", None)
+
+    async def load(self) -> list[PlanItem]:
+        kept = await self._load()
+        found = [
+            PlanItem.restored(value)
+            for key, value in kept.items()
+            if key.startswith(_KEY) and value is not None
+        ]
+        return sorted(found, key=lambda item: (item.order, item.proposed_at, item.id))
+
+
+class PlanQueue:
+    """What waits for the person. `keeping` None: nothing outlives this runtime. Whoever makes
+    calls sets `maker`.
+    """
+
+    maker: Maker
+
+    def __init__(self, clock: Clock, keeping: Keeping | None = None) -> None:
+        self._clock = clock
+        self._keeping = keeping
+        self._items: list[PlanItem] = []
+        self._one_at_a_time = asyncio.Lock()
+
+    def items(self) -> tuple[PlanItem, ...]:
+        """The calls of the plan, in the order in which they were proposed."""
+        return tuple(self._items)
+
+    @property
+    def pending(self) -> tuple[PlanItem, ...]:
+        """Those that still wait."""
+        return tuple(item for item in self._items if item.pending)
+
+    @property
+    def status(self) -> PlanStatus:
+        """What became of the plan as a whole; pending if there is none."""
+        found = {item.status for item in self._items} or {PlanStatus.PENDING}
+        if PlanStatus.APPROVED in found and len(found) > 1:
+            return PlanStatus.PARTIALLY_APPROVED
+        return PlanStatus.PENDING if PlanStatus.PENDING in found else found.pop()
+
+    async def refresh(self) -> None:
+        """Take up what other processes did to the queue of a named session."""
+        if self._keeping is not None:
+            self._items = await self._keeping.load()
+
+    async def approve(
+        self, ids: str | Iterable[str] | None = None, *, first: int | None = None
+    ) -> list[ToolResult]:
+        """Carry out queued calls in their order: these, the first so many, or all that wait.
+
+        As the person: what was shown is not asked about again. Rules, guards and hooks see
+        each call anew, and one whose plan is no longer what was shown is asked about, or
+        refused and shown anew. Raises `not_found` for an id that does not wait.
+        """
+        async with self._one_at_a_time:
+            await self.refresh()
+            chosen = self._chosen(ids, first)
+            with self.maker.same_turn():
+                return [await self._carry_out(item) for item in chosen]
+
+    async def reject(self, ids: str | Iterable[str] | None = None) -> list[PlanItem]:
+        """Take these out of the queue, or all that wait or failed; raises `not_found`
+        likewise.
+        """
+        async with self._one_at_a_time:
+            await self.refresh()
+            droppable = tuple(item for item in self._items if item.droppable)
+            chosen = self._chosen(ids, None, among=droppable)
+            gone = [replace(item, status=PlanStatus.REJECTED) for item in chosen]
+            for item in gone:
+                self._put(item)
+            return gone
+
+    def add(self, running: Running, plan: Plan | None) -> Outcome:
+        """Queue a call that plan mode does not carry out; raises `denied` if too many wait."""
+        prepared = running.prepared
+        if len(self.pending) >= MOST:
+            raise ProblemRaised(
+                "denied",
+                f"{MOST} calls are queued already, and plan mode queues no more",
+                hint="ask the person to look at the queue, or write the rest into the plan",
+            )
+        if self._items and not self.pending:
+            self._begin_anew()
+        item = self._item(prepared, plan)
+        self._items.append(item)
+        if self._keeping is not None:
+            self._keeping.save(item)
+        text = (
+            f"[PLAN MODE] Queued as {item.id}, not executed: {one_line(prepared)}\n"
+            "Nothing has changed. The call is made if the person approves it; do not repeat it."
+        )
+        return Outcome(
+            Status.PLANNED, text, item.preview or None, data={"queued": item.id},
+            meta={"queued": item.id},
+        )  # fmt: skip
+
+    def awaits(self, prepared: Prepared) -> bool:
+        """Whether a call concerns a file that a queued call would write: it can only be
+        planned once that has happened.
+        """
+        written = {path for item in self.pending for path in item.bound.paths}
+        return any(place.path in written for place in prepared.places.values())
+
+    def _item(self, prepared: Prepared, plan: Plan | None) -> PlanItem:
+        order = max((item.order for item in self._items), default=0) + 1
+        seen = seen_of(prepared, plan)
+        paths = [one.path for one in seen.shapes] or [one.path for one in prepared.places.values()]
+        said = prepared.arguments.get("description")
+        return PlanItem(
+            # With a part of its hash: what is approved by name is what was seen by that name.
+            id=f"{order}-{seen.essence[:4]}",
+            tool=prepared.name,
+            args=prepared.arguments,
+            reason=said if isinstance(said, str) else describe(prepared, plan),
+            order=order,
+            proposed_at=self._now(),
+            tool_call_id=prepared.call.id,
+            preview=seen.preview,
+            bound=Bound(seen.essence, seen.shapes, tuple(paths)),
+            agent=prepared.call.agent,
+        )
+
+    async def _carry_out(self, item: PlanItem) -> ToolResult:
+        promise = item.promise(self._built())
+        result = await self.maker.run(_call_id(item), item, promise)
+        item = item.tried(result, ran=result.status in _RAN)
+        if promise.drifted is not None and item.pending:
+            item = item.shown_anew(promise.drifted)
+        self._put(item)
+        return result
+
+    def _built(self) -> dict[str, str | None]:
+        """How the approved calls have left the files, the later over the earlier."""
+        return {path: digest for item in self._items for path, digest in item.bound.made}
+
+    def _chosen(
+        self,
+        ids: str | Iterable[str] | None,
+        first: int | None,
+        among: Sequence[PlanItem] | None = None,
+    ) -> Sequence[PlanItem]:
+        waiting = self.pending if among is None else among
+        if ids is None:
+            if first is not None and first < 0:
+                raise ProblemRaised(
+                    "invalid_arguments", f"first is {first}, which is no number of calls"
+                )
+            return waiting if first is None else waiting[:first]
+        if first is not None:
+            raise ProblemRaised("invalid_arguments", "give either ids or first, not both")
+        wanted = [ids] if isinstance(ids, str) else list(ids)
+        found = {_find(waiting, name).id for name in wanted}
+        return [item for item in waiting if item.id in found]
+
+    def _put(self, item: PlanItem) -> None:
+        self._items = [item if one.id == item.id else one for one in self._items]
+        if self._keeping is not None:
+            self._keeping.save(item)
+
+    def _begin_anew(self) -> None:
+        """All of the last plan is settled: a new one begins."""
+        for item in self._items:
+            if self._keeping is not None:
+                self._keeping.drop(item)
+        self._items = []
+
+    def _now(self) -> str:
+        return datetime.fromtimestamp(self._clock.now_ns() / 1e9, UTC).isoformat()
+
+
+def _call_id(item: PlanItem) -> str:
+    """One name for each attempt, in all processes: it happens once, whoever approves it. From
+    a hash, because ids that hold one of our own are not taken from others.
+    """
+    asked = sha256(item.tool_call_id.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    return f"plan.{item.id}.{asked}.{item.bound.attempt}"
+
+
+def _find(waiting: Sequence[PlanItem], name: str) -> PlanItem:
+    """By its id, or by its number where only one has it."""
+    found = [item for item in waiting if name in (item.id, str(item.order))]
+    if len(found) != 1:
+        ids = ", ".join(item.id for item in waiting) or "nothing waits"
+        raise ProblemRaised("not_found", f"no queued call is called {name!r}", hint=ids)
+    return found[0]

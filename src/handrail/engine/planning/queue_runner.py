@@ -1,0 +1,30 @@
+"""How the approved calls of the plan queue are made: like any call, once, in one turn."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from handrail.core.call import ToolCall
+from handrail.core.results import ToolResult
+from handrail.engine.once import Once
+from handrail.planmode.approval import Promise
+from handrail.planmode.item import PlanItem
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedCalls:
+    """Makes them; each id happens once, whichever process approves."""
+
+    once: Once
+
+    def same_turn(self) -> AbstractContextManager[int]:
+        """One turn for all that is approved together."""
+        return self.once.numbers.same_turn()
+
+    async def run(self, call_id: str, item: PlanItem, promise: Promise) -> ToolResult:
+        """Both halves of the call, with the person's yes to what they saw."""
+        call = ToolCall(call_id, item.tool, item.args, self.once.numbers.turn(), item.agent)
+        prepared = self.once.pipeline.preparer.prepare(call)
+        prepared.promise = promise
+        return await self.once.run(prepared, None)

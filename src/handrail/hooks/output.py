@@ -1,0 +1,210 @@
+"""What a hook's program said, by its exit code and what it printed.
+
+0 is fine, 2 stops, anything else has failed. What cannot be understood has failed too: it
+is for `on_failure` to say what follows from that, never for a guess made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.verdicts import Effect
+from handrail.hooks.spec import HookEvent, HookSpec, Style
+
+MAX_PRINTED: Final = 100_000
+MAX_WORDS: Final = 4000
+BLOCKS: Final = 2
+_DECISIONS: Final = {
+    "allow": Effect.ALLOW,
+    "approve": Effect.ALLOW,
+    "ask": Effect.ASK,
+    "deny": Effect.DENY,
+    "block": Effect.DENY,
+}
+_STRICTNESS: Final = [None, Effect.ALLOW, Effect.ASK, Effect.DENY]
+_INNER: Final = "hookSpecificOutput"
+_TEXTS: Final = (
+    *("reason", "additionalContext", "stopReason", "systemMessage", "permissionDecisionReason"),
+    "hookEventName",
+)
+_KNOWN: Final = frozenset(
+    {*_TEXTS, _INNER, "decision", "updatedInput", "permissionDecision", "continue"}
+    | {"suppressOutput"}
+)
+
+ReadJson = Callable[[str], Any]
+
+
+class Heard(NamedTuple):
+    """How a hook's program ended. `printed` bytes is all that it wrote to stdout, of which
+    `stdout` may be a part. `trouble`: it could not be run, or what it did had to be undone.
+    """
+
+    exit_code: int = 0
+    stdout: bytes = b""
+    stderr: bytes = b""
+    printed: int = 0
+    timed_out: bool = False
+    duration_s: float = 0.0
+    trouble: str | None = None
+    unable: bool = False
+    # What of the sandbox was probably in the way of one that failed.
+    hindered: str | None = None
+    # Whether the program ran in a sandbox, which may have refused it an access.
+    confined: bool = False
+
+
+class Answer(NamedTuple):
+    """`effect` None: no opinion. `failed` is why the hook did not work, None if it did;
+    `words` are for the model, `notice` for the person. `hindered`: it failed in the sandbox,
+    which may have been the reason.
+    """
+
+    effect: Effect | None = None
+    reason: str = ""
+    words: str = ""
+    notice: str = ""
+    updated: Mapping[str, Any] | None = None
+    failed: str | None = None
+    hindered: bool = False
+
+
+class _Misfit(Exception):
+    """What was printed cannot be taken at its word."""
+
+
+def understand(spec: HookSpec, heard: Heard, read_json: ReadJson) -> Answer:
+    """The answer; never raises."""
+    if heard.unable:
+        return Answer(failed=heard.trouble, words=output_of(heard))
+    if heard.exit_code == BLOCKS and not heard.timed_out:
+        # A no stands, whatever else the program did.
+        return Answer(Effect.DENY, output_of(heard) or "it gave no reason")
+    if heard.timed_out:
+        return _failed(spec, heard, f"it did not finish within {spec.timeout_s:g} s and was ended")
+    if heard.exit_code != 0:
+        failed = f"it ended with exit code {heard.exit_code}"
+        if heard.trouble is not None:
+            failed = f"{failed}; {heard.trouble}"
+        return _failed(spec, heard, failed)
+    try:
+        answer = _printed(spec, heard, read_json)
+    except _Misfit as misfit:
+        answer = Answer(failed=str(misfit))
+    if heard.trouble is None or answer.effect is Effect.DENY:
+        return answer
+    return Answer(failed=heard.trouble, words=output_of(heard))
+
+
+def _failed(spec: HookSpec, heard: Heard, failed: str) -> Answer:
+    """A failure with what the sandbox had to do with it, as far as that is known."""
+    if heard.hindered is not None:
+        failed = f"{failed}; {heard.hindered}"
+    elif heard.confined and spec.on_failure is not spec.if_hindered:
+        failed = f"{failed} in the sandbox, and whether the sandbox caused it is not known"
+    return Answer(failed=failed, words=output_of(heard), hindered=heard.confined)
+
+
+def output_of(heard: Heard) -> str:
+    """What it said for people to read, errors first, not endless."""
+    said = [part.decode("utf-8", "replace").strip() for part in (heard.stderr, heard.stdout)]
+    return cut("\n".join(part for part in said if part))
+
+
+def cut(text: str, most: int = MAX_WORDS) -> str:
+    """The text, or its beginning and how much is missing."""
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}\n[… {len(text) - most:,} more characters]"
+
+
+def _printed(spec: HookSpec, heard: Heard, read_json: ReadJson) -> Answer:
+    if heard.printed > MAX_PRINTED:
+        raise _Misfit(f"it printed {heard.printed:,} bytes; {MAX_PRINTED:,} are the most")
+    try:
+        text = heard.stdout.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        raise _Misfit("what it printed is no text") from None
+    if not text:
+        return Answer()
+    if text.startswith("{"):
+        return _from_json(spec, _table(text, read_json))
+    if "\0" in text:
+        raise _Misfit("what it printed is no text")
+    # In Claude Code only what is printed at a session's start reaches the model.
+    heeded = spec.style is Style.OWN or spec.event is HookEvent.SESSION_START
+    return Answer(words=cut(text)) if heeded else Answer()
+
+
+def _table(text: str, read_json: ReadJson) -> Mapping[str, Any]:
+    try:
+        value = read_json(text)
+    except ProblemRaised as raised:
+        raise _Misfit(f"it printed JSON that cannot be read: {raised.problem.message}") from None
+    if not isinstance(value, dict):
+        raise _Misfit("it printed JSON that is no object")
+    return value
+
+
+def _from_json(spec: HookSpec, said: Mapping[str, Any]) -> Answer:
+    inner = said.get(_INNER, {})
+    if not isinstance(inner, dict):
+        raise _Misfit(f"{_INNER!r} is no object")
+    _check(spec, said, inner)
+    effect = _effect(said, inner)
+    updated = inner.get("updatedInput", said.get("updatedInput"))
+    if updated is not None:
+        if not isinstance(updated, dict):
+            raise _Misfit("'updatedInput' is no object")
+        if spec.event is not HookEvent.PRE_TOOL_USE:
+            raise _Misfit("'updatedInput' comes too late: only a hook before a call may change it")
+    context = [part.get("additionalContext") for part in (said, inner)]
+    return Answer(
+        effect,
+        cut(_reason(said, inner)),
+        cut("\n".join(one for one in context if one)),
+        said.get("systemMessage") or "",
+        updated,
+    )
+
+
+def _check(spec: HookSpec, said: Mapping[str, Any], inner: Mapping[str, Any]) -> None:
+    for part in (said, inner):
+        for name in _TEXTS:
+            if not isinstance(part.get(name), str | None):
+                raise _Misfit(f"{name!r} is no text")
+        unknown = sorted(set(part) - _KNOWN)
+        # A word that is misspelled by a guard must not pass for silence.
+        if unknown and spec.style is Style.OWN and spec.event is HookEvent.PRE_TOOL_USE:
+            raise _Misfit(f"{unknown[0]!r:.80} is nothing that a hook can say")
+
+
+def _effect(said: Mapping[str, Any], inner: Mapping[str, Any]) -> Effect | None:
+    effects: list[Effect | None] = [None]
+    for part in (said, inner):
+        for name in ("decision", "permissionDecision"):
+            word = part.get(name)
+            if word is None:
+                continue
+            if not isinstance(word, str) or word not in _DECISIONS:
+                raise _Misfit(f"{word!r:.80} is no decision")
+            effects.append(_DECISIONS[word])
+    goes_on = said.get("continue", True)
+    if not isinstance(goes_on, bool):
+        raise _Misfit("'continue' is neither true nor false")
+    if not goes_on:
+        effects.append(Effect.DENY)
+    return max(effects, key=_STRICTNESS.index)
+
+
+def _reason(said: Mapping[str, Any], inner: Mapping[str, Any]) -> str:
+    found = (
+        inner.get("permissionDecisionReason"),
+        said.get("permissionDecisionReason"),
+        said.get("reason"),
+        inner.get("reason"),
+        said.get("stopReason"),
+    )
+    return next((text for text in found if text), "it gave no reason")

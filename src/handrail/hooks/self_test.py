@@ -1,0 +1,120 @@
+"""What can be known of a hook's command without running it: whether it can be read, whether
+what it starts is there, and whether the model could change what guards it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from handrail.core.commands import Unreadable
+from handrail.hooks.spec import HookEvent, HookSpec
+
+_INTERPRETERS: Final = re.compile(r"(?:ba|da|k|z)?sh|python[0-9.]*|node|ruby|perl|deno|bun|php")
+_BUILTINS: Final = re.compile(
+    r"""(?x)
+    [.:[] | alias | bg | bind | break | builtin | caller | cd | command | compgen | complete
+    | compopt | continue | declare | dirs | disown | echo | enable | eval | exec | exit | export
+    | false | fc | fg | getopts | hash | help | history | jobs | kill | let | local | logout
+    | mapfile | popd | printf | pushd | pwd | read | readarray | readonly | return | set | shift
+    | shopt | source | suspend | test | times | trap | true | type | typeset | ulimit | umask
+    | unalias | unset | wait
+    """
+)
+# A path that a command names, at the beginning of a word or behind an equals sign.
+_PATH: Final = re.compile(r"""(?:^|(?<=[\s"'=(]))(?:~|/)[^\s"';|&<>()$`*?\\]*""")
+
+
+class Machine(NamedTuple):
+    """What the commands are held against. `parse` raises `Unreadable`; `words` are the words of
+    each program that a command starts, None for a computed one; `find` answers where a program
+    is; `there` whether a path exists; `is_protected` whether the model is never allowed to write
+    a path below a root without a question.
+    """
+
+    roots: Sequence[str]
+    home: str
+    parse: Callable[[str], object]
+    words: Callable[[str], Sequence[Sequence[str | None]]]
+    find: Callable[[str], str | None]
+    there: Callable[[str], bool]
+    is_protected: Callable[[str], bool]
+
+
+class Found(NamedTuple):
+    """`faults` keep the hook from working; `doubts` do not."""
+
+    faults: tuple[str, ...]
+    doubts: tuple[str, ...]
+
+
+def look_at(spec: HookSpec, machine: Machine) -> Found:
+    """Look at one hook's command."""
+    text = spread(spec.command, machine)
+    try:
+        machine.parse(text)
+    except Unreadable as unreadable:
+        return Found((f"its command cannot be read: {unreadable}",), ())
+    faults: list[str] = []
+    doubts: list[str] = []
+    for words in machine.words(text):
+        for path in _started(words, machine, faults):
+            if not machine.there(path):
+                faults.append(f"there is no {path!r}, which its command starts")
+            elif spec.event is HookEvent.PRE_TOOL_USE and _can_be_changed(path, machine):
+                doubts.append(
+                    f"the model can change {path!r}, which guards it; keep it outside of the "
+                    "workspace, or under a protected name such as .handrail/hooks"
+                )
+    return Found(tuple(faults), tuple(doubts))
+
+
+def spread(command: str, machine: Machine) -> str:
+    """The command with the variables in it that are known beforehand."""
+    for name, value in (("CLAUDE_PROJECT_DIR", machine.roots[0]), ("HOME", machine.home)):
+        literal = value.replace("\\", "\\\\")
+        command = re.sub(rf"\${name}\b|\$\{{{name}\}}", literal, command)
+    return command
+
+
+def named_outside(spec: HookSpec, machine: Machine) -> Iterator[str]:
+    """Absolute paths in the command that exist outside of the roots."""
+    for match in _PATH.finditer(spread(spec.command, machine)):
+        path = match[0]
+        if path.startswith("~"):
+            path = f"{machine.home}{path[1:]}" if path[1:2] == "/" else ""
+        inside = any(f"{path}/".startswith(f"{root}/") for root in machine.roots)
+        if path.strip("/") and not inside and machine.there(path):
+            yield path
+
+
+def _started(words: Sequence[str | None], machine: Machine, faults: list[str]) -> Iterator[str]:
+    """The files that a program and its interpreter are read from, as absolute paths."""
+    program = words[0] if words else None
+    if not program or _BUILTINS.fullmatch(program):
+        return
+    if "/" in program:
+        yield _absolute(program, machine)
+        return
+    if machine.find(program) is None:
+        faults.append(f"there is no program {program!r}, which its command starts")
+        return
+    if _INTERPRETERS.fullmatch(program) and len(words) > 1:
+        script = words[1]
+        if script and not script.startswith("-"):
+            yield _absolute(script, machine)
+
+
+def _absolute(path: str, machine: Machine) -> str:
+    if path.startswith("~/"):
+        return f"{machine.home}{path[1:]}"
+    return path if path.startswith("/") else f"{machine.roots[0]}/{path.removeprefix('./')}"
+
+
+def _can_be_changed(path: str, machine: Machine) -> bool:
+    for root in machine.roots:
+        top = f"{root.rstrip('/')}/"
+        if path.startswith(top):
+            return not machine.is_protected(path[len(top) :])
+    return False

@@ -1,0 +1,1 @@
+"""Approvers, the rule an approval suggests, and the grants of a session."""

@@ -1,0 +1,234 @@
+"""What a person granted while a session runs: allow rules that end by themselves.
+
+Grants only ever add allow rules, so every deny and ask, guard and blocklist stands above them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import PermissionGranted
+from handrail.core.verdicts import Effect, Verdict
+from handrail.policy.approval import suggest_rule
+from handrail.policy.policy_input import Subject
+from handrail.policy.rules.notices import find_stricter_rule
+from handrail.policy.rules.overbroad_rules import too_broad_to_grant
+from handrail.policy.rules.parse import Canonical, parse_rule
+from handrail.policy.rules.rule import RUNNERS, Origin, Rule, Source
+from handrail.policy.rules.rule_set import RuleSet
+
+
+class Scope(StrEnum):
+    """How long a grant holds."""
+
+    ONCE = "once"
+    TURN = "turn"
+    SESSION = "session"
+
+
+class Grant(NamedTuple):
+    """An allow rule for a while; `until` in the seconds of the clock, None: no end in time."""
+
+    rule: Rule
+    scope: Scope
+    until: float | None = None
+
+
+class AllowedPrompt(NamedTuple):
+    """What an approved plan said would be done with a tool, in the model's own words."""
+
+    tool: str
+    prompt: str
+
+
+# Whether what was foreseen fits a call; a stranger's opinion that never allows anything.
+Fits = Callable[[AllowedPrompt, Subject], bool]
+
+
+# Why an allow rule can cover no call of its tool; None if it can.
+Obstacle = Callable[[Rule], str | None]
+
+
+class Grants:
+    """The rules of a session with what was granted on top; judges like a RuleSet."""
+
+    def __init__(
+        self,
+        rules: RuleSet,
+        canonical: Canonical,
+        clock: Callable[[], float],
+        fits: Fits = lambda foreseen, subject: foreseen.tool == subject.tool,
+        obstacle: Obstacle = lambda rule: None,
+    ) -> None:
+        self._base = rules
+        self._canonical = canonical
+        self._clock = clock
+        self._fits = fits
+        self._obstacle = obstacle
+        self._grants: list[Grant] = []
+        self._foreseen: tuple[AllowedPrompt, ...] = ()
+        # Which calls would not have happened without a grant, by its text.
+        self._used: dict[str, set[str]] = {}
+        self._current = rules
+
+    @property
+    def rules(self) -> RuleSet:
+        """The rules, without what was granted."""
+        return self._base
+
+    @property
+    def ignores_reads(self) -> bool:
+        """Whether no rule can stop a call that only reads; grants cannot change that."""
+        return self._base.ignores_reads
+
+    @property
+    def any(self) -> bool:
+        """Whether anything was granted."""
+        return bool(self._grants)
+
+    def judge(self, subject: Subject) -> Verdict | None:
+        """What the rules and the grants that still hold say."""
+        if self._grants:
+            self._keep(self._alive(self._clock()))
+        return self._current.judge(subject)
+
+    def active(self) -> tuple[Grant, ...]:
+        """What holds now."""
+        self._keep(self._alive(self._clock()))
+        return tuple(self._grants)
+
+    def grant(
+        self,
+        tool: str,
+        pattern: str | None,
+        *,
+        scope: Scope = Scope.SESSION,
+        for_s: float | None = None,
+    ) -> Rule:
+        """Allow what the pattern means; commands only inside the sandbox. Raises
+        `invalid_arguments` for what is no rule, `denied` for what is too broad.
+        """
+        text = tool if pattern is None else f"{tool}({pattern})"
+        return self._grant(text, scope, for_s)
+
+    def grant_rule(self, text: str, *, call_id: str) -> Rule:
+        """Allow for the session what a person said "always" to, in answer to a call's
+        question; raises like `grant`.
+        """
+        rule = self._grant(text, Scope.SESSION, None)
+        self._used.setdefault(rule.spelled, set()).add(call_id)
+        return rule
+
+    def _grant(self, text: str, scope: Scope, for_s: float | None) -> Rule:
+        rule = parse_rule(text, self._canonical, Origin(Source.SESSION), effect=Effect.ALLOW)
+        broad = too_broad_to_grant(rule.tool, rule.pattern)
+        if broad is not None:
+            raise ProblemRaised(
+                "denied",
+                f"{text!r} cannot be granted: {broad}",
+                hint="allow this one call, or grant something narrower",
+            )
+        self._check_effective(rule, text)
+        rule = rule._replace(confined=rule.tool in RUNNERS)
+        until = None if for_s is None else self._clock() + for_s
+        others = [one for one in self._grants if (one.rule, one.scope) != (rule, scope)]
+        self._keep([*others, Grant(rule, scope, until)])
+        return rule
+
+    def _check_effective(self, rule: Rule, text: str) -> None:
+        """Raise `invalid_arguments` or `denied` for a grant that could never allow a call."""
+        useless = self._obstacle(rule)
+        if useless is not None:
+            raise ProblemRaised(
+                "invalid_arguments",
+                f"{text!r} cannot be granted: {useless}",
+                hint=f"grant {rule.tool} without a pattern, or allow this one call",
+            )
+        stricter = find_stricter_rule(self._base.rules, rule)
+        if stricter is not None:
+            raise ProblemRaised(
+                "denied",
+                f"{text!r} cannot be granted: the rule {stricter.text!r} in {stricter.origin} "
+                "stands above every grant",
+                hint="change that rule in the settings",
+            )
+
+    def honour(self, granted: PermissionGranted, *, trusted: bool) -> Rule:
+        """Take up what a tool's result grants; raises `denied` if the tool is not trusted with
+        that (servers and skills never are).
+        """
+        if not trusted:
+            raise ProblemRaised(
+                "denied",
+                f"only built-in tools may grant {granted.tool}({granted.pattern})",
+                hint="a person may grant it instead",
+            )
+        return self.grant(granted.tool, granted.pattern)
+
+    def revoke(self, text: str) -> bool:
+        """Take back every grant of that rule, by its text; False if there was none."""
+        left = [one for one in self._grants if one.rule.spelled != " ".join(text.split())]
+        gone = len(left) < len(self._grants)
+        self._keep(left)
+        return gone
+
+    def note_use(self, subject: Subject, call_id: str) -> None:
+        """The call happens and leaves something running: remember which grants it needed."""
+        for grant in self._grants:
+            if self._needed(grant, subject):
+                self._used.setdefault(grant.rule.spelled, set()).add(call_id)
+
+    def calls_under(self, text: str) -> frozenset[str]:
+        """The calls that left something running and needed a grant, by its text."""
+        return frozenset(self._used.get(" ".join(text.split()), ()))
+
+    def end_turn(self) -> None:
+        """Let go of what was granted for the turn."""
+        self._keep([one for one in self._grants if one.scope is not Scope.TURN])
+
+    def spend(self, subject: Subject) -> None:
+        """The call happens: what was granted once and was needed for it is used up."""
+        spent = [
+            one for one in self._grants if one.scope is Scope.ONCE and self._needed(one, subject)
+        ]
+        self._keep([one for one in self._grants if one not in spent])
+
+    def _needed(self, grant: Grant, subject: Subject) -> bool:
+        """Whether a call is allowed with a grant, and would not be without it."""
+        verdict = self._current.judge(subject)
+        if verdict is None or verdict.effect is not Effect.ALLOW:
+            return False
+        others = [one.rule for one in self._grants if one is not grant]
+        without = self._base.with_rules(others).judge(subject)
+        return without is None or without.effect is not Effect.ALLOW
+
+    def narrowest(self, subject: Subject) -> str | None:
+        """The rule to propose for "always"; None: only the one call can be allowed."""
+        return suggest_rule.narrowest(subject, self._base.grounds)
+
+    def foresee(self, prompts: Iterable[AllowedPrompt]) -> None:
+        """Remember what an approved plan announced; it is shown beside questions, and never
+        answers one.
+        """
+        self._foreseen = tuple(
+            one._replace(tool=self._canonical(one.tool) or one.tool) for one in prompts
+        )
+
+    def match_prompts(self, fits: Fits) -> None:
+        """Let a function say what was announced for which call; otherwise the tool decides."""
+        self._fits = fits
+
+    def foreseen(self, subject: Subject) -> tuple[str, ...]:
+        """What the approved plan announced that fits a call, in the model's own words."""
+        return tuple(one.prompt for one in self._foreseen if self._fits(one, subject))
+
+    def _alive(self, now: float) -> list[Grant]:
+        return [one for one in self._grants if one.until is None or now < one.until]
+
+    def _keep(self, grants: list[Grant]) -> None:
+        if grants != self._grants:
+            self._grants = grants
+            self._current = self._base.with_rules(one.rule for one in grants)

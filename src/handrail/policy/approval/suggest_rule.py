@@ -1,0 +1,94 @@
+"""What "always" should mean: the narrowest rule that would have let this very call happen."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Final
+
+from handrail.core.commands import CommandClass, CommandPart, Judgement
+from handrail.core.problems import ProblemRaised
+from handrail.core.verdicts import Effect
+from handrail.policy.policy_input import Subject
+from handrail.policy.rules.overbroad_rules import (
+    has_subcommands,
+    is_interpreter,
+    too_broad_to_grant,
+)
+from handrail.policy.rules.parse import parse_rule
+from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.rules.rule_set import RuleSet
+from handrail.policy.rules.touched_paths import all_known
+
+_SUBCOMMAND: Final = re.compile(r"[A-Za-z][\w:.-]*")
+_SPECIAL: Final = re.compile(r"([*?\[\]{}\\!~])")
+_UNSAYABLE: Final = re.compile(r"[*$`]")
+# Their second word only announces the one that matters.
+_TWO_WORDS: Final = frozenset(("run", "-m"))
+
+
+def narrowest(subject: Subject, grounds: Grounds) -> str | None:
+    """The rule to propose, such as `run_command(npm test:*)`; None: only this one call can
+    be allowed. A rule about commands covers them inside the sandbox only.
+    """
+    judged = subject.command
+    patterns = _of_command(subject, judged) if judged is not None else _of_path(subject, grounds)
+    for pattern in patterns:
+        text = f"{subject.tool}({pattern})" if pattern else subject.tool
+        if _good(text, subject, grounds):
+            return text
+    return None
+
+
+def _good(text: str, subject: Subject, grounds: Grounds) -> bool:
+    """Whether the rule can be granted, and covers the call that it was made from."""
+    try:
+        rule = parse_rule(text, lambda name: name, effect=Effect.ALLOW, confined=True)
+    except ProblemRaised:
+        return False
+    if too_broad_to_grant(rule.tool, rule.pattern) is not None:
+        return False
+    verdict = RuleSet([rule], grounds).judge(subject)
+    return verdict is not None and verdict.effect is Effect.ALLOW
+
+
+def _of_path(subject: Subject, grounds: Grounds) -> Iterator[str]:
+    targets = set(all_known(subject))
+    if not targets:
+        if not subject.footprint.open_ended or subject.tool.startswith("mcp__"):
+            yield ""
+        return
+    if len(targets) > 1 or not grounds.roots:
+        return
+    target = targets.pop()
+    top = f"{grounds.roots[0].rstrip('/')}/"
+    rest = target.path.removeprefix(top)
+    if target.path.startswith(top) and rest == rest.strip():
+        named = _SPECIAL.sub(r"\\\1", rest)
+        yield f"{named}/**" if target.tree else named if "/" in named else f"/{named}"
+
+
+def _of_command(subject: Subject, judged: Judgement) -> Iterator[str]:
+    if subject.tool != "run_command" or not subject.confined or len(judged.parts) != 1:
+        return
+    part = judged.parts[0]
+    words = [word for word in part.words if word is not None]
+    if len(words) != len(part.words) or any(_UNSAYABLE.search(word) for word in words):
+        return
+    length = _telling(words, part)
+    if length:
+        yield f"{shlex.join(words[:length])}:*"
+    yield shlex.join(words)
+
+
+def _telling(words: list[str], part: CommandPart) -> int:
+    """How many words say what is done, whatever follows them; 0: all of them matter."""
+    if not words or "/" in words[0] or part.klass >= CommandClass.DANGEROUS:
+        return 0
+    program = words[0].lower()
+    if has_subcommands(program) or is_interpreter(program):
+        length = 3 if words[1:2] and words[1] in _TWO_WORDS else 2
+        last = words[length - 1] if len(words) >= length else ""
+        return length if _SUBCOMMAND.fullmatch(last) or is_interpreter(program) else 0
+    return 1 if part.klass is CommandClass.DEV else 0

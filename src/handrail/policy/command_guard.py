@@ -1,0 +1,96 @@
+"""The guard over commands: what no mode lets through, and what a person's settings refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+from handrail.core.commands import CommandClass, Judgement, Reason
+from handrail.core.verdicts import Effect, Verdict
+from handrail.policy.policy_input import Subject
+from handrail.shell.allowlist import refusals
+
+Policy = Literal["classify", "allowlist", "blocklist"]
+
+_LAST_RESORT: Final = "no mode or setting lifts this; a person can run it outside Handrail"
+
+
+class CommandPolicy:
+    """Refuses commands; never asks and never allows, that is the mode's and the rules' part.
+
+    `policy` "allowlist": every command's first word must be in `allowed`. `allowed_only`:
+    what is dangerous is refused before anybody is asked. `enabled` False: no commands at all.
+    """
+
+    # It looks at commands only, and a call that runs one never takes the way of safe reads.
+    ignores_reads: Final = True
+
+    def __init__(
+        self,
+        policy: Policy = "classify",
+        allowed: Sequence[str] = (),
+        *,
+        allowed_only: bool = False,
+        enabled: bool = True,
+    ) -> None:
+        self._policy = policy
+        self._allowed = frozenset(allowed)
+        self._allowed_only = allowed_only
+        self._enabled = enabled
+
+    def __call__(self, subject: Subject) -> Verdict | None:
+        """DENY for a command that may not run; else no opinion."""
+        judged = subject.command
+        if judged is None:
+            return None
+        if not self._enabled:
+            return Verdict(
+                Effect.DENY,
+                "commands are switched off here",
+                "commands:off",
+                hint="a person may switch them on with the setting `commands`",
+            )
+        if judged.klass is CommandClass.BLOCKED:
+            return _blocked(judged)
+        return self._unlisted(judged) or self._too_dangerous(judged)
+
+    def _unlisted(self, judged: Judgement) -> Verdict | None:
+        if self._policy != "allowlist":
+            return None
+        reasons = refusals(judged.segments, self._allowed)
+        if not reasons:
+            return None
+        listed = ", ".join(sorted(self._allowed)) or "nothing"
+        return Verdict(
+            Effect.DENY,
+            f"only listed commands may run: {_told(reasons[0])}",
+            "commands:allowlist",
+            hint=f"`allowed_commands` lists {listed}; write one plain command after the other",
+        )
+
+    def _too_dangerous(self, judged: Judgement) -> Verdict | None:
+        if not self._allowed_only or judged.klass < CommandClass.DANGEROUS:
+            return None
+        why = _told(judged.reasons[0]) if judged.reasons else "it is not known to be harmless"
+        return Verdict(
+            Effect.DENY,
+            f"the command is {judged.klass.word}: {why}",
+            "commands:allowed_only",
+            hint="use a command of class safe or dev, or a file tool; see `handrail explain`",
+        )
+
+
+def _blocked(judged: Judgement) -> Verdict:
+    reason = judged.reasons[0] if judged.reasons else Reason("it is a catastrophe", "")
+    what, _, instead = reason.text.partition("; ")
+    return Verdict(
+        Effect.DENY,
+        f"the command is blocked: {_told(Reason(what, reason.part))}",
+        "commands:blocklist",
+        code="blocked",
+        hint=f"{instead}; {_LAST_RESORT}" if instead else _LAST_RESORT,
+    )
+
+
+def _told(reason: Reason) -> str:
+    return f"{reason.text}, in {reason.part!r}" if reason.part else reason.text

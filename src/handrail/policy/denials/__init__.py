@@ -1,0 +1,1 @@
+"""Paths that deny rules close to commands and searches."""

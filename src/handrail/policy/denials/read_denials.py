@@ -1,0 +1,111 @@
+"""The paths that denies about reading withhold, as one value for search and sandbox.
+
+Rules and other sources (guardrails) are read alike: wide, as every deny.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from handrail.core.commands import Judgement
+from handrail.core.problems import ProblemRaised
+from handrail.core.protected_names import fold_name
+from handrail.core.verdicts import Effect
+from handrail.core.withheld import PathGlob
+from handrail.policy.rules.path_glob import Wild, compile_glob
+from handrail.policy.rules.path_index import Entry, WideIndex
+from handrail.policy.rules.path_pattern import Grounds, WidePlace, check_path_pattern, wide_places
+from handrail.policy.rules.rule import READERS, Origin, Rule, Source
+from handrail.policy.rules.rule_set import RuleSet, speaks_of_command
+from handrail.policy.rules.touched_paths import Extent, Target
+
+_TOOL: Final = "read_file"
+
+
+class Pattern(NamedTuple):
+    """A path pattern, written as in a rule, that somebody else than a rule withholds."""
+
+    text: str
+    origin: str
+
+
+def withheld_from(
+    rule_set: RuleSet, extra: Iterable[Pattern] = (), grounds: Grounds | None = None
+) -> WithheldPaths | None:
+    """What the denies about reading and the further patterns withhold; None if nothing.
+    Raises `invalid_arguments` for a pattern that cannot be read.
+    """
+    ground = rule_set.grounds if grounds is None else grounds
+    rules = [*filter(_denies_reading, rule_set.rules), *map(_as_rule, extra)]
+    placed = [(rule, place) for rule in rules for place in wide_places(rule.pattern or "", ground)]
+    return WithheldPaths(placed, RuleSet(rules, ground)) if placed else None
+
+
+class WithheldPaths:
+    """Implements `core.withheld.Withheld`."""
+
+    def __init__(self, placed: Sequence[tuple[Rule, WidePlace]], bare: RuleSet) -> None:
+        """`bare` judges by these rules alone, with nothing kept away."""
+        globs = [compile_glob(place.top, place.names, fold=True) for _, place in placed]
+        entries = [Entry(order, rule) for order, (rule, _) in enumerate(placed)]
+        self.globs = tuple(_plain(rule, place) for rule, place in placed)
+        self._index = WideIndex(zip(globs, entries, strict=True))
+        lasts = [glob.parts[-1] if glob.parts else None for glob in globs]
+        # A pattern without any name means everything.
+        self._everything = None in lasts
+        self._names = frozenset(last for last in lasts if isinstance(last, str))
+        wild = {last.regex.pattern for last in lasts if isinstance(last, Wild)}
+        self._wild = re.compile("|".join(f"(?:{one})" for one in wild) or "(?!)", re.DOTALL)
+        self._floats = any(place.floating for _, place in placed)
+        self._bare = bare
+        fixed = [one for one in placed if not one[1].floating]
+        self.anchored: WithheldPaths | None = self
+        if len(fixed) < len(placed):
+            self.anchored = WithheldPaths(fixed, bare) if fixed else None
+
+    def hides(self, path: str) -> bool:
+        """Whether the path is withheld, or lies in a directory that is."""
+        return next(self._index.find(Target(path)), None) is not None
+
+    def ends(self, name: str) -> bool:
+        """Whether a path in a directory that is not withheld could be, by its last name."""
+        if self._everything:
+            return True
+        # Asked for every entry of a workspace.
+        plain = name.isascii() and name[-1:] not in (".", " ")
+        lowered = name.lower() if plain else fold_name(name)
+        return lowered in self._names or self._wild.fullmatch(lowered) is not None
+
+    def reaches(self, path: str) -> bool:
+        """Whether something below a directory could be withheld."""
+        return self._floats or next(self._index.find(Target(path, Extent.TREE)), None) is not None
+
+    def minds(self, judged: Judgement) -> bool:
+        """Whether the command may read something withheld, were nothing hidden from it."""
+        return speaks_of_command(self._bare, judged)
+
+
+def _denies_reading(rule: Rule) -> bool:
+    return rule.effect is Effect.DENY and rule.tool in READERS and rule.pattern is not None
+
+
+def _as_rule(pattern: Pattern) -> Rule:
+    """The rule that a pattern amounts to."""
+    try:
+        check_path_pattern(pattern.text)
+    except ProblemRaised as raised:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"the path pattern {pattern.text!r} in {pattern.origin} cannot be used: "
+            f"{raised.problem.message}",
+            hint="write it as in a rule, like 'secrets/**' or '*.pem'",
+        ) from raised
+    spelled = f"{_TOOL}({pattern.text})"
+    return Rule(Effect.DENY, _TOOL, pattern.text, spelled, Origin(Source.USER, file=pattern.origin))
+
+
+def _plain(rule: Rule, place: WidePlace) -> PathGlob:
+    top = "".join(f"/{name}" for name in place.top)
+    return PathGlob(top, place.names, place.floating, str(rule.origin))

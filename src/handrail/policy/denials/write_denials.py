@@ -1,0 +1,37 @@
+"""What denies about writing close to commands, as one value for who runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from handrail.core.commands import Judgement
+from handrail.core.verdicts import Effect
+from handrail.policy.rules.exact_paths import closed_paths
+from handrail.policy.rules.rule import WRITERS, Rule
+from handrail.policy.rules.rule_set import RuleSet, speaks_of_command
+
+
+class Unwritten(NamedTuple):
+    """The closed paths, each with its rule. `minds` answers whether a command may write one of
+    them, were none held.
+    """
+
+    paths: Mapping[str, str]
+    minds: Callable[[Judgement], bool]
+
+
+def unwritten_by(rule_set: RuleSet, further: Iterable[Rule] = ()) -> Unwritten | None:
+    """What the rules and further ones close; None if nothing can be held for them."""
+    paths: dict[str, str] = {}
+    kept: list[Rule] = []
+    for rule in (*rule_set.rules, *further):
+        if rule.effect is Effect.DENY and rule.tool in WRITERS and rule.pattern is not None:
+            closed = closed_paths(rule.pattern, rule_set.grounds)
+            if closed is not None:
+                kept.append(rule)
+                paths |= {path: rule.text for path in closed if path not in paths}
+    if not paths:
+        return None
+    bare = RuleSet(kept, rule_set.grounds)
+    return Unwritten(paths, lambda judged: speaks_of_command(bare, judged))

@@ -1,1 +1,0 @@
-"""Programs that are run around calls: what is configured, whom it concerns, what was said."""

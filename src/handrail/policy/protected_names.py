@@ -1,0 +1,163 @@
+"""The guard over protected names: what a program executes although nobody names it then.
+
+Writing one of these is how text that a model read turns into code that runs later, outside
+every question. The table and how names are compared are in `core/protected_names`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from handrail.core.globs import fits, split_glob
+from handrail.core.protected_names import OBEYED_NAMES, PROTECTED_NAMES, fold_name
+from handrail.core.protected_table import REPOSITORY_ENTRIES, REPOSITORY_REASON
+from handrail.core.verdicts import Effect, Verdict
+from handrail.policy.policy_input import Subject
+
+# The names that are looked up as links, spelled as programs look for them; a link there makes
+# an ordinary file or directory act under a protected name.
+LINKED: Final = (
+    *PROTECTED_NAMES.spellings,
+    *OBEYED_NAMES.spellings,
+    ".yarnrc.yml",
+    "CLAUDE.local.md",
+    ".windsurfrules",
+)
+
+# Answers which names of `LINKED` are links, by their absolute paths, and what they lead to.
+Links = Callable[[], Mapping[str, str]]
+# Answers whether something stands at an absolute path.
+Exists = Callable[[str], bool]
+
+
+class ProtectedNames:
+    """The guard over protected names, for one set of roots.
+
+    `own` are Handrail's own places (package, interpreter, state, configuration): protected
+    wherever they lie, whatever a person lifts. `allowed` are globs, relative to a root, that
+    a person has lifted; `*` stays within one name, `**` crosses directories. `memories` also
+    asks for the files that agents obey (AGENTS.md and the like). `links` tells which paths
+    are what a protected name at the top of a root is a link to. `exists` lets it see whether a
+    directory is a repository to git, which its name does not show.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[str],
+        *,
+        own: Sequence[str] = (),
+        allowed: Sequence[str] = (),
+        memories: bool = True,
+        links: Links | None = None,
+        exists: Exists | None = None,
+    ) -> None:
+        self._tops = tuple(_with_slash(root) for root in roots)
+        self._own = tuple(own)
+        self._allowed = tuple(map(split_glob, allowed))
+        self._obeyed = OBEYED_NAMES if memories else None
+        self._links = links
+        self._exists = exists
+
+    ignores_reads: Final = True
+
+    def __call__(self, subject: Subject) -> Verdict | None:
+        """ASK for the first protected name that the call would write; else no opinion."""
+        if subject.reads_only:
+            return None
+        # A path stands in the call and in its plan; it is judged once.
+        for absolute in dict.fromkeys(self._names(subject)):
+            verdict = self._judge(absolute)
+            if verdict is not None:
+                return verdict
+        return self._judge_repositories(subject)
+
+    def _names(self, subject: Subject) -> Iterator[str]:
+        """Every name by which what is written is known: its own, those on the way, and links."""
+        yield from subject.written_paths()
+        yield from subject.written_ways()
+        leads = self._links() if self._links is not None else {}
+        for link, target in leads.items():
+            top = _with_slash(target)
+            for absolute in subject.written_paths():
+                if f"{absolute}/".startswith(top):
+                    yield f"{link}/{absolute[len(top) :]}".rstrip("/")
+
+    def _judge(self, absolute: str) -> Verdict | None:
+        relative = self._relative(absolute)
+        if any(f"{absolute}/".startswith(_with_slash(own)) for own in self._own):
+            return _verdict(relative, "it belongs to Handrail itself", "own")
+        if self._is_allowed(relative):
+            return None
+        reason = protected_reason(relative)
+        if reason is not None:
+            return _verdict(relative, reason, "name")
+        memory = None if self._obeyed is None else self._obeyed.reason(relative)
+        if memory is not None:
+            return Verdict(
+                Effect.ASK,
+                f"{relative!r}: {memory}",
+                "protected:memory",
+                hint=f"a person may allow it with allow_protected=[{relative!r}]",
+            )
+        return None
+
+    def _judge_repositories(self, subject: Subject) -> Verdict | None:
+        """ASK for a write in a directory that is a repository to git, or becomes one by it."""
+        exists = self._exists
+        if exists is None:
+            return None
+        for folder, made in _made_entries(subject.written_paths()).items():
+            if not f"{folder}/".startswith(self._tops):
+                continue
+            needed = (name for name in REPOSITORY_ENTRIES if fold_name(name) not in made)
+            if all(exists(f"{folder}/{name}") for name in needed):
+                for absolute in subject.written_paths():
+                    relative = self._relative(absolute)
+                    if absolute.startswith(f"{folder}/") and not self._is_allowed(relative):
+                        return _verdict(relative, REPOSITORY_REASON, "repository")
+        return None
+
+    def _is_allowed(self, relative: str) -> bool:
+        parts = relative.split("/")
+        return any(fits(parts, glob) for glob in self._allowed)
+
+    def _relative(self, absolute: str) -> str:
+        for top in self._tops:
+            if absolute.startswith(top):
+                return absolute[len(top) :]
+        return absolute
+
+
+Guard = Callable[[Subject], Verdict | None]
+
+
+def protected_reason(relative: str) -> str | None:
+    """Why a path below a root is protected, None if it is not."""
+    return PROTECTED_NAMES.reason(relative)
+
+
+def _verdict(relative: str, reason: str, rule: str) -> Verdict:
+    lift = f"a person may allow it with allow_protected=[{relative!r}]"
+    return Verdict(
+        Effect.ASK,
+        f"{relative!r} is protected: {reason}",
+        f"protected:{rule}",
+        code="protected",
+        hint=None if rule == "own" else lift,
+    )
+
+
+def _made_entries(written: Iterable[str]) -> dict[str, set[str]]:
+    """Every directory above what is written, with the folded names that are written in it."""
+    made: dict[str, set[str]] = {}
+    for absolute in written:
+        above, _, name = absolute.rpartition("/")
+        while above:
+            made.setdefault(above, set()).add(fold_name(name))
+            above, _, name = above.rpartition("/")
+    return made
+
+
+def _with_slash(path: str) -> str:
+    return path if path.endswith("/") else f"{path}/"

@@ -1,0 +1,1 @@
+"""Allow, ask and deny rules: parsing, path and command patterns, matching, verdicts."""

@@ -1,0 +1,58 @@
+"""Rules that name a tool which is not there yet, and grants that could never take effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.tool_names import TOOL_NAME
+from handrail.core.verdicts import Effect
+from handrail.policy.rules.parse import Canonical
+from handrail.policy.rules.rule import ANY_TOOL, MCP, Rule
+
+# A name as near as this to that of a tool is taken for a slip, and a rule with a slip protects
+# nothing.
+_SLIP: Final = 0.85
+
+
+def accept_later(canonical: Canonical, known: Iterable[str]) -> Canonical:
+    """The canonical name of a tool, or the name itself where a tool of that name may still be
+    registered. The answer raises `invalid_arguments` for a name that is nearly one of `known`.
+    """
+    names = sorted(known)
+
+    def name_or_later(name: str) -> str | None:
+        found = canonical(name)
+        if found is not None:
+            return found
+        close = get_close_matches(name[:64], names, n=1, cutoff=_SLIP)
+        if close:
+            raise ProblemRaised(
+                "invalid_arguments",
+                f"there is no tool named {name!r}; did you mean {close[0]!r}?",
+                hint=f"for a tool of your own named {name!r}, open with tools=[…]",
+            )
+        return name if TOOL_NAME.fullmatch(name) else None
+
+    return name_or_later
+
+
+def list_unregistered(rules: Iterable[Rule], canonical: Canonical) -> tuple[str, ...]:
+    """A sentence for each rule whose tool is not registered: it takes effect once it is."""
+    return tuple(
+        f"the rule {rule.text!r} in {rule.origin} has no effect yet: no tool named "
+        f"{rule.tool!r} is registered"
+        for rule in rules
+        if rule.tool != ANY_TOOL and not rule.tool.startswith(MCP) and canonical(rule.tool) is None
+    )
+
+
+def find_stricter_rule(rules: Iterable[Rule], granted: Rule) -> Rule | None:
+    """The deny or ask rule about every call of the tool, which no grant can lift."""
+    for rule in rules:
+        binds = rule.pattern is None and rule.tool in (granted.tool, ANY_TOOL)
+        if binds and rule.effect is not Effect.ALLOW:
+            return rule
+    return None

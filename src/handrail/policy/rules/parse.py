@@ -1,0 +1,111 @@
+"""From what a person wrote to a Rule; whatever cannot be taken at its word is an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.verdicts import Effect
+from handrail.policy.rules.command_pattern import parse_command_pattern
+from handrail.policy.rules.overbroad_rules import too_broad
+from handrail.policy.rules.path_pattern import check_path_pattern
+from handrail.policy.rules.rule import ANY_TOOL, MCP, PATTERNLESS, Origin, Rule, Source
+
+# Answers a tool's canonical name for any vocabulary's, None if there is no such tool.
+Canonical = Callable[[str], str | None]
+
+_FORM: Final = re.compile(r"\s*([^\s()]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_SERVER: Final = re.compile(r"mcp__[A-Za-z0-9_.-]+(?:__\*)?|mcp__\*")
+_LONGEST: Final = 4000
+_WRITTEN: Final = Origin(Source.SESSION)
+_HINT: Final = "write it as tool or tool(pattern), such as edit_file(src/**) or run_command(ls:*)"
+
+
+def parse_rule(
+    text: str,
+    canonical: Canonical,
+    origin: Origin = _WRITTEN,
+    *,
+    effect: Effect | None = None,
+    examples: Sequence[str] = (),
+    confined: bool = False,
+) -> Rule:
+    """A rule from `deny edit_file(src/**)`, or without the first word if `effect` says it.
+
+    Raises `invalid_arguments`, naming the rule and where it stands.
+    """
+    named = text if effect is None else f"{effect} {text}"
+    try:
+        if len(text) > _LONGEST or not text.isprintable():
+            raise _wrong(f"a rule is at most {_LONGEST} letters that can be seen")
+        if effect is None:
+            effect, text = _effect(text)
+        tool, pattern = _parts(text, canonical)
+        if pattern is not None:
+            _check(tool, pattern)
+        broad = too_broad(tool, pattern) if effect is Effect.ALLOW else None
+        if broad is not None:
+            raise _wrong(f"it is too broad: {broad}")
+    except ProblemRaised as raised:
+        problem = raised.problem
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"the rule {named!r:.200} in {origin} cannot be used: {problem.message}",
+            hint=problem.hint or _HINT,
+        ) from raised
+    spelled = " ".join(text.split())
+    return Rule(effect, tool, pattern, spelled, origin, tuple(examples), confined)
+
+
+def split_call(text: str, canonical: Canonical) -> tuple[str, str | None] | None:
+    """The tool and what it is called with, from `tool(argument)`; None if it is not that."""
+    form = _FORM.fullmatch(text)
+    tool = _tool(form[1], canonical) if form else None
+    return (tool, form[2]) if form and tool is not None else None
+
+
+def _effect(text: str) -> tuple[Effect, str]:
+    word, _, rest = text.strip().partition(" ")
+    if word not in list(Effect):
+        raise _wrong("it does not begin with allow, ask or deny")
+    return Effect(word), rest
+
+
+def _parts(text: str, canonical: Canonical) -> tuple[str, str | None]:
+    form = _FORM.fullmatch(text)
+    if form is None:
+        raise _wrong("it is neither a tool nor tool(pattern)")
+    name, pattern = form[1], form[2]
+    tool = _tool(name, canonical)
+    if tool is None:
+        raise _wrong(f"there is no tool named {name!r}")
+    if pattern is None:
+        return tool, None
+    if not pattern.strip():
+        raise _wrong("its pattern is empty; leave the brackets out to mean every call")
+    pattern = pattern.strip()
+    return tool, None if tool == "run_command" and pattern in ("*", ":*") else pattern
+
+
+def _tool(name: str, canonical: Canonical) -> str | None:
+    if name == ANY_TOOL:
+        return ANY_TOOL
+    if name.startswith(MCP) and _SERVER.fullmatch(name):
+        # Servers say only later which tools they have. A lone server means all of them.
+        return name if "__" in name[len(MCP) :] or name == f"{MCP}*" else f"{name}__*"
+    return canonical(name)
+
+
+def _check(tool: str, pattern: str) -> None:
+    if tool in PATTERNLESS or tool.startswith(MCP):
+        raise _wrong(f"{tool} takes no pattern")
+    if tool == "run_command":
+        parse_command_pattern(pattern)
+    else:
+        check_path_pattern(pattern)
+
+
+def _wrong(why: str) -> ProblemRaised:
+    return ProblemRaised("invalid_arguments", why)

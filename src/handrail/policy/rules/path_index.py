@@ -1,0 +1,182 @@
+"""Many path rules at once: a path is looked up by its own names, not compared with each rule."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from handrail.policy.rules.path_glob import (
+    ANY,
+    Glob,
+    Meeting,
+    Part,
+    Wild,
+    covers,
+    fold_path,
+    meets,
+    part_of,
+    speaks_of,
+    split,
+)
+from handrail.policy.rules.rule import Rule
+from handrail.policy.rules.touched_paths import Extent, Target
+
+_ANYTHING: Final = Wild(re.compile(".*", re.DOTALL), "", "")
+_SUFFIX: Final = re.compile(r"\.[a-z0-9_-]+")
+
+
+class Entry(NamedTuple):
+    """A rule and its place in the order of precedence."""
+
+    order: int
+    rule: Rule
+
+
+class Hit(NamedTuple):
+    """A rule that speaks of what is touched, and how surely."""
+
+    entry: Entry
+    meeting: Meeting
+    path: str
+
+
+_Table = dict[str, list[tuple[Glob, Entry]]]
+
+
+class WideIndex:
+    """Deny and ask rules about reading, or about writing, paths."""
+
+    def __init__(self, rules: Iterable[tuple[Glob, Entry]]) -> None:
+        self._all = tuple(rules)
+        # By the path in front of the first wildcard, by a whole name, by the end of a name.
+        self._below: _Table = {}
+        self._names: _Table = {}
+        self._suffixes: _Table = {}
+        self._other: list[tuple[Glob, Entry]] = []
+        for rule in self._all:
+            self._take(*rule)
+        self._prefixes = sorted(self._below)
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def find(self, target: Target) -> Iterator[Hit]:
+        """Every rule that speaks of the target, in no order."""
+        path = fold_path(target.path)
+        if target.glob:
+            yield from self._by_glob(path, target)
+            return
+        names = split(path)
+        for glob, entry in self._candidates(path, names):
+            if glob.literal or speaks_of(glob, names):
+                yield Hit(entry, Meeting.SURE, target.path)
+        if target.extent is not Extent.ITSELF:
+            for entry in self._within(path, names, tree=target.tree):
+                yield Hit(entry, Meeting.WITHIN, target.path)
+
+    def _take(self, glob: Glob, entry: Entry) -> None:
+        if glob.prefix or not glob.parts:
+            self._below.setdefault(glob.prefix, []).append((glob, entry))
+            return
+        last = glob.parts[1] if len(glob.parts) == 2 and glob.parts[0] == ANY else None
+        if isinstance(last, Wild) and not last.head and _SUFFIX.fullmatch(last.tail):
+            self._suffixes.setdefault(last.tail, []).append((glob, entry))
+        elif isinstance(last, str) and last != ANY:
+            self._names.setdefault(last, []).append((glob, entry))
+        else:
+            self._other.append((glob, entry))
+
+    def _candidates(self, path: str, names: list[str]) -> list[tuple[Glob, Entry]]:
+        found = list(self._other)
+        if self._below:
+            below = self._below
+            for ancestor in _ancestors(path):
+                if ancestor in below:
+                    found += below[ancestor]
+        if self._names:
+            for name in names:
+                if name in self._names:
+                    found += self._names[name]
+        if self._suffixes:
+            for name in names:
+                dot = name.rfind(".")
+                if dot >= 0:
+                    found += self._suffixes.get(name[dot:], ())
+        return found
+
+    def _within(self, path: str, names: list[str], *, tree: bool) -> Iterator[Entry]:
+        """The rules that speak of something below a directory: those that name a path there,
+        and for a whole tree also those that may find something.
+        """
+        top = "/" if path == "/" else f"{path}/"
+        for prefix in self._prefixes[bisect_left(self._prefixes, top) :]:
+            if not prefix.startswith(top):
+                break
+            yield from (entry for _, entry in self._below[prefix])
+        if not tree:
+            return
+        for table in (self._names, self._suffixes):
+            for rules in table.values():
+                yield from (entry for _, entry in rules)
+        for glob, entry in self._candidates(path, []):
+            if not glob.literal and meets(glob, names, tree=True):
+                yield entry
+
+    def _by_glob(self, path: str, target: Target) -> Iterator[Hit]:
+        names = [_part(name) for name in split(path)]
+        for glob, entry in self._all:
+            found = meets(glob, names, tree=target.tree)
+            if found:
+                yield Hit(entry, found, target.path)
+
+
+class NarrowIndex:
+    """The allow rules of one tool."""
+
+    def __init__(self, rules: Iterable[tuple[Glob, Entry]]) -> None:
+        self._below: _Table = {}
+        for glob, entry in rules:
+            self._below.setdefault(glob.prefix, []).append((glob, entry))
+
+    def cover(self, targets: Iterable[Target]) -> Entry | None:
+        """A rule that covers the first target, if there is one and all are covered."""
+        first: Entry | None = None
+        for target in targets:
+            found = self._find(target)
+            if found is None:
+                return None
+            first = first or found
+        return first
+
+    def _find(self, target: Target) -> Entry | None:
+        if target.glob:
+            return None
+        names = split(target.path)
+        for ancestor in _ancestors(target.path):
+            for glob, entry in self._below.get(ancestor, ()):
+                if covers(glob, names, tree=target.tree):
+                    return entry
+        return None
+
+
+def _ancestors(path: str) -> list[str]:
+    """Every directory on the way, the top as an empty text, and the path itself."""
+    found = [""]
+    at = path.find("/", 1)
+    while at > 0:
+        found.append(path[:at])
+        at = path.find("/", at + 1)
+    if path != "/":
+        found.append(path)
+    return found
+
+
+def _part(name: str) -> Part:
+    if name == ANY:
+        return ANY
+    try:
+        return part_of(name, fold=False)
+    except re.error:
+        return _ANYTHING

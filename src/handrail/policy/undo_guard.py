@@ -1,0 +1,130 @@
+"""Deletions that undo could not bring back are asked about first.
+
+The guard looks at what a command is known to delete (`rm`, `unlink`, `find -delete`) and at the
+files that a plan deletes. What a program deletes without its text saying so is not known here.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final, Protocol
+
+from handrail.core.commands import Judgement, Segment
+from handrail.core.footprint import Footprint
+from handrail.core.places import shown
+from handrail.core.plan import Plan
+from handrail.core.sensitive import is_sensitive
+from handrail.core.shadows import SENSITIVE, Removal, Unkept
+from handrail.core.verdicts import Effect, Verdict
+from handrail.policy.policy_input import Subject
+
+RULE: Final = "undo:unkept"
+_NAMED: Final = 4
+_FINDERS: Final = frozenset({"find", "gfind"})
+_REMOVERS: Final = frozenset({"rm", "unlink", "shred"})
+_NAMES: Final = frozenset({"-name", "-iname"})
+_UNDO: Final = "undo"
+
+
+class KeepsDeletions(Protocol):
+    """Who knows which contents are kept before a command runs."""
+
+    def unkept(self, removals: Sequence[Removal]) -> Sequence[Unkept]:
+        """The files of a deletion that would be lost; empty if all would be kept."""
+
+
+class UnkeptDeletions:
+    """The guard of one workspace."""
+
+    ignores_reads: Final = True
+
+    def __init__(self, keeps: KeepsDeletions) -> None:
+        self._keeps = keeps
+        # A call is judged several times; its footprint stays the same object.
+        self._last: tuple[Footprint, Verdict | None] | None = None
+
+    def __call__(self, subject: Subject) -> Verdict | None:
+        """ASK for a deletion that cannot be undone, naming the files and the reasons."""
+        if subject.command is not None:
+            return self._of_command(subject.footprint, subject.command)
+        if subject.plan is not None and subject.tool != _UNDO:
+            return _ask(_lost_by_plan(subject.plan))
+        return None
+
+    def _of_command(self, footprint: Footprint, judged: Judgement) -> Verdict | None:
+        last = self._last
+        if last is not None and last[0] is footprint:
+            return last[1]
+        removals = [*(Removal(path) for path in judged.effects.removes), *_found(judged)]
+        verdict = _ask(self._keeps.unkept(removals)) if removals else None
+        self._last = (footprint, verdict)
+        return verdict
+
+
+def _lost_by_plan(plan: Plan) -> list[Unkept]:
+    """The files that a plan deletes and of which no copy is made."""
+    return [
+        Unkept(change.path, SENSITIVE)
+        for change in plan.changes
+        if change.after is None
+        and change.before is not None
+        and not change.of_folder
+        and is_sensitive(change.place.rel)
+    ]
+
+
+def _found(judged: Judgement) -> Iterator[Removal]:
+    """What a search finds and deletes itself, or hands to a program that deletes it."""
+    searches = [words for one in judged.segments if (words := _search(one))]
+    handed = any(_takes_what_is_found(part.words) for part in judged.parts)
+    for words in searches:
+        if handed or "-delete" in words:
+            yield from _removals(words, judged.cwd)
+
+
+def _search(segment: Segment) -> list[str]:
+    """The words of a search; empty for any other program."""
+    if segment.word is None or posixpath.basename(segment.word) not in _FINDERS:
+        return []
+    try:
+        return shlex.split(segment.source)
+    except ValueError:
+        return []
+
+
+def _takes_what_is_found(words: Sequence[str | None]) -> bool:
+    """Whether a program deletes files that its text does not name."""
+    if not words or words[0] is None or posixpath.basename(words[0]) not in _REMOVERS:
+        return False
+    operands = [word for word in words[1:] if word is None or not word.startswith("-")]
+    return not operands or None in operands
+
+
+def _removals(words: Sequence[str], cwd: str) -> Iterator[Removal]:
+    words = list(words[1:])
+    if "-empty" in words or ("-type", "d") in pairwise(words):
+        # Only what is empty can go, and an empty file is always kept.
+        return
+    options = [number for number, word in enumerate(words) if word.startswith(("-", "(", "!"))]
+    starts = words[: options[0] if options else len(words)] or ["."]
+    names = tuple(two for one, two in pairwise(words) if one in _NAMES)
+    for start in starts:
+        path = posixpath.normpath(posixpath.join(cwd, start))
+        yield Removal(f"{path}/", names or None)
+
+
+def _ask(lost: Sequence[Unkept]) -> Verdict | None:
+    if not lost:
+        return None
+    named = ", ".join(f"{shown(one.path)} ({one.why})" for one in lost[:_NAMED])
+    more = f" and {len(lost) - _NAMED} or more others" if len(lost) > _NAMED else ""
+    return Verdict(
+        Effect.ASK,
+        f"undo could not bring back what it deletes: {named}{more}",
+        RULE,
+        hint="a user can approve it; a larger shadow_file_mb or shadow_mb keeps larger files, "
+        "and files that hold secrets can be copied elsewhere first",
+    )

@@ -1,0 +1,112 @@
+"""What an exit code and a print mean."""
+
+import json
+
+import pytest
+
+from handrail.core.verdicts import Effect
+from handrail.engine.hooking.dispatcher import read_json
+from handrail.hooks.matching import tool_matcher
+from handrail.hooks.output import MAX_PRINTED, Heard, understand
+from handrail.hooks.spec import HookEvent, HookSpec, Style
+
+
+def said(stdout="", *, exit_code=0, stderr="", style=Style.OWN, event="pre_tool_use", **more):
+    spec = HookSpec("h", HookEvent(event), "x", "here", tool_matcher("*"), style=style)
+    out = stdout if isinstance(stdout, bytes) else stdout.encode()
+    heard = Heard(exit_code, out, stderr.encode(), more.pop("printed", len(out)), **more)
+    return understand(spec, heard, read_json)
+
+
+@pytest.mark.feature("K04", "K10")
+@pytest.mark.parametrize(
+    ("printed", "effect", "words", "updated"),
+    [
+        ("", None, "", None),
+        ("mind the gap\n", None, "mind the gap", None),
+        ("[1, 2]", None, "[1, 2]", None),
+        ('{"additionalContext": "so"}', None, "so", None),
+        ('{"updatedInput": {"path": "b"}}', None, "", {"path": "b"}),
+        ('{"decision": "block", "reason": "no"}', Effect.DENY, "", None),
+        ('{"decision": "approve"}', Effect.ALLOW, "", None),
+        ('{"continue": false, "stopReason": "enough"}', Effect.DENY, "", None),
+        ('{"hookSpecificOutput": {"permissionDecision": "ask"}}', Effect.ASK, "", None),
+        (
+            '{"decision": "approve", "hookSpecificOutput": {"permissionDecision": "deny"}}',
+            Effect.DENY,
+            "",
+            None,
+        ),
+        (
+            '{"hookSpecificOutput": {"updatedInput": {"a": 1}, "additionalContext": "so"}}',
+            None,
+            "so",
+            {"a": 1},
+        ),
+    ],
+)
+def test_exit_0_says_what_it_prints(printed, effect, words, updated):
+    answer = said(printed)
+
+    assert (answer.effect, answer.words, answer.updated) == (effect, words, updated)
+    assert answer.failed is None
+
+
+@pytest.mark.feature("K05")
+def test_exit_2_blocks_and_gives_its_reason_on_stderr():
+    answer = said("ignored", exit_code=2, stderr="not on my watch\n")
+
+    assert answer.effect is Effect.DENY
+    assert answer.reason.startswith("not on my watch")
+    assert said(exit_code=2).reason == "it gave no reason"
+
+
+@pytest.mark.feature("K06")
+@pytest.mark.parametrize("code", [1, 3, 126, 127, 255, -9])
+def test_any_other_exit_has_failed(code):
+    answer = said(exit_code=code, stderr="Traceback")
+
+    assert answer.failed == f"it ended with exit code {code}"
+    assert answer.words == "Traceback"
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        "{",
+        '{"decision": "blcok"}',
+        '{"decison": "block"}',
+        '{"decision": "block", "decision": "approve"}',
+        '{"updatedInput": 3}',
+        '{"updatedInput": {"a": NaN}}',
+        '{"hookSpecificOutput": "x"}',
+        '{"hookSpecificOutput": {"permisionDecision": "deny"}}',
+        '{"reason": 3}',
+        '{"continue": "no"}',
+        '{"a":' * 500 + "1" + "}" * 500,
+        b"\xff\xfe{}",
+        b"text\0text",
+    ],
+)
+def test_what_cannot_be_understood_of_a_guard_has_failed(garbage):
+    assert said(garbage).failed
+
+
+def test_what_is_too_long_or_too_late_has_failed():
+    assert "bytes" in said("x", printed=MAX_PRINTED + 1).failed
+    assert "did not finish" in said("x", timed_out=True).failed
+    assert "too late" in said('{"updatedInput": {}}', event="post_tool_use").failed
+
+
+def test_words_are_not_endless():
+    assert len(said("x" * 50_000).words) < 5000
+    assert len(said(exit_code=1, stderr="x" * 50_000).words) < 5000
+
+
+def test_claude_code_s_form_keeps_its_meaning():
+    def theirs(stdout, **more):
+        return said(stdout, style=Style.CLAUDE, **more)
+
+    assert theirs("just a log line").words == ""
+    assert theirs("hello", event="session_start").words == "hello"
+    assert theirs(json.dumps({"someFutureKey": 1})).failed is None

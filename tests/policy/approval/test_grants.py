@@ -1,0 +1,284 @@
+"""What a person grants during a session, how it ends, and what "always" may mean."""
+
+import pytest
+from tests.policy.rule_support import (
+    ALLOW,
+    ASK,
+    DENY,
+    GROUNDS,
+    CommandClass,
+    call,
+    canonical,
+    command,
+    effect,
+    part,
+    rules,
+)
+
+from handrail.core.footprint import NOTHING, OPEN_ENDED
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import PermissionGranted
+from handrail.core.verdicts import Risk
+from handrail.policy.approval.grants import AllowedPrompt, Grants, Scope
+from handrail.policy.clearance import Clearance
+from handrail.policy.modes import Mode
+from handrail.policy.policy_input import Subject
+from handrail.policy.rules.rule_set import RuleSet
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def grants(clock):
+    return Grants(RuleSet((), GROUNDS), canonical, clock)
+
+
+@pytest.mark.feature("G10")
+def test_a_grant_allows_what_its_pattern_means(grants):
+    assert effect(grants, command("npm test")) is None
+
+    grants.grant("Bash", "npm test:*")
+
+    assert effect(grants, command("npm test --watch")) == ALLOW
+    assert effect(grants, command("npm install")) is None
+    assert effect(grants, command("npm test", "rm x")) is None
+
+
+@pytest.mark.feature("G11")
+def test_every_deny_and_ask_stands_above_a_grant(clock):
+    grants = Grants(rules("deny Bash(rm:*)", "ask Edit(src/**)"), canonical, clock)
+    grants.grant("run_command", "rm build/x")
+    grants.grant("edit_file", "src/a.py")
+
+    assert effect(grants, command("rm build/x")) == DENY
+    assert effect(grants, call("edit_file", "src/a.py")) == ASK
+
+
+def test_a_granted_command_runs_unasked_inside_the_sandbox_only(grants):
+    grants.grant("run_command", "npm test:*")
+
+    assert effect(grants, command("npm test", confined=False)) is None
+    assert effect(grants, command("npm test", unconfined=True)) is None
+
+
+def test_a_grant_and_a_rule_cover_a_compound_command_together(clock):
+    grants = Grants(rules("allow Bash(cd:*)"), canonical, clock)
+    grants.grant("run_command", "npm test:*")
+
+    assert effect(grants, command("cd src", "npm test")) == ALLOW
+
+
+def test_a_grant_ends_with_its_time(grants, clock):
+    grants.grant("edit_file", "a.py", for_s=60)
+    assert effect(grants, call("edit_file", "a.py")) == ALLOW
+
+    clock.now += 60
+
+    assert effect(grants, call("edit_file", "a.py")) is None
+    assert grants.active() == ()
+
+
+def test_a_grant_ends_with_its_turn_or_its_one_use(grants):
+    grants.grant("edit_file", "a.py", scope=Scope.TURN)
+    grants.grant("edit_file", "b.py", scope=Scope.ONCE)
+    grants.grant("edit_file", "c.py")
+
+    grants.spend(call("edit_file", "c.py"))
+    assert effect(grants, call("edit_file", "b.py")) == ALLOW
+    grants.spend(call("edit_file", "b.py"))
+    assert effect(grants, call("edit_file", "b.py")) is None
+
+    assert effect(grants, call("edit_file", "a.py")) == ALLOW
+    grants.end_turn()
+    assert effect(grants, call("edit_file", "a.py")) is None
+    assert effect(grants, call("edit_file", "c.py")) == ALLOW
+
+
+def test_a_call_that_needs_no_grant_uses_none_up(grants):
+    grants.grant("edit_file", "a.py", scope=Scope.ONCE)
+    grants.grant("run_command", "npm test", scope=Scope.ONCE)
+
+    grants.spend(call("edit_file", "other.py"))
+    grants.spend(command("ls"))
+
+    assert len(grants.active()) == 2
+
+
+def test_every_grant_that_a_command_needed_once_is_used_up(grants):
+    grants.grant("run_command", "npm test", scope=Scope.ONCE)
+    grants.grant("run_command", "npm run lint", scope=Scope.ONCE)
+    both = command("npm test", "npm run lint")
+    assert effect(grants, both) == ALLOW
+
+    grants.spend(both)
+
+    assert grants.active() == ()
+
+
+def test_a_grant_can_be_taken_back(grants):
+    grants.grant("Bash", "npm test:*")
+
+    assert grants.revoke("Bash(npm test:*)")
+    assert effect(grants, command("npm test")) is None
+    assert not grants.revoke("Bash(npm test:*)")
+
+
+@pytest.mark.parametrize(
+    ("tool", "pattern"),
+    [
+        ("run_command", "bash:*"),
+        ("run_command", "sh -c:*"),
+        ("run_command", "python:*"),
+        ("run_command", "python3 -c 'x'"),
+        ("run_command", "git:*"),
+        ("run_command", "git -C:*"),
+        ("run_command", "rm:*"),
+        ("run_command", "rm -rf:*"),
+        ("run_command", "npx:*"),
+        ("run_command", "sudo:*"),
+        ("run_command", "find:*"),
+        ("run_command", "curl:*"),
+        ("run_command", "npm:*"),
+        ("run_command", None),
+        ("execute_code", None),
+        ("write_file", None),
+        ("write_file", "**"),
+        ("edit_file", "*"),
+        ("mcp__github", None),
+    ],
+)
+def test_what_is_too_broad_cannot_be_granted(grants, tool, pattern):
+    with pytest.raises(ProblemRaised) as raised:
+        grants.grant(tool, pattern)
+
+    assert raised.value.problem.code in ("denied", "invalid_arguments")
+    assert grants.active() == ()
+
+
+@pytest.mark.feature("B05")
+def test_a_result_grants_only_if_its_tool_is_trusted(grants):
+    granted = PermissionGranted("edit_file", "src/a.py")
+
+    with pytest.raises(ProblemRaised) as raised:
+        grants.honour(granted, trusted=False)
+    assert raised.value.problem.code == "denied"
+    assert effect(grants, call("edit_file", "src/a.py")) is None
+
+    grants.honour(granted, trusted=True)
+    assert effect(grants, call("edit_file", "src/a.py")) == ALLOW
+
+
+# --- what "always" should mean ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "klass", "rule"),
+    [
+        ("npm test --watch", CommandClass.DEV, "run_command(npm test:*)"),
+        ("npm run build", CommandClass.DEV, "run_command(npm run build:*)"),
+        ("git status -s", CommandClass.SAFE, "run_command(git status:*)"),
+        ("pytest tests -q", CommandClass.DEV, "run_command(pytest:*)"),
+        ("python -m pytest tests", CommandClass.DEV, "run_command(python -m pytest:*)"),
+        ("python scripts/x.py a", CommandClass.DEV, "run_command(python scripts/x.py:*)"),
+        ("ls -la src", CommandClass.SAFE, "run_command(ls -la src)"),
+        ("git push origin main", CommandClass.DANGEROUS, "run_command(git push origin main)"),
+        ("rm build/x", CommandClass.DEV, "run_command(rm build/x)"),
+        ("./run.sh a", CommandClass.DEV, "run_command(./run.sh a)"),
+        ("find . -delete", CommandClass.DANGEROUS, "run_command(find . -delete)"),
+        ("git -C x push", CommandClass.DEV, "run_command(git -C x push)"),
+        ("npm exec foo", CommandClass.DEV, "run_command(npm exec foo)"),
+        ("bash", CommandClass.DANGEROUS, None),
+        ("bash -c ls", CommandClass.DANGEROUS, None),
+        ("python -c code", CommandClass.DANGEROUS, None),
+        ("npx", CommandClass.DANGEROUS, None),
+        ("ls *.py", CommandClass.SAFE, None),
+    ],
+)
+def test_always_proposes_the_narrowest_sensible_rule_for_a_command(grants, words, klass, rule):
+    subject = command(part(*words.split(), klass=klass), klass=klass)
+
+    assert grants.narrowest(subject) == rule
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        command("npm test", confined=False),
+        command("npm test", unconfined=True),
+        command("npm test", plain=False),
+        command("npm test", "npm run lint"),
+        command("npm test", klass=CommandClass.BLOCKED),
+        command(part("npm", None)),
+        command(part("npm", "test", writes=True), writes=("/ws/x",)),
+        command(klass=CommandClass.DANGEROUS),
+        command("npm test", tool="execute_code"),
+    ],
+)
+def test_always_proposes_nothing_for_what_no_rule_could_cover(grants, subject):
+    assert grants.narrowest(subject) is None
+
+
+@pytest.mark.parametrize(
+    ("subject", "rule"),
+    [
+        (call("edit_file", "src/a.py"), "edit_file(src/a.py)"),
+        (call("write_file", "README.md"), "write_file(/README.md)"),
+        (call("write_file", "a/[x] {1,2}*.py"), "write_file(a/\\[x\\] \\{1,2\\}\\*.py)"),
+        (call("grep", "src", tree=True), "grep(src/**)"),
+        (call("grep", "", tree=True), None),
+        (call("apply_patch", "a", "b"), None),
+        (call("edit_file", "/other/a.py"), None),
+        (call("edit_file", " a"), None),
+        (call("edit_file", "a\nb"), None),
+        (Subject("mcp__s__t", Risk.MODERATE, OPEN_ENDED, False, None, False), "mcp__s__t"),
+        (Subject("own", Risk.MODERATE, NOTHING, False, None, False), "own"),
+        (Subject("undo", Risk.MODERATE, OPEN_ENDED, False, None, True), None),
+    ],
+)
+def test_always_proposes_the_one_file_and_no_neighbour(grants, subject, rule):
+    assert grants.narrowest(subject) == rule
+
+
+def test_what_is_proposed_can_be_granted_and_then_covers_the_call(grants):
+    subject = command("npm test --watch")
+    text = grants.narrowest(subject)
+
+    grants.grant(*text.removesuffix(")").split("("))
+
+    assert effect(grants, subject) == ALLOW
+
+
+# --- what a plan announced -------------------------------------------------------------
+
+
+@pytest.mark.feature("E50")
+def test_what_an_approved_plan_announced_is_a_hint_and_never_an_answer(grants):
+    grants.foresee([AllowedPrompt("Bash", "run the tests")])
+    clearance = Clearance(Mode.DEFAULT, [], lambda: True, grants)
+
+    verdict = clearance.judge(command("rm -rf build", klass=CommandClass.DANGEROUS))
+
+    assert verdict.effect.value == ASK
+    assert "in the model's words: 'run the tests'" in verdict.hint
+    other = clearance.judge(call("write_file", "a"))
+    assert "run the tests" not in (other.hint or "")
+
+
+@pytest.mark.feature("E50")
+def test_a_matcher_decides_which_announcement_is_shown(clock):
+    grants = Grants(RuleSet(), canonical, clock, lambda one, _: one.prompt == "build")
+    grants.foresee([AllowedPrompt("Bash", "build"), AllowedPrompt("Bash", "deploy")])
+
+    assert grants.foreseen(command("make")) == ("build",)
+    assert effect(grants, command("make")) is None
