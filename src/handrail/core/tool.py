@@ -15,6 +15,7 @@ from handrail.core.plan import Plan
 from handrail.core.results import Output
 from handrail.core.schema import model_from_schema
 from handrail.core.tool_effects import Effects, changes_anything
+from handrail.core.tool_traits import ToolTraits
 from handrail.core.verdicts import Risk, Verdict
 
 
@@ -60,6 +61,8 @@ class Tool(ABC, Generic[P]):
     params: type[P]
     # The widest effects of any call; a tool without them is not registered.
     effects: Effects | None = None
+    # What permission rules, dialects and the command line know about the tool.
+    traits: ToolTraits = ToolTraits()
     group: Group = Group.META
     idempotent: bool = False
     # How often a call is tried if it fails in a way that may pass; needs `idempotent`.

@@ -19,6 +19,7 @@ from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import INTEGER, STRING, Builtin, object_schema, sized
 from handrail.tools._lib.lines import with_notes
@@ -42,6 +43,7 @@ class ApplyPatch(Builtin[ApplyPatchParams]):
     summary = "Apply a patch to one or more files."
     params = ApplyPatchParams
     effects = Effects.WRITES_PATHS
+    traits = ToolTraits(family=RuleFamily.WRITE, quotes_content=True)
     group = Group.EDIT
     output_schema = object_schema(files=_FILES, hunks=INTEGER)
 

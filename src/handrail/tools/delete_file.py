@@ -12,6 +12,7 @@ from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import (
     INTEGER,
@@ -34,6 +35,7 @@ class DeleteFile(Builtin[DeleteFileParams]):
     summary = "Delete a file."
     params = DeleteFileParams
     effects = Effects.WRITES_PATHS
+    traits = ToolTraits(family=RuleFamily.WRITE)
     group = Group.EDIT
     output_schema = object_schema(path=STRING, bytes=INTEGER)
 

@@ -19,6 +19,7 @@ from handrail.core.ports import FileContent, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import (
     INTEGER,
     STRING,
@@ -72,6 +73,7 @@ class EditFile(Builtin[EditFileParams]):
     summary = "Replace text in a file."
     params = EditFileParams
     effects = Effects.WRITES_PATHS
+    traits = ToolTraits(family=RuleFamily.WRITE, quotes_content=True)
     group = Group.EDIT
     output_schema = object_schema(path=STRING, replacements=INTEGER, line=INTEGER, tier=STRING)
 

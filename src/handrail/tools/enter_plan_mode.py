@@ -9,6 +9,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import STRING, Builtin, object_schema
 
@@ -24,6 +25,7 @@ class EnterPlanMode(Builtin[EnterPlanModeParams]):
     summary = "Only look from now on, and write a plan for the person."
     params = EnterPlanModeParams
     effects = Effects.SESSION
+    traits = ToolTraits(hidden_by_default=True)
     group = Group.PLAN
     output_schema = object_schema(plan_file=STRING)
 

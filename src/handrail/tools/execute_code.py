@@ -14,6 +14,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.commands.running import (
@@ -44,6 +45,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
     summary = "Run a piece of Python, bash or JavaScript."
     params = ExecuteCodeParams
     effects = Effects.OPEN_ENDED
+    traits = ToolTraits(family=RuleFamily.RUN, takes_pattern=False, hidden_by_default=True)
     group = Group.EXEC
     timeout_s = None
     keep = "both"

@@ -11,6 +11,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import INTEGER, STRING, Builtin, object_schema
 from handrail.tools.enter_plan_mode import MODE_CHANGE
@@ -34,6 +35,7 @@ class ExitPlanMode(Builtin[ExitPlanModeParams]):
     summary = "Ask the person to agree to the plan, and leave plan mode if they do."
     params = ExitPlanModeParams
     effects = Effects.SESSION
+    traits = ToolTraits(hidden_by_default=True)
     group = Group.PLAN
     output_schema = object_schema(mode=STRING, plan=STRING, waiting=INTEGER)
 

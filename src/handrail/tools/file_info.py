@@ -19,6 +19,7 @@ from handrail.core.results import Output
 from handrail.core.text import detect
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import Builtin, sized
 from handrail.tools._lib.bytetext import ByteText
 
@@ -34,6 +35,7 @@ class FileInfo(Builtin[FileInfoParams]):
     summary = "Size, type, time and encoding of a file."
     params = FileInfoParams
     effects = Effects.READS_PATHS
+    traits = ToolTraits(family=RuleFamily.READ, hidden_by_default=True)
     group = Group.SEARCH
     idempotent = True
 

@@ -9,6 +9,7 @@ from handrail.core.footprint import Footprint, writing
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.commands.jobs import JobTool, data_of
 
@@ -22,6 +23,7 @@ class JobKill(JobTool[JobKillParams]):
     summary = "End a background job and everything it started."
     params = JobKillParams
     effects = Effects.SESSION
+    traits = ToolTraits(takes_pattern=False)
     group = Group.EXEC
 
     def footprint(self, args: JobKillParams) -> Footprint:

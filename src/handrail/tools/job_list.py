@@ -9,6 +9,7 @@ from handrail.core.footprint import Footprint, reading
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import ToolTraits
 from handrail.tools._lib.commands.jobs import JobTool, data_of, line_of
 
 _MOST: Final = 100
@@ -24,6 +25,7 @@ class JobList(JobTool[JobListParams]):
     polls = True
     params = JobListParams
     effects = Effects.SESSION
+    traits = ToolTraits(takes_pattern=False, hidden_by_default=True)
     group = Group.EXEC
     idempotent = True
 

@@ -13,6 +13,7 @@ from handrail.core.processes import JobState
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import ToolTraits
 from handrail.tools._lib.builtin import BOOLEAN, INTEGER, INTEGER_OR_NULL, STRING, object_schema
 from handrail.tools._lib.commands.jobs import JobTool, line_of
 from handrail.tools._lib.commands.running import Seconds
@@ -35,6 +36,7 @@ class JobOutput(JobTool[JobOutputParams]):
     polls = True
     params = JobOutputParams
     effects = Effects.SESSION
+    traits = ToolTraits(takes_pattern=False)
     group = Group.EXEC
     idempotent = True
     timeout_s = None

@@ -9,6 +9,7 @@ from handrail.core.problems import Problem
 from handrail.core.results import Output
 from handrail.core.tool import Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import ToolTraits
 from handrail.tools._lib.locks import LockTool
 
 _NOTHING = Problem(
@@ -32,6 +33,7 @@ class LockPaths(LockTool[LockPathsParams]):
     summary = "Reserve paths, so that other agents leave them alone."
     params = LockPathsParams
     effects = Effects.SESSION
+    traits = ToolTraits(hidden_by_default=True)
 
     async def run(self, args: LockPathsParams, ctx: ToolContext) -> Output:
         """The tokens of what is reserved now, and who has the rest."""

@@ -16,6 +16,7 @@ from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import (
     INTEGER,
     STRING,
@@ -72,6 +73,7 @@ class NotebookEdit(Builtin[NotebookEditParams]):
     summary = "Replace, insert or delete a cell of a Jupyter notebook."
     params = NotebookEditParams
     effects = Effects.WRITES_PATHS
+    traits = ToolTraits(family=RuleFamily.WRITE, quotes_content=True)
     group = Group.EDIT
     output_schema = object_schema(
         path=STRING, edit_mode=STRING, cell=INTEGER, cell_id={"type": ["string", "null"]}

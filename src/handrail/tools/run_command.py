@@ -17,6 +17,7 @@ from handrail.core.processes import Launch
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.shell.anyshell import same_in_any_shell
 from handrail.tools._lib.builtin import Builtin
@@ -54,6 +55,7 @@ class RunCommand(Builtin[RunCommandParams]):
     summary = "Run a shell command."
     params = RunCommandParams
     effects = Effects.OPEN_ENDED
+    traits = ToolTraits(family=RuleFamily.RUN)
     group = Group.EXEC
     # The deadline is the command's own, kept by whoever runs it.
     timeout_s = None

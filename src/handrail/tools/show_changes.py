@@ -14,6 +14,7 @@ from handrail.core.places import shown
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import ToolTraits
 from handrail.tools._lib.builtin import BOOLEAN, INTEGER, STRING, Builtin, object_schema
 
 _CHANGE: Final = object_schema(
@@ -40,6 +41,7 @@ class ShowChanges(Builtin[ShowChangesParams]):
     summary = "List the file changes of this session."
     params = ShowChangesParams
     effects = Effects.READS_PATHS
+    traits = ToolTraits(hidden_by_default=True)
     group = Group.SEARCH
     idempotent = True
     output_schema = object_schema(changes={"type": "array", "items": _CHANGE})

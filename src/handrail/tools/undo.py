@@ -13,6 +13,7 @@ from handrail.core.plan import Plan
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import Builtin
 
@@ -32,6 +33,7 @@ class UndoTool(Builtin[UndoParams]):
     summary = "Take back file changes of this session."
     params = UndoParams
     effects = Effects.OPEN_ENDED
+    traits = ToolTraits(takes_pattern=False, reverts_changes=True)
     group = Group.EDIT
 
     def __init__(self, past: Past) -> None:

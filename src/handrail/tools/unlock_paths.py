@@ -8,6 +8,7 @@ from handrail.core.context import ToolContext
 from handrail.core.results import Output
 from handrail.core.tool import Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import ToolTraits
 from handrail.tools._lib.locks import LockTool
 
 
@@ -22,6 +23,7 @@ class UnlockPaths(LockTool[UnlockPathsParams]):
     summary = "Give back paths that you have reserved."
     params = UnlockPathsParams
     effects = Effects.SESSION
+    traits = ToolTraits(hidden_by_default=True)
 
     async def run(self, args: UnlockPathsParams, ctx: ToolContext) -> Output:
         """Which of them were yours."""

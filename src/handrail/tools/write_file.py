@@ -15,6 +15,7 @@ from handrail.core.ports import FileContent, Files
 from handrail.core.text import UTF8, TextForm, detect
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import (
     BOOLEAN,
     INTEGER,
@@ -45,6 +46,7 @@ class WriteFile(Builtin[WriteFileParams]):
     summary = "Create or overwrite a file, or append to it."
     params = WriteFileParams
     effects = Effects.WRITES_PATHS
+    traits = ToolTraits(family=RuleFamily.WRITE)
     group = Group.EDIT
     output_schema = object_schema(path=STRING, created=BOOLEAN, lines=INTEGER, bytes=INTEGER)
 
