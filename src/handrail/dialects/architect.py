@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from handrail.dialects.base import QUIET, Arg, Dialect, View, same
+from handrail.dialects.base import Arg, Dialect, View, same
 from handrail.dialects.convert import any_file, inverted
 
 _PATTERN: Final = {"description": "Only files whose name is like this, such as `*.py`."}
@@ -93,5 +93,5 @@ ARCHITECT: Final = Dialect(
         ),
     ),
     # Its commands cannot be sent to the background.
-    quiet=QUIET | {"notebook_edit", "job_output", "job_kill"},
+    hidden_by_default=frozenset({"notebook_edit", "job_output", "job_kill"}),
 )

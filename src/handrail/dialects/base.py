@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
+from handrail.core.tool_traits import ToolTraits
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 Convert = Callable[[Any], Any]
@@ -68,26 +69,12 @@ class View:
         return [arg for arg in all_args if not arg.hidden]
 
 
-# Tools that few models need: they can be called, and are shown to those who ask for them.
-QUIET: Final = frozenset(
-    {
-        "file_info",
-        "job_list",
-        "execute_code",
-        "show_changes",
-        "enter_plan_mode",
-        "exit_plan_mode",
-        "lock_paths",
-        "unlock_paths",
-    }
-)
-
-
 @dataclass(frozen=True, eq=False)
 class Dialect:
     """A vocabulary; `version` is raised when what a model is shown changes.
 
-    `quiet` are tools that are shown only where they are asked for by name or by group.
+    `hidden_by_default` are tools that this dialect shows only where their name or their group is
+    asked for, beside those that declare it themselves.
     `keeps_directory`: where a command ends is where the next one starts. `output_lines` is how
     many lines of a command's output are shown, as long as its characters fit.
     """
@@ -95,9 +82,13 @@ class Dialect:
     name: str
     version: int
     views: tuple[View, ...]
-    quiet: frozenset[str] = QUIET
+    hidden_by_default: frozenset[str] = frozenset()
     keeps_directory: bool = False
     output_lines: int = 200
+
+    def hides(self, tool: str, traits: ToolTraits) -> bool:
+        """Whether a tool is shown only where its name or its group is asked for."""
+        return traits.hidden_by_default or tool in self.hidden_by_default
 
 
 class Translated(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from handrail.dialects.base import QUIET, Arg, Dialect, View
+from handrail.dialects.base import Arg, Dialect, View
 
 CANONICAL: Final = Dialect(
     "canonical",
@@ -101,5 +101,5 @@ CANONICAL: Final = Dialect(
         ),
     ),
     # Few workspaces have notebooks.
-    quiet=QUIET | {"notebook_edit"},
+    hidden_by_default=frozenset({"notebook_edit"}),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from handrail.dialects.base import QUIET, Arg, Dialect, View, same
+from handrail.dialects.base import Arg, Dialect, View, same
 from handrail.dialects.convert import from_ms, to_ms, zero_for_all
 
 _FILE: Final = Arg("file_path", "path")
@@ -119,7 +119,7 @@ CLAUDE: Final = Dialect(
         ),
     ),
     # These models change files by replacing text.
-    quiet=QUIET | {"apply_patch"},
+    hidden_by_default=frozenset({"apply_patch"}),
     keeps_directory=True,
     # Only the number of characters counts.
     output_lines=1_000_000,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from handrail.dialects.base import QUIET, Arg, Dialect, View, same
+from handrail.dialects.base import Arg, Dialect, View, same
 from handrail.dialects.convert import deeper_than_one, from_ms, from_words, to_ms, to_words
 
 CODEX: Final = Dialect(
@@ -73,5 +73,5 @@ CODEX: Final = Dialect(
         ),
     ),
     # Its commands cannot be sent to the background.
-    quiet=QUIET | {"job_output", "job_kill"},
+    hidden_by_default=frozenset({"job_output", "job_kill"}),
 )

@@ -110,18 +110,21 @@ class Catalog:
         self, allowed: Collection[str] | None, groups: Collection[str] | None
     ) -> list[Declared]:
         wanted = None if allowed is None else {self._canonical(name) for name in allowed}
-        quiet = self._vocabulary.dialect.quiet if groups is None else frozenset()
-        if self._session.mode == PLAN_MODE:
-            # Whoever is in plan mode must know the way out.
-            quiet -= {LEAVE}
+        shows_hidden = groups is not None
         return [
             self._declared(entry, index)
             for tool in self._registry.list_all(groups=groups)
-            if (tool.name not in quiet if wanted is None else tool.name in wanted)
+            if (shows_hidden or not self._hides(tool) if wanted is None else tool.name in wanted)
             and tool.shown(self._session)
             if (entry := self._registry.entry(tool.name)) is not None
             for index in range(len(self._vocabulary.views(tool.name)))
         ]
+
+    def _hides(self, tool: Tool[Any]) -> bool:
+        """Whether a model is not shown the tool unless it is asked for."""
+        # A model in plan mode needs the tool that leaves it.
+        needed = self._session.mode == PLAN_MODE and tool.name == LEAVE
+        return not needed and self._vocabulary.dialect.hides(tool.name, tool.traits)
 
     def _canonical(self, name: str) -> str:
         view = self._vocabulary.resolve(name)

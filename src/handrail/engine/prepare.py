@@ -104,9 +104,12 @@ class Preparer:
             return allowed
         named = allowed
         if named is None:
-            named = [tool.name for tool in self._registry.list_all()]
-            if not access.lists_tools:
-                named = [name for name in named if name not in self._vocabulary.dialect.quiet]
+            dialect = self._vocabulary.dialect
+            named = [
+                tool.name
+                for tool in self._registry.list_all()
+                if access.lists_tools or not dialect.hides(tool.name, tool.traits)
+            ]
         found = [view.tool if (view := self._vocabulary.resolve(one)) else one for one in named]
         return [name for name in found if _open_to(access, self._registry.entry(name))]
 
