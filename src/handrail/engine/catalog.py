@@ -18,14 +18,15 @@ from handrail.core.tool_effects import Effects
 from handrail.core.tool_names import check_name_list
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import Declared, declarations
+from handrail.engine.declared_tools import callable_tools
 from handrail.engine.registry import Entry, Registry
 
 
 class _Declarations(NamedTuple):
-    """The tools in a provider's form, and their canonical names."""
+    """The tools in a provider's form, and the canonical names that a model may then call."""
 
     declared: list[dict[str, Any]]
-    tools: frozenset[str]
+    callable_tools: frozenset[str]
 
 
 class Catalog:
@@ -58,17 +59,13 @@ class Catalog:
         *,
         allowed: Collection[str] | None = None,
         groups: Collection[str] | None = None,
-    ) -> list[dict[str, Any]]:
-        """The tools as a provider takes them. The outer two levels are the caller's own to
-        change; the schemas inside are shared.
+    ) -> tuple[list[dict[str, Any]], frozenset[str]]:
+        """Return the tools as a provider takes them, and the canonical names that a model which
+        is shown them may call. The outer two levels are the caller's own to change; the schemas
+        inside are shared.
         """
-        return [_own(one) for one in self._kept(provider, allowed, groups).declared]
-
-    def shown_tools(
-        self, provider: str, allowed: Collection[str] | None, groups: Collection[str] | None
-    ) -> frozenset[str]:
-        """The canonical names of what `declare` gives for the same arguments."""
-        return self._kept(provider, allowed, groups).tools
+        kept = self._kept(provider, allowed, groups)
+        return [_own(one) for one in kept.declared], kept.callable_tools
 
     def check_names(self, names: Collection[Any], known: Collection[str]) -> None:
         """Raise `invalid_arguments` for a name that no tool has in any vocabulary; `known` are
@@ -102,8 +99,8 @@ class Catalog:
         kept = self._cache.get(key)
         if kept is None:
             chosen = self._chosen(allowed, groups)
-            tools = frozenset(one.view.tool for one in chosen)
-            kept = self._cache[key] = _Declarations(declarations(provider, chosen), tools)
+            names = callable_tools(one.view.tool for one in chosen)
+            kept = self._cache[key] = _Declarations(declarations(provider, chosen), names)
         return kept
 
     def _chosen(

@@ -16,8 +16,16 @@ DOORS: Final[Mapping[str, tuple[str, ...]]] = {ENTER: (LEAVE,)}
 _NAME: Final = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+")
 
 
+def callable_tools(shown: Iterable[str]) -> frozenset[str]:
+    """Return the tools that a model may call that is shown these: they, and what they lead to."""
+    names = set(shown)
+    for name in tuple(names):
+        names.update(DOORS.get(name, ()))
+    return frozenset(names)
+
+
 class DeclaredTools:
-    """The canonical names that the last `declare` of each agent has shown.
+    """The canonical names that the last `declare` of each agent lets its model call.
 
     They bind the calls of a model's message. An agent that nothing was declared for, and a
     call that a program makes itself, are not bound.
@@ -26,12 +34,9 @@ class DeclaredTools:
     def __init__(self) -> None:
         self._shown: dict[str, frozenset[str]] = {}
 
-    def record(self, agent: str, tools: Iterable[str]) -> None:
-        """Note what an agent is shown from now on, with what that leads to."""
-        names = set(tools)
-        for name in tuple(names):
-            names.update(DOORS.get(name, ()))
-        self._shown[agent] = frozenset(names)
+    def record(self, agent: str, tools: frozenset[str]) -> None:
+        """Note what the model of an agent may call from now on."""
+        self._shown[agent] = tools
 
     def allows(self, call: ToolCall, tool: str) -> bool:
         """Whether a call may name a tool, by its canonical name."""

@@ -262,9 +262,9 @@ class Runtime:
         if allowed is not None:
             catalog.check_names(allowed, preparer.callable_tools(agent))
         visible = preparer.visible(agent, allowed)
-        declared = catalog.declare(provider, allowed=visible, groups=groups)
+        declared, shown = catalog.declare(provider, allowed=visible, groups=groups)
         if provider != "mcp":
-            preparer.declared.record(agent, catalog.shown_tools(provider, visible, groups))
+            preparer.declared.record(agent, shown)
         return declared
 
     async def answer(
