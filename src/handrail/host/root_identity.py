@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from functools import cache
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
 
 from handrail.host.files.openat2 import Opener, choose_opener, open_canonical
 from handrail.host.messages import ROOT_REPLACED
 
 
-class RootHandle(NamedTuple):
+@dataclass(frozen=True)
+class RootHandle:
     """A root by its canonical path and the handle that was opened there."""
 
     path: str
     handle: int
+
+    @cached_property
+    def identity(self) -> tuple[int, int, str]:
+        """The directory and the mount behind the handle, which never change while it is open."""
+        return _identity(self.handle)
 
 
 def is_in_place(root: RootHandle) -> bool:
@@ -29,15 +36,23 @@ def is_in_place(root: RootHandle) -> bool:
     except (OSError, UnicodeEncodeError):
         return False
     try:
-        return _identity(found) == _identity(root.handle)
+        return _identity(found) == root.identity
     finally:
         os.close(found)
 
 
 def check_in_place(roots: Iterable[RootHandle]) -> None:
-    """Raise `outside_workspace` if one of the roots was moved or replaced."""
+    """Raise `outside_workspace` if another directory, or none, lies at the path of a root.
+
+    Meant for refusing early: it compares directories only, not mounts. What starts a program
+    relies on `is_in_place`.
+    """
     for root in roots:
-        if not is_in_place(root):
+        try:
+            found = Path(root.path).stat()
+        except (OSError, UnicodeEncodeError):
+            raise ROOT_REPLACED.error(path=root.path) from None
+        if (found.st_dev, found.st_ino) != root.identity[:2]:
             raise ROOT_REPLACED.error(path=root.path)
 
 

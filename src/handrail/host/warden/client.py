@@ -33,7 +33,8 @@ class WardenProcesses:
     its jobs in `jobs/`; None: nothing outlives the runtime. `spill` is where the full text
     of long output is kept, up to `spill_bytes` of a stream; None: as long as the runtime.
     `memory_mb` limits the address space of every process; 0: no limit. `roots` are the
-    directories that programs start in: nothing starts while one of them is not in its place.
+    directories that programs start in: the process that starts a program refuses it while one of
+    them is not in its place.
     """
 
     def __init__(
@@ -65,7 +66,6 @@ class WardenProcesses:
 
     async def run(self, launch: Launch, on_output: OnOutput | None = None) -> Ended:
         """Run a program to its end; `unavailable` if it cannot be started, or is lost."""
-        self.check_roots()
         recipe = self._recipe_of(launch)
         header = {
             "timeout_s": launch.timeout_s,
@@ -87,7 +87,6 @@ class WardenProcesses:
 
     async def start(self, launch: Launch, request: JobRequest) -> Job:
         """Start a background job; `unavailable`."""
-        self.check_roots()
         if self._directory is None:
             request = request._replace(keep=False)
         return await self._jobs.start(launch, self._recipe_of(launch), request)
