@@ -11,7 +11,7 @@ from pathlib import Path
 
 from handrail.app_agents import agents_of
 from handrail.app_guardrails import guardrail_settings
-from handrail.app_hooks import hooks_of
+from handrail.app_hooks import load_hooks
 from handrail.app_machine import named_directory, real_directory
 from handrail.app_policy import canonical_names, grounds_of, rules_of
 from handrail.app_shell import check_required, command_judge
@@ -21,7 +21,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.known import vocabulary_of
 from handrail.engine.registry import Origin
-from handrail.hooks.checks import Parsed
+from handrail.hooks.fields import ParsedHooks
 from handrail.policy.agents import Agents
 from handrail.policy.guardrails.settings import GuardrailSettings
 from handrail.policy.modes import Mode, parse_mode
@@ -43,7 +43,7 @@ class Checked:
     agents: Agents
     rules: tuple[Rule, ...]
     guardrails: GuardrailSettings
-    hooks: Parsed
+    hooks: ParsedHooks
     # What the user should know of rules that have no effect yet.
     notices: tuple[str, ...] = ()
 
@@ -77,7 +77,7 @@ def checked(loaded: Loaded, root: Path, own: Collection[str] = ()) -> Checked:
         agents_of(loaded, names),
         rules,
         guardrail_settings(loaded),
-        hooks_of(loaded, texts, judge, own),
+        load_hooks(loaded, texts, judge, own),
         list_unregistered(rules, names),
     )
 

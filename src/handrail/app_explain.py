@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from handrail.app_check import Checked
 from handrail.app_gate import open_clearance
-from handrail.app_hooks import guards_of
+from handrail.app_hooks import blocking_hooks
 from handrail.app_machine import Machine, open_machine
 from handrail.app_session import begin_session
 from handrail.app_shell import command_judge
@@ -52,7 +52,7 @@ async def foresee(
     finally:
         await machine.ends.aclose()
     rule = next((one for one in checked.rules if one.name == verdict.rule), None)
-    return judged, Fate(checked.mode, verdict, rule, guards_of(checked.hooks, _TOOL))
+    return judged, Fate(checked.mode, verdict, rule, blocking_hooks(checked.hooks, _TOOL))
 
 
 async def _verdict(

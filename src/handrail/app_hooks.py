@@ -25,19 +25,25 @@ from handrail.dialects.canonical import CANONICAL
 from handrail.dialects.known import DIALECTS, vocabulary_of
 from handrail.dialects.spellings import SPELLINGS
 from handrail.engine.events import EventBus
-from handrail.engine.hooking.background import Background
-from handrail.engine.hooking.claude_input import ClaudeNames
+from handrail.engine.hooking.claude_input import ClaudeTranslator
 from handrail.engine.hooking.command_hooks import CommandHook
-from handrail.engine.hooking.dispatcher import HookDesk
+from handrail.engine.hooking.dispatcher import (
+    BackgroundHooks,
+    HookDispatcher,
+    SessionHooks,
+    SessionStartMessage,
+)
 from handrail.engine.hooking.runner import HookRunner
-from handrail.engine.hooking.session import FirstWords, SessionHooks
 from handrail.engine.pipeline import Pipeline
 from handrail.hooks import self_test
-from handrail.hooks.checks import Parsed, Surroundings
-from handrail.hooks.claude_format import HooksFile, claude_files, parse_claude
-from handrail.hooks.fields import Where
+from handrail.hooks.claude_format import (
+    ClaudeSettingsFile,
+    claude_settings_files,
+    parse_claude_settings,
+)
+from handrail.hooks.fields import HookParseContext, ParsedHooks, SettingLocation
 from handrail.hooks.parse import parse_hooks
-from handrail.hooks.spec import OF_CALLS, HookEvent, HookSpec, Style
+from handrail.hooks.spec import CALL_EVENTS, HookEvent, HookSpec, HookStyle
 from handrail.host.helper_programs import find_helper
 from handrail.host.programs import find_program
 from handrail.host.real_path import real_path
@@ -47,9 +53,9 @@ from handrail.policy.protected_names import protected_reason
 from handrail.shell.environment import child_environment
 
 _log = logging.getLogger("handrail")
-_DEEPEST: Final = 64
+_MAX_NESTING: Final = 64
 # Tools that do the same: who guards one of them usually means all.
-_FAMILIES: Final = (
+_EQUIVALENT_TOOLS: Final = (
     ("write_file", "edit_file", "apply_patch", "notebook_edit"),
     ("run_command", "execute_code"),
 )
@@ -57,26 +63,26 @@ _FAMILIES: Final = (
 _KERNEL: Final = ("/dev/", "/proc/", "/sys/", "/run/")
 
 
-def hooks_of(
+def load_hooks(
     loaded: Loaded, roots: Sequence[str], judge: CommandJudge, own: Collection[str] = ()
-) -> Parsed:
+) -> ParsedHooks:
     """The configured hooks, read and tested without running any. `own` are the names of the
     user's tools that are there from the beginning. Raises `invalid_arguments`
     with file, line and key for a hook that cannot be used.
     """
     if not loaded.settings.hooks:
-        return Parsed((), ())
+        return ParsedHooks((), ())
     aliases = _aliases()
     built_in = {view.tool for view in CANONICAL.views}
     parsed = _parse(loaded, roots, frozenset(own).union(*map(aliases, built_in)))
-    _test(parsed, _machine(roots, judge))
+    _self_test(parsed, _self_test_environment(roots, judge))
     for spec in parsed.specs:
-        for line in _unguarded(spec, aliases):
+        for line in _unguarded_tools(spec, aliases):
             _log.warning("%s", safe_text(line, one_line=True))
     return parsed
 
 
-def guards_of(parsed: Parsed, tool: str) -> list[HookSpec]:
+def blocking_hooks(parsed: ParsedHooks, tool: str) -> list[HookSpec]:
     """The hooks that every call of a tool waits for, and that may stop it."""
     names = _aliases()(tool)
     return [
@@ -90,7 +96,7 @@ def guards_of(parsed: Parsed, tool: str) -> list[HookSpec]:
 
 
 async def open_hooks(
-    parsed: Parsed,
+    parsed: ParsedHooks,
     loaded: Loaded,
     machine: Machine,
     pipeline: Pipeline,
@@ -104,7 +110,7 @@ async def open_hooks(
     roots, session = machine.files.roots, pipeline.session
     aliases = _aliases()
     commands = machine.commands or _commands_for_hooks(machine, loaded)
-    around = _machine(roots, commands.judge)
+    around = _self_test_environment(roots, commands.judge)
     environment = child_environment(os.environ, roots)
     runner = HookRunner(
         processes=commands.processes,
@@ -113,34 +119,34 @@ async def open_hooks(
         program=commands.shell_in(session.whereabouts).program,
         environment=environment,
         required=loaded.settings.sandbox_require,
-        readable=lru_cache(maxsize=512)(lambda spec: _readable(spec, around)),
+        readable=lru_cache(maxsize=512)(lambda spec: _readable_outside(spec, around)),
         looks_only=lambda: pipeline.dry_run or session.mode == Mode.PLAN,
     )
-    claude = ClaudeNames(vocabulary_of("claude"))
-    desk = HookDesk(session, runner, bus, claude, aliases, Background())
+    claude = ClaudeTranslator(vocabulary_of("claude"))
+    desk = HookDispatcher(session, runner, bus, claude, aliases, BackgroundHooks())
     around_session = SessionHooks(parsed.specs, desk)
     machine.ends.push_async_callback(around_session.aclose)
     hooks = pipeline.gate.hooks
-    hooks += [CommandHook(spec, desk) for spec in parsed.specs if spec.event in OF_CALLS]
+    hooks += [CommandHook(spec, desk) for spec in parsed.specs if spec.event in CALL_EVENTS]
     words = await around_session.start(resumed=resumed)
     if words:
-        hooks.append(FirstWords(words))
+        hooks.append(SessionStartMessage(words))
 
 
-def _parse(loaded: Loaded, roots: Sequence[str], known: frozenset[str]) -> Parsed:
+def _parse(loaded: Loaded, roots: Sequence[str], known: frozenset[str]) -> ParsedHooks:
     table = loaded.settings.hooks
 
-    def place(key: str) -> Where:
-        return _place(loaded, key)
+    def place(key: str) -> SettingLocation:
+        return _setting_location(loaded, key)
 
-    around = Surroundings(roots, known, place)
-    files = claude_files(table, place)
-    found = [parse_hooks(table, around), *(_from_file(file, around) for file in files)]
+    around = HookParseContext(roots, known, place)
+    files = claude_settings_files(table, place)
+    found = [parse_hooks(table, around), *(_parse_claude_file(file, around) for file in files)]
     specs = tuple(spec for parsed in found for spec in parsed.specs)
-    return Parsed(specs, tuple(notice for parsed in found for notice in parsed.notices))
+    return ParsedHooks(specs, tuple(notice for parsed in found for notice in parsed.notices))
 
 
-def _place(loaded: Loaded, key: str) -> Where:
+def _setting_location(loaded: Loaded, key: str) -> SettingLocation:
     """Where a key stands; a list as a whole stands where its first item does."""
     sources = loaded.sources
     source = sources.get(key)
@@ -148,11 +154,13 @@ def _place(loaded: Loaded, key: str) -> Where:
         below = (name for name in sources if name.startswith((f"{key}[", f"{key}.")))
         source = sources.get(next(below, "hooks"))
     if source is None:
-        return Where("", key, own=False)
-    return Where("" if source.file is None else str(source), key, source.layer not in FOREIGN)
+        return SettingLocation("", key, own=False)
+    return SettingLocation(
+        "" if source.file is None else str(source), key, source.layer not in FOREIGN
+    )
 
 
-def _from_file(file: HooksFile, around: Surroundings) -> Parsed:
+def _parse_claude_file(file: ClaudeSettingsFile, around: HookParseContext) -> ParsedHooks:
     path = Path(file.path).expanduser()
     if not path.is_absolute():
         # What it means would depend on the workspace, whose author would then choose the hooks.
@@ -169,25 +177,25 @@ def _from_file(file: HooksFile, around: Surroundings) -> Parsed:
         raise file.where.wrong(f"there is no file {str(path)!r}")
     # Whoever wrote the workspace wrote a file in it.
     own = file._replace(path=str(path), where=file.where._replace(own=inside is None))
-    return parse_claude(_json(text.text, own), own, around)
+    return parse_claude_settings(_load_json(text.text, own), own, around)
 
 
-def _json(text: str, file: HooksFile) -> Any:
-    where = Where(file.path, "hooks", own=True)
-    if nested_deeper(text, _DEEPEST, strings=True):
-        raise where.wrong(f"it is nested deeper than {_DEEPEST} levels")
+def _load_json(text: str, file: ClaudeSettingsFile) -> Any:
+    where = SettingLocation(file.path, "hooks", own=True)
+    if nested_deeper(text, _MAX_NESTING, strings=True):
+        raise where.wrong(f"it is nested deeper than {_MAX_NESTING} levels")
     try:
         return json.loads(text)
     except ValueError as error:
         raise where.wrong(f"it is not JSON: {safe_text(str(error), one_line=True)}") from error
 
 
-def _test(parsed: Parsed, around: self_test.Machine) -> None:
+def _self_test(parsed: ParsedHooks, around: self_test.SelfTestEnvironment) -> None:
     """A guard that cannot work is an error; anything else is said."""
     for notice in parsed.notices:
         _log.warning("%s", safe_text(notice, one_line=True))
     for spec in parsed.specs:
-        found = self_test.look_at(spec, around)
+        found = self_test.check_hook_command(spec, around)
         if found.faults and spec.guards:
             raise ProblemRaised(
                 "invalid_arguments",
@@ -200,11 +208,11 @@ def _test(parsed: Parsed, around: self_test.Machine) -> None:
             _log.warning("%s", safe_text(line, one_line=True))
 
 
-def _unguarded(spec: HookSpec, aliases: Callable[[str], frozenset[str]]) -> Iterator[str]:
+def _unguarded_tools(spec: HookSpec, aliases: Callable[[str], frozenset[str]]) -> Iterator[str]:
     """What a guard leaves open by naming one way to do a thing and not the others."""
-    if not spec.guards or spec.style is not Style.OWN:
+    if not spec.guards or spec.style is not HookStyle.OWN:
         return
-    for family in _FAMILIES:
+    for family in _EQUIVALENT_TOOLS:
         left = [tool for tool in family if not spec.matcher.matches(aliases(tool))]
         if left and len(left) < len(family):
             yield (
@@ -213,7 +221,9 @@ def _unguarded(spec: HookSpec, aliases: Callable[[str], frozenset[str]]) -> Iter
             )
 
 
-def _machine(roots: Sequence[str], judge: CommandJudge) -> self_test.Machine:
+def _self_test_environment(
+    roots: Sequence[str], judge: CommandJudge
+) -> self_test.SelfTestEnvironment:
     search_path = child_environment(os.environ, roots)["PATH"]
     shfmt = find_helper("shfmt", roots).path
 
@@ -221,7 +231,7 @@ def _machine(roots: Sequence[str], judge: CommandJudge) -> self_test.Machine:
         judged = judge.judge(text, cwd=roots[0], env={})
         return [part.words for part in judged.parts]
 
-    return self_test.Machine(
+    return self_test.SelfTestEnvironment(
         roots,
         os.path.realpath(Path.home()),
         (lambda text: None) if shfmt is None else Shfmt(shfmt).parse,
@@ -232,12 +242,12 @@ def _machine(roots: Sequence[str], judge: CommandJudge) -> self_test.Machine:
     )
 
 
-def _readable(spec: HookSpec, around: self_test.Machine) -> tuple[str, ...]:
+def _readable_outside(spec: HookSpec, around: self_test.SelfTestEnvironment) -> tuple[str, ...]:
     """What a hook of the person's own names outside of the roots, with what lies beside it, if
     that is not the whole home.
     """
     shown: list[str] = []
-    for path in self_test.named_outside(spec, around) if spec.own else ():
+    for path in self_test.outside_paths(spec, around) if spec.own else ():
         real = real_path(path)
         folder = os.path.dirname(real)  # noqa: PTH120 - a string in, a string out
         kept = (around.home, *around.roots)

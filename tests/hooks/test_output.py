@@ -7,15 +7,17 @@ import pytest
 from handrail.core.verdicts import Effect
 from handrail.engine.hooking.dispatcher import read_json
 from handrail.hooks.matching import tool_matcher
-from handrail.hooks.output import MAX_PRINTED, Heard, understand
-from handrail.hooks.spec import HookEvent, HookSpec, Style
+from handrail.hooks.output import MAX_STDOUT_BYTES, HookProcessResult, parse_hook_output
+from handrail.hooks.spec import HookEvent, HookSpec, HookStyle
 
 
-def said(stdout="", *, exit_code=0, stderr="", style=Style.OWN, event="pre_tool_use", **more):
+def said(stdout="", *, exit_code=0, stderr="", style=HookStyle.OWN, event="pre_tool_use", **more):
     spec = HookSpec("h", HookEvent(event), "x", "here", tool_matcher("*"), style=style)
     out = stdout if isinstance(stdout, bytes) else stdout.encode()
-    heard = Heard(exit_code, out, stderr.encode(), more.pop("printed", len(out)), **more)
-    return understand(spec, heard, read_json)
+    heard = HookProcessResult(
+        exit_code, out, stderr.encode(), more.pop("printed", len(out)), **more
+    )
+    return parse_hook_output(spec, heard, read_json)
 
 
 @pytest.mark.feature("K04", "K10")
@@ -93,7 +95,7 @@ def test_what_cannot_be_understood_of_a_guard_has_failed(garbage):
 
 
 def test_what_is_too_long_or_too_late_has_failed():
-    assert "bytes" in said("x", printed=MAX_PRINTED + 1).failed
+    assert "bytes" in said("x", printed=MAX_STDOUT_BYTES + 1).failed
     assert "did not finish" in said("x", timed_out=True).failed
     assert "too late" in said('{"updatedInput": {}}', event="post_tool_use").failed
 
@@ -105,7 +107,7 @@ def test_words_are_not_endless():
 
 def test_claude_code_s_form_keeps_its_meaning():
     def theirs(stdout, **more):
-        return said(stdout, style=Style.CLAUDE, **more)
+        return said(stdout, style=HookStyle.CLAUDE, **more)
 
     assert theirs("just a log line").words == ""
     assert theirs("hello", event="session_start").words == "hello"

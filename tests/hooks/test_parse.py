@@ -4,11 +4,14 @@ import pytest
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect
-from handrail.hooks.checks import Surroundings
-from handrail.hooks.claude_format import HooksFile, claude_files, parse_claude
-from handrail.hooks.fields import Where
+from handrail.hooks.claude_format import (
+    ClaudeSettingsFile,
+    claude_settings_files,
+    parse_claude_settings,
+)
+from handrail.hooks.fields import HookParseContext, SettingLocation
 from handrail.hooks.parse import parse_hooks
-from handrail.hooks.spec import HookEvent, Style
+from handrail.hooks.spec import HookEvent, HookStyle
 
 KNOWN = frozenset(
     {"edit_file", "Edit", "write_file", "Write", "run_command", "Bash", "apply_patch"}
@@ -16,11 +19,11 @@ KNOWN = frozenset(
 
 
 def place(key, *, own=True):
-    return Where("config.toml:7", key, own)
+    return SettingLocation("config.toml:7", key, own)
 
 
 def parse(table, *, own=True):
-    return parse_hooks(table, Surroundings(["/w"], KNOWN, lambda key: place(key, own=own)))
+    return parse_hooks(table, HookParseContext(["/w"], KNOWN, lambda key: place(key, own=own)))
 
 
 def one(entry, event="pre_tool_use", *, own=True):
@@ -143,8 +146,8 @@ CLAUDE = {
 
 
 def claude(settings, **options):
-    file = HooksFile("/elsewhere/settings.json", place("hooks.claude"), options)
-    return parse_claude(settings, file, Surroundings(["/w"], KNOWN, place))
+    file = ClaudeSettingsFile("/elsewhere/settings.json", place("hooks.claude"), options)
+    return parse_claude_settings(settings, file, HookParseContext(["/w"], KNOWN, place))
 
 
 def test_a_settings_file_of_claude_code_loads_unchanged():
@@ -157,7 +160,7 @@ def test_a_settings_file_of_claude_code_loads_unchanged():
         ("post_tool_use", "fmt", 60, True),
         ("session_start", "hi", 60, False),
     ]
-    assert {one.style for one in parsed.specs} == {Style.CLAUDE}
+    assert {one.style for one in parsed.specs} == {HookStyle.CLAUDE}
     assert {one.on_failure for one in parsed.specs} == {Effect.ALLOW}
     assert [notice.split(": ", 1)[1] for notice in parsed.notices] == [
         "hooks.PreToolUse[0].hooks[1].timeout: 300 seconds are the most here",
@@ -195,17 +198,17 @@ def test_a_file_without_hooks_in_it_is_an_error(settings):
     [("~/a.json", ["~/a.json"]), (["a", {"file": "b", "on_failure": "deny"}], ["a", "b"])],
 )
 def test_files_are_named_by_a_path_or_a_list(given, paths):
-    assert [one.path for one in claude_files({"claude": given}, place)] == paths
+    assert [one.path for one in claude_settings_files({"claude": given}, place)] == paths
 
 
 @pytest.mark.parametrize("given", [{"file": "a"}, 3, [{"path": "a"}], [{}]])
 def test_other_ways_to_name_files_are_errors(given):
     with pytest.raises(ProblemRaised):
-        list(claude_files({"claude": given}, place))
+        list(claude_settings_files({"claude": given}, place))
 
 
 def test_a_workspace_cannot_name_a_file_of_hooks():
     with pytest.raises(ProblemRaised) as caught:
-        list(claude_files({"claude": "a"}, lambda key: place(key, own=False)))
+        list(claude_settings_files({"claude": "a"}, lambda key: place(key, own=False)))
 
     assert "only your own settings" in caught.value.problem.message

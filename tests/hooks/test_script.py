@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from handrail.core.problems import ProblemRaised
-from handrail.hooks.script import script_of
+from handrail.hooks.parse import substitute_file_parameter
 
 NASTY = [
     "plain.py",
@@ -44,7 +44,7 @@ NASTY = [
 @pytest.mark.parametrize("name", NASTY)
 def test_a_file_name_never_becomes_part_of_the_script(tmp_path, command, before, after, name):
     done = subprocess.run(
-        ["bash", "-c", script_of(command), "hook", name],
+        ["bash", "-c", substitute_file_parameter(command), "hook", name],
         cwd=tmp_path,
         capture_output=True,
         check=True,
@@ -67,10 +67,10 @@ def test_a_file_name_never_becomes_part_of_the_script(tmp_path, command, before,
 )  # fmt: skip
 def test_where_it_could_become_code_the_command_is_refused(command):
     with pytest.raises(ProblemRaised) as caught:
-        script_of(command)
+        substitute_file_parameter(command)
 
     assert '"$1"' in caught.value.problem.hint
 
 
 def test_a_command_without_a_file_stays_as_it_is():
-    assert script_of("echo $(date) # now") == "echo $(date) # now"
+    assert substitute_file_parameter("echo $(date) # now") == "echo $(date) # now"

@@ -4,7 +4,7 @@ import pytest
 
 from handrail.core.commands import Unreadable
 from handrail.hooks.matching import tool_matcher
-from handrail.hooks.self_test import Machine, look_at, named_outside
+from handrail.hooks.self_test import SelfTestEnvironment, check_hook_command, outside_paths
 from handrail.hooks.spec import HookEvent, HookSpec
 from handrail.policy.protected_names import protected_reason
 
@@ -16,7 +16,7 @@ def parse(text):
         raise Unreadable("it is no valid command")
 
 
-MACHINE = Machine(
+MACHINE = SelfTestEnvironment(
     ["/w"],
     "/h",
     parse,
@@ -49,20 +49,23 @@ def hook(command, event=HookEvent.PRE_TOOL_USE):
     ],
 )
 def test_what_it_starts_must_be_there(command, faults):
-    found = look_at(hook(command), MACHINE).faults
+    found = check_hook_command(hook(command), MACHINE).faults
 
     assert [one.split(",")[0].split(":")[0] for one in found] == faults
 
 
 def test_a_guard_that_the_model_can_change_is_a_doubt():
-    changeable = look_at(hook("bash scripts/check.sh"), MACHINE)
+    changeable = check_hook_command(hook("bash scripts/check.sh"), MACHINE)
 
     assert "the model can change" in changeable.doubts[0]
-    assert look_at(hook("bash .handrail/hooks/check.sh"), MACHINE).doubts == ()
-    assert look_at(hook("bash scripts/check.sh", HookEvent.POST_TOOL_USE), MACHINE).doubts == ()
+    assert check_hook_command(hook("bash .handrail/hooks/check.sh"), MACHINE).doubts == ()
+    assert (
+        check_hook_command(hook("bash scripts/check.sh", HookEvent.POST_TOOL_USE), MACHINE).doubts
+        == ()
+    )
 
 
 def test_what_a_command_names_outside_is_found():
     command = "python3 ~/hooks/a.py --with=/opt/lint scripts/check.sh /w/scripts/check.sh /none"
 
-    assert list(named_outside(hook(command), MACHINE)) == ["/h/hooks/a.py", "/opt/lint"]
+    assert list(outside_paths(hook(command), MACHINE)) == ["/h/hooks/a.py", "/opt/lint"]

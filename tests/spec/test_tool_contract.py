@@ -605,9 +605,9 @@ async def test_hook_programs_are_shown_nested_paths_as_they_lead(workspace, open
 
     class Watching:
         async def before(self, call):
-            from handrail.engine.hooking.hook_input import resolved
+            from handrail.engine.hooking.hook_input import resolved_arguments
 
-            seen.append((dict(call.paths), resolved(call, str)))
+            seen.append((dict(call.paths), resolved_arguments(call, str)))
 
         async def after(self, call, result):
             return None

@@ -15,9 +15,8 @@ from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.engine.approval import Approval, binding
 from handrail.engine.commands import starts_job
 from handrail.engine.counted import how_it_ended, key_of
-from handrail.engine.hooking.call_view import hook_call, opinion_of
-from handrail.engine.hooking.callbacks import Hook, Rewrite
-from handrail.engine.hooking.file_changes import Left, Note, current_left
+from handrail.engine.hooking.callbacks import Hook, Rewrite, hook_call, normalize_opinion
+from handrail.engine.hooking.file_changes import HookFileNote, HookFileTracker, current_hook_tracker
 from handrail.engine.planning.dry_run import seen_of
 from handrail.engine.prepare import Prepared, Preparer
 from handrail.engine.recorder import Recorder
@@ -102,7 +101,7 @@ class Gate:
 
     async def _heard(self, running: Running, hook: Hook) -> bool:
         """Let one hook speak; whether the call has other arguments now."""
-        opinion = opinion_of(await hook.before(hook_call(running.prepared)))
+        opinion = normalize_opinion(await hook.before(hook_call(running.prepared)))
         verdict, rewrite = opinion.verdict, opinion.rewrite
         if opinion.words and opinion.words not in running.words:
             running.words.append(opinion.words)
@@ -223,20 +222,20 @@ class Gate:
         return self._clearance.judge(subject_of(prepared, plan), approved=approved)
 
     async def after_hooks(
-        self, running: Running, outcome: Outcome, recorder: Recorder, left: Left
+        self, running: Running, outcome: Outcome, recorder: Recorder, left: HookFileTracker
     ) -> None:
         """Let every hook add words, which the person sees as well; what one changes in the
         call's files counts as the call's own doing, and is said.
         """
         # The time of the call is over, and what hooks take is not its own.
         running.watch.deadline = None
-        added = [Note(one, one) for one in running.words]
+        added = [HookFileNote(one, one) for one in running.words]
         result = recorder.result(running, outcome)
-        inside = current_left.set(left)
+        inside = current_hook_tracker.set(left)
         try:
             await self._after(running, result, left, added)
         finally:
-            current_left.reset(inside)
+            current_hook_tracker.reset(inside)
         if not added:
             return
         outcome.text = "\n".join([outcome.text, *(one.model for one in added)])
@@ -248,7 +247,7 @@ class Gate:
             left.told()
 
     async def _after(
-        self, running: Running, result: ToolResult, left: Left, added: list[Note]
+        self, running: Running, result: ToolResult, left: HookFileTracker, added: list[HookFileNote]
     ) -> None:
         for hook in self.hooks:
             try:
@@ -258,12 +257,12 @@ class Gate:
                 if running.watch.cancelled_by_caller or not running.watch.ended:
                     raise
                 words = "[the hooks after this call were cut short]"
-                added += [*left.take_notes(), Note(words, words)]
+                added += [*left.take_notes(), HookFileNote(words, words)]
                 return
             except Exception as error:  # noqa: BLE001 - foreign code, and the call is over
                 _log.exception("a hook failed after %s", running.prepared.name)
                 words = f"[a hook failed after this call: {error}]"
-            added += [Note(words, words)] if words else []
+            added += [HookFileNote(words, words)] if words else []
             added += left.take_notes()
 
     def _rewritten(self, prepared: Prepared, rewrite: Rewrite) -> Prepared:

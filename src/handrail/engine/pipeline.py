@@ -30,8 +30,8 @@ from handrail.engine.commands import CommandRunner
 from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.freshness import Freshness
 from handrail.engine.gate import Gate
-from handrail.engine.hooking.failures import noted_failures
-from handrail.engine.hooking.file_changes import Left
+from handrail.engine.hooking.callbacks import current_hook_failures
+from handrail.engine.hooking.file_changes import HookFileTracker
 from handrail.engine.locks import Locks
 from handrail.engine.loops import Loops
 from handrail.engine.modifiers import take_up
@@ -93,7 +93,7 @@ class Pipeline:
         watch = self.ticker.watch(prepared.call.id, prepared.name, listener)
         running = Running(prepared, watch, listener)
         inside, noting = current_session.set(self.session), current_reads.set(running.reads)
-        noted = noted_failures.set(running.hook_failures)
+        noted = current_hook_failures.set(running.hook_failures)
         outcome: Outcome | None = None
         try:
             outcome = await self._outcome(running)
@@ -103,7 +103,7 @@ class Pipeline:
                 await self.loops.wait_to_end(running)
             self.loops.heed(running, outcome)
             if self.gate.hooks:
-                left = Left(running, self.files, self.freshness)
+                left = HookFileTracker(running, self.files, self.freshness)
                 await self.gate.after_hooks(running, outcome, self.recorder, left)
             if watch.ended:
                 await _absorb(watch)
@@ -117,7 +117,7 @@ class Pipeline:
             return result
         finally:
             self.gate.settle(running, outcome)
-            noted_failures.reset(noted)
+            current_hook_failures.reset(noted)
             current_session.reset(inside)
             current_reads.reset(noting)
             if self.after_call is not None:

@@ -13,7 +13,7 @@ from handrail.core.leases import Lease
 from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, Image, Modifier, Output, Status
 from handrail.core.verdicts import Verdict
-from handrail.engine.hooking.failures import HookFailure
+from handrail.engine.hooking.callbacks import HookFailure
 from handrail.engine.prepare import Prepared
 from handrail.engine.ticker import Watch
 from handrail.history.commit import Mess

@@ -12,38 +12,43 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from handrail.core.verdicts import Effect
-from handrail.hooks.checks import (
-    EVENTS,
-    FIELDS,
-    LEAST_S,
-    MOST_S,
-    Parsed,
-    Surroundings,
-    bounded,
-    listed,
-    matcher_of,
-    name_of,
-    patterns_of,
+from handrail.hooks.fields import (
+    EVENT_NAMES,
+    HOOK_FIELDS,
+    MAX_TIMEOUT_S,
+    MIN_TIMEOUT_S,
+    HookFields,
+    HookParseContext,
+    ParsedHooks,
+    SettingLocation,
+    check_hook_count,
+    hook_name,
+    parse_file_patterns,
+    parse_matcher,
+    require_list,
 )
-from handrail.hooks.fields import Fields, Where
 from handrail.hooks.matching import ToolMatcher
-from handrail.hooks.spec import HookEvent, HookSpec, Style
+from handrail.hooks.spec import HookEvent, HookSpec, HookStyle
 
-TIMEOUT_S: Final = 60.0
+CLAUDE_TIMEOUT_S: Final = 60.0
 # What a person may add to hooks of this form.
-_OPTIONS: Final = ("may_allow", "unconfined", "on_failure")
-_KNOWN: Final = frozenset({*FIELDS, "type", "args", "if", "once", "statusMessage", "shell"})
+_USER_OPTIONS: Final = ("may_allow", "unconfined", "on_failure")
+_KNOWN_FIELDS: Final = frozenset(
+    {*HOOK_FIELDS, "type", "args", "if", "once", "statusMessage", "shell"}
+)
 
 
-class HooksFile(NamedTuple):
+class ClaudeSettingsFile(NamedTuple):
     """A file of Claude Code's that the settings name, where, and what they say about it."""
 
     path: str
-    where: Where
+    where: SettingLocation
     options: Mapping[str, Any]
 
 
-def claude_files(table: Mapping[str, Any], place: Callable[[str], Where]) -> Iterator[HooksFile]:
+def claude_settings_files(
+    table: Mapping[str, Any], place: Callable[[str], SettingLocation]
+) -> Iterator[ClaudeSettingsFile]:
     """The files that `hooks.claude` names: a path, or a list of paths and tables."""
     given = table.get("claude")
     if given is None:
@@ -57,88 +62,94 @@ def claude_files(table: Mapping[str, Any], place: Callable[[str], Where]) -> Ite
     for number, one in enumerate(many):
         where = place(f"hooks.claude[{number}]" if many is given else "hooks.claude")
         table = {"file": one} if isinstance(one, str) else one
-        fields = Fields(table, where, ("file", *_OPTIONS))
+        fields = HookFields(table, where, ("file", *_USER_OPTIONS))
         if not where.own:
             raise where.wrong(
                 "only your own settings can name a file of hooks",
                 hint="copy the hooks into the workspace's own configuration",
             )
         options = {name: value for name, value in table.items() if name != "file"}
-        yield HooksFile(fields.text("file"), where, options)
+        yield ClaudeSettingsFile(fields.text("file"), where, options)
 
 
-def parse_claude(settings: Any, file: HooksFile, around: Surroundings) -> Parsed:
+def parse_claude_settings(
+    settings: Any, file: ClaudeSettingsFile, around: HookParseContext
+) -> ParsedHooks:
     """The hooks of a settings file, or of a plugin's; raises `invalid_arguments`."""
-    where = Where(file.path, "hooks", own=file.where.own)
+    where = SettingLocation(file.path, "hooks", own=file.where.own)
     found = settings.get("hooks", {}) if isinstance(settings, Mapping) else None
     if not isinstance(found, Mapping):
         raise where.wrong("it has no table of hooks")
     if settings.get("disableAllHooks") is True:
-        return Parsed((), (f"{file.path}: all hooks are switched off in it",))
+        return ParsedHooks((), (f"{file.path}: all hooks are switched off in it",))
     specs: list[HookSpec] = []
     notices: list[str] = []
     for key, groups in found.items():
         at = where.below(f".{key}")
-        event = EVENTS.get(key)
+        event = EVENT_NAMES.get(key)
         if event is None:
             notices.append(f"{at}: hooks of this event are not run here")
             continue
-        for number, group in enumerate(listed(groups, at)):
+        for number, group in enumerate(require_list(groups, at)):
             given = {**group, **file.options} if isinstance(group, Mapping) else group
-            specs += claude_group(given, event, at.below(f"[{number}]"), around, notices)
-    return bounded(specs, notices, where)
+            specs += parse_claude_group(given, event, at.below(f"[{number}]"), around, notices)
+    return check_hook_count(specs, notices, where)
 
 
-def claude_group(
-    group: Any, event: HookEvent, where: Where, around: Surroundings, notices: list[str]
+def parse_claude_group(
+    group: Any,
+    event: HookEvent,
+    where: SettingLocation,
+    around: HookParseContext,
+    notices: list[str],
 ) -> Iterator[HookSpec]:
     """A matcher and its hooks."""
-    outer = Fields(group, where, None)
+    outer = HookFields(group, where, None)
     text = outer.text("matcher", "*")
-    matcher = matcher_of(outer, text, event, around, notices, lenient=True)
-    shared = {key: group[key] for key in _OPTIONS if key in group}
-    for number, entry in enumerate(listed(group.get("hooks"), where.below(".hooks"))):
+    matcher = parse_matcher(outer, text, event, around, notices, lenient=True)
+    shared = {key: group[key] for key in _USER_OPTIONS if key in group}
+    for number, entry in enumerate(require_list(group.get("hooks"), where.below(".hooks"))):
         merged = {**shared, **entry} if isinstance(entry, Mapping) else entry
-        fields = Fields(merged, where.below(f".hooks[{number}]"), None)
+        fields = HookFields(merged, where.below(f".hooks[{number}]"), None)
         kind = fields.text("type", "command")
         if kind != "command" or fields.has("if"):
             what = "with a condition" if kind == "command" else f"of type {kind!r:.80}"
             notices.append(f"{fields.where}: hooks {what} are not run here")
             continue
-        strange = sorted(set(merged) - _KNOWN)
+        strange = sorted(set(merged) - _KNOWN_FIELDS)
         if strange:
             notices.append(f"{fields.where}: nothing acts on {strange[0]!r:.80} here")
-        spec = _spec(fields, event, matcher, around, notices)
+        spec = _parse_spec(fields, event, matcher, around, notices)
         if fields.flag("enabled", True):
             yield spec
 
 
-def _spec(
-    fields: Fields,
+def _parse_spec(
+    fields: HookFields,
     event: HookEvent,
     matcher: ToolMatcher,
-    around: Surroundings,
+    around: HookParseContext,
     notices: list[str],
 ) -> HookSpec:
     command, args = fields.text("command"), fields.texts("args")
     asked = fields.effect("on_failure") if event is HookEvent.PRE_TOOL_USE else None
-    timeout = fields.seconds("timeout", TIMEOUT_S, 0, float("inf"))
-    if timeout > MOST_S:
-        notices.append(f"{fields.where}.timeout: {MOST_S:g} seconds are the most here")
+    timeout = fields.seconds("timeout", CLAUDE_TIMEOUT_S, 0, float("inf"))
+    if timeout > MAX_TIMEOUT_S:
+        notices.append(f"{fields.where}.timeout: {MAX_TIMEOUT_S:g} seconds are the most here")
     return HookSpec(
-        name=name_of(fields, command),
+        name=hook_name(fields, command),
         event=event,
         command=shlex.join([command, *args]) if args else command,
         where=str(fields.where),
         matcher=matcher,
-        files=patterns_of(fields, around),
-        timeout_s=min(max(timeout, LEAST_S), MOST_S),
+        files=parse_file_patterns(fields, around),
+        timeout_s=min(max(timeout, MIN_TIMEOUT_S), MAX_TIMEOUT_S),
         background=fields.flag("async", False),
         on_failure=asked or Effect.ALLOW,
         if_unable=asked or Effect.DENY,
         if_hindered=asked or Effect.DENY,
         may_allow=fields.persons("may_allow"),
         unconfined=fields.persons("unconfined"),
-        style=Style.CLAUDE,
+        style=HookStyle.CLAUDE,
         own=fields.where.own,
     )

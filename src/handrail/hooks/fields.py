@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text
 from handrail.core.verdicts import Effect
+from handrail.hooks.matching import FilePatterns, ToolMatcher, file_patterns, tool_matcher
+from handrail.hooks.spec import CALL_EVENTS, HookEvent, HookSpec
 
 _ON_FAILURE: Final = {
     "deny": Effect.DENY,
@@ -16,10 +18,10 @@ _ON_FAILURE: Final = {
     "ask": Effect.ASK,
     "allow": Effect.ALLOW,
 }
-_LONGEST_NAME: Final = 80
+_MAX_NAME_CHARS: Final = 80
 
 
-class Where(NamedTuple):
+class SettingLocation(NamedTuple):
     """A place in the settings: the file and line as people write it (empty: given by a caller),
     the key, and whether it is the person's own.
     """
@@ -28,7 +30,7 @@ class Where(NamedTuple):
     key: str
     own: bool
 
-    def below(self, key: str) -> Where:
+    def below(self, key: str) -> SettingLocation:
         """A key inside of it."""
         return self._replace(key=f"{self.key}{key}")
 
@@ -42,17 +44,17 @@ class Where(NamedTuple):
         return ProblemRaised("invalid_arguments", f"{place}{key}: {why}", hint=hint, field=key)
 
 
-class Fields:
+class HookFields:
     """A table with typed ways to take what it holds; `known` None: it may hold anything else."""
 
-    def __init__(self, table: Any, where: Where, known: Collection[str] | None) -> None:
+    def __init__(self, table: Any, where: SettingLocation, known: Collection[str] | None) -> None:
         if not isinstance(table, Mapping):
             raise where.wrong("a hook is a table with a command in it")
         self.where = where
         self._table = table
         unknown = [] if known is None else [key for key in table if key not in known]
         if known is not None and unknown:
-            why = f"there is no such field{meant(unknown[0], known)}"
+            why = f"there is no such field{did_you_mean(unknown[0], known)}"
             raise where.below(f".{unknown[0]}").wrong(why)
 
     def has(self, key: str) -> bool:
@@ -68,7 +70,7 @@ class Fields:
 
     def name(self, key: str, default: str) -> str:
         """A short name on one line; one that is too long is cut."""
-        return safe_text(self.text(key, default), one_line=True).strip()[:_LONGEST_NAME]
+        return safe_text(self.text(key, default), one_line=True).strip()[:_MAX_NAME_CHARS]
 
     def texts(self, key: str) -> Sequence[str]:
         """A list of texts, or one of them alone."""
@@ -119,7 +121,111 @@ class Fields:
         return self.where.below(f".{key}").wrong(why, hint=hint)
 
 
-def meant(given: str, known: Collection[str]) -> str:
+def did_you_mean(given: str, known: Collection[str]) -> str:
     """What was probably meant, as the end of a sentence."""
     close = get_close_matches(given[:100], list(known), n=2, cutoff=0.6)
     return f"; did you mean {' or '.join(repr(one) for one in close)}?" if close else ""
+
+
+MIN_TIMEOUT_S: Final = 1.0
+MAX_TIMEOUT_S: Final = 300.0
+_MAX_HOOKS: Final = 200
+HOOK_FIELDS: Final = (
+    *("name", "command", "matcher", "file_patterns", "timeout", "async", "enabled"),
+    *("on_failure", "may_allow", "unconfined"),
+)
+EVENT_NAMES: Final = {
+    **{event.value: event for event in HookEvent},
+    **{event.pascal: event for event in HookEvent},
+}
+
+
+class HookParseContext(NamedTuple):
+    """What hooks are checked against. `known` are all names of all tools; `place` answers where
+    a key of the settings stands.
+    """
+
+    roots: Sequence[str]
+    known: frozenset[str]
+    place: Callable[[str], SettingLocation]
+
+
+class ParsedHooks(NamedTuple):
+    """The hooks in order, and what the person should know about them."""
+
+    specs: tuple[HookSpec, ...]
+    notices: tuple[str, ...]
+
+
+def require_list(given: Any, where: SettingLocation) -> Sequence[Any]:
+    """A list of hooks."""
+    if not isinstance(given, list | tuple):
+        raise where.wrong("it must be a list of hooks", hint="write [[hooks.<event>]] above each")
+    return given
+
+
+def is_claude_group(entry: Any) -> bool:
+    """Whether a hook is written in Claude Code's form: a matcher with a list of hooks."""
+    return isinstance(entry, Mapping) and isinstance(entry.get("hooks"), list)
+
+
+def parse_matcher(
+    fields: HookFields,
+    text: str,
+    event: HookEvent,
+    around: HookParseContext,
+    notices: list[str],
+    *,
+    lenient: bool = False,
+) -> ToolMatcher:
+    """The matcher; a name that no tool has is an error, or a notice where it is `lenient`."""
+    try:
+        matcher = tool_matcher(text)
+    except ProblemRaised as raised:
+        raise fields.wrong("matcher", raised.problem.message) from raised
+    if matcher.text == "*":
+        return matcher
+    if event not in CALL_EVENTS:
+        if not lenient:
+            raise fields.wrong("matcher", "this event is not about a tool")
+        return matcher
+    unknown = [one for one in matcher.names if one not in around.known and not _is_mcp_name(one)]
+    if unknown and not lenient:
+        raise fields.wrong(
+            "matcher",
+            f"there is no tool named {unknown[0]!r}{did_you_mean(unknown[0], around.known)}",
+            hint=f"for a tool that is registered later write a pattern, such as {unknown[0]}*",
+        )
+    if not matcher.matches(around.known) and not any(map(_is_mcp_name, matcher.names)):
+        notices.append(f"{fields.where}.matcher: {text!r:.80} fits no tool that there is now")
+    return matcher
+
+
+def parse_file_patterns(fields: HookFields, around: HookParseContext) -> FilePatterns | None:
+    """The file patterns, None if there are none."""
+    globs = fields.texts("file_patterns")
+    if not globs:
+        return None
+    try:
+        return file_patterns(globs, around.roots)
+    except ProblemRaised as raised:
+        raise fields.wrong("file_patterns", raised.problem.message) from raised
+
+
+def hook_name(fields: HookFields, command: str) -> str:
+    """What the hook is called; the command's first words if nobody said."""
+    return fields.name("name", " ".join(command.split()[:3]))
+
+
+def check_hook_count(
+    specs: list[HookSpec], notices: list[str], where: SettingLocation
+) -> ParsedHooks:
+    """All of them, unless they are absurdly many."""
+    if len(specs) > _MAX_HOOKS:
+        raise where.wrong(f"there are more than {_MAX_HOOKS} hooks")
+    return ParsedHooks(tuple(specs), tuple(notices))
+
+
+def _is_mcp_name(name: str) -> bool:
+    """Servers say only later which tools they have."""
+    return name.startswith("mcp__")

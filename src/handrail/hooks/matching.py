@@ -17,7 +17,7 @@ ANY: Final = ("", "*")
 _NAMES: Final = re.compile(r"[\w-]+(?:\s*[|,]\s*[\w-]+)*")
 # Letters that mean something in a regular expression and nothing in a glob of names.
 _REGEX: Final = re.compile(r"[.^$+()\[\]{}\\]")
-_LONGEST: Final = 2000
+_MAX_PATTERN_CHARS: Final = 2000
 
 
 class ToolMatcher(NamedTuple):
@@ -41,14 +41,14 @@ def tool_matcher(text: str) -> ToolMatcher:
     text = text.strip()
     if text in ANY:
         return ToolMatcher("*")
-    if len(text) > _LONGEST:
-        raise ProblemRaised("invalid_arguments", f"it is longer than {_LONGEST} letters")
+    if len(text) > _MAX_PATTERN_CHARS:
+        raise ProblemRaised("invalid_arguments", f"it is longer than {_MAX_PATTERN_CHARS} letters")
     if _NAMES.fullmatch(text):
         return ToolMatcher(text, tuple(re.split(r"\s*[|,]\s*", text)))
     if _REGEX.search(text):
-        return ToolMatcher(text, fits=_fits(text))
-    parts = [_name_glob(part.strip()) for part in text.split("|")]
-    return ToolMatcher(text, fits=_fits("|".join(parts)))
+        return ToolMatcher(text, fits=_compile_predicate(text))
+    parts = [_translate_name_glob(part.strip()) for part in text.split("|")]
+    return ToolMatcher(text, fits=_compile_predicate("|".join(parts)))
 
 
 class FilePatterns(NamedTuple):
@@ -76,13 +76,13 @@ def file_patterns(globs: Sequence[str], roots: Sequence[str]) -> FilePatterns:
     `invalid_arguments`.
     """
     for glob in globs:
-        if not glob.strip() or len(glob) > _LONGEST:
+        if not glob.strip() or len(glob) > _MAX_PATTERN_CHARS:
             raise ProblemRaised("invalid_arguments", f"{glob!r:.80} is no pattern for files")
-    whole = "|".join(_path_glob(glob.strip()) for glob in globs)
-    return FilePatterns(tuple(globs), tuple(roots), _fits(f"(?is)(?:{whole})"))
+    whole = "|".join(_translate_path_glob(glob.strip()) for glob in globs)
+    return FilePatterns(tuple(globs), tuple(roots), _compile_predicate(f"(?is)(?:{whole})"))
 
 
-def _fits(pattern: str) -> Callable[[str], bool]:
+def _compile_predicate(pattern: str) -> Callable[[str], bool]:
     import re2  # noqa: PLC0415 - 8 ms, and only where there are hooks
 
     options = re2.Options()
@@ -103,7 +103,7 @@ def _fits(pattern: str) -> Callable[[str], bool]:
     return fits
 
 
-def _name_glob(glob: str) -> str:
+def _translate_name_glob(glob: str) -> str:
     letters = {"*": ".*", "?": "."}
     return "".join(letters.get(letter, re.escape(letter)) for letter in glob)
 
@@ -112,14 +112,14 @@ _PARTS: Final = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^]/]+\]|\{[^{}]*\}|.", re.DOT
 _SPECIAL: Final = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
-def _path_glob(glob: str) -> str:
+def _translate_path_glob(glob: str) -> str:
     anywhere = "/" not in glob.rstrip("/")
-    body = "".join(_part(part) for part in _PARTS.findall(glob.strip("/")))
+    body = "".join(_translate_part(part) for part in _PARTS.findall(glob.strip("/")))
     front = "(?:.*/)?" if anywhere else "/?"
     return f"{front}{body}{'/.*' if glob.endswith('/') else '(?:/.*)?'}"
 
 
-def _part(part: str) -> str:
+def _translate_part(part: str) -> str:
     if part in _SPECIAL:
         return _SPECIAL[part]
     if part[0] == "[" and len(part) > 1:
@@ -127,7 +127,7 @@ def _part(part: str) -> str:
         return f"[^{inside[1:]}]" if inside[0] == "!" else f"[{inside}]"
     if part[0] == "{" and len(part) > 1:
         choices = (
-            "".join(_part(one) for one in _PARTS.findall(choice))
+            "".join(_translate_part(one) for one in _PARTS.findall(choice))
             for choice in part[1:-1].split(",")
         )
         return f"(?:{'|'.join(choices)})"

@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect
-from handrail.hooks.spec import HookEvent, HookSpec, Style
+from handrail.hooks.spec import HookEvent, HookSpec, HookStyle
 
-MAX_PRINTED: Final = 100_000
-MAX_WORDS: Final = 4000
-BLOCKS: Final = 2
+MAX_STDOUT_BYTES: Final = 100_000
+MAX_MESSAGE_CHARS: Final = 4000
+BLOCK_EXIT_CODE: Final = 2
 _DECISIONS: Final = {
     "allow": Effect.ALLOW,
     "approve": Effect.ALLOW,
@@ -24,20 +24,20 @@ _DECISIONS: Final = {
     "block": Effect.DENY,
 }
 _STRICTNESS: Final = [None, Effect.ALLOW, Effect.ASK, Effect.DENY]
-_INNER: Final = "hookSpecificOutput"
-_TEXTS: Final = (
+_SPECIFIC: Final = "hookSpecificOutput"
+_TEXT_FIELDS: Final = (
     *("reason", "additionalContext", "stopReason", "systemMessage", "permissionDecisionReason"),
     "hookEventName",
 )
-_KNOWN: Final = frozenset(
-    {*_TEXTS, _INNER, "decision", "updatedInput", "permissionDecision", "continue"}
+_KNOWN_FIELDS: Final = frozenset(
+    {*_TEXT_FIELDS, _SPECIFIC, "decision", "updatedInput", "permissionDecision", "continue"}
     | {"suppressOutput"}
 )
 
 ReadJson = Callable[[str], Any]
 
 
-class Heard(NamedTuple):
+class HookProcessResult(NamedTuple):
     """How a hook's program ended. `printed` bytes is all that it wrote to stdout, of which
     `stdout` may be a part. `trouble`: it could not be run, or what it did had to be undone.
     """
@@ -56,7 +56,7 @@ class Heard(NamedTuple):
     confined: bool = False
 
 
-class Answer(NamedTuple):
+class HookDecision(NamedTuple):
     """`effect` None: no opinion. `failed` is why the hook did not work, None if it did;
     `words` are for the model, `notice` for the person. `hindered`: it failed in the sandbox,
     which may have been the reason.
@@ -71,114 +71,122 @@ class Answer(NamedTuple):
     hindered: bool = False
 
 
-class _Misfit(Exception):
+class _InvalidOutput(Exception):
     """What was printed cannot be taken at its word."""
 
 
-def understand(spec: HookSpec, heard: Heard, read_json: ReadJson) -> Answer:
+def parse_hook_output(
+    spec: HookSpec, heard: HookProcessResult, read_json: ReadJson
+) -> HookDecision:
     """The answer; never raises."""
     if heard.unable:
-        return Answer(failed=heard.trouble, words=output_of(heard))
-    if heard.exit_code == BLOCKS and not heard.timed_out:
+        return HookDecision(failed=heard.trouble, words=printed_text(heard))
+    if heard.exit_code == BLOCK_EXIT_CODE and not heard.timed_out:
         # A no stands, whatever else the program did.
-        return Answer(Effect.DENY, output_of(heard) or "it gave no reason")
+        return HookDecision(Effect.DENY, printed_text(heard) or "it gave no reason")
     if heard.timed_out:
-        return _failed(spec, heard, f"it did not finish within {spec.timeout_s:g} s and was ended")
+        return _failure(spec, heard, f"it did not finish within {spec.timeout_s:g} s and was ended")
     if heard.exit_code != 0:
         failed = f"it ended with exit code {heard.exit_code}"
         if heard.trouble is not None:
             failed = f"{failed}; {heard.trouble}"
-        return _failed(spec, heard, failed)
+        return _failure(spec, heard, failed)
     try:
-        answer = _printed(spec, heard, read_json)
-    except _Misfit as misfit:
-        answer = Answer(failed=str(misfit))
+        answer = _parse_stdout(spec, heard, read_json)
+    except _InvalidOutput as misfit:
+        answer = HookDecision(failed=str(misfit))
     if heard.trouble is None or answer.effect is Effect.DENY:
         return answer
-    return Answer(failed=heard.trouble, words=output_of(heard))
+    return HookDecision(failed=heard.trouble, words=printed_text(heard))
 
 
-def _failed(spec: HookSpec, heard: Heard, failed: str) -> Answer:
+def _failure(spec: HookSpec, heard: HookProcessResult, failed: str) -> HookDecision:
     """A failure with what the sandbox had to do with it, as far as that is known."""
     if heard.hindered is not None:
         failed = f"{failed}; {heard.hindered}"
     elif heard.confined and spec.on_failure is not spec.if_hindered:
         failed = f"{failed} in the sandbox, and whether the sandbox caused it is not known"
-    return Answer(failed=failed, words=output_of(heard), hindered=heard.confined)
+    return HookDecision(failed=failed, words=printed_text(heard), hindered=heard.confined)
 
 
-def output_of(heard: Heard) -> str:
+def printed_text(heard: HookProcessResult) -> str:
     """What it said for people to read, errors first, not endless."""
     said = [part.decode("utf-8", "replace").strip() for part in (heard.stderr, heard.stdout)]
-    return cut("\n".join(part for part in said if part))
+    return truncate_message("\n".join(part for part in said if part))
 
 
-def cut(text: str, most: int = MAX_WORDS) -> str:
+def truncate_message(text: str, most: int = MAX_MESSAGE_CHARS) -> str:
     """The text, or its beginning and how much is missing."""
     if len(text) <= most:
         return text
     return f"{text[:most]}\n[… {len(text) - most:,} more characters]"
 
 
-def _printed(spec: HookSpec, heard: Heard, read_json: ReadJson) -> Answer:
-    if heard.printed > MAX_PRINTED:
-        raise _Misfit(f"it printed {heard.printed:,} bytes; {MAX_PRINTED:,} are the most")
+def _parse_stdout(spec: HookSpec, heard: HookProcessResult, read_json: ReadJson) -> HookDecision:
+    if heard.printed > MAX_STDOUT_BYTES:
+        raise _InvalidOutput(
+            f"it printed {heard.printed:,} bytes; {MAX_STDOUT_BYTES:,} are the most"
+        )
     try:
         text = heard.stdout.decode("utf-8").strip()
     except UnicodeDecodeError:
-        raise _Misfit("what it printed is no text") from None
+        raise _InvalidOutput("what it printed is no text") from None
     if not text:
-        return Answer()
+        return HookDecision()
     if text.startswith("{"):
-        return _from_json(spec, _table(text, read_json))
+        return _parse_object(spec, _load_object(text, read_json))
     if "\0" in text:
-        raise _Misfit("what it printed is no text")
+        raise _InvalidOutput("what it printed is no text")
     # In Claude Code only what is printed at a session's start reaches the model.
-    heeded = spec.style is Style.OWN or spec.event is HookEvent.SESSION_START
-    return Answer(words=cut(text)) if heeded else Answer()
+    heeded = spec.style is HookStyle.OWN or spec.event is HookEvent.SESSION_START
+    return HookDecision(words=truncate_message(text)) if heeded else HookDecision()
 
 
-def _table(text: str, read_json: ReadJson) -> Mapping[str, Any]:
+def _load_object(text: str, read_json: ReadJson) -> Mapping[str, Any]:
     try:
         value = read_json(text)
     except ProblemRaised as raised:
-        raise _Misfit(f"it printed JSON that cannot be read: {raised.problem.message}") from None
+        raise _InvalidOutput(
+            f"it printed JSON that cannot be read: {raised.problem.message}"
+        ) from None
     if not isinstance(value, dict):
-        raise _Misfit("it printed JSON that is no object")
+        raise _InvalidOutput("it printed JSON that is no object")
     return value
 
 
-def _from_json(spec: HookSpec, said: Mapping[str, Any]) -> Answer:
-    inner = said.get(_INNER, {})
+def _parse_object(spec: HookSpec, said: Mapping[str, Any]) -> HookDecision:
+    inner = said.get(_SPECIFIC, {})
     if not isinstance(inner, dict):
-        raise _Misfit(f"{_INNER!r} is no object")
-    _check(spec, said, inner)
+        raise _InvalidOutput(f"{_SPECIFIC!r} is no object")
+    _check_fields(spec, said, inner)
     effect = _effect(said, inner)
     updated = inner.get("updatedInput", said.get("updatedInput"))
     if updated is not None:
         if not isinstance(updated, dict):
-            raise _Misfit("'updatedInput' is no object")
+            raise _InvalidOutput("'updatedInput' is no object")
         if spec.event is not HookEvent.PRE_TOOL_USE:
-            raise _Misfit("'updatedInput' comes too late: only a hook before a call may change it")
+            raise _InvalidOutput(
+                "'updatedInput' comes too late: only a hook before a call may change it"
+            )
     context = [part.get("additionalContext") for part in (said, inner)]
-    return Answer(
+    return HookDecision(
         effect,
-        cut(_reason(said, inner)),
-        cut("\n".join(one for one in context if one)),
+        truncate_message(_reason(said, inner)),
+        truncate_message("\n".join(one for one in context if one)),
         said.get("systemMessage") or "",
         updated,
     )
 
 
-def _check(spec: HookSpec, said: Mapping[str, Any], inner: Mapping[str, Any]) -> None:
+def _check_fields(spec: HookSpec, said: Mapping[str, Any], inner: Mapping[str, Any]) -> None:
     for part in (said, inner):
-        for name in _TEXTS:
+        for name in _TEXT_FIELDS:
             if not isinstance(part.get(name), str | None):
-                raise _Misfit(f"{name!r} is no text")
-        unknown = sorted(set(part) - _KNOWN)
+                raise _InvalidOutput(f"{name!r} is no text")
+        unknown = sorted(set(part) - _KNOWN_FIELDS)
         # A word that is misspelled by a guard must not pass for silence.
-        if unknown and spec.style is Style.OWN and spec.event is HookEvent.PRE_TOOL_USE:
-            raise _Misfit(f"{unknown[0]!r:.80} is nothing that a hook can say")
+        if unknown and spec.style is HookStyle.OWN and spec.event is HookEvent.PRE_TOOL_USE:
+            raise _InvalidOutput(f"{unknown[0]!r:.80} is nothing that a hook can say")
 
 
 def _effect(said: Mapping[str, Any], inner: Mapping[str, Any]) -> Effect | None:
@@ -189,11 +197,11 @@ def _effect(said: Mapping[str, Any], inner: Mapping[str, Any]) -> Effect | None:
             if word is None:
                 continue
             if not isinstance(word, str) or word not in _DECISIONS:
-                raise _Misfit(f"{word!r:.80} is no decision")
+                raise _InvalidOutput(f"{word!r:.80} is no decision")
             effects.append(_DECISIONS[word])
     goes_on = said.get("continue", True)
     if not isinstance(goes_on, bool):
-        raise _Misfit("'continue' is neither true nor false")
+        raise _InvalidOutput("'continue' is neither true nor false")
     if not goes_on:
         effects.append(Effect.DENY)
     return max(effects, key=_STRICTNESS.index)

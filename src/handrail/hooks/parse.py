@@ -7,41 +7,131 @@ silences the others, because none of them is loaded then.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect
-from handrail.hooks.checks import (
-    EVENTS,
-    FIELDS,
-    LEAST_S,
-    MOST_S,
-    Parsed,
-    Surroundings,
-    bounded,
-    is_claude,
-    listed,
-    matcher_of,
-    name_of,
-    patterns_of,
+from handrail.hooks.claude_format import parse_claude_group
+from handrail.hooks.fields import (
+    EVENT_NAMES,
+    HOOK_FIELDS,
+    MAX_TIMEOUT_S,
+    MIN_TIMEOUT_S,
+    HookFields,
+    HookParseContext,
+    ParsedHooks,
+    SettingLocation,
+    check_hook_count,
+    did_you_mean,
+    hook_name,
+    is_claude_group,
+    parse_file_patterns,
+    parse_matcher,
+    require_list,
 )
-from handrail.hooks.claude_format import claude_group
-from handrail.hooks.fields import Fields, Where, meant
-from handrail.hooks.script import FILE, script_of
 from handrail.hooks.spec import HookEvent, HookSpec
 
-TIMEOUT_S: Final = 10.0
+FILE_PLACEHOLDER: Final = "{file}"
+# Constructs inside which a quote does not mean what it means outside of them, or words are
+# worked out once more.
+_NESTED: Final = ("`", "$(", "${", "<<", "$'", '$"', "((", "[[")
+_EVALUATE: Final = re.compile(
+    r"(?:.*/)?(?:eval|let|trap|alias|declare|typeset|local|export|readonly|ssh|su|parallel|watch"
+    r"|tmux|screen|script|expect|entr|docker|podman|kubectl)"
+)
+_INTERPRETERS: Final = re.compile(
+    r"(?:.*/)?(?:(?:ba|da|k|z|c|tc|fi)?sh|python[\d.]*|node|deno|bun|perl|ruby|php|lua|[gmn]?awk"
+    r"|g?sed|jq|yq|xargs|find|env|git|vim?|nvim|emacs|ed|ex|osascript|make|psql|mysql|sqlite3)"
+)
+# Options behind which code stands, and words that are a file and nothing else.
+_CODE: Final = re.compile(r"-[a-zA-Z]*[ceEpr]|--(?:eval|exec|command|expression|print)")
+_PLAIN: Final = re.compile(r"(?:-{1,2}[\w-]+=)?\{file\}[\w.]*")
+_BREAKS: Final = frozenset(" \t\n;|&<>()")
+_UNQUOTED: Final = '"$1"'
+_BETWEEN: Final = {'"': "${1}", "'": "'\"$1\"'"}
+
+
+def substitute_file_parameter(command: str) -> str:
+    """The command with every `{file}` as a parameter; raises `invalid_arguments`."""
+    if FILE_PLACEHOLDER not in command:
+        return command
+    for nested in _NESTED:
+        if nested in command:
+            raise _placeholder_problem(f"in a command with {nested}")
+    scanned = _scan(command)
+    _check_words(scanned.words)
+    return scanned.script
+
+
+class _ScannedCommand(NamedTuple):
+    """The script, and the words of the command with their quotes taken off."""
+
+    script: str
+    words: list[str]
+
+
+def _scan(command: str) -> _ScannedCommand:
+    script: list[str] = []
+    words = [""]
+    quote = ""
+    position = 0
+    while position < len(command):
+        letter = command[position]
+        taken = letter
+        if command.startswith(FILE_PLACEHOLDER, position):
+            taken = FILE_PLACEHOLDER
+            script.append(_BETWEEN.get(quote, _UNQUOTED))
+            words[-1] += FILE_PLACEHOLDER
+        elif letter == "\\" and quote != "'":
+            taken = command[position : position + 2]
+            script.append(taken)
+            words[-1] += taken[1:]
+        else:
+            script.append(letter)
+            if letter in "'\"" and quote in ("", letter):
+                quote = "" if quote else letter
+            elif not quote and letter in _BREAKS:
+                words.append("")
+            elif not quote and letter == "#":
+                raise _placeholder_problem("in a command with a # outside of quotes")
+            else:
+                words[-1] += letter
+        position += len(taken)
+    return _ScannedCommand("".join(script), [word for word in words if word])
+
+
+def _check_words(words: list[str]) -> None:
+    interpreted = any(_INTERPRETERS.fullmatch(word) for word in words)
+    for before, word in zip(["", *words], words, strict=False):
+        if _EVALUATE.fullmatch(word):
+            raise _placeholder_problem(f"in a command with {word!r}, which reads words once more")
+        if FILE_PLACEHOLDER not in word or not interpreted:
+            continue
+        if _CODE.fullmatch(before) or not _PLAIN.fullmatch(word):
+            raise _placeholder_problem("inside of what another program reads as code")
+
+
+def _placeholder_problem(where: str) -> ProblemRaised:
+    return ProblemRaised(
+        "invalid_arguments",
+        f"{FILE_PLACEHOLDER} cannot stand {where}",
+        hint='write "$1" where the file is meant, as an argument of its own',
+    )
+
+
+DEFAULT_TIMEOUT_S: Final = 10.0
 _POST_EDIT: Final = "post_edit"
-_EDITS: Final = "edit_file|write_file|apply_patch"
-_LOOP: Final = (
+_EDIT_TOOLS: Final = "edit_file|write_file|apply_patch"
+_AGENT_LOOP_EVENTS: Final = (
     *("pre_llm_call", "post_llm_call", "budget_warning", "context_compress", "agent_complete"),
     *("PreLlmCall", "PostLlmCall", "BudgetWarning", "ContextCompress", "AgentComplete"),
     *("UserPromptSubmit", "Stop", "SubagentStart", "SubagentStop", "Notification", "PreCompact"),
 )
 
 
-def parse_hooks(table: Mapping[str, Any], around: Surroundings) -> Parsed:
+def parse_hooks(table: Mapping[str, Any], around: HookParseContext) -> ParsedHooks:
     """All hooks of the `hooks` table but those in files; raises `invalid_arguments`."""
     specs: list[HookSpec] = []
     notices: list[str] = []
@@ -49,48 +139,52 @@ def parse_hooks(table: Mapping[str, Any], around: Surroundings) -> Parsed:
         if key == "claude":
             continue
         where = around.place(f"hooks.{key}")
-        event = _event(key, given, where, notices)
+        event = _parse_event(key, given, where, notices)
         if event is None:
             continue
-        for number, entry in enumerate(listed(given, where)):
+        for number, entry in enumerate(require_list(given, where)):
             at = around.place(f"hooks.{key}[{number}]")
-            if is_claude(entry):
-                specs += claude_group(entry, event, at, around, notices)
+            if is_claude_group(entry):
+                specs += parse_claude_group(entry, event, at, around, notices)
             else:
-                matcher = _EDITS if key == _POST_EDIT else "*"
-                specs += _own(Fields(entry, at, FIELDS), event, matcher, around, notices)
-    return bounded(specs, notices, around.place("hooks"))
+                matcher = _EDIT_TOOLS if key == _POST_EDIT else "*"
+                specs += _parse_own_format(
+                    HookFields(entry, at, HOOK_FIELDS), event, matcher, around, notices
+                )
+    return check_hook_count(specs, notices, around.place("hooks"))
 
 
-def _event(key: str, given: Any, where: Where, notices: list[str]) -> HookEvent | None:
+def _parse_event(
+    key: str, given: Any, where: SettingLocation, notices: list[str]
+) -> HookEvent | None:
     if key == _POST_EDIT:
         return HookEvent.POST_TOOL_USE
-    if key in EVENTS:
-        return EVENTS[key]
-    if isinstance(given, list) and given and all(map(is_claude, given)):
+    if key in EVENT_NAMES:
+        return EVENT_NAMES[key]
+    if isinstance(given, list) and given and all(map(is_claude_group, given)):
         notices.append(f"{where}: hooks of this event are not run here")
         return None
     hint = f"events: {', '.join(HookEvent)}"
-    if key in _LOOP:
+    if key in _AGENT_LOOP_EVENTS:
         raise where.wrong("this event comes with the agent loop", hint=hint)
-    raise where.wrong(f"there is no such event{meant(key, EVENTS)}", hint=hint)
+    raise where.wrong(f"there is no such event{did_you_mean(key, EVENT_NAMES)}", hint=hint)
 
 
-def _own(
-    fields: Fields, event: HookEvent, matcher: str, around: Surroundings, notices: list[str]
+def _parse_own_format(
+    fields: HookFields, event: HookEvent, matcher: str, around: HookParseContext, notices: list[str]
 ) -> Iterator[HookSpec]:
     command = fields.text("command")
     background = fields.flag("async", False)
-    on_failure = _on_failure(fields, event, background=background)
+    on_failure = _parse_on_failure(fields, event, background=background)
     text = fields.text("matcher", matcher)
     spec = HookSpec(
-        name=name_of(fields, command),
+        name=hook_name(fields, command),
         event=event,
-        command=_script(fields, command),
+        command=_parse_script(fields, command),
         where=str(fields.where),
-        matcher=matcher_of(fields, text, event, around, notices),
-        files=patterns_of(fields, around),
-        timeout_s=fields.seconds("timeout", TIMEOUT_S, LEAST_S, MOST_S),
+        matcher=parse_matcher(fields, text, event, around, notices),
+        files=parse_file_patterns(fields, around),
+        timeout_s=fields.seconds("timeout", DEFAULT_TIMEOUT_S, MIN_TIMEOUT_S, MAX_TIMEOUT_S),
         background=background,
         on_failure=on_failure,
         if_unable=on_failure,
@@ -98,13 +192,13 @@ def _own(
         may_allow=fields.persons("may_allow"),
         unconfined=fields.persons("unconfined"),
         own=fields.where.own,
-        needs_file=FILE in command,
+        needs_file=FILE_PLACEHOLDER in command,
     )
     if fields.flag("enabled", True):
         yield spec
 
 
-def _on_failure(fields: Fields, event: HookEvent, *, background: bool) -> Effect:
+def _parse_on_failure(fields: HookFields, event: HookEvent, *, background: bool) -> Effect:
     """What a person said, else: a guard denies, and nothing else can."""
     asked = fields.effect("on_failure")
     stops = event is HookEvent.PRE_TOOL_USE and not background
@@ -113,9 +207,9 @@ def _on_failure(fields: Fields, event: HookEvent, *, background: bool) -> Effect
     return asked or (Effect.DENY if stops else Effect.ALLOW)
 
 
-def _script(fields: Fields, command: str) -> str:
+def _parse_script(fields: HookFields, command: str) -> str:
     try:
-        return script_of(command)
+        return substitute_file_parameter(command)
     except ProblemRaised as raised:
         problem = raised.problem
         raise fields.wrong("command", problem.message, hint=problem.hint) from raised

@@ -26,7 +26,7 @@ _BUILTINS: Final = re.compile(
 _PATH: Final = re.compile(r"""(?:^|(?<=[\s"'=(]))(?:~|/)[^\s"';|&<>()$`*?\\]*""")
 
 
-class Machine(NamedTuple):
+class SelfTestEnvironment(NamedTuple):
     """What the commands are held against. `parse` raises `Unreadable`; `words` are the words of
     each program that a command starts, None for a computed one; `find` answers where a program
     is; `there` whether a path exists; `is_protected` whether the model is never allowed to write
@@ -42,35 +42,35 @@ class Machine(NamedTuple):
     is_protected: Callable[[str], bool]
 
 
-class Found(NamedTuple):
+class SelfTestReport(NamedTuple):
     """`faults` keep the hook from working; `doubts` do not."""
 
     faults: tuple[str, ...]
     doubts: tuple[str, ...]
 
 
-def look_at(spec: HookSpec, machine: Machine) -> Found:
+def check_hook_command(spec: HookSpec, machine: SelfTestEnvironment) -> SelfTestReport:
     """Look at one hook's command."""
-    text = spread(spec.command, machine)
+    text = expand_known_variables(spec.command, machine)
     try:
         machine.parse(text)
     except Unreadable as unreadable:
-        return Found((f"its command cannot be read: {unreadable}",), ())
+        return SelfTestReport((f"its command cannot be read: {unreadable}",), ())
     faults: list[str] = []
     doubts: list[str] = []
     for words in machine.words(text):
-        for path in _started(words, machine, faults):
+        for path in _started_files(words, machine, faults):
             if not machine.there(path):
                 faults.append(f"there is no {path!r}, which its command starts")
-            elif spec.event is HookEvent.PRE_TOOL_USE and _can_be_changed(path, machine):
+            elif spec.event is HookEvent.PRE_TOOL_USE and _writable_by_model(path, machine):
                 doubts.append(
                     f"the model can change {path!r}, which guards it; keep it outside of the "
                     "workspace, or under a protected name such as .handrail/hooks"
                 )
-    return Found(tuple(faults), tuple(doubts))
+    return SelfTestReport(tuple(faults), tuple(doubts))
 
 
-def spread(command: str, machine: Machine) -> str:
+def expand_known_variables(command: str, machine: SelfTestEnvironment) -> str:
     """The command with the variables in it that are known beforehand."""
     for name, value in (("CLAUDE_PROJECT_DIR", machine.roots[0]), ("HOME", machine.home)):
         literal = value.replace("\\", "\\\\")
@@ -78,9 +78,9 @@ def spread(command: str, machine: Machine) -> str:
     return command
 
 
-def named_outside(spec: HookSpec, machine: Machine) -> Iterator[str]:
+def outside_paths(spec: HookSpec, machine: SelfTestEnvironment) -> Iterator[str]:
     """Absolute paths in the command that exist outside of the roots."""
-    for match in _PATH.finditer(spread(spec.command, machine)):
+    for match in _PATH.finditer(expand_known_variables(spec.command, machine)):
         path = match[0]
         if path.startswith("~"):
             path = f"{machine.home}{path[1:]}" if path[1:2] == "/" else ""
@@ -89,7 +89,9 @@ def named_outside(spec: HookSpec, machine: Machine) -> Iterator[str]:
             yield path
 
 
-def _started(words: Sequence[str | None], machine: Machine, faults: list[str]) -> Iterator[str]:
+def _started_files(
+    words: Sequence[str | None], machine: SelfTestEnvironment, faults: list[str]
+) -> Iterator[str]:
     """The files that a program and its interpreter are read from, as absolute paths."""
     program = words[0] if words else None
     if not program or _BUILTINS.fullmatch(program):
@@ -106,13 +108,13 @@ def _started(words: Sequence[str | None], machine: Machine, faults: list[str]) -
             yield _absolute(script, machine)
 
 
-def _absolute(path: str, machine: Machine) -> str:
+def _absolute(path: str, machine: SelfTestEnvironment) -> str:
     if path.startswith("~/"):
         return f"{machine.home}{path[1:]}"
     return path if path.startswith("/") else f"{machine.roots[0]}/{path.removeprefix('./')}"
 
 
-def _can_be_changed(path: str, machine: Machine) -> bool:
+def _writable_by_model(path: str, machine: SelfTestEnvironment) -> bool:
     for root in machine.roots:
         top = f"{root.rstrip('/')}/"
         if path.startswith(top):

@@ -27,7 +27,7 @@ class HookEvent(StrEnum):
 
 
 # Hooks of these events are about a call of a tool.
-OF_CALLS: Final = frozenset(
+CALL_EVENTS: Final = frozenset(
     {
         HookEvent.PRE_TOOL_USE,
         HookEvent.POST_TOOL_USE,
@@ -37,7 +37,7 @@ OF_CALLS: Final = frozenset(
 )
 
 
-class Style(StrEnum):
+class HookStyle(StrEnum):
     """Whose names and rules a hook's program speaks in."""
 
     OWN = "own"
@@ -67,7 +67,7 @@ class HookSpec:
     if_hindered: Effect = Effect.DENY
     may_allow: bool = False
     unconfined: bool = False
-    style: Style = Style.OWN
+    style: HookStyle = HookStyle.OWN
     own: bool = True
     needs_file: bool = False
 

@@ -4,12 +4,16 @@ call does not happen. After a call it can only add words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, TypedDict
 
+from handrail.core.places import Place
 from handrail.core.results import ToolResult
 from handrail.core.verdicts import Verdict
+from handrail.engine.prepare import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +66,75 @@ class Hook(Protocol):
 
     async def after(self, call: HookCall, result: ToolResult) -> str | None:
         """Words to add to what the model is told, or nothing."""
+
+
+_ATTRIBUTE: Final = re.compile(r"\w+")
+
+
+def hook_call(prepared: Prepared) -> HookCall:
+    """The call with every path resolved, so that no spelling of one passes a guard."""
+    call, runs = prepared.call, prepared.footprint.command is not None
+    places = prepared.places
+    files = _touched(prepared) if runs else (*_named(places), *_touched(prepared))
+    return HookCall(
+        call.id,
+        prepared.name,
+        prepared.arguments,
+        call.turn,
+        call.agent,
+        {_given_name(prepared, name): place.absolute for name, place in places.items()},
+        tuple(dict.fromkeys(files)),
+        {place.absolute: place.via for place in places.values() if place.via},
+        runs,
+    )
+
+
+def normalize_opinion(said: Verdict | Rewrite | Opinion | None) -> Opinion:
+    """All that a hook said."""
+    if isinstance(said, Opinion):
+        return said
+    if isinstance(said, Rewrite):
+        return Opinion(rewrite=said)
+    return Opinion(verdict=said)
+
+
+def _given_name(prepared: Prepared, name: str) -> str:
+    """The name of a path by the argument as the caller gives it, not by the model's attribute."""
+    attribute = _ATTRIBUTE.match(name)
+    top = attribute[0] if attribute is not None else ""
+    field = prepared.entry.params.model_fields.get(top) if prepared.entry is not None else None
+    alias = None if field is None else field.validation_alias
+    return alias + name[len(top) :] if isinstance(alias, str) else name
+
+
+def _named(places: Mapping[str, Place]) -> tuple[str, ...]:
+    return tuple(place.absolute for place in places.values())
+
+
+def _touched(prepared: Prepared) -> tuple[str, ...]:
+    kinds = (touch.key.partition(":") for touch in prepared.footprint.touches)
+    return tuple(path for kind, _, path in kinds if kind == "file")
+
+
+_MAX_FAILURES: Final = 20
+
+
+class HookFailure(TypedDict):
+    """One failed run: the hook, its event and what went wrong."""
+
+    hook: str
+    event: str
+    reason: str
+
+
+# Where the failures of the call that runs in this context are noted.
+current_hook_failures: ContextVar[list[HookFailure] | None] = ContextVar(
+    "handrail_hook_failures", default=None
+)
+
+
+def record_hook_failure(hook: str, event: str, reason: str) -> None:
+    """Note a failed run for the record of the call; nothing outside of a call."""
+    found = current_hook_failures.get()
+    if found is not None and len(found) < _MAX_FAILURES:
+        found.append({"hook": hook, "event": event, "reason": reason})

@@ -15,7 +15,14 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.dialects.base import View, Vocabulary
 from handrail.engine.hooking.callbacks import HookCall
-from handrail.engine.hooking.hook_input import Message, Told, brief, checked, encoded, resolved
+from handrail.engine.hooking.hook_input import (
+    HookInput,
+    HookPayload,
+    check_environment,
+    json_line,
+    resolved_arguments,
+    truncated_output,
+)
 from handrail.hooks.spec import HookEvent
 
 _MODES: Final = {
@@ -25,37 +32,37 @@ _MODES: Final = {
     "dont-ask": "dontAsk",
 }
 _LANGUAGES: Final = {"python": ["python3", "-c"], "node": ["node", "-e"]}
-StandIn = Callable[[Mapping[str, Any], str | None], dict[str, Any]]
+SubstituteInput = Callable[[Mapping[str, Any], str | None], dict[str, Any]]
 
 
-def _patched(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+def _patch_as_edit(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
     return {"file_path": file or "", "old_string": "", "new_string": given.get("patch", "")}
 
 
-def _removed(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+def _delete_as_command(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
     path = str(file or given.get("path", ""))
     return {"command": f"rm -- {shlex.quote(path)}", "description": "delete a file"}
 
 
-def _emptied(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+def _delete_as_write(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
     return {"file_path": file or given.get("path", ""), "content": ""}
 
 
-def _coded(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+def _code_as_command(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
     code = str(given.get("code", ""))
     words = _LANGUAGES.get(str(given.get("language")))
     return {"command": shlex.join([*words, code]) if words else code}
 
 
-def _looked_at(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+def _info_as_read(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
     return {"file_path": file or given.get("path", "")}
 
 
-def _listed(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+def _list_input(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
     return {"path": file or given.get("path", "")}
 
 
-def _many_edits(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
+def _edits_input(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
     edits = [one for one in given.get("edits") or () if isinstance(one, dict)]
     joined = {
         name: "\n".join(str(one.get(name, "")) for one in edits)
@@ -65,16 +72,16 @@ def _many_edits(given: Mapping[str, Any], file: str | None) -> dict[str, Any]:
 
 
 # Tool → the names that it has there, and the arguments under each.
-_STAND_INS: Final[Mapping[str, Mapping[str, StandIn]]] = {
-    "apply_patch": {"Edit": _patched, "Write": _patched},
-    "delete_file": {"Bash": _removed, "Write": _emptied},
-    "execute_code": {"Bash": _coded},
-    "file_info": {"Read": _looked_at},
-    "list_files": {"LS": _listed},
+_SUBSTITUTES: Final[Mapping[str, Mapping[str, SubstituteInput]]] = {
+    "apply_patch": {"Edit": _patch_as_edit, "Write": _patch_as_edit},
+    "delete_file": {"Bash": _delete_as_command, "Write": _delete_as_write},
+    "execute_code": {"Bash": _code_as_command},
+    "file_info": {"Read": _info_as_read},
+    "list_files": {"LS": _list_input},
 }
 
 
-class Shown(NamedTuple):
+class ClaudeCall(NamedTuple):
     """A call as Claude Code would have made it. `view` None: it cannot be translated back."""
 
     name: str
@@ -82,7 +89,7 @@ class Shown(NamedTuple):
     view: View | None = None
 
 
-class ClaudeNames:
+class ClaudeTranslator:
     """Translates calls to that vocabulary, and changed arguments back."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -90,26 +97,26 @@ class ClaudeNames:
 
     def names(self, tool: str) -> frozenset[str]:
         """What a tool may be called there."""
-        return frozenset(_STAND_INS.get(tool, {})) or frozenset(
+        return frozenset(_SUBSTITUTES.get(tool, {})) or frozenset(
             {view.name for view in self._vocabulary.views(tool)}
         )
 
-    def shown(self, call: HookCall, file: str | None) -> list[Shown]:
+    def shown(self, call: HookCall, file: str | None) -> list[ClaudeCall]:
         """The call, once for each name that it has there; `file` is the one it is told about."""
-        given = resolved(call, str)
-        stand_ins = _STAND_INS.get(call.tool)
+        given = resolved_arguments(call, str)
+        stand_ins = _SUBSTITUTES.get(call.tool)
         if stand_ins is not None:
-            return [Shown(name, make(given, file)) for name, make in stand_ins.items()]
+            return [ClaudeCall(name, make(given, file)) for name, make in stand_ins.items()]
         if call.tool == "edit_file" and given.get("edits"):
-            return [Shown("Edit", _many_edits(given, file))]
+            return [ClaudeCall("Edit", _edits_input(given, file))]
         view = self._vocabulary.shown(call.tool)
         told = self._vocabulary.spell(view, given)
         main = next((arg.name for arg in view.args if arg.canonical == "path"), None)
         if file is not None and main in told:
             told[main] = file
-        return [Shown(view.name, told, view)]
+        return [ClaudeCall(view.name, told, view)]
 
-    def read(self, shown: Shown, call: HookCall, updated: Mapping[str, Any]) -> dict[str, Any]:
+    def read(self, shown: ClaudeCall, call: HookCall, updated: Mapping[str, Any]) -> dict[str, Any]:
         """Canonical arguments from changed ones; raises `invalid_arguments`."""
         view = shown.view
         if view is None:
@@ -125,7 +132,9 @@ class ClaudeNames:
         }
 
 
-def claude_message(told: Told, session: Session, file: str | None, shown: Shown | None) -> Message:
+def claude_payload(
+    told: HookInput, session: Session, file: str | None, shown: ClaudeCall | None
+) -> HookPayload:
     """In that format's names, with ours beside; raises `too_large`."""
     said: dict[str, Any] = {
         "session_id": session.id,
@@ -150,13 +159,13 @@ def claude_message(told: Told, session: Session, file: str | None, shown: Shown 
         "HANDRAIL_EVENT": told.event.value,
         "HANDRAIL_WORKSPACE": session.roots[0],
     }
-    return Message(encoded(said), checked(env), file)
+    return HookPayload(json_line(said), check_environment(env), file)
 
 
 def _response(
-    event: HookEvent, result: ToolResult, shown: Shown, file: str | None
+    event: HookEvent, result: ToolResult, shown: ClaudeCall, file: str | None
 ) -> dict[str, Any]:
-    text = brief(result)
+    text = truncated_output(result)
     if event is not HookEvent.POST_TOOL_USE:
         return {"error": text, "is_interrupt": False}
     response: dict[str, Any] = {"success": result.ok, "output": text}

@@ -15,14 +15,14 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import Status, ToolResult
 from handrail.core.verdicts import Effect, Verdict
 from handrail.engine.hooking.callbacks import HookCall, Opinion, Rewrite
-from handrail.engine.hooking.claude_input import Shown
-from handrail.engine.hooking.dispatcher import HookDesk, Ran
-from handrail.engine.hooking.hook_input import Told
-from handrail.hooks.output import BLOCKS, cut
-from handrail.hooks.spec import HookEvent, HookSpec, Style
+from handrail.engine.hooking.claude_input import ClaudeCall
+from handrail.engine.hooking.dispatcher import HookDispatcher, HookRun
+from handrail.engine.hooking.hook_input import HookInput
+from handrail.hooks.output import BLOCK_EXIT_CODE, truncate_message
+from handrail.hooks.spec import HookEvent, HookSpec, HookStyle
 
 # A call that touches more files than this is more than one question.
-MOST_FILES: Final = 50
+MAX_HOOK_FILES: Final = 50
 _EVENTS: Final = {
     Status.OK: (HookEvent.POST_TOOL_USE,),
     Status.FAILED: (HookEvent.POST_TOOL_USE_FAILURE, HookEvent.ON_ERROR),
@@ -35,18 +35,18 @@ class CommandHook:
     """One configured hook of a call's events."""
 
     spec: HookSpec
-    desk: HookDesk
+    desk: HookDispatcher
 
     async def before(self, call: HookCall) -> Opinion | None:
         """What the guard says, None if it has no opinion."""
         if self.spec.event is not HookEvent.PRE_TOOL_USE:
             return None
         targets = self._targets(call, HookEvent.PRE_TOOL_USE)
-        if len(targets) > MOST_FILES:
-            return self._failed(f"the call is about more than {MOST_FILES} files")
-        heard = _Heard()
+        if len(targets) > MAX_HOOK_FILES:
+            return self._failed(f"the call is about more than {MAX_HOOK_FILES} files")
+        heard = HookVotes()
         for file, shown in targets:
-            told = Told(HookEvent.PRE_TOOL_USE, call)
+            told = HookInput(HookEvent.PRE_TOOL_USE, call)
             final = self._note(await self.desk.ask(self.spec, told, file, shown), call, heard)
             if final is not None:
                 return final
@@ -58,25 +58,27 @@ class CommandHook:
         if event not in _EVENTS.get(result.status, ()):
             return None
         if not call.files and result.changes:
-            call = _with_changed(call, result, self.desk.session.roots[0])
+            call = _with_changed_files(call, result, self.desk.session.roots[0])
         words: list[str] = []
         targets = self._targets(call, event)
         gone = {change.path for change in result.changes if change.operation == "delete"}
-        for file, shown in targets[:MOST_FILES]:
-            if file is not None and self.spec.needs_file and _is_gone(file, gone):
+        for file, shown in targets[:MAX_HOOK_FILES]:
+            if file is not None and self.spec.needs_file and _is_deleted(file, gone):
                 continue
-            ran = await self.desk.ask(self.spec, Told(event, call, result), file, shown)
+            ran = await self.desk.ask(self.spec, HookInput(event, call, result), file, shown)
             words += self._words(ran)
-        if len(targets) > MOST_FILES:
-            words.append(f"[Hook {self.spec.name}: run for {MOST_FILES} of {len(targets)} files]")
+        if len(targets) > MAX_HOOK_FILES:
+            words.append(
+                f"[Hook {self.spec.name}: run for {MAX_HOOK_FILES} of {len(targets)} files]"
+            )
         return "\n".join(dict.fromkeys(words)) or None
 
     def _targets(
         self, call: HookCall, event: HookEvent
-    ) -> Sequence[tuple[str | None, Shown | None]]:
+    ) -> Sequence[tuple[str | None, ClaudeCall | None]]:
         """For which file and under which name the hook is run; empty if it is not concerned."""
         spec, desk = self.spec, self.desk
-        claude = spec.style is Style.CLAUDE
+        claude = spec.style is HookStyle.CLAUDE
         known_as = desk.aliases(call.tool)
         if claude:
             known_as |= desk.claude.names(call.tool)
@@ -87,7 +89,7 @@ class CommandHook:
             return [(file, None) for file in files]
         return [(file, one) for file in files for one in self._shown(call, file)]
 
-    def _shown(self, call: HookCall, file: str | None) -> list[Shown]:
+    def _shown(self, call: HookCall, file: str | None) -> list[ClaudeCall]:
         """The call under those of its names that are meant; once where they say the same."""
         found = self.desk.claude.shown(call, file)
         named = [one for one in found if self.spec.matcher.matches((one.name,))]
@@ -111,7 +113,7 @@ class CommandHook:
             return [name for name in names if spec.files.matches(name)]
         return [*names] or ([] if spec.needs_file else [None])
 
-    def _note(self, ran: Ran, call: HookCall, heard: _Heard) -> Opinion | None:
+    def _note(self, ran: HookRun, call: HookCall, heard: HookVotes) -> Opinion | None:
         """Remember what one run said; an opinion if that ends it."""
         answer = ran.answer
         if answer.failed is not None:
@@ -134,7 +136,7 @@ class CommandHook:
                 return self._failed(raised.problem.message, Effect.DENY)
         return None
 
-    def _rewrite(self, ran: Ran, call: HookCall) -> Rewrite:
+    def _rewrite(self, ran: HookRun, call: HookCall) -> Rewrite:
         updated = ran.answer.updated or {}
         if ran.shown is not None:
             updated = self.desk.claude.read(ran.shown, call, updated)
@@ -155,10 +157,10 @@ class CommandHook:
         hint = f"so says the hook {spec.name!r} ({spec.where}){more}"
         return Verdict(effect, reason, f"hook:{spec.name}", code="blocked", hint=hint)
 
-    def _words(self, ran: Ran) -> list[str]:
+    def _words(self, ran: HookRun) -> list[str]:
         name, answer, code = self.spec.name, ran.answer, ran.heard.exit_code
         if answer.failed is not None:
-            if self.spec.style is Style.CLAUDE:
+            if self.spec.style is HookStyle.CLAUDE:
                 return []
             plain = code != 0 and not ran.heard.timed_out and ran.heard.trouble is None
             why = f"exit {code}" if plain else answer.failed
@@ -166,13 +168,13 @@ class CommandHook:
             parts = (f"[Hook {name}: FAILED ({why})]", answer.words, hindered)
             return ["\n".join(part for part in parts if part)]
         if answer.effect is Effect.DENY:
-            mark = f": FAILED (exit {code})" if code == BLOCKS else ""
+            mark = f": FAILED (exit {code})" if code == BLOCK_EXIT_CODE else ""
             said = "\n".join(part for part in (answer.reason, answer.words) if part)
-            return [f"[Hook {name}{mark}]\n{cut(said)}"]
+            return [f"[Hook {name}{mark}]\n{truncate_message(said)}"]
         return [f"[Hook {name}]\n{answer.words}"] if answer.words else []
 
 
-class _Heard:
+class HookVotes:
     """What the runs of one guard about one call have said so far."""
 
     def __init__(self) -> None:
@@ -195,7 +197,7 @@ class _Heard:
         return Opinion(verdict, self.rewrite, words, may_allow)
 
 
-def _with_changed(call: HookCall, result: ToolResult, workspace: str) -> HookCall:
+def _with_changed_files(call: HookCall, result: ToolResult, workspace: str) -> HookCall:
     """A call of which it is known only now which files it was about."""
     files = tuple(str(PurePosixPath(workspace, change.path)) for change in result.changes)
     return HookCall(
@@ -203,5 +205,5 @@ def _with_changed(call: HookCall, result: ToolResult, workspace: str) -> HookCal
     )
 
 
-def _is_gone(file: str, gone: set[str]) -> bool:
+def _is_deleted(file: str, gone: set[str]) -> bool:
     return any(file == path or file.endswith(f"/{path}") for path in gone)

@@ -2,25 +2,62 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import anyio
 
 from handrail.core.context import Session
 from handrail.core.events import HookRan
 from handrail.core.problems import ProblemRaised
+from handrail.core.results import ToolResult
 from handrail.core.safe_text import safe_text
 from handrail.core.verdicts import Effect
 from handrail.engine.arguments import check_plain, load_json
 from handrail.engine.events import EventBus
-from handrail.engine.hooking.background import Background
-from handrail.engine.hooking.claude_input import ClaudeNames, Shown, claude_message
-from handrail.engine.hooking.failures import note_failure
-from handrail.engine.hooking.hook_input import Message, Told, own_message
+from handrail.engine.hooking.callbacks import HookCall, record_hook_failure
+from handrail.engine.hooking.claude_input import ClaudeCall, ClaudeTranslator, claude_payload
+from handrail.engine.hooking.hook_input import HookInput, HookPayload, own_payload
 from handrail.engine.hooking.runner import HookRunner
-from handrail.hooks.output import Answer, Heard, understand
-from handrail.hooks.spec import HookSpec, Style
+from handrail.hooks.output import HookDecision, HookProcessResult, parse_hook_output
+from handrail.hooks.spec import HookEvent, HookSpec, HookStyle
+
+_MAX_BACKGROUND: Final = 8
+_SHUTDOWN_TIMEOUT_S: Final = 15.0
+
+
+class BackgroundHooks:
+    """Owns the tasks that it starts."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+        """Let it run; one too many is left out, and that is said."""
+        if len(self._tasks) >= _MAX_BACKGROUND:
+            _log.warning("hook %s was not run: %d others are still running", name, _MAX_BACKGROUND)
+            return
+        task = asyncio.get_running_loop().create_task(work(), name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._over)
+
+    async def aclose(self) -> None:
+        """End what still runs."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._tasks:
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait(tuple(self._tasks), timeout=_SHUTDOWN_TIMEOUT_S)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        bug = None if task.cancelled() else task.exception()
+        if bug is not None:
+            _log.error("hook %s failed in a way that it should not", task.get_name(), exc_info=bug)
+
 
 _log = logging.getLogger("handrail")
 _ICONS: Final = {
@@ -31,66 +68,74 @@ _ICONS: Final = {
     "blocked": "✗",
     "failed": "⚠",
 }
-_NOTED: Final = 300
+_MAX_LOG_CHARS: Final = 300
 
 
-class Ran(NamedTuple):
+class HookRun(NamedTuple):
     """How a run went, what was said, and under which name it was told."""
 
-    heard: Heard
-    answer: Answer
-    shown: Shown | None = None
+    heard: HookProcessResult
+    answer: HookDecision
+    shown: ClaudeCall | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class HookDesk:
+class HookDispatcher:
     """What all hooks of one runtime share. `aliases` answers every name of a tool."""
 
     session: Session
     runner: HookRunner
     bus: EventBus
-    claude: ClaudeNames
+    claude: ClaudeTranslator
     aliases: Callable[[str], frozenset[str]]
-    background: Background
+    background: BackgroundHooks
 
     async def ask(
-        self, spec: HookSpec, told: Told, file: str | None = None, shown: Shown | None = None
-    ) -> Ran:
+        self,
+        spec: HookSpec,
+        told: HookInput,
+        file: str | None = None,
+        shown: ClaudeCall | None = None,
+    ) -> HookRun:
         """Run it and wait for its answer; one in the background has none."""
         try:
-            if spec.style is Style.CLAUDE:
-                message = claude_message(told, self.session, file, shown)
+            if spec.style is HookStyle.CLAUDE:
+                message = claude_payload(told, self.session, file, shown)
             else:
-                message = own_message(told, self.session, file)
+                message = own_payload(told, self.session, file)
         except ProblemRaised as raised:
             return self._understood(
-                spec, told, Heard(trouble=raised.problem.message, unable=True), shown
+                spec, told, HookProcessResult(trouble=raised.problem.message, unable=True), shown
             )
         if spec.background:
             self.background.start(lambda: self._later(spec, told, message), spec.name)
-            return Ran(Heard(), Answer(), shown)
+            return HookRun(HookProcessResult(), HookDecision(), shown)
         return self._understood(spec, told, await self.runner.run(spec, message), shown)
 
-    async def _later(self, spec: HookSpec, told: Told, message: Message) -> None:
+    async def _later(self, spec: HookSpec, told: HookInput, message: HookPayload) -> None:
         self._understood(spec, told, await self.runner.run(spec, message), None)
 
-    def _understood(self, spec: HookSpec, told: Told, heard: Heard, shown: Shown | None) -> Ran:
-        answer = understand(spec, heard, read_json)
+    def _understood(
+        self, spec: HookSpec, told: HookInput, heard: HookProcessResult, shown: ClaudeCall | None
+    ) -> HookRun:
+        answer = parse_hook_output(spec, heard, read_json)
         self._report(spec, told, heard, answer)
-        return Ran(heard, answer, shown)
+        return HookRun(heard, answer, shown)
 
-    def _report(self, spec: HookSpec, told: Told, heard: Heard, answer: Answer) -> None:
+    def _report(
+        self, spec: HookSpec, told: HookInput, heard: HookProcessResult, answer: HookDecision
+    ) -> None:
         outcome = _outcome(answer)
-        reason = _line(answer.failed or (answer.reason if answer.effect else ""))
+        reason = _log_line(answer.failed or (answer.reason if answer.effect else ""))
         level = logging.WARNING if answer.failed else logging.INFO
         name = spec.name
         joined = ", as " if answer.failed else ": "
         said = f"{outcome}{joined}{reason}" if reason else outcome
         _log.log(level, "%s Hook %s (%s): %s", _ICONS[outcome], name, told.event, said)
         if answer.failed:
-            note_failure(name, told.event.value, reason)
+            record_hook_failure(name, told.event.value, reason)
         if answer.notice:
-            _log.info("hook %s says: %s", name, _line(answer.notice))
+            _log.info("hook %s says: %s", name, _log_line(answer.notice))
         if not self.bus.idle:
             call = told.call
             self.bus.emit(
@@ -115,7 +160,7 @@ def read_json(text: str) -> object:
     return value
 
 
-def _outcome(answer: Answer) -> str:
+def _outcome(answer: HookDecision) -> str:
     if answer.failed is not None:
         return "failed"
     if answer.effect is Effect.DENY:
@@ -125,5 +170,58 @@ def _outcome(answer: Answer) -> str:
     return {Effect.ASK: "asked", Effect.ALLOW: "allowed"}.get(answer.effect or Effect.DENY, "ok")
 
 
-def _line(text: str) -> str:
-    return safe_text(text[:_NOTED], one_line=True)
+def _log_line(text: str) -> str:
+    return safe_text(text[:_MAX_LOG_CHARS], one_line=True)
+
+
+class SessionHooks:
+    """The hooks around one session."""
+
+    def __init__(self, specs: Sequence[HookSpec], desk: HookDispatcher) -> None:
+        self._specs = specs
+        self._desk = desk
+        self._started = False
+
+    async def start(self, *, resumed: bool) -> str:
+        """Run those of the beginning; what they have to say for the model."""
+        self._started = True
+        source = "resume" if resumed else "startup"
+        return "\n".join(await self._run(HookEvent.SESSION_START, {"source": source}))
+
+    async def aclose(self) -> None:
+        """End what runs in the background, then run those of the end, if there was a beginning."""
+        await self._desk.background.aclose()
+        if self._started:
+            self._started = False
+            await self._run(HookEvent.SESSION_END, {"reason": "other"})
+            await self._desk.background.aclose()
+
+    async def _run(self, event: HookEvent, more: Mapping[str, str]) -> list[str]:
+        words = []
+        for spec in self._specs:
+            if spec.event is not event or not _matches_session(spec, more):
+                continue
+            ran = await self._desk.ask(spec, HookInput(event, more=more))
+            if ran.answer.words and ran.answer.failed is None:
+                words.append(f"[Hook {spec.name}]\n{ran.answer.words}")
+        return words
+
+
+def _matches_session(spec: HookSpec, more: Mapping[str, str]) -> bool:
+    """In Claude Code's form the matcher of such a hook is about how the session begins."""
+    return spec.style is not HookStyle.CLAUDE or spec.matcher.matches(tuple(more.values()))
+
+
+class SessionStartMessage:
+    """Adds words to the first result of a session, and then no more."""
+
+    def __init__(self, words: str) -> None:
+        self._words = words
+
+    async def before(self, call: HookCall) -> None:
+        """No opinion."""
+
+    async def after(self, call: HookCall, result: ToolResult) -> str | None:
+        """The words, once."""
+        words, self._words = self._words, ""
+        return words or None

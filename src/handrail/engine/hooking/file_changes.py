@@ -22,16 +22,16 @@ from handrail.engine.freshness import Freshness
 from handrail.engine.running import Running
 
 # As many files as hooks are run for, and no more of them than is held in memory with ease.
-MOST_FILES: Final = 50
-MOST_BYTES: Final = 64 << 20
-SHOWN_LINES: Final = 40
-SHOWN_CHARS: Final = 3000
-_DIFFED_BYTES: Final = 1 << 20
+MAX_TRACKED_FILES: Final = 50
+MAX_TRACKED_BYTES: Final = 64 << 20
+MAX_DIFF_LINES: Final = 40
+MAX_DIFF_CHARS: Final = 3000
+_MAX_DIFF_INPUT_BYTES: Final = 1 << 20
 # The comparison is quadratic in what differs.
-_PAIRS: Final = 250_000
+_MAX_LINE_PAIRS: Final = 250_000
 
 
-class Seen(NamedTuple):
+class TrackedFile(NamedTuple):
     """A file at one moment; `content` None: there is none."""
 
     place: Place
@@ -49,14 +49,14 @@ class Seen(NamedTuple):
         return None if self.stat is None else stat.S_IMODE(self.stat.mode)
 
 
-class Note(NamedTuple):
+class HookFileNote(NamedTuple):
     """What is said of a change: to the model, and to the person, who may see all files."""
 
     model: str
     person: str
 
 
-class Left:
+class HookFileTracker:
     """The files of one call as it left them, and what its hooks make of them."""
 
     def __init__(self, running: Running, files: Files, freshness: Freshness) -> None:
@@ -64,9 +64,9 @@ class Left:
         self._files = files
         self._freshness = freshness
         self._agent = running.prepared.call.agent
-        self._before: dict[str, Seen] = {}
-        self._notes: list[Note] = []
-        self._shown: list[tuple[Seen, Seen]] = []
+        self._before: dict[str, TrackedFile] = {}
+        self._notes: list[HookFileNote] = []
+        self._shown: list[tuple[TrackedFile, TrackedFile]] = []
 
     def look(self) -> None:
         """A hook is about to run."""
@@ -83,7 +83,7 @@ class Left:
             self._notes.append(self._note(hook, was, now))
             self._record(hook, path, was, now)
 
-    def take_notes(self) -> list[Note]:
+    def take_notes(self) -> list[HookFileNote]:
         """What is to be said of it, once."""
         notes, self._notes = self._notes, []
         return notes
@@ -93,54 +93,54 @@ class Left:
         for was, now in self._shown:
             self._freshness.follow(now.place, was.digest, now.content, now.stat, self._agent)
 
-    def _seen(self) -> dict[str, Seen]:
-        found: dict[str, Seen] = {}
-        room = MOST_BYTES
-        for change in self._running.changes[:MOST_FILES]:
+    def _seen(self) -> dict[str, TrackedFile]:
+        found: dict[str, TrackedFile] = {}
+        room = MAX_TRACKED_BYTES
+        for change in self._running.changes[:MAX_TRACKED_FILES]:
             seen = self._see(change.path, room)
             if seen is not None:
                 found[change.path] = seen
                 room -= 0 if seen.content is None else seen.content.size
         return found
 
-    def _see(self, path: str, room: int) -> Seen | None:
+    def _see(self, path: str, room: int) -> TrackedFile | None:
         """None if it cannot be told: something else stands there, or it is too large."""
         try:
             place = self._files.locate(path)
             if place.path != path:
                 return None
             if place.kind is Kind.MISSING:
-                return Seen(place)
+                return TrackedFile(place)
             content, stat_ = self._files.read(place, max_bytes=room)
         except ProblemRaised:
             return None
-        return Seen(place, content, stat_)
+        return TrackedFile(place, content, stat_)
 
-    def _note(self, hook: str, was: Seen, now: Seen) -> Note:
+    def _note(self, hook: str, was: TrackedFile, now: TrackedFile) -> HookFileNote:
         name = shown(now.place.path)
         what = f"Hook {hook} changed {name}"
         if was.content is None or now.content is None:
             what = f"Hook {hook} {'removed' if now.content is None else 'brought back'} {name}"
-            return Note(f"[{what}]", f"[{what}]")
+            return HookFileNote(f"[{what}]", f"[{what}]")
         if was.digest == now.digest:
             what = f"Hook {hook} changed the permissions of {name}"
-            return Note(f"[{what}]", f"[{what}]")
+            return HookFileNote(f"[{what}]", f"[{what}]")
         diff = None if is_sensitive(now.place.rel) else _diff(was.content, now.content)
         full = f"[{what}]" if diff is None else f"[{what}]\n{diff}"
         # A file that the model has not read is not shown to it on this way either.
         if diff is None or not self._known(was):
-            return Note(f"[{what}; read it before you change it again]", full)
+            return HookFileNote(f"[{what}; read it before you change it again]", full)
         self._shown.append((was, now))
-        return Note(full, full)
+        return HookFileNote(full, full)
 
-    def _known(self, was: Seen) -> bool:
+    def _known(self, was: TrackedFile) -> bool:
         """Whether the model knew this, or was told of it by the hook before."""
         told = ((now.place.absolute, now.digest) for _, now in self._shown)
         return (was.place.absolute, was.digest) in told or self._freshness.knows(
             was.place, was.digest, self._agent
         )
 
-    def _record(self, hook: str, path: str, was: Seen, now: Seen) -> None:
+    def _record(self, hook: str, path: str, was: TrackedFile, now: TrackedFile) -> None:
         running = self._running
         change = next(one for one in running.changes if one.path == path)
         if change.after_hash != was.digest:
@@ -161,12 +161,12 @@ class Left:
 
 
 # The call whose hooks are running in this context, once it is over.
-current_left: ContextVar[Left | None] = ContextVar("handrail_left", default=None)
+current_hook_tracker: ContextVar[HookFileTracker | None] = ContextVar("handrail_left", default=None)
 
 
 def _diff(before: Content, after: Content) -> str | None:
     """What changed, whole; None if it is no text, or more than a few lines."""
-    if before.size + after.size > _DIFFED_BYTES:
+    if before.size + after.size > _MAX_DIFF_INPUT_BYTES:
         return None
     try:
         old, new = (one.tobytes().decode("utf-8").split("\n") for one in (before, after))
@@ -175,15 +175,15 @@ def _diff(before: Content, after: Content) -> str | None:
     if old[-1] == new[-1] == "":
         # Both end with a line break, behind which there is no line.
         del old[-1], new[-1]
-    head = _common(old, new)
-    tail = _common(old[head:][::-1], new[head:][::-1])
-    if (len(old) - head - tail) * (len(new) - head - tail) > _PAIRS:
+    head = _common_prefix(old, new)
+    tail = _common_prefix(old[head:][::-1], new[head:][::-1])
+    if (len(old) - head - tail) * (len(new) - head - tail) > _MAX_LINE_PAIRS:
         return None
     lines = list(difflib.unified_diff(old, new, lineterm="", n=1))[2:]
     text = "\n".join(lines)
-    return text if len(lines) <= SHOWN_LINES and len(text) <= SHOWN_CHARS else None
+    return text if len(lines) <= MAX_DIFF_LINES and len(text) <= MAX_DIFF_CHARS else None
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
+def _common_prefix(one: Sequence[str], other: Sequence[str]) -> int:
     pairs = zip(one, other, strict=False)
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -17,12 +17,12 @@ from handrail.engine.hooking.callbacks import HookCall
 from handrail.hooks.spec import HookEvent
 
 PREFIXES: Final = ("HANDRAIL", "ARCHITECT")
-MAX_OUTPUT: Final = 2000
+MAX_OUTPUT_CHARS: Final = 2000
 # The kernel takes no variable longer than 128 kB.
-_MAX_VALUE: Final = 100_000
+_MAX_VARIABLE_BYTES: Final = 100_000
 
 
-class Message(NamedTuple):
+class HookPayload(NamedTuple):
     """`file` is the file that it is about, None if it is about none."""
 
     stdin: bytes
@@ -30,7 +30,7 @@ class Message(NamedTuple):
     file: str | None = None
 
 
-class Told(NamedTuple):
+class HookInput(NamedTuple):
     """What is being told: the event, the call it is about, its result once there is one, and
     what else belongs to the event.
     """
@@ -41,7 +41,7 @@ class Told(NamedTuple):
     more: Mapping[str, str] = {}
 
 
-def own_message(told: Told, session: Session, file: str | None) -> Message:
+def own_payload(told: HookInput, session: Session, file: str | None) -> HookPayload:
     """In our own names; raises `too_large` for what cannot be handed over."""
     workspace = session.roots[0]
     said: dict[str, Any] = {
@@ -54,7 +54,7 @@ def own_message(told: Told, session: Session, file: str | None) -> Message:
     context: dict[str, str] = dict(told.more)
     call = told.call
     if call is not None:
-        given = resolved(call, lambda path: _shown(path, workspace))
+        given = resolved_arguments(call, lambda path: _shown(path, workspace))
         said |= {"call_id": call.call_id, "tool_name": call.tool, "tool_input": given}
         context |= {"tool_name": call.tool, "call_id": call.call_id}
         command = given.get("command") or (given.get("code") if call.runs_command else None)
@@ -69,10 +69,10 @@ def own_message(told: Told, session: Session, file: str | None) -> Message:
     env = {
         f"{prefix}_{name.upper()}": value for prefix in PREFIXES for name, value in context.items()
     }
-    return Message(encoded(said), checked(env), file)
+    return HookPayload(json_line(said), check_environment(env), file)
 
 
-def resolved(call: HookCall, show: Any) -> dict[str, Any]:
+def resolved_arguments(call: HookCall, show: Any) -> dict[str, Any]:
     """A call's arguments with its paths as they really lead, also inside other values."""
     paths = {name: show(path) for name, path in call.paths.items()}
     return {
@@ -104,29 +104,29 @@ def _inner_name(name: str, key: str, paths: Mapping[str, str]) -> str:
     return field if is_field else f"{name}[{key!r}]"
 
 
-def encoded(said: Mapping[str, Any]) -> bytes:
+def json_line(said: Mapping[str, Any]) -> bytes:
     """One line of JSON."""
     return json.dumps(said).encode() + b"\n"
 
 
-def checked(env: Mapping[str, str]) -> Mapping[str, str]:
+def check_environment(env: Mapping[str, str]) -> Mapping[str, str]:
     """Variables that a program can be given; raises `too_large`."""
     for name, value in env.items():
-        if "\0" in value or len(value.encode("utf-8", "surrogatepass")) > _MAX_VALUE:
+        if "\0" in value or len(value.encode("utf-8", "surrogatepass")) > _MAX_VARIABLE_BYTES:
             raise ProblemRaised("too_large", f"{name} cannot be handed to a program")
     return env
 
 
-def brief(result: ToolResult) -> str:
+def truncated_output(result: ToolResult) -> str:
     """What the call printed, not endless."""
-    return result.text[:MAX_OUTPUT]
+    return result.text[:MAX_OUTPUT_CHARS]
 
 
 def _outcome(result: ToolResult) -> dict[str, Any]:
-    said: dict[str, Any] = {"tool_output": brief(result), "success": result.ok}
+    said: dict[str, Any] = {"tool_output": truncated_output(result), "success": result.ok}
     if not result.ok:
         problem = result.problem
-        said["error"] = (problem.message if problem else result.text)[:MAX_OUTPUT]
+        said["error"] = (problem.message if problem else result.text)[:MAX_OUTPUT_CHARS]
         said["error_code"] = problem.code if problem else result.status.value
     return said
 

@@ -22,14 +22,14 @@ from handrail.core.processes import (
     Strength,
 )
 from handrail.engine.commands import CommandRunner
-from handrail.engine.hooking.file_changes import current_left
-from handrail.engine.hooking.hook_input import Message
+from handrail.engine.hooking.file_changes import current_hook_tracker
+from handrail.engine.hooking.hook_input import HookPayload
 from handrail.engine.locks import Locks
 from handrail.engine.threads import to_the_end
-from handrail.hooks.output import Heard
+from handrail.hooks.output import HookProcessResult
 from handrail.hooks.spec import HookSpec
 
-_HOLDS: Final = (Strength.ENFORCED, Strength.REPAIRED)
+_EFFECTIVE: Final = (Strength.ENFORCED, Strength.REPAIRED)
 _NO_NETWORK: Final = (
     "the network is closed to hooks, which is probably why it failed; a person can run it "
     "outside of the sandbox with unconfined = true"
@@ -53,23 +53,25 @@ class HookRunner:
     readable: Callable[[HookSpec], tuple[str, ...]] = lambda spec: ()
     looks_only: Callable[[], bool] = lambda: False
 
-    async def run(self, spec: HookSpec, message: Message) -> Heard:
+    async def run(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
         """Run it to its end, or until its time is up."""
         if self.required and (lost := self._lost(spec)):
-            return Heard(trouble=f"the sandbox does not hold {', '.join(lost)}", unable=True)
+            return HookProcessResult(
+                trouble=f"the sandbox does not hold {', '.join(lost)}", unable=True
+            )
         try:
             if spec.unconfined:
-                return heard(await self._run(spec, message, self._free()))
+                return process_result(await self._run(spec, message, self._free()))
             if spec.background or self.looks_only():
                 return await self._run_held(spec, message, self._looking(spec))
             async with self.locks.hold(OPEN_ENDED):
                 return await self._run_watched(spec, message)
         except ProblemRaised as raised:
-            return Heard(trouble=raised.problem.message, unable=True)
+            return HookProcessResult(trouble=raised.problem.message, unable=True)
 
-    async def _run_watched(self, spec: HookSpec, message: Message) -> Heard:
+    async def _run_watched(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
         """What it does to the files of a call that is over is that call's doing."""
-        left = current_left.get()
+        left = current_hook_tracker.get()
         if left is None:
             return await self._run_guarded(spec, message)
         await to_the_end(left.look)
@@ -78,7 +80,7 @@ class HookRunner:
         finally:
             await to_the_end(lambda: left.compare(spec.name))
 
-    async def _run_guarded(self, spec: HookSpec, message: Message) -> Heard:
+    async def _run_guarded(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
         guarded = self.commands.guarded
         taken: list[Any] = []
         await to_the_end(
@@ -98,12 +100,16 @@ class HookRunner:
             heard_ = await self._run_held(spec, message, confinement)
         finally:
             await to_the_end(lambda: repaired.extend(guarded.repair(taken[0], held=held)))
-        return heard_._replace(trouble=_tampered(repaired))
+        return heard_._replace(trouble=_tampering_error(repaired))
 
-    async def _run_held(self, spec: HookSpec, message: Message, confinement: Confinement) -> Heard:
+    async def _run_held(
+        self, spec: HookSpec, message: HookPayload, confinement: Confinement
+    ) -> HookProcessResult:
         ended = await self._run(spec, message, confinement)
         confined = self.commands.sandbox.backend != "none"
-        return heard(ended)._replace(hindered=self._hindered(ended, confinement), confined=confined)
+        return process_result(ended)._replace(
+            hindered=self._hindered(ended, confinement), confined=confined
+        )
 
     def _hindered(self, ended: Ended, confinement: Confinement) -> str | None:
         """What of the sandbox was probably in its way; None if nothing speaks for that."""
@@ -116,7 +122,7 @@ class HookRunner:
         # The settings that open it to commands do not open it to hooks.
         return _NO_NETWORK
 
-    async def _run(self, spec: HookSpec, message: Message, confinement: Confinement) -> Ended:
+    async def _run(self, spec: HookSpec, message: HookPayload, confinement: Confinement) -> Ended:
         argument = () if message.file is None else (message.file,)
         return await self.processes.run(
             Launch(
@@ -132,7 +138,7 @@ class HookRunner:
 
     def _lost(self, spec: HookSpec) -> list[str]:
         measured = {} if spec.unconfined else self.commands.sandbox.measured
-        return [name for name in self.required if measured.get(name) not in _HOLDS]
+        return [name for name in self.required if measured.get(name) not in _EFFECTIVE]
 
     def _free(self) -> Confinement:
         """The person said so in their own settings."""
@@ -144,24 +150,24 @@ class HookRunner:
         )
 
 
-def heard(ended: Ended) -> Heard:
+def process_result(ended: Ended) -> HookProcessResult:
     """How it ended, as far as it matters."""
-    return Heard(
+    return HookProcessResult(
         ended.exit_code,
-        _kept(ended.stdout),
-        _kept(ended.stderr),
+        _captured_bytes(ended.stdout),
+        _captured_bytes(ended.stderr),
         ended.stdout.total,
         ended.timed_out,
         ended.duration_s,
     )
 
 
-def _kept(captured: Captured) -> bytes:
+def _captured_bytes(captured: Captured) -> bytes:
     whole = len(captured.head) + len(captured.tail) == captured.total
     return captured.head + captured.tail if whole else captured.head
 
 
-def _tampered(repaired: Sequence[Repaired]) -> str | None:
+def _tampering_error(repaired: Sequence[Repaired]) -> str | None:
     if not repaired:
         return None
     listed = ", ".join(f"{one.path} ({one.what})" for one in repaired[:10])
