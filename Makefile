@@ -9,7 +9,7 @@ PIP     = -m pip install --quiet --disable-pip-version-check --constraint constr
 PYTEST  = $(BIN)/python -m pytest -n auto --maxprocesses 8
 
 MARKS  ?= not torture
-SANDBOX_TESTS := tests/host/sandbox tests/host/warden tests/host/shadow tests/host/test_landlock.py tests/spec tests/cli tests/mcp
+SANDBOX_TESTS := tests/host/sandbox tests/host/supervisor tests/host/snapshots tests/host/processes/test_landlock.py tests/spec tests/cli tests/mcp
 
 .PHONY: help setup demo test test-sandbox check coverage bench torture features docs clean
 

@@ -21,9 +21,9 @@ from bench.figure import (
     interleave,
 )
 from handrail.core.processes import Confinement, Launch
-from handrail.host.sandbox.choose import BACKENDS, LocalSandbox, open_sandbox
-from handrail.host.warden.client import WardenProcesses
-from handrail.host.warden.procfs import children_of
+from handrail.host.processes.procfs import children_of
+from handrail.host.sandbox.local_sandbox import BACKENDS, LocalSandbox, open_sandbox
+from handrail.host.supervisor.client import WardenProcesses
 
 SHFMT = str(Path(sys.executable).with_name("shfmt"))
 BYTES = 200_000_000

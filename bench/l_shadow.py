@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.figure import Figure, Scale, figure, interleave
 from bench.tree import grow
 from handrail.core.shadows import ShadowLimits
-from handrail.host.shadow.local import LocalShadow
+from handrail.host.snapshots.local_snapshots import LocalShadow
 
 FILES = 50_000
 

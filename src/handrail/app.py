@@ -55,9 +55,9 @@ from handrail.history.interrupted import settle_abandoned
 from handrail.history.recovery import Recovered, Recovery
 from handrail.history.undo import Undo
 from handrail.host.clock import SystemClock
-from handrail.host.owner import may_still_run, this_process
+from handrail.host.state.process_identity import may_still_run, this_process
+from handrail.host.supervisor.orphans import wait_for_the_dead
 from handrail.host.syntax.check import LocalSyntaxCheck
-from handrail.host.warden.remains import wait_for_the_dead
 from handrail.policy.approval.grants import Obstacle
 from handrail.policy.loop_guard import LoopGuard
 from handrail.policy.modes import Mode

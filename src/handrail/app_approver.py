@@ -7,9 +7,9 @@ from typing import Literal
 
 from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
-from handrail.host.approvals import QueueApprover
 from handrail.host.clock import SystemClock
-from handrail.host.terminal import TerminalApprover
+from handrail.host.terminal.approval_queue import QueueApprover
+from handrail.host.terminal.prompt import TerminalApprover
 from handrail.policy.approval.approvers import Callback, as_approver
 
 Asked = Approver | Callback | Literal["terminal", "approvals"] | None

@@ -10,7 +10,7 @@ from typing import Any
 from handrail.config.layers import Loaded, load
 from handrail.config.trust import FOLDER, TrustBook
 from handrail.core.problems import ProblemRaised
-from handrail.host.statedir import config_home, state_home
+from handrail.host.state.directories import config_home, state_home
 
 
 def load_from(

@@ -15,8 +15,8 @@ from handrail.engine.effects_dead_jobs import DeadJobs
 from handrail.engine.effects_jobs import JobEffects
 from handrail.history.effects import Keeping
 from handrail.history.recovery import Recovered
-from handrail.host.owner import may_still_run, this_process
-from handrail.host.shadow.local import LocalShadow
+from handrail.host.snapshots.local_snapshots import LocalShadow
+from handrail.host.state.process_identity import may_still_run, this_process
 
 _log = logging.getLogger("handrail")
 

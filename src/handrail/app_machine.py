@@ -16,15 +16,20 @@ from handrail.core.commands import CommandJudge
 from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text
 from handrail.core.sensitive import is_sensitive
-from handrail.host.blobs import DirectoryBlobs, MemoryBlobs
-from handrail.host.filelocks import FileLocks
 from handrail.host.files.local import LocalFiles
-from handrail.host.helper_programs import DISTRIBUTIONS, find_helper
-from handrail.host.home import Home, home_of
+from handrail.host.processes.helpers.bundled import DISTRIBUTIONS, find_helper
 from handrail.host.search.choose import open_search
 from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
-from handrail.host.statedir import config_home, ensure_outside, private_directory, state_home
+from handrail.host.state.blobs import DirectoryBlobs, MemoryBlobs
+from handrail.host.state.directories import (
+    config_home,
+    ensure_outside,
+    private_directory,
+    state_home,
+)
+from handrail.host.state.file_locks import FileLocks
+from handrail.host.state.state_paths import Home, home_of
 from handrail.store.sqlite import SqliteStore, open_store
 
 _log = logging.getLogger(__name__)

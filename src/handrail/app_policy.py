@@ -20,12 +20,12 @@ from handrail.engine.held_back import Holding
 from handrail.engine.registry import Origin as ToolOrigin
 from handrail.engine.registry import Registry
 from handrail.engine.withholding import Withholding
+from handrail.host.denials.denied_paths import WithheldFinder
+from handrail.host.denials.search_filter import LeftOut
 from handrail.host.real_path import real_path
 from handrail.host.rooted_paths import RootedPaths
 from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
-from handrail.host.search.withheld import LeftOut
-from handrail.host.withheld import WithheldFinder
 from handrail.policy.approval.grants import Grants, Obstacle
 from handrail.policy.denials.read_denials import Pattern, WithheldPaths, withheld_from
 from handrail.policy.denials.write_denials import unwritten_by

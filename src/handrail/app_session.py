@@ -13,9 +13,9 @@ from handrail.core.problems import ProblemRaised
 from handrail.dialects.known import vocabulary_of
 from handrail.engine.answered import Answered
 from handrail.engine.saved import load_reads, save_reads
-from handrail.host.artifacts import DirectoryArtifacts
-from handrail.host.birth import folder_identity
-from handrail.host.owner import may_still_run, this_process
+from handrail.host.state.artifacts import DirectoryArtifacts
+from handrail.host.state.folder_identity import folder_identity
+from handrail.host.state.process_identity import may_still_run, this_process
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.modes import Mode
 from handrail.store.sqlite import SqliteStore

@@ -21,17 +21,17 @@ from handrail.core.protected_names import COMMAND_NAMES, COMMAND_PROTECTED_NAMES
 from handrail.core.protected_table import EXECUTED, OBEYED
 from handrail.dialects.known import vocabulary_of
 from handrail.engine.commands import CommandRunner
-from handrail.host.binaries import find
 from handrail.host.files.local import LocalFiles
-from handrail.host.git_configs import git_configs
-from handrail.host.helper_programs import find_helper
-from handrail.host.home import Home, home_of
-from handrail.host.programs import find_program, resolve
+from handrail.host.git.config_files import git_configs
+from handrail.host.processes.binaries import find
+from handrail.host.processes.command_programs import find_program, resolve
+from handrail.host.processes.helpers.bundled import find_helper
+from handrail.host.processes.shfmt import Shfmt
 from handrail.host.root_identity import RootHandle
-from handrail.host.sandbox.choose import LocalSandbox, open_sandbox
-from handrail.host.sandbox.protected import ProtectedState, Snapshot, Top, read_only_paths
-from handrail.host.shfmt import Shfmt
-from handrail.host.warden.client import WardenProcesses
+from handrail.host.sandbox.local_sandbox import LocalSandbox, open_sandbox
+from handrail.host.sandbox.protected.guard import ProtectedState, Snapshot, Top, read_only_paths
+from handrail.host.state.state_paths import Home, home_of
+from handrail.host.supervisor.client import WardenProcesses
 from handrail.policy.command_guard import CommandPolicy
 from handrail.policy.confinement import PROPERTIES, SandboxRequired, holds
 from handrail.policy.modes import Mode, parse_mode

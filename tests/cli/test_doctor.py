@@ -36,9 +36,9 @@ def test_the_report_tells_each_property_of_what_confines_commands(handrail):
 
 @pytest.mark.needs_landlock
 def test_what_was_passed_over_is_told_with_the_reason(handrail, monkeypatch):
-    from handrail.host.sandbox import choose
+    from handrail.host.sandbox import local_sandbox
 
-    monkeypatch.setattr(choose, "find", lambda name, roots, **_: None)
+    monkeypatch.setattr(local_sandbox, "find", lambda name, roots, **_: None)
 
     out = handrail("doctor").out
 
@@ -50,9 +50,9 @@ def test_what_was_passed_over_is_told_with_the_reason(handrail, monkeypatch):
 
 
 def test_a_forced_backend_that_does_not_work_is_a_problem(handrail, monkeypatch, tmp_path):
-    from handrail.host.sandbox import choose
+    from handrail.host.sandbox import local_sandbox
 
-    monkeypatch.setattr(choose, "find", lambda name, roots, **_: None)
+    monkeypatch.setattr(local_sandbox, "find", lambda name, roots, **_: None)
     (tmp_path / "own.toml").write_text('sandbox = "bubblewrap"\n')
 
     done = handrail("--config", tmp_path / "own.toml", "doctor")
@@ -143,10 +143,10 @@ def test_a_home_that_cannot_be_used_is_a_problem_and_the_report_goes_on(
 
 
 def test_a_ripgrep_inside_the_workspace_that_cannot_be_verified_is_not_used(handrail, monkeypatch):
-    from handrail.host import helper_programs
+    from handrail.host.processes.helpers import bundled
 
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(helper_programs, "read_record_entry", lambda distribution, path: None)
+    monkeypatch.setattr(bundled, "read_record_entry", lambda distribution, path: None)
 
     done = handrail("-w", sys.prefix, "doctor")
     report = handrail("-w", sys.prefix, "doctor", "--json").json
@@ -158,23 +158,21 @@ def test_a_ripgrep_inside_the_workspace_that_cannot_be_verified_is_not_used(hand
 
 
 def test_no_ripgrep_at_all_is_told_as_that(handrail, monkeypatch):
-    from handrail.host import helper_programs
-    from handrail.host.helper_programs import HelperProgram
+    from handrail.host.processes.helpers import bundled
+    from handrail.host.processes.helpers.bundled import HelperProgram
 
-    monkeypatch.setattr(
-        helper_programs, "find_helper", lambda name, roots: HelperProgram(name, None)
-    )
+    monkeypatch.setattr(bundled, "find_helper", lambda name, roots: HelperProgram(name, None))
 
     assert "not found; searches run in Python, slower" in handrail("doctor").out
 
 
 @pytest.mark.finding("F31")
 def test_an_installed_helper_that_differs_from_its_record_is_a_problem(handrail, monkeypatch):
-    from handrail.host import helper_programs
-    from handrail.host.helper_record import RecordEntry
+    from handrail.host.processes.helpers import bundled
+    from handrail.host.processes.helpers.wheel_record import RecordEntry
 
     monkeypatch.setattr(
-        helper_programs,
+        bundled,
         "read_record_entry",
         lambda distribution, path: RecordEntry(distribution, "1.0", "0" * 64),
     )

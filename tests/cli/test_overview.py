@@ -70,12 +70,10 @@ def test_looking_changes_nothing(handrail, own_home):
 
 def test_a_search_without_ripgrep_is_told_as_what_it_is(handrail, monkeypatch):
     from handrail.cli import overview
-    from handrail.host import helper_programs
-    from handrail.host.helper_programs import HelperProgram
+    from handrail.host.processes.helpers import bundled
+    from handrail.host.processes.helpers.bundled import HelperProgram
 
-    monkeypatch.setattr(
-        helper_programs, "find_helper", lambda name, roots: HelperProgram(name, None)
-    )
+    monkeypatch.setattr(bundled, "find_helper", lambda name, roots: HelperProgram(name, None))
 
     facts = overview.enforced(["/"])
 

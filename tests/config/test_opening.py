@@ -7,7 +7,7 @@ import pytest
 import handrail
 from handrail.app_config import load_from, trust_book
 from handrail.core.problems import ProblemRaised
-from handrail.host.statedir import private_directory, state_home
+from handrail.host.state.directories import private_directory, state_home
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import os
 import stat
 
 from handrail.core.content import Content
-from handrail.host.blobs import DirectoryBlobs
+from handrail.host.state.blobs import DirectoryBlobs
 
 
 def test_a_kept_content_is_synced_before_and_its_name_after_it_appears(tmp_path, monkeypatch):

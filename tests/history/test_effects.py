@@ -11,9 +11,9 @@ from handrail.core.shadows import LONG_LINK, Noted, ShadowLimits
 from handrail.history import effects, effects_report
 from handrail.history.effects import Keeping, report_of
 from handrail.history.effects_evidence import OTHERS, UNSEEN, Evidence, Window
-from handrail.host.blobs import MemoryBlobs
 from handrail.host.files.local import LocalFiles
-from handrail.host.shadow.local import LocalShadow
+from handrail.host.snapshots.local_snapshots import LocalShadow
+from handrail.host.state.blobs import MemoryBlobs
 
 EVER = Window(0, 0, 1 << 62)
 

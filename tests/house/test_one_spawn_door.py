@@ -1,4 +1,4 @@
-"""House rule: processes start in host/spawn.py and host/warden/, and nowhere else.
+"""House rule: processes start in host/processes/spawn.py and host/supervisor/, and nowhere else.
 
 The first starts helpers that only read; the second starts what calls ask for.
 """
@@ -11,9 +11,12 @@ import pytest
 import handrail
 
 SOURCE = Path(handrail.__file__).parent
-# The helper itself, the keepers that it forks, and the programs that they run.
-WARDEN = [SOURCE / "host" / "warden" / name for name in ("start.py", "main.py", "launch.py")]
-DOORS = [SOURCE / "host" / "spawn.py", *WARDEN]
+# The supervisor, the runners that it forks, and the programs that they run.
+SUPERVISOR = [
+    SOURCE / "host" / "supervisor" / name
+    for name in ("start.py", "runner/main.py", "runner/launch.py")
+]
+DOORS = [SOURCE / "host" / "processes" / "spawn.py", *SUPERVISOR]
 MODULES = {"subprocess", "multiprocessing", "pty", "_posixsubprocess"}
 OF_OS = (
     "fork", "forkpty", "exec", "spawn", "posix_spawn", "system", "popen", "startfile",

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from handrail.host.git_configs import git_configs
+from handrail.host.git.config_files import git_configs
 from handrail.shell.environment import child_environment
 from handrail.shell.git import git_environment, git_is_tame
 

@@ -9,7 +9,7 @@ from tests.support.machine import SANDBOXES
 import handrail
 from handrail.app_config import load_from, trust_book
 from handrail.config.trust import FOLDER
-from handrail.host.statedir import private_directory, state_home
+from handrail.host.state.directories import private_directory, state_home
 
 RUNS = {
     "eslint": "node eslint.config.js",

@@ -235,7 +235,7 @@ def test_an_upgrade_is_used_once_it_was_accepted(project):
         file.write(b"\0")
     project.rewrite_record("rg")
     (told,) = problems(project)
-    accept = "from handrail.host.helper_programs import accept_helper; print(accept_helper('rg'))"
+    accept = "from handrail.host.processes.helpers.bundled import accept_helper; print(accept_helper('rg'))"
 
     assert "problem=None" in project.run("-c", accept).stdout
 

@@ -11,13 +11,13 @@ from tests.support.waiting import running, wait_until_async
 
 import handrail
 from handrail.core.problems import ProblemRaised
-from handrail.host.filelocks import FileLocks
 from handrail.host.files.staging import StagedChange
+from handrail.host.state.file_locks import FileLocks
 
 HOLDER = """
 import sys
 from pathlib import Path
-from handrail.host.filelocks import FileLocks
+from handrail.host.state.file_locks import FileLocks
 held = FileLocks(Path(sys.argv[1])).try_acquire(sys.argv[2:])
 print("held" if held else "busy", flush=True)
 sys.stdin.read()

@@ -9,8 +9,8 @@ import pytest
 from tests.support.machine import SANDBOXES_AND_NONE
 
 from handrail.core.processes import Confinement, Launch
-from handrail.host.sandbox.choose import open_sandbox
-from handrail.host.warden.client import WardenProcesses
+from handrail.host.sandbox.local_sandbox import open_sandbox
+from handrail.host.supervisor.client import WardenProcesses
 
 # How a program can try to outlive its end: by a session of its own, by losing its parent,
 # by being deaf, stopped or nameless, by saying something all the time, by moving on.

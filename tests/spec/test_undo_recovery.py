@@ -11,7 +11,7 @@ import pytest
 from tests.support.waiting import running, wait_exit, wait_until
 
 import handrail
-from handrail.host.filelocks import FileLocks
+from handrail.host.state.file_locks import FileLocks
 from handrail.store.verify import verify
 
 PROGRAM = Path(sys.executable).with_name("handrail")
@@ -130,7 +130,7 @@ async def test_another_workspace_of_the_same_store_is_left_alone(workspace, tmp_
 
 HOLDS = """
 import asyncio, pathlib, sys
-from handrail.host.filelocks import FileLocks
+from handrail.host.state.file_locks import FileLocks
 
 async def main():
     held = await FileLocks(pathlib.Path(sys.argv[1])).acquire(["file:/a"])

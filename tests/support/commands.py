@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 
 from handrail.core.commands import Surroundings, Unreadable
-from handrail.host.binaries import find
-from handrail.host.shfmt import Shfmt
+from handrail.host.processes.binaries import find
+from handrail.host.processes.shfmt import Shfmt
 from handrail.shell import blocklist
 from handrail.shell.reader import read
 from handrail.shell.walk import flatten

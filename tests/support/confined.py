@@ -98,7 +98,7 @@ def _commands(job):
 
 
 def _sandbox(job):
-    from handrail.host.sandbox.choose import open_sandbox
+    from handrail.host.sandbox.local_sandbox import open_sandbox
 
     return open_sandbox(
         job["roots"],
@@ -110,7 +110,7 @@ def _sandbox(job):
 
 def _run(sandbox, job, argv):
     from handrail.core.processes import Confinement, Launch
-    from handrail.host.sandbox import trial
+    from handrail.host.sandbox.probe import run_probe
 
     confinement = Confinement(
         writable=tuple(job.get("writable", job["roots"])),
@@ -121,7 +121,7 @@ def _run(sandbox, job, argv):
     )
     env = {"PATH": os.environ["PATH"], "HOME": job["home"], "LANG": "C.UTF-8", **job.get("env", {})}
     launch = Launch(tuple(argv), job.get("cwd", job["roots"][0]), env, confinement, None)
-    done = trial.run(sandbox.recipe(launch), deadline_s=60)
+    done = run_probe.run(sandbox.recipe(launch), deadline_s=60)
     return [done.exit_code, done.stdout.decode(), done.stderr.decode()]
 
 

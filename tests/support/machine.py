@@ -58,7 +58,7 @@ def landlock_works() -> bool:
 
 @cache
 def landlock_version() -> int:
-    from handrail.host import landlock
+    from handrail.host.processes import landlock
 
     return landlock.abi()
 

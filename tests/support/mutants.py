@@ -10,7 +10,7 @@ from tests.support.commands import ROOT, WHERE, rows
 from tests.support.recheck import Suspicious, recheck
 
 from handrail.core.commands import CommandClass, Unreadable
-from handrail.host.binaries import find
+from handrail.host.processes.binaries import find
 from handrail.shell.judge import Judge
 
 _JOINS = [";", "&&", "||", "|", "&", "\n", "|&", " ", "; ;", " \\\n", ">", "<", ">>", "<<<", "2>&1"]

@@ -12,8 +12,8 @@ USER = os.getuid() or 12345
 _SCRIPT = """
 import json, os, socket, sys
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
-from handrail.host.warden.main import keep
-from handrail.host.warden.wire import Kind, Unpacker, pack, recipe_header
+from handrail.host.supervisor.runner.main import keep
+from handrail.host.supervisor.wire import Kind, Unpacker, pack, recipe_header
 
 folder, mark, user, landlock, notes, timeout_s, *commands = json.loads(sys.argv[1])
 ours, theirs = socket.socketpair()

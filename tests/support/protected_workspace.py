@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from handrail.core.protected_names import COMMAND_NAMES
-from handrail.host.sandbox.protected import ProtectedState, Repaired, Top
+from handrail.host.sandbox.protected.guard import ProtectedState, Repaired, Top
 
 TABLE = COMMAND_NAMES
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from handrail.core.processes import Confinement, Launch
-from handrail.host.sandbox import trial
-from handrail.host.sandbox.choose import LocalSandbox, open_sandbox
+from handrail.host.sandbox.local_sandbox import LocalSandbox, open_sandbox
+from handrail.host.sandbox.probe import run_probe
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -29,7 +29,7 @@ class Scenery:
         return Launch(argv, self.roots[0], variables, Confinement(**given), None)
 
     def run(self, command, **given):
-        done = trial.run(self.sandbox.recipe(self.launch(command, **given)), deadline_s=30)
+        done = run_probe.run(self.sandbox.recipe(self.launch(command, **given)), deadline_s=30)
         return done.exit_code, done.stdout.decode(), done.stderr.decode()
 
 

@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from handrail.host.binaries import find
-from handrail.host.shfmt import Shfmt
+from handrail.host.processes.binaries import find
+from handrail.host.processes.shfmt import Shfmt
 from handrail.shell.invocation import Flat
 from handrail.shell.reader import read
 from handrail.shell.syntax import Script

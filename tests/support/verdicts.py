@@ -4,8 +4,8 @@ import posixpath
 from functools import cache
 
 from handrail.core.commands import Surroundings
-from handrail.host.binaries import find
-from handrail.host.shfmt import Shfmt
+from handrail.host.processes.binaries import find
+from handrail.host.processes.shfmt import Shfmt
 
 ROOT = "/srv/projects/app"
 WHERE = Surroundings(ROOT, (ROOT,), "/srv/u", lambda name: f"/usr/bin/{name}", posixpath.normpath)

@@ -3,8 +3,8 @@
 import os
 
 from handrail.dialects.known import vocabulary_of
-from handrail.host.search.withheld import LeftOut
-from handrail.host.withheld import WithheldFinder
+from handrail.host.denials.denied_paths import WithheldFinder
+from handrail.host.denials.search_filter import LeftOut
 from handrail.policy.denials.read_denials import withheld_from
 from handrail.policy.rules.parse import parse_rule
 from handrail.policy.rules.path_pattern import Grounds

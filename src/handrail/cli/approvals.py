@@ -13,7 +13,7 @@ from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.core.ports import Approver
-    from handrail.host.approvals import Pending
+    from handrail.host.terminal.approval_queue import Pending
 
 _EPILOG: Final = """\
 actions:
@@ -50,7 +50,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 def run(options: Namespace) -> int:
     """List, show or answer; 1 if the question is not there any more."""
     from handrail.cli.workspace import refuse_session
-    from handrail.host.approvals import find
+    from handrail.host.terminal.approval_queue import find
 
     refuse_session(options, "questions of all sessions are listed")
     if options.watch:
@@ -76,7 +76,7 @@ def run(options: Namespace) -> int:
 
 def _waiting(options: Namespace) -> list[Pending]:
     from handrail.cli.workspace import directory_of
-    from handrail.host.approvals import every_queue, pending, queue_of
+    from handrail.host.terminal.approval_queue import every_queue, pending, queue_of
 
     queues = every_queue() if options.all else [queue_of(directory_of(options))]
     return [one for queue in queues for one in pending(queue)]
@@ -113,7 +113,7 @@ def _list(waiting: list[Pending], options: Namespace) -> None:
 
 def _show(asked: Pending, options: Namespace) -> None:
     from handrail.cli.screen import colourful, one_line, width
-    from handrail.host.question import Screen, whole
+    from handrail.host.terminal.question import Screen, whole
 
     if options.json:
         output.say_json(_plain(asked))
@@ -140,7 +140,7 @@ def _where(options: Namespace) -> str:
 def _answer(asked: Pending, options: Namespace) -> None:
     from handrail.cli.screen import cut, one_line
     from handrail.core.approval import Answer, config_line
-    from handrail.host.approvals import answer
+    from handrail.host.terminal.approval_queue import answer
 
     given = Answer(options.action)
     answer(asked, given)
@@ -198,7 +198,7 @@ async def _ask(asked: Pending, approver: Approver, options: Namespace) -> None:
 
     from handrail.cli.screen import one_line
     from handrail.core.approval import Reply
-    from handrail.host.approvals import answer
+    from handrail.host.terminal.approval_queue import answer
     from handrail.policy.approval.approvers import reply_of
 
     output.say(f"\n{asked.id} in {one_line(asked.workspace)}")

@@ -106,8 +106,8 @@ def _installation() -> dict[str, str]:
 
 
 def _kernel() -> dict[str, str | int]:
-    from handrail.host import seccomp, spawn
     from handrail.host.files.openat2 import kernel_has_openat2
+    from handrail.host.processes import seccomp, spawn
 
     return {
         "openat2": "used" if kernel_has_openat2() else "absent",
@@ -120,7 +120,7 @@ def _programs(roots: Sequence[Path], problems: list[Problem]) -> dict[str, dict[
     """The helper programs of the installation; None for one that is not there."""
     import asyncio
 
-    from handrail.host.helper_programs import DISTRIBUTIONS
+    from handrail.host.processes.helpers.bundled import DISTRIBUTIONS
 
     programs = {name: _program(name, roots, problems) for name in DISTRIBUTIONS}
     rg = programs["rg"]
@@ -130,8 +130,8 @@ def _programs(roots: Sequence[Path], problems: list[Problem]) -> dict[str, dict[
 
 
 def _program(name: str, roots: Sequence[Path], problems: list[Problem]) -> dict[str, Any] | None:
-    from handrail.host.binaries import sha256
-    from handrail.host.helper_programs import check_installed, find_helper
+    from handrail.host.processes.binaries import sha256
+    from handrail.host.processes.helpers.bundled import check_installed, find_helper
 
     found = find_helper(name, [str(root) for root in roots])
     problem = found.problem
@@ -178,7 +178,7 @@ async def _version(root: Path, path: str) -> str:
 
 
 def _config(given: str | None, problems: list[Problem]) -> dict[str, Any]:
-    from handrail.host.statedir import config_home
+    from handrail.host.state.directories import config_home
 
     file = Path(given) if given else config_home() / "config.toml"
     exists = False
@@ -199,7 +199,7 @@ def _config(given: str | None, problems: list[Problem]) -> dict[str, Any]:
 
 
 def _state(place: Workspace) -> dict[str, Any] | None:
-    from handrail.host.leftovers import sizes
+    from handrail.host.state.state_gc import sizes
 
     directory = place.home.directory
     if directory is None or not directory.is_dir():
@@ -244,7 +244,7 @@ def _rule_notices(options: Namespace) -> list[str]:
 
 def _warnings(roots: Sequence[Path]) -> list[str]:
     """What weakens the walls although it works."""
-    from handrail.host.statedir import state_home
+    from handrail.host.state.directories import state_home
 
     ours = {
         "the Python that runs Handrail": Path(sys.prefix),

@@ -55,7 +55,7 @@ def open_files(options: Namespace, place: Workspace) -> LocalFiles:
 def folders_of(openings: Sequence[Any], root: Path) -> Folders:
     """Which folder calls were made in, seen from this one."""
     from handrail.history.folders import Folder, Folders
-    from handrail.host.birth import folder_identity
+    from handrail.host.state.folder_identity import folder_identity
 
     return Folders(openings, Folder(str(root), folder_identity(str(root))))
 

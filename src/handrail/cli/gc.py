@@ -69,7 +69,7 @@ def run(options: Namespace) -> int:
 
 def collect(place: Workspace, days: float, *, dry_run: bool) -> Freed:
     """Drop what is older than so many days, or only measure it."""
-    from handrail.host.artifacts import DirectoryArtifacts
+    from handrail.host.state.artifacts import DirectoryArtifacts
     from handrail.store.purge import purge_payloads
 
     before_ns = time.time_ns() - int(days * _DAY_S * 1e9)
@@ -117,7 +117,7 @@ def _copies(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
     crashed one was at is looked up in them when the workspace is opened again.
     """
     from handrail.cli.workspace import reading
-    from handrail.host.shadow.idle import trim_idle
+    from handrail.host.snapshots.unused_stores import trim_idle
     from handrail.store.traces import running_owners
 
     if place.home.directory is None or not place.recorded:
@@ -132,8 +132,8 @@ def _leftovers(place: Workspace, before_ns: int, *, dry_run: bool) -> tuple[int,
     """What commands have left: the quarantine, ended jobs, their temporary files; and what
     probes of the sandbox have, wherever they ran.
     """
-    from handrail.host.leftovers import sweep
-    from handrail.host.sandbox.abandoned import sweep_probes
+    from handrail.host.sandbox.probe.stale_probes import sweep_probes
+    from handrail.host.state.state_gc import sweep
 
     if not dry_run:
         sweep_probes()
@@ -149,8 +149,8 @@ def _old_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
     A dry run counts calls as gone whose payloads would be dropped.
     """
     from handrail.cli.workspace import reading
-    from handrail.host.blobs import DirectoryBlobs
-    from handrail.host.owner import may_still_run
+    from handrail.host.state.blobs import DirectoryBlobs
+    from handrail.host.state.process_identity import may_still_run
     from handrail.store.purge import standstill
     from handrail.store.traces import promised_contents, running_owners
 

@@ -17,7 +17,7 @@ def take_along(old: Path, root: Path) -> Path:
     Raises `not_found` if nothing is recorded of it, `conflict` if this is another folder or
     has a record of its own.
     """
-    from handrail.host.statedir import state_home, workspace_name
+    from handrail.host.state.directories import state_home, workspace_name
 
     top = state_home()
     there, here = top / workspace_name(old), top / workspace_name(root)
@@ -37,7 +37,7 @@ def take_along(old: Path, root: Path) -> Path:
 
 def _check_same(store: Path, old: str, root: Path) -> None:
     from handrail.history.folders import folder_of
-    from handrail.host.birth import folder_identity
+    from handrail.host.state.folder_identity import folder_identity
     from handrail.store.connect import open_read_only
     from handrail.store.traces import list_openings
 

@@ -88,9 +88,9 @@ def _commands(place: Workspace, settings: Settings) -> dict[str, Any] | None:
 
 def _search(roots: Sequence[str]) -> str | None:
     """What holds ripgrep, None if there is none and our own code searches."""
-    from handrail.host import spawn
-    from handrail.host.helper_programs import find_helper
-    from handrail.host.landlock import abi
+    from handrail.host.processes import spawn
+    from handrail.host.processes.helpers.bundled import find_helper
+    from handrail.host.processes.landlock import abi
 
     if not spawn.supported() or find_helper("rg", roots).path is None:
         return None

@@ -136,7 +136,7 @@ def offer_of(options: Namespace, root: Path) -> Offer:
     import time
 
     from handrail.cli.workspace import settings_of
-    from handrail.host.approvals import QueueApprover
+    from handrail.host.terminal.approval_queue import QueueApprover
     from handrail.mcp.offer import Offer
 
     output.take_over_log()

@@ -66,7 +66,7 @@ def _diffs(
     from handrail.cli.file_log import open_files
     from handrail.history.again import Again
     from handrail.history.past import Key
-    from handrail.host.blobs import DirectoryBlobs
+    from handrail.host.state.blobs import DirectoryBlobs
     from handrail.store.traces import list_traces, load_contents
 
     if call.intent is None or call.completed is None:

@@ -66,7 +66,7 @@ def run(options: Namespace) -> int:
 
 def _ask_and_record(root: Path, loaded: Loaded, *, as_json: bool) -> int:
     from handrail.app_config import trust_book
-    from handrail.host.statedir import private_directory, state_home
+    from handrail.host.state.directories import private_directory, state_home
 
     book = trust_book()
     yes = ask([*_lines(root, loaded), ""], _QUESTION)

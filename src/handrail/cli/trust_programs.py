@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from handrail.cli import output
 
 if TYPE_CHECKING:
-    from handrail.host.helper_programs import HelperProgram
+    from handrail.host.processes.helpers.bundled import HelperProgram
 
 _QUESTION: Final = "Use these programs as they are installed now? [y/n] "
 
@@ -17,7 +17,7 @@ _QUESTION: Final = "Use these programs as they are installed now? [y/n] "
 def run(root: Path, ask: Callable[[list[str], str], bool], *, dry_run: bool, as_json: bool) -> int:
     """Show the programs that have a problem, ask, and pin them; 1 if one stays unused."""
     from handrail.cli.screen import one_line
-    from handrail.host.helper_programs import DISTRIBUTIONS, find_helper
+    from handrail.host.processes.helpers.bundled import DISTRIBUTIONS, find_helper
 
     found = [find_helper(name, [str(root)]) for name in DISTRIBUTIONS]
     changed = [one for one in found if one.problem is not None and one.source is not None]
@@ -36,7 +36,7 @@ def run(root: Path, ask: Callable[[list[str], str], bool], *, dry_run: bool, as_
 
 
 def _accept(program: HelperProgram) -> HelperProgram:
-    from handrail.host.helper_programs import accept_helper
+    from handrail.host.processes.helpers.bundled import accept_helper
 
     return accept_helper(program.name) or program
 

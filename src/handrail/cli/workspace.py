@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from handrail.app import Opening
     from handrail.config.settings import Settings
-    from handrail.host.home import Home
+    from handrail.host.state.state_paths import Home
 
 SESSION: Final = "cli"
 MEMORY: Final = ":memory:"
@@ -51,7 +51,7 @@ class Workspace:
 
 def look_at(options: Namespace) -> Workspace:
     """The workspace the options name; opens no session in it."""
-    from handrail.host.home import home_of
+    from handrail.host.state.state_paths import home_of
 
     root = directory_of(options)
     return Workspace(root, home_of(root, options.store))
@@ -59,8 +59,8 @@ def look_at(options: Namespace) -> Workspace:
 
 def look_around(options: Namespace) -> Workspace:
     """The same, but where no record can be kept that is said in the workspace's `problem`."""
-    from handrail.host.home import Home
-    from handrail.host.statedir import state_home
+    from handrail.host.state.directories import state_home
+    from handrail.host.state.state_paths import Home
 
     root = directory_of(options)
     try:
@@ -191,7 +191,7 @@ def person(options: Namespace | None = None) -> Any:
             hint="use --ask approvals and answer with `handrail approvals` in another one",
         ) from None
     from handrail.cli.screen import colourful
-    from handrail.host.terminal import TerminalApprover
+    from handrail.host.terminal.prompt import TerminalApprover
 
     return TerminalApprover(colour=colourful(sys.stderr))
 
@@ -201,7 +201,7 @@ def _another_terminal(options: Namespace) -> Any:
     import time
 
     from handrail.cli.program import from_anywhere
-    from handrail.host.approvals import QueueApprover
+    from handrail.host.terminal.approval_queue import QueueApprover
 
     root = directory_of(options)
 

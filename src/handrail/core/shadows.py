@@ -1,6 +1,6 @@
 """What programs change in the writable roots: how it was before, how it is afterwards.
 
-The implementation is `host/shadow`. Nothing here says who changed something: see
+The implementation is `host/snapshots`. Nothing here says who changed something: see
 `history/effects.py`.
 """
 

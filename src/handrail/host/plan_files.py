@@ -17,7 +17,7 @@ from handrail.core.places import ASIDE, Entry, Kind, Place, Stat
 from handrail.core.plan import Change
 from handrail.core.ports import FileContent, Files, Named, Staged, Window
 from handrail.host.files.local import LocalFiles
-from handrail.host.statedir import private_directory
+from handrail.host.state.directories import private_directory
 
 _ODD: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _MOST_BYTES: Final = 1_000_000

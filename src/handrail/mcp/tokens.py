@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
-from handrail.host.statedir import private_directory, state_home
+from handrail.host.state.directories import private_directory, state_home
 
 CALLS: Final = "call-token"
 APPROVALS: Final = "approval-token"

@@ -5,7 +5,7 @@ import os
 import pytest
 from tests.support.protected_workspace import TABLE, build
 
-from handrail.host.sandbox.protected import ProtectedState, Top
+from handrail.host.sandbox.protected.guard import ProtectedState, Top
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from tests.support.confined import USERS, confined, folder_of
 from tests.support.machine import SANDBOXES, SANDBOXES_AND_NONE
 
-from handrail.host.sandbox import probe
+from handrail.host.sandbox.probe import measure
 
 # What needs a kernel feature or a right that not every machine gives a program anyway.
 NOT_EVERYWHERE = {
@@ -84,7 +84,7 @@ def test_what_is_called_enforced_is_enforced(uid, backend):
 def test_every_attack_belongs_to_a_property_or_to_the_kernel():
     kinds = {name.split(":")[0] for name in tried(USERS[0], "none")["attacks"]}
 
-    known = set(probe.PROPERTIES) | set(PROPERTY) | UNNAMED
+    known = set(measure.PROPERTIES) | set(PROPERTY) | UNNAMED
     assert kinds <= known
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.core.places import Kind, Place
-from handrail.host.binaries import find
+from handrail.host.processes.binaries import find
 from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
 

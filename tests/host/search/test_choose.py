@@ -8,7 +8,7 @@ import pytest
 from handrail.core.places import Kind, Place
 from handrail.core.ports import GrepQuery
 from handrail.core.problems import ProblemRaised
-from handrail.host import spawn
+from handrail.host.processes import spawn
 from handrail.host.search.choose import open_search
 from handrail.host.search.ripgrep import RipgrepSearch
 

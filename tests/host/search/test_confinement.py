@@ -12,7 +12,7 @@ from tests.support.waiting import running, wait_until_async
 
 from handrail.core.ports import FilesQuery, GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
-from handrail.host import landlock, spawn
+from handrail.host.processes import landlock, spawn
 from handrail.host.search import limits
 from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch

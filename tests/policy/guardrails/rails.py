@@ -8,8 +8,8 @@ from handrail.core.footprint import Footprint, writing
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
 from handrail.core.verdicts import Risk
-from handrail.host.binaries import find
-from handrail.host.shfmt import Shfmt
+from handrail.host.processes.binaries import find
+from handrail.host.processes.shfmt import Shfmt
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.guardrails.section import parse_guardrails
 from handrail.policy.policy_input import Subject

@@ -11,8 +11,8 @@ from tests.policy.rule_support import ALLOW, ASK, DENY, call, effect, rules
 from handrail.core.commands import Surroundings
 from handrail.core.footprint import Footprint
 from handrail.core.verdicts import Risk
-from handrail.host.binaries import find
-from handrail.host.shfmt import Shfmt
+from handrail.host.processes.binaries import find
+from handrail.host.processes.shfmt import Shfmt
 from handrail.policy.policy_input import Subject
 from handrail.policy.rules.path_pattern import Grounds
 from handrail.shell.judge import Judge

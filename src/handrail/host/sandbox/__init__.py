@@ -1,1 +1,1 @@
-"""What confines the programs we start: backends, profiles, and the probe that measures them."""
+"""Confinement of the programs that calls start: backends, the probe that measures them, protected names."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from handrail.host import spawn
-from handrail.host.helper_programs import find_helper
+from handrail.host.processes import spawn
+from handrail.host.processes.helpers.bundled import find_helper
 from handrail.host.search.python import PythonSearch
 from handrail.host.search.ripgrep import RipgrepSearch
 

@@ -11,6 +11,8 @@ import anyio.to_thread
 
 from handrail.core.places import Kind
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
+from handrail.host.denials.denied_inodes import Inode, InodeSet, inode_number
+from handrail.host.denials.search_filter import LeftOut, WithheldView
 from handrail.host.root_identity import RootHandle
 from handrail.host.search import limits
 from handrail.host.search.answers import found_counts, found_files, found_lines
@@ -24,8 +26,6 @@ from handrail.host.search.query import check_pattern, check_place, unknown_type
 from handrail.host.search.roots import Root, close_roots, open_file, open_roots
 from handrail.host.search.text import grep_text
 from handrail.host.search.walk import Found, Walk
-from handrail.host.search.withheld import LeftOut, WithheldView
-from handrail.host.withheld_inodes import Inode, InodeSet, inode_number
 
 _ENGINE: Final = "python"
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from handrail.core.places import Place
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
+from handrail.host.processes.spawn import Finished
 from handrail.host.search import limits
 from handrail.host.search.answers import found_counts, found_files, found_lines
 from handrail.host.search.decode import Binary, binary_from
@@ -16,7 +17,6 @@ from handrail.host.search.newest import newest_first
 from handrail.host.search.parse import parse_counts, parse_lines, parse_paths, unreadable_files
 from handrail.host.search.reopen import still_there
 from handrail.host.search.roots import Root
-from handrail.host.spawn import Finished
 
 ENGINE: Final = "ripgrep"
 

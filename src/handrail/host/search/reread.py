@@ -18,6 +18,8 @@ from typing import Final, NamedTuple, Protocol
 import anyio.to_thread
 
 from handrail.core.ports import GrepFound, GrepMode, GrepQuery
+from handrail.host.denials.denied_inodes import Inode, InodeSet, inode_number
+from handrail.host.processes.spawn import Finished
 from handrail.host.search import limits
 from handrail.host.search.answers import found_counts, found_lines
 from handrail.host.search.command import reread_command
@@ -31,8 +33,6 @@ from handrail.host.search.readout import (
     run_notes,
 )
 from handrail.host.search.roots import Root, open_beneath
-from handrail.host.spawn import Finished
-from handrail.host.withheld_inodes import Inode, InodeSet, inode_number
 
 _MOST_AT_ONCE: Final = 256
 _OPERAND: Final = "/proc/self/fd/"

@@ -12,7 +12,9 @@ import anyio.to_thread
 from handrail.core.places import Place
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
-from handrail.host import landlock, spawn
+from handrail.host.denials.denied_inodes import InodeSet
+from handrail.host.denials.search_filter import LeftOut, WithheldView
+from handrail.host.processes import landlock, spawn
 from handrail.host.root_identity import RootHandle
 from handrail.host.search import limits
 from handrail.host.search.command import Way, files_command, grep_command
@@ -26,8 +28,6 @@ from handrail.host.search.readout import candidates, files_answer, grep_answer, 
 from handrail.host.search.reread import reread
 from handrail.host.search.roots import Root, close_roots, open_roots, repository_above
 from handrail.host.search.text import grep_text
-from handrail.host.search.withheld import LeftOut, WithheldView
-from handrail.host.withheld_inodes import InodeSet
 
 _COMPLAINED: Final = 2
 # Above this, putting an answer together would hold up the loop for milliseconds.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from handrail.core.syntax import SyntaxFault
-from handrail.host import spawn
+from handrail.host.processes import spawn
 from handrail.host.syntax.languages import Language
 from handrail.host.syntax.source import Source
 

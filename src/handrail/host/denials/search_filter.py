@@ -1,0 +1,121 @@
+"""What a search of contents leaves out: paths that no call may read.
+
+An engine is given what to skip, which only saves time. Two checks decide: every path in its
+answer is compared with the rules, and every file that is read with the inodes of what is withheld.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from handrail.core.places import Kind, Place
+from handrail.core.problems import ProblemRaised
+from handrail.core.withheld import Hidden, PathGlob, Withheld
+from handrail.host.denials.denied_inodes import InodeSet, WithheldInodes
+from handrail.host.denials.denied_paths import WithheldFinder
+from handrail.host.search.filters import PathFilter
+from handrail.host.search.globs import literal
+from handrail.host.search.roots import Root, open_beneath
+
+_MOST_HINTS: Final = 200
+_UNLIKE: Final = frozenset("?[\\")
+
+
+class WithheldView(NamedTuple):
+    """What is withheld where a query searches: how many paths exist, whatever they hold, and
+    the inodes of everything that is withheld anywhere.
+    """
+
+    number: int
+    inodes: InodeSet
+
+
+class LeftOut:
+    """The withheld paths of a search. For any thread."""
+
+    def __init__(self, withheld: Withheld, finder: WithheldFinder) -> None:
+        self._withheld = withheld
+        self._finder = finder
+        self._inodes = WithheldInodes(finder.paths)
+        self._lock = threading.Lock()
+
+    def check(self, place: Place) -> None:
+        """Raise `denied` for a place that is withheld itself."""
+        if self._withheld.hides(place.absolute):
+            raise _denied(place)
+
+    def applied(self, allowed: PathFilter, root: Root) -> PathFilter:
+        """The filter of a query, without what is withheld."""
+        top = root.path.rstrip("/")
+        hides = self._withheld.hides
+        hints = list(_hints(self._withheld.globs, top))[:_MOST_HINTS]
+        return allowed.without(hints, lambda rel: hides(f"{top}/{rel}"))
+
+    def view(self, allowed: PathFilter, root: Root, place: Place) -> WithheldView:
+        """Look at what exists now; raises `denied` for a file that is withheld by another of
+        its names. Blocks.
+        """
+        hidden = self._finder.find()
+        inodes = self._collect(hidden)
+        if place.kind is Kind.FILE:
+            _check_inode(root, place, inodes)
+        top, start = root.path.rstrip("/"), f"{place.absolute.rstrip('/')}/"
+        below = [path for path in hidden.paths if path.startswith(start)]
+        # What a withheld folder holds is nobody's business.
+        wanted = (path for path in below if _folder(path) or allowed.wants(path[len(top) + 1 :]))
+        return WithheldView(sum(1 for _ in wanted), inodes)
+
+    def inodes(self) -> InodeSet:
+        """The inodes of what is withheld now. Blocks."""
+        return self._collect(self._finder.find())
+
+    def _collect(self, hidden: Hidden) -> InodeSet:
+        with self._lock:
+            return self._inodes.collect(hidden)
+
+
+def _check_inode(root: Root, place: Place, inodes: InodeSet) -> None:
+    handle = open_beneath(root, place.rel)
+    if handle is None:
+        return
+    try:
+        if inodes.covers(os.fstat(handle)):
+            raise _denied(place)
+    finally:
+        os.close(handle)
+
+
+def _denied(place: Place) -> ProblemRaised:
+    return ProblemRaised(
+        "denied",
+        f"{place.path!r} is withheld by a rule",
+        hint="leave it; only a person can change that",
+        field="path",
+    )
+
+
+def _hints(globs: Sequence[PathGlob], root: str) -> Iterator[str]:
+    """The patterns as ripgrep reads them; those that it might read wider are left out."""
+    for glob in globs:
+        names = list(glob.names)
+        while names and names[-1] == "**":
+            names.pop()
+        if any(_UNLIKE.intersection(name) for name in names):
+            continue
+        beneath = "/".join(name if name == "**" else _quoted(name) for name in names)
+        if glob.floating:
+            yield beneath
+        elif f"{glob.top}/".startswith(f"{root}/"):
+            inside = literal(glob.top[len(root) :])
+            yield f"{inside}/{beneath}".rstrip("/") or "/**"
+
+
+def _folder(path: str) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - a path of the walk, in its own form
+
+
+def _quoted(name: str) -> str:
+    return "*".join(map(literal, name.split("*")))

@@ -1,0 +1,1 @@
+"""Git repositories read as files: configuration, index, and whether the history moved."""

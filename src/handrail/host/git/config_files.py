@@ -1,0 +1,100 @@
+"""The configuration files of the repository that a directory belongs to, read as text.
+
+None means that it cannot be said which files git would read; nothing is run to find out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from handrail.host.git.index import embedded
+
+_MAX_BYTES: Final = 1 << 20
+_MOST_FILES: Final = 200
+_MODULES_DEEP: Final = 6
+
+
+def git_configs(directory: str) -> tuple[str, ...] | None:
+    """The text of every configuration file that git may read there; empty if there is none.
+
+    Those of repositories inside it are among them, since looking at one looks at these too; so
+    are those of the ones above, because git goes on to them where it takes one for broken.
+    """
+    try:
+        found = _candidates(Path(directory).resolve())
+        # The same submodule is found in two ways.
+        files = {file.resolve(): file for one in found for file in _files(one, 0)}.values()
+        if len(files) > _MOST_FILES:
+            return None
+        return tuple(_text(file) for file in files if os.path.lexists(file))
+    except (OSError, ValueError):
+        return None
+
+
+def _candidates(directory: Path) -> Iterator[Path]:
+    """Everything that git could take for the repository, from there up."""
+    for folder in (directory, *directory.parents):
+        if os.path.lexists(folder / ".git"):
+            yield folder / ".git"
+        # A directory that is a repository by itself: git would take its configuration.
+        beside = (folder / "objects", folder / "commondir")
+        if os.path.lexists(folder / "HEAD") and any(map(os.path.lexists, beside)):
+            yield folder
+
+
+def _files(found: Path, depth: int) -> Iterator[Path]:
+    if depth > _MODULES_DEEP:
+        raise ValueError(f"{found} is too deep")
+    directory = _directory(found)
+    common = _common(directory)
+    yield common / "config"
+    yield common / "config.worktree"
+    if directory != common:
+        yield directory / "config.worktree"
+    yield from _modules(common / "modules", 0)
+    tree = found.parent if found.name == ".git" else found
+    for inner in embedded(directory):
+        if os.path.lexists(tree / inner / ".git"):
+            yield from _files(tree / inner / ".git", depth + 1)
+
+
+def _directory(found: Path) -> Path:
+    """The repository's directory; a `.git` file says where that is."""
+    if found.is_dir():
+        return found
+    text = _text(found)
+    if not text.startswith("gitdir:"):
+        raise ValueError(f"{found} is no repository")
+    return found.parent / text.removeprefix("gitdir:").strip()
+
+
+def _common(directory: Path) -> Path:
+    """Where the configuration is that all working trees of a repository share."""
+    pointer = directory / "commondir"
+    return directory / _text(pointer).strip() if os.path.lexists(pointer) else directory
+
+
+def _modules(folder: Path, depth: int) -> Iterator[Path]:
+    """The configurations of submodules, whose names may hold slashes."""
+    if depth > _MODULES_DEEP:
+        raise ValueError(f"{folder} is too deep")
+    if not folder.is_dir():
+        return
+    for entry in sorted(folder.iterdir()):
+        if (entry / "HEAD").exists():
+            yield entry / "config"
+            yield entry / "config.worktree"
+            yield from _modules(entry / "modules", depth + 1)
+        elif entry.is_dir() and not entry.is_symlink():
+            yield from _modules(entry, depth + 1)
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise ValueError(f"{path} is too long")
+    return data.decode()

@@ -1,0 +1,1 @@
+"""Starting our own helper programs with reduced rights, and finding them."""

@@ -1,0 +1,129 @@
+"""A program that turns its input into output, started before anybody needs it.
+
+One thread gives up its rights, once, and starts one process after the other. Each waits for
+its input and serves once; whoever goes away, however it goes, closes that and so ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from handrail.host.processes.spawn import Finished, Helper
+
+# What surely fits into a pipe that nobody reads yet.
+_MAX_FEED: Final = 32 << 10
+# Whoever has just been served goes on for a moment; the next one need not start meanwhile.
+_AFTER_S: Final = 0.002
+
+
+class _Ready(NamedTuple):
+    helper: Helper
+    feed: int
+    confined: bool
+
+    def finish(self) -> Finished:
+        return self.helper.finish(confined=self.confined)
+
+
+class Ahead:
+    """Holds one process ready, from the second time on that somebody wants one.
+
+    Confined as by `spawn.run_now`. Safe in any thread.
+    """
+
+    def __init__(self, command: Sequence[str], *, deadline_s: float, max_bytes: int) -> None:
+        self._command = tuple(command)
+        self._deadline_s = deadline_s
+        self._max_bytes = max_bytes
+        self._nowhere = os.open(os.sep, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._wanted = threading.Semaphore(0)
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._ready: _Ready | None = None
+        self._asked = False
+        self._coming = False
+
+    def run(self, feed: bytes) -> Finished | None:
+        """What comes of this input; None if no process is ready for it, or it was lost."""
+        if len(feed) > _MAX_FEED or os.getpid() != self._pid:
+            return None
+        with self._lock:
+            ready, self._ready = self._ready, None
+            if self._asked and not self._coming:
+                self._want_another()
+            self._asked = True
+        if ready is None:
+            return None
+        try:
+            with os.fdopen(ready.feed, "wb", buffering=0) as pipe:
+                pipe.write(feed)
+        except OSError:
+            ready.helper.kill()
+        finished = ready.finish()
+        # One that somebody killed says nothing about the input.
+        return finished if finished.exit_code >= 0 or finished.timed_out or finished.cut else None
+
+    def close(self) -> None:
+        """End what waits; closing again does nothing."""
+        if self._closing.is_set() or os.getpid() != self._pid:
+            return
+        self._closing.set()
+        self._wanted.release()
+        if self._thread is not None:
+            self._thread.join()
+        with self._lock:
+            ready, self._ready = self._ready, None
+        if ready is not None:
+            ready.helper.kill()
+            os.close(ready.feed)
+            ready.finish()
+        os.close(self._nowhere)
+
+    def _want_another(self) -> None:
+        if self._thread is None and not self._closing.is_set():
+            thread = threading.Thread(target=self._work, name="handrail-spawn", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                # The machine has no thread left; it goes without.
+                return
+            self._thread = thread
+        self._coming = True
+        self._wanted.release()
+
+    def _work(self) -> None:
+        try:
+            confined = self._helper().restrict_thread()
+        except OSError:
+            # There is no such program. Whoever needs it hears so when they start it.
+            return
+        while True:
+            self._wanted.acquire()
+            if self._closing.wait(_AFTER_S):
+                return
+            ready = self._started(confined=confined)
+            with self._lock:
+                self._ready, self._coming = ready, False
+
+    def _started(self, *, confined: bool) -> _Ready | None:
+        helper = self._helper()
+        given, feed = os.pipe2(os.O_CLOEXEC)
+        try:
+            helper.start(given)
+        except OSError:
+            # Whoever needs one starts it for itself, and hears why it cannot.
+            os.close(feed)
+            return None
+        finally:
+            os.close(given)
+        return _Ready(helper, feed, confined)
+
+    def _helper(self) -> Helper:
+        return Helper(
+            self._command, self._nowhere, (), self._deadline_s, self._max_bytes, filtered=True
+        )

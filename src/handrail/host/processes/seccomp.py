@@ -1,0 +1,138 @@
+"""System-call filters: how one is put together and applied, and the one for searches.
+
+Landlock stops neither UDP, MPTCP and path-name sockets nor chmod, chown, utime and xattr,
+nor, at a fair price, truncation: the filter for searches does. Commands: `sandbox/calls.py`.
+It binds the calling THREAD for ever: only apply one on a throw-away one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import Final, NamedTuple
+
+from handrail.host.processes.landlock import no_new_privileges
+
+_PR_SET_SECCOMP: Final = 22
+_MODE_FILTER: Final = 2
+_ERROR: Final = 0x00050000
+_DENY: Final = _ERROR | errno.EPERM
+ALLOW: Final = 0x7FFF0000
+LOAD_WORD: Final = 0x20
+AND_WITH: Final = 0x54
+JUMP_IF_EQUAL: Final = 0x15
+JUMP_IF_AT_LEAST: Final = 0x35
+JUMP_IF_ANY_BIT: Final = 0x45
+RETURN: Final = 0x06
+NUMBER: Final = 0
+ARCHITECTURE: Final = 4
+ARGUMENTS: Final = 16
+# Numbers from here on belong to the x32 ABI, a second way to every call on x86-64.
+_X32: Final = 0x40000000
+
+# io_uring_setup, openat2 (its flags cannot be seen), fchmodat2, setxattrat, removexattrat:
+# the same everywhere.
+_SHARED: Final = (425, 437, 452, 463, 466)
+
+
+class _Machine(NamedTuple):
+    audit: int
+    # The calls that open a file, each with the position of its flags.
+    opens: tuple[tuple[int, int], ...]
+    denied: tuple[int, ...]
+
+
+# socket, truncate, creat, chmod x2, chown x3, ptrace, utime, setxattr x3, removexattr x3,
+# utimes, fchownat, futimesat, fchmodat, utimensat
+_X86_64: Final = (
+    41, 76, 85, 90, 91, 92, 93, 94, 101, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280,
+)  # fmt: skip
+# setxattr x3, removexattr x3, truncate, fchmod, fchmodat, fchownat, fchown, utimensat, ptrace,
+# socket
+_AARCH64: Final = (5, 6, 7, 14, 15, 16, 45, 52, 53, 54, 55, 88, 117, 198)
+
+_MACHINES: Final = {
+    "x86_64": _Machine(0xC000003E, opens=((2, 1), (257, 2)), denied=_X86_64),
+    "aarch64": _Machine(0xC00000B7, opens=((56, 2),), denied=_AARCH64),
+}
+
+
+def supported() -> bool:
+    """Whether there is a filter for this machine."""
+    return sys.platform == "linux" and platform.machine() in _MACHINES
+
+
+def restrict_thread() -> bool:
+    """Deny a search's list to this thread and what it starts; whether the kernel agreed."""
+    return supported() and apply(_program(_MACHINES[platform.machine()]))
+
+
+def apply(code: bytes) -> bool:
+    """Put this thread, and what it starts, under an assembled filter; whether it worked."""
+    if not no_new_privileges():
+        return False
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
+    return bool(_libc().prctl(_PR_SET_SECCOMP, _MODE_FILTER, program, 0, 0) == 0)
+
+
+def error(number: int) -> int:
+    """What a filter returns so that the call fails with this `errno`."""
+    return _ERROR | number
+
+
+class Line(NamedTuple):
+    """One instruction; a jump that is taken goes to the line that bears the name."""
+
+    code: int
+    value: int
+    to: str = ""
+    name: str = ""
+
+
+def _program(machine: _Machine) -> bytes:
+    lines = [
+        *opening(machine.audit),
+        *(Line(JUMP_IF_EQUAL, number, to=f"open{flags}") for number, flags in machine.opens),
+        *(Line(JUMP_IF_EQUAL, number, to="deny") for number in machine.denied + _SHARED),
+        Line(RETURN, ALLOW),
+    ]
+    for _, flags in machine.opens:
+        lines += [
+            Line(LOAD_WORD, ARGUMENTS + 8 * flags, name=f"open{flags}"),
+            Line(JUMP_IF_ANY_BIT, os.O_TRUNC, to="deny"),
+            Line(RETURN, ALLOW),
+        ]
+    lines.append(Line(RETURN, _DENY, name="deny"))
+    return assemble(lines)
+
+
+def opening(audit: int) -> list[Line]:
+    """How a filter begins: other architectures and x32 are denied, the call's number loaded."""
+    return [
+        Line(LOAD_WORD, ARCHITECTURE),
+        Line(JUMP_IF_EQUAL, audit, to="known"),
+        Line(RETURN, _DENY),
+        Line(LOAD_WORD, NUMBER, name="known"),
+        Line(JUMP_IF_AT_LEAST, _X32, to="deny"),
+    ]
+
+
+def assemble(lines: Sequence[Line]) -> bytes:
+    """The filter as the kernel reads it; a jump reaches at most 255 lines ahead."""
+    where = {line.name: index for index, line in enumerate(lines)}
+    return b"".join(
+        struct.pack("=HBBI", line.code, where[line.to] - index - 1 if line.to else 0, 0, line.value)
+        for index, line in enumerate(lines)
+    )
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

@@ -1,0 +1,1 @@
+"""The confinement backends (bubblewrap, Landlock) and the kernel rules they apply."""

@@ -1,0 +1,307 @@
+"""Confinement by bubblewrap: a program sees a machine put together from the places it may see.
+
+Mounts go from the top down, so that the deepest one that names a path decides. Nothing is
+ever mounted on a name that does not exist: bubblewrap would create it in the person's tree.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from handrail.core.processes import Confinement, Launch
+from handrail.host.real_path import real_path
+from handrail.host.sandbox.backends.landlock_grants import inode_key
+from handrail.host.sandbox.backends.syscall_filter import command_filter
+from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
+from handrail.host.sandbox.shared_mounts import Scene
+from handrail.host.sandbox.visible_paths import inside, inside_any
+
+# Variables that tell a C program nothing it would act on. All others are given to the command
+# by bubblewrap, which must not see them itself: LD_PRELOAD would run in it, unconfined.
+_INERT: Final = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "USER"})
+_APART: Final = (
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--die-with-parent",
+    "--new-session",
+    "--cap-drop",
+    "ALL",
+)
+
+
+# Each costs a fraction of a millisecond, growing with their number; beyond it, those nearest to
+# the top are held, and the others put back afterwards as the missing ones are.
+_MOST_HELD: Final = 200
+# The same holds of what is withheld; but nothing puts that back, so that more is a gap.
+MOST_WITHHELD: Final = 100
+
+
+class _How(Enum):
+    SHOWN = "--ro-bind-try"
+    WRITABLE = "--bind-try"
+    EMPTY = "--tmpfs"
+    NOTHING = "--ro-bind"
+    SEALED = "--remount-ro"
+    LINK = "--symlink"
+    PROCESSES = "--proc"
+    DEVICES = "--dev"
+
+
+class _Mount(NamedTuple):
+    how: _How
+    # What is shown there, or where a link leads.
+    source: str = ""
+
+
+_Mounts = dict[str, _Mount]
+_BOUND: Final = (_How.SHOWN.value, _How.WRITABLE.value)
+
+
+def mounts_handles(program: str) -> bool:
+    """Whether this bubblewrap has the option that mounts a handle (0.10, and some before it)."""
+    try:
+        return b"--ro-bind-fd" in Path(program).read_bytes()
+    except OSError:
+        return False
+
+
+class Bubblewrap:
+    """Recipes that start a program through bubblewrap.
+
+    `own_proc` False: this machine (a container, most likely) lets nobody mount a fresh
+    /proc, so that the programs outside stay visible in the old one. `by_handle`: it can mount
+    what a handle is, so that what lies in a root is not looked up by name again.
+    """
+
+    name = "bubblewrap"
+
+    def __init__(self, program: str, *, own_proc: bool = True, by_handle: bool = False) -> None:
+        self.program = program
+        self.own_proc = own_proc
+        self.by_handle = by_handle
+
+    def recipe(self, launch: Launch, scene: Scene) -> Recipe:
+        """How to start it, confined as the launch says."""
+        wanted = launch.confinement
+        code = command_filter(inet=True, ipc=True)
+        mounts = self._mounts(launch, scene)
+        apart = (*_APART, *(() if wanted.network else ("--unshare-net",)))
+        mounted = tuple(_arguments(mounts))
+        options = (
+            *apart,
+            *mounted,
+            *(("--seccomp", FILTER_HANDLE) if code else ()),
+            *_hidden_variables(launch.env),
+            "--setenv",
+            "TMPDIR",
+            "/tmp",  # noqa: S108 - a private one
+            "--chdir",
+            real_path(launch.cwd),
+        )
+        return Recipe(
+            argv=(self.program, *options, "--", *launch.argv),
+            env={name: value for name, value in launch.env.items() if _is_inert(name)},
+            cwd="/",
+            filter=code,
+            own_pids=True,
+            aside=len(options),
+            binds=tuple(_binds(mounted, 1 + len(apart), scene.roots)) if self.by_handle else (),
+            closed=tuple(_inodes(wanted.withheld)),
+        )
+
+    def _mounts(self, launch: Launch, scene: Scene) -> _Mounts:
+        """Path → what is there; a later line overrules an earlier one."""
+        wanted = launch.confinement
+        mounts: _Mounts = {"/run": _Mount(_How.EMPTY), "/var/tmp": _Mount(_How.EMPTY)}  # noqa: S108 - private
+        mounts["/var/run"] = _Mount(_How.LINK, "/run")
+        mounts |= {path: _shown(path) for path in scene.places.read}
+        mounts["/dev"] = _Mount(_How.DEVICES)
+        mounts["/proc"] = _Mount(_How.PROCESSES) if self.own_proc else _Mount(_How.SHOWN, "/proc")
+        mounts["/tmp"] = _Mount(_How.WRITABLE, scene.temporary)  # noqa: S108 - private
+        if _can_be_empty(scene.places.home, mounts):
+            mounts[scene.places.home] = _Mount(_How.EMPTY)
+        mounts |= {path: _shown(path) for path in _readable(wanted, scene.places.read)}
+        mounts |= _alias_links(scene, mounts)
+        mounts |= {root: _shown(root) for root in scene.roots}
+        writable = [path for path in map(real_path, wanted.writable) if _there(path)]
+        mounts |= {path: _Mount(_How.WRITABLE, path) for path in writable}
+        read_only = _read_only(wanted, writable)
+        mounts |= {path: _Mount(_How.WRITABLE, path) for path in _pins(read_only, writable)}
+        mounts |= {path: _Mount(_How.SHOWN, path) for path in read_only}
+        masked = (*wanted.hidden, *wanted.withheld[:MOST_WITHHELD], *scene.hidden)
+        hidden = list(_visible(masked, mounts))
+        for path in hidden:
+            mounts |= _held(path, mounts)
+        mounts |= {path: _mask(path) for path in hidden}
+        if wanted.withheld:
+            # In what is empty there is nothing to mount on.
+            empty = frozenset(hidden)
+            mounts = {path: one for path, one in mounts.items() if not _lies_in(path, empty)}
+        return mounts | _sealed(mounts)
+
+    def unhidden(self, confinement: Confinement, scene: Scene) -> str | None:
+        """Why its withheld paths are not all hidden; None if they are."""
+        del scene
+        number = len(confinement.withheld)
+        if number <= MOST_WITHHELD:
+            return None
+        return f"{number:,} withheld paths exist, and at most {MOST_WITHHELD} can be hidden"
+
+    def held(self, confinement: Confinement) -> tuple[str, ...]:
+        """Which of its read-only paths are mounted so, by their real names."""
+        writable = [path for path in map(real_path, confinement.writable) if _there(path)]
+        return tuple(_read_only(confinement, writable))
+
+
+def _arguments(mounts: _Mounts) -> Iterator[str]:
+    for path in sorted(mounts, key=_depth):
+        mount = mounts[path]
+        if mount.how is _How.SEALED:
+            yield from ("--tmpfs", path)
+        yield from (mount.how.value, *([mount.source] if mount.source else []), path)
+        if mount.how is _How.PROCESSES:
+            # Root may write /proc/sys without any capability: a core dump handler, for one.
+            yield from ("--remount-ro", path)
+    if "/" not in mounts:
+        # What is written beside all mounts should fail, not vanish.
+        yield from ("--remount-ro", "/")
+
+
+def _binds(mounted: Sequence[str], start: int, roots: Sequence[str]) -> Iterator[int]:
+    """Where in the words what lies in a root is mounted: option, source and target. A source
+    that is an option's name would be a relative path, which none is.
+    """
+    for at, word in enumerate(mounted[:-2]):
+        if word in _BOUND and inside_any(mounted[at + 1], roots):
+            yield start + at
+
+
+def _inodes(paths: Iterable[str]) -> Iterator[str]:
+    """The inodes of those paths that exist."""
+    for path in paths:
+        with suppress(OSError):
+            yield inode_key(os.lstat(path))
+
+
+def _depth(path: str) -> tuple[int, str]:
+    return path.rstrip("/").count("/"), path
+
+
+def _shown(path: str) -> _Mount:
+    real = real_path(path)
+    return _Mount(_How.SHOWN, path) if real == path else _Mount(_How.LINK, real)
+
+
+def _mask(path: str) -> _Mount:
+    return _Mount(_How.SEALED) if os.path.isdir(path) else _Mount(_How.NOTHING, os.devnull)  # noqa: PTH112 - light
+
+
+def _alias_links(scene: Scene, mounts: _Mounts) -> _Mounts:
+    """Links for the other paths of roots, where nothing that is shown has them already."""
+    shown = [path for path, mount in mounts.items() if mount.how is _How.SHOWN]
+    links: _Mounts = {}
+    for alias, root in scene.aliases:
+        if inside_any(alias, (*shown, *scene.roots)):
+            continue
+        if alias.rpartition("/")[0] == "/tmp":  # noqa: S108 - the private one
+            # It outlives the program, and a link cannot be made twice.
+            with suppress(FileExistsError):
+                os.symlink(root, f"{scene.temporary}/{alias.rpartition('/')[2]}")  # noqa: PTH211
+        else:
+            links[alias] = _Mount(_How.LINK, root)
+    return links
+
+
+def _can_be_empty(home: str, mounts: _Mounts) -> bool:
+    """Whether a private home can stand there; not inside what is shown, if it has no place."""
+    return bool(home) and home not in mounts and (_there(home) or not inside_any(home, mounts))
+
+
+def _readable(wanted: Confinement, shown: Sequence[str]) -> list[str]:
+    """What is shown besides; a link only where nothing that is shown has it already."""
+    there = [path for path in wanted.readable if _there(path) and not inside_any(path, shown)]
+    real = [path for path in there if real_path(path) == path]
+    return [path for path in there if path in real or not inside_any(path, real)]
+
+
+def _read_only(wanted: Confinement, writable: Sequence[str]) -> list[str]:
+    return sorted(_within(wanted.read_only, writable), key=_depth)[:_MOST_HELD]
+
+
+def _within(paths: Iterable[str], writable: Iterable[str]) -> Iterator[str]:
+    """Those that lie in what is writable, by their real names; the rest is not to be shown."""
+    tops = list(writable)
+    for path in paths:
+        # Nothing can be mounted on a link itself: what it leads to is held instead.
+        real = real_path(path)
+        if inside_any(real, tops) and _there(real):
+            yield real
+
+
+def _pins(read_only: Collection[str], writable: Sequence[str]) -> Iterator[str]:
+    """Each `.git` of which parts are held: as a mount of its own it cannot be moved away."""
+    for path in read_only:
+        top, found, _ = path.rpartition("/.git/")
+        # In what is held as a whole, it must not become writable.
+        if found and inside_any(top, writable) and not inside_any(f"{top}/.git", read_only):
+            yield f"{top}/.git"
+
+
+def _visible(paths: Iterable[str], mounts: _Mounts) -> Iterator[str]:
+    shown = [path for path, mount in mounts.items() if mount.how in (_How.SHOWN, _How.WRITABLE)]
+    for path in {real_path(one) for one in paths}:
+        if path != "/" and inside_any(path, shown) and _there(path):
+            yield path
+
+
+def _lies_in(path: str, empty: Collection[str]) -> bool:
+    above = path.rpartition("/")[0]
+    while above:
+        if above in empty:
+            return True
+        above = above.rpartition("/")[0]
+    return False
+
+
+def _held(hidden: str, mounts: _Mounts) -> _Mounts:
+    """The folders on the way to what is hidden: moved away, they would take it into the light."""
+    holders: _Mounts = {}
+    folder = hidden.rpartition("/")[0]
+    while folder and folder not in mounts:
+        holders[folder] = _Mount(_How.WRITABLE, folder)
+        folder = folder.rpartition("/")[0]
+    above = mounts.get(folder or "/")
+    return holders if above is not None and above.how is _How.WRITABLE else {}
+
+
+def _sealed(mounts: _Mounts) -> _Mounts:
+    """What lies on the way to a mount below /tmp: the private /tmp outlives this program, so
+    a link planted there would lead the next one's mounts astray.
+    """
+    top = "/tmp"  # noqa: S108 - the private one
+    if mounts.get(top, _Mount(_How.EMPTY)).source == top:
+        return {}
+    below = [path for path in mounts if inside(path, top) and path != top]
+    firsts = {"/".join(path.split("/")[:3]) for path in below}
+    return {first: _Mount(_How.EMPTY) for first in firsts if first not in mounts}
+
+
+def _there(path: str) -> bool:
+    return os.path.lexists(path)
+
+
+def _is_inert(name: str) -> bool:
+    return name in _INERT or name.startswith("LC_")
+
+
+def _hidden_variables(env: Mapping[str, str]) -> Iterator[str]:
+    for name, value in env.items():
+        if not _is_inert(name) and name != "TMPDIR":
+            yield from ("--setenv", name, value)

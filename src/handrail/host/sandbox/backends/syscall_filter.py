@@ -1,0 +1,169 @@
+"""The system calls that a command must not make, as a filter for the kernel.
+
+What ordinary programs need works; what reaches out of the confinement, or widens the part of
+the kernel that can be attacked, fails with an error that programs know how to take.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import sys
+from functools import cache
+from typing import Final, NamedTuple
+
+from handrail.host.processes.seccomp import (
+    ALLOW,
+    AND_WITH,
+    ARGUMENTS,
+    JUMP_IF_ANY_BIT,
+    JUMP_IF_EQUAL,
+    LOAD_WORD,
+    RETURN,
+    Line,
+    assemble,
+    error,
+    opening,
+)
+
+_AF_UNIX: Final = 1
+_AF_INET: Final = 2
+_AF_INET6: Final = 10
+_AF_NETLINK: Final = 16
+_NETLINK_ROUTE: Final = 0
+_STREAM: Final = 1
+_SEQPACKET: Final = 5
+_TYPE_MASK: Final = 0xF
+# Types into a terminal as if the person had; speaks to the console.
+_TIOCSTI: Final = 0x5412
+_TIOCLINUX: Final = 0x541C
+# CLONE_NEW: NS, CGROUP, UTS, IPC, USER, PID, NET; in `unshare` also TIME.
+_NEW_NAMESPACES: Final = 0x7E020000
+_NEW_TIME: Final = 0x80
+
+_CLONE3: Final = 435
+# io_uring x3 (calls that no filter sees), open_tree, move_mount, fsopen, fsconfig, fsmount,
+# fspick, pidfd_getfd, mount_setattr, quotactl_fd, open_tree_attr: the same everywhere.
+_SHARED: Final = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 442, 443, 467)
+
+
+class _Machine(NamedTuple):
+    audit: int
+    clone: int
+    unshare: int
+    socket: int
+    socketpair: int
+    ioctl: int
+    denied: tuple[int, ...]
+    # shmget, semget, msgget, mq_open: shared with programs outside, where those are in reach.
+    ipc: tuple[int, ...]
+
+
+# ptrace, process_vm x2, kcmp, keys x3, bpf, perf_event_open, userfaultfd; mount, umount2,
+# pivot_root, chroot, setns, open_by_handle_at, kexec x2, modules x3; reboot, swap x2, clocks x2,
+# acct, quotactl, nfsservctl, lookup_dcookie, vhangup, syslog; x86 only: iopl, ioperm, uselib,
+# _sysctl, modify_ldt
+_X86_64: Final = (
+    101, 310, 311, 312, 248, 249, 250, 321, 298, 323, 165, 166, 155, 161, 308, 304, 246, 320, 175,
+    313, 176, 169, 167, 168, 164, 227, 163, 179, 180, 212, 153, 103, 172, 173, 134, 156, 154,
+)  # fmt: skip
+_AARCH64: Final = (
+    117, 270, 271, 272, 217, 218, 219, 280, 241, 282, 40, 39, 41, 51, 268, 265, 104, 294, 105,
+    273, 106, 142, 224, 225, 170, 112, 89, 60, 42, 18, 58, 116,
+)  # fmt: skip
+
+_MACHINES: Final = {
+    "x86_64": _Machine(
+        0xC000003E,
+        clone=56,
+        unshare=272,
+        socket=41,
+        socketpair=53,
+        ioctl=16,
+        denied=_X86_64,
+        ipc=(29, 64, 68, 240),
+    ),
+    "aarch64": _Machine(
+        0xC00000B7,
+        clone=220,
+        unshare=97,
+        socket=198,
+        socketpair=199,
+        ioctl=29,
+        denied=_AARCH64,
+        ipc=(194, 190, 186, 180),
+    ),
+}
+
+
+@cache
+def command_filter(*, inet: bool, ipc: bool) -> bytes:
+    """The filter for a command; empty where there is none for this machine.
+
+    `inet`: IP sockets may be made, because a network namespace holds them or because the
+    network is allowed. `ipc`: System V and POSIX queues may be made, because they are its own.
+    """
+    machine = _MACHINES.get(platform.machine())
+    if sys.platform != "linux" or machine is None:
+        return b""
+    return assemble(_lines(machine, inet=inet, ipc=ipc))
+
+
+def _lines(machine: _Machine, *, inet: bool, ipc: bool) -> list[Line]:
+    denied = machine.denied + _SHARED + (() if ipc else machine.ipc)
+    return [
+        *opening(machine.audit),
+        Line(JUMP_IF_EQUAL, machine.clone, to="clone"),
+        # Its flags lie in memory, out of a filter's sight; the C library then uses clone.
+        Line(JUMP_IF_EQUAL, _CLONE3, to="unknown"),
+        Line(JUMP_IF_EQUAL, machine.unshare, to="unshare"),
+        Line(JUMP_IF_EQUAL, machine.socket, to="socket"),
+        Line(JUMP_IF_EQUAL, machine.socketpair, to="pair"),
+        Line(JUMP_IF_EQUAL, machine.ioctl, to="ioctl"),
+        *(Line(JUMP_IF_EQUAL, number, to="deny") for number in denied),
+        Line(RETURN, ALLOW),
+        Line(LOAD_WORD, _argument(0), name="clone"),
+        Line(JUMP_IF_ANY_BIT, _NEW_NAMESPACES, to="deny"),
+        Line(RETURN, ALLOW),
+        Line(LOAD_WORD, _argument(0), name="unshare"),
+        Line(JUMP_IF_ANY_BIT, _NEW_NAMESPACES | _NEW_TIME, to="deny"),
+        Line(RETURN, ALLOW),
+        Line(LOAD_WORD, _argument(1), name="ioctl"),
+        Line(JUMP_IF_EQUAL, _TIOCSTI, to="deny"),
+        Line(JUMP_IF_EQUAL, _TIOCLINUX, to="deny"),
+        Line(RETURN, ALLOW),
+        *_socket_lines(inet=inet),
+        Line(RETURN, ALLOW, name="allow"),
+        Line(RETURN, error(errno.EAFNOSUPPORT), name="family"),
+        Line(RETURN, error(errno.ENOSYS), name="unknown"),
+        Line(RETURN, error(errno.EPERM), name="deny"),
+    ]
+
+
+def _socket_lines(*, inet: bool) -> list[Line]:
+    """Path-name sockets lead to daemons outside, vsock to the host of a virtual machine."""
+    families = (_AF_INET, _AF_INET6) if inet else ()
+    return [
+        Line(LOAD_WORD, _argument(0), name="socket"),
+        *(Line(JUMP_IF_EQUAL, family, to="allow") for family in families),
+        Line(JUMP_IF_EQUAL, _AF_NETLINK, to="netlink"),
+        Line(RETURN, error(errno.EAFNOSUPPORT)),
+        # Programs list their network interfaces by it; changing any needs a capability.
+        Line(LOAD_WORD, _argument(2), name="netlink"),
+        Line(JUMP_IF_EQUAL, _NETLINK_ROUTE, to="allow"),
+        Line(RETURN, error(errno.EAFNOSUPPORT)),
+        Line(LOAD_WORD, _argument(0), name="pair"),
+        Line(JUMP_IF_EQUAL, _AF_UNIX, to="type"),
+        Line(RETURN, error(errno.EAFNOSUPPORT)),
+        # A datagram socket of a pair can still be sent to any path.
+        Line(LOAD_WORD, _argument(1), name="type"),
+        Line(AND_WITH, _TYPE_MASK),
+        Line(JUMP_IF_EQUAL, _STREAM, to="allow"),
+        Line(JUMP_IF_EQUAL, _SEQPACKET, to="allow"),
+        Line(RETURN, error(errno.EAFNOSUPPORT)),
+    ]
+
+
+def _argument(position: int) -> int:
+    """Where the low half of an argument lies; the kernel's own checks use no more of these."""
+    return ARGUMENTS + 8 * position

@@ -1,0 +1,141 @@
+"""Whether the confinement made a program fail, judged by what the program said.
+
+A guess, told as one. Nothing here looks at the machine: an answer must not tell a model which
+files exist outside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from handrail.core.processes import Confinement, Ended
+from handrail.host.sandbox.visible_paths import inside_any
+
+_NETWORK: Final = re.compile(
+    r"could not resolve|name resolution|name or service not known|nodename nor servname"
+    r"|network is unreachable|network unreachable|no address associated|no route to host"
+    r"|address family not supported|unknown host|unknownhostexception|temporary failure resolving"
+    r"|failed to (?:lookup|establish a new connection)|dns error|lookup \S+: no such host"
+    r"|\b(?:EAI_AGAIN|EAI_FAIL|ENETUNREACH|ENOTFOUND|EAFNOSUPPORT|EHOSTUNREACH)\b",
+    re.IGNORECASE,
+)
+_REFUSED: Final = re.compile(r"connection refused|\bECONNREFUSED\b", re.IGNORECASE)
+_FORBIDDEN: Final = re.compile(
+    r"read-only file ?system|permission denied|operation not permitted|device or resource busy"
+    r"|\b(?:EROFS|EACCES|EPERM|EBUSY)\b",
+    re.IGNORECASE,
+)
+_MISSING: Final = re.compile(r"no such file or directory|\bENOENT\b", re.IGNORECASE)
+_PATH: Final = re.compile(r"[\w.+@~-]*(?:/[\w.+@~-]+)+/?|\.[A-Za-z][\w.-]+")
+# A program that says its own name first, as a shell does before the target of a redirect.
+_SPEAKER: Final = re.compile(r"\s*/[^\s:]+:\s+(?:(?:line )?\d+:\s+)?")
+# What every command sees; a file that is missing there is missing.
+_SYSTEM: Final = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib64",
+    "/etc",
+    "/opt",
+    "/dev",
+    "/proc",
+    "/sys",
+)
+_TEMPORARY: Final = "/tmp"  # noqa: S108 - as programs name it
+_LOOKED_AT: Final = 16 * 1024
+
+
+def explain(ended: Ended, confinement: Confinement, backend: str) -> str | None:
+    """A sentence on what was probably in the way and what lifts it; None if nothing says so."""
+    if confinement.off or backend == "none" or ended.exit_code == 0:
+        return None
+    said = _said(ended)
+    if not confinement.network and (reason := _network(said, backend)):
+        return reason
+    for line in said.splitlines():
+        if reason := _files(line, confinement, backend):
+            return reason
+    return None
+
+
+def _said(ended: Ended) -> str:
+    kept = ended.stderr.head + ended.stderr.tail + b"\n" + ended.stdout.tail
+    if not ended.stdout.tail:
+        kept += ended.stdout.head
+    return kept[-_LOOKED_AT:].decode("utf-8", "replace")
+
+
+def _network(said: str, backend: str) -> str | None:
+    if _NETWORK.search(said):
+        return (
+            "the network is closed to commands, which is probably why this failed; a person can "
+            "open it with the setting network = true, or for one command by approving that"
+        )
+    if backend == "bubblewrap" and _REFUSED.search(said):
+        return (
+            "commands have a loopback network of their own: a server that runs outside of this "
+            "command is not reached; a person can change that with the setting network = true"
+        )
+    return None
+
+
+def _files(line: str, confinement: Confinement, backend: str) -> str | None:
+    if _FORBIDDEN.search(line):
+        named = _withheld(line, confinement.withheld)
+        if named is not None:
+            return f"{named!r} is withheld from commands by a rule; only a person can change that"
+        for path in _paths(line, confinement.writable):
+            if inside_any(path, confinement.read_only):
+                return _closed(path, confinement.ruled)
+            if inside_any(path, (_TEMPORARY,)) and not inside_any(path, confinement.writable):
+                return f"commands cannot write to {path!r}; $TMPDIR names a directory of their own"
+            if not inside_any(path, confinement.writable):
+                return _outside(path, "may not change")
+    if _MISSING.search(line) and backend == "bubblewrap":
+        for path in _paths(line, ()):
+            if not inside_any(path, (*confinement.writable, *_SYSTEM, _TEMPORARY)):
+                return _outside(path, "do not see")
+    return None
+
+
+def _withheld(line: str, withheld: Sequence[str]) -> str | None:
+    """What of it the line names; relative paths are taken to lie where one of them does."""
+    for token in _PATH.findall(line) if withheld else ():
+        path = token.rstrip("/")
+        relative = f"/{path.removeprefix('./')}"
+        if inside_any(path, withheld) or any(one.endswith(relative) for one in withheld):
+            return str(path)
+    return None
+
+
+def _closed(path: str, ruled: Sequence[tuple[str, str]]) -> str:
+    rule = next((one for top, one in ruled if inside_any(path, (top,))), None)
+    if rule is not None:
+        return (
+            f"{path!r} cannot be changed by commands: the rule {rule!r} forbids it; "
+            "only a person can change that"
+        )
+    return (
+        f"{path!r} is protected and cannot be changed by commands; "
+        "a person can lift that with the setting allow_protected"
+    )
+
+
+def _outside(path: str, what: str) -> str:
+    return (
+        f"{path!r} lies outside the workspace: commands {what} what is there; "
+        "a person can add a directory with the setting directories"
+    )
+
+
+def _paths(line: str, roots: Sequence[str]) -> Iterator[str]:
+    """Absolute paths that stand in the line; relative ones as if each root were meant."""
+    rest = line[spoken.end() :] if (spoken := _SPEAKER.match(line)) else line
+    for token in _PATH.findall(rest) or _PATH.findall(line):
+        if token.startswith("/"):
+            yield token.rstrip("/") or "/"
+        else:
+            yield from (f"{root}/{token.removeprefix('./')}" for root in roots)

@@ -1,0 +1,272 @@
+"""The sandbox of a runtime: the best confinement that works here, chosen when first needed.
+
+What cannot be had is said, never passed over: a forced backend that does not work is a
+problem, and without any the answer is `none`, with every property absent.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Confinement, Ended, Launch, Strength
+from handrail.host.processes import landlock
+from handrail.host.processes.binaries import find, sha256
+from handrail.host.sandbox.backends.bubblewrap import Bubblewrap, mounts_handles
+from handrail.host.sandbox.backends.landlock_backend import Landlocked
+from handrail.host.sandbox.failure_hints import explain
+from handrail.host.sandbox.probe import measure, probe_cache
+from handrail.host.sandbox.probe.stale_probes import sweep_probes
+from handrail.host.sandbox.recipe import Recipe
+from handrail.host.sandbox.shared_mounts import Scene
+from handrail.host.sandbox.temp_dirs import Temporary
+from handrail.host.sandbox.visible_paths import Places, survey
+
+BACKENDS: Final = ("bubblewrap", "landlock", "none")
+_SYSTEM_BWRAP: Final = "/usr/bin"
+
+
+def open_sandbox(
+    roots: Sequence[str],
+    hidden: Sequence[str] = (),
+    *,
+    backend: str | None = None,
+    readable: Sequence[str] = (),
+    memory_limited: bool = False,
+    cache: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+    temporary: Path | None = None,
+    aliases: Sequence[tuple[str, str]] = (),
+) -> LocalSandbox:
+    """A sandbox for the commands of a workspace; nothing is tried until it is needed.
+
+    `backend` forces one of `BACKENDS`; None or "auto" is the best that works. `readable` are
+    further trees that commands may read. `memory_limited`: the warden limits each process.
+    Measurements are kept in `cache`, a private directory. `temporary` is what commands see as
+    /tmp, and stays; None: a new directory, removed on closing. `aliases` are further paths of
+    roots, each with the real one. Raises `invalid_arguments` for
+    a backend that does not exist.
+    """
+    backends = BACKENDS if backend is None or backend == "auto" else (backend,)
+    if not set(backends) <= set(BACKENDS):
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"there is no sandbox {backend!r}",
+            hint=f"sandbox is one of: auto, {', '.join(BACKENDS)}",
+            field="sandbox",
+        )
+    real = tuple(os.path.realpath(root) for root in roots)
+    return LocalSandbox(
+        _Wanted(
+            backends,
+            real,
+            tuple(hidden),
+            tuple(readable),
+            memory_limited,
+            cache,
+            environ,
+            temporary,
+            tuple(aliases),
+        )
+    )
+
+
+class _Wanted(NamedTuple):
+    """What was asked for; `backends` in the order in which they are tried."""
+
+    backends: tuple[str, ...]
+    roots: tuple[str, ...]
+    hidden: tuple[str, ...]
+    readable: tuple[str, ...]
+    memory_limited: bool
+    cache: Path | None
+    environ: Mapping[str, str]
+    temporary: Path | None
+    aliases: tuple[tuple[str, str], ...] = ()
+
+
+class _Choice(NamedTuple):
+    """What was chosen. `facts` is what `describe` adds; `passed_over`: better ones, and why not."""
+
+    backend: Bubblewrap | Landlocked | None
+    measured: Mapping[str, Strength]
+    facts: Mapping[str, str | int]
+    passed_over: Mapping[str, str]
+
+
+class LocalSandbox:
+    """Implements `core.processes.Sandbox`, and makes the recipes for the warden."""
+
+    def __init__(self, wanted: _Wanted) -> None:
+        self._wanted = wanted
+        self._temporary = Temporary(wanted.temporary)
+        self._lock = threading.Lock()
+        self._chosen: _Choice | None = None
+        self._places: Places | None = None
+
+    @property
+    def backend(self) -> str:
+        """`bubblewrap`, `landlock` or `none`."""
+        chosen = self._choice().backend
+        return "none" if chosen is None else chosen.name
+
+    @property
+    def measured(self) -> Mapping[str, Strength]:
+        """Property → strength, with the network closed."""
+        measured = self._choice().measured
+        if self._wanted.memory_limited:
+            # Each process has its own limit; a tree of them may still use all there is.
+            return {**measured, "memory_limit": Strength.PARTIAL}
+        return measured
+
+    def recipe(self, launch: Launch) -> Recipe:
+        """How to start a program, confined as it says. Raises `unavailable` if a forced
+        backend does not work here, or the private temporary directory cannot be made.
+        """
+        chosen = None if launch.confinement.off else self._choice().backend
+        if chosen is None:
+            return Recipe(launch.argv, launch.env, launch.cwd)
+        try:
+            temporary = self._temporary.path
+        except OSError as error:
+            raise ProblemRaised(
+                "unavailable", f"commands get no temporary directory: {error}"
+            ) from error
+        recipe = chosen.recipe(launch, self._scene(temporary))
+        return recipe._replace(notes=launch.confinement.notes)
+
+    def unhidden(self, confinement: Confinement) -> str | None:
+        """Why a program so confined might read its withheld paths; None if it cannot."""
+        if not confinement.withheld:
+            return None
+        choice = self._choice()
+        strength = choice.measured["fs_hide"]
+        if confinement.off or choice.backend is None or strength is Strength.ABSENT:
+            return "nothing here hides paths from commands"
+        if strength is not Strength.ENFORCED and confinement.writable:
+            return "paths are hidden here only from commands that write nothing"
+        return choice.backend.unhidden(confinement, self._scene(""))
+
+    def _scene(self, temporary: str) -> Scene:
+        places = self._survey()
+        hidden = (*self._wanted.hidden, *places.hidden)
+        return Scene(self._wanted.roots, hidden, temporary, places, self._wanted.aliases)
+
+    def why_failed(self, ended: Ended, confinement: Confinement) -> str | None:
+        """What was probably in a failed program's way, and which setting lifts it."""
+        return explain(ended, confinement, self.backend)
+
+    def held(self, confinement: Confinement) -> tuple[str, ...]:
+        """Which of its read-only paths no program so confined can change."""
+        chosen = None if confinement.off else self._choice().backend
+        return chosen.held(confinement) if isinstance(chosen, Bubblewrap) else ()
+
+    def describe(self) -> Mapping[str, Any]:
+        """For `doctor` and the audit: the backend, what it is made of, and what it holds."""
+        choice = self._choice()
+        return {
+            "backend": self.backend,
+            **choice.facts,
+            "measured": {name: str(strength) for name, strength in self.measured.items()},
+            "passed_over": dict(choice.passed_over),
+        }
+
+    def close(self) -> None:
+        """Remove the private temporary directory; no command may run any more."""
+        self._temporary.close()
+
+    def _survey(self) -> Places:
+        if self._places is None:
+            wanted = self._wanted
+            self._places = survey(wanted.roots, wanted.readable, wanted.environ)
+        return self._places
+
+    def _choice(self) -> _Choice:
+        with self._lock:
+            if self._chosen is None:
+                self._chosen = self._choose()
+            return self._chosen
+
+    def _choose(self) -> _Choice:
+        # What was measured once is remembered: the next probe may be long in coming.
+        sweep_probes()
+        passed_over: dict[str, str] = {}
+        for name in self._wanted.backends:
+            if name == "none":
+                return _Choice(None, measure.ABSENT, {}, passed_over)
+            try:
+                return self._first_usable(name, passed_over)
+            except measure.Unusable as error:
+                passed_over[name] = str(error)
+        forced = self._wanted.backends[0]
+        raise ProblemRaised(
+            "unavailable",
+            f"the sandbox {forced!r} does not work here: {passed_over[forced]}",
+            hint="set sandbox to 'auto', or mend what is missing; `handrail doctor` tells more",
+        )
+
+    def _first_usable(self, name: str, passed_over: Mapping[str, str]) -> _Choice:
+        failure = measure.Unusable("it does not exist on this machine")
+        for backend, facts in _candidates(name, self._wanted.roots):
+            key = probe_cache.key_of(sys.executable, repr(sorted(facts.items())))
+            try:
+                measured = _measured(backend, self._survey, self._wanted.cache, key)
+            except measure.Unusable as error:
+                failure = error
+                continue
+            return _Choice(backend, measured, facts, dict(passed_over))
+        raise failure
+
+
+def _candidates(
+    name: str, roots: Sequence[str]
+) -> Iterator[tuple[Bubblewrap | Landlocked, dict[str, str | int]]]:
+    if sys.platform != "linux":
+        raise measure.Unusable("only Linux has it")
+    if name == "landlock":
+        if not landlock.abi():
+            raise measure.Unusable("this kernel has no Landlock")
+        yield Landlocked(), {"landlock_abi": landlock.abi()}
+        return
+    # Where distributions have it, and where their own profiles allow it what it needs.
+    program = find("bwrap", roots, search_path=_SYSTEM_BWRAP) or find("bwrap", roots)
+    if program is None:
+        raise measure.Unusable("bubblewrap (bwrap) is not installed, or only inside the workspace")
+    facts: dict[str, str | int] = {"path": program, "sha256": sha256(program)}
+    by_handle = mounts_handles(program)
+    facts["binds"] = "by handle" if by_handle else "by name"
+    yield Bubblewrap(program, by_handle=by_handle), {**facts, "proc": "its own"}
+    shared = Bubblewrap(program, own_proc=False, by_handle=by_handle)
+    yield shared, {**facts, "proc": "the machine's, read-only"}
+
+
+# Within one process what was measured once need not even be read from a file again.
+_known: dict[str, Mapping[str, Strength]] = {}
+
+
+def _measured(
+    backend: Bubblewrap | Landlocked, look: Callable[[], Places], cache: Path | None, key: str
+) -> Mapping[str, Strength]:
+    if key in _known:
+        return _known[key]
+    kept = _understood(probe_cache.recall(cache, key))
+    if kept is None:
+        kept = measure.measure(backend, look())
+        probe_cache.remember(cache, key, kept)
+    _known[key] = kept
+    return kept
+
+
+def _understood(kept: Mapping[str, Any] | None) -> dict[str, Strength] | None:
+    """What a file said, if it says everything and nothing else."""
+    if kept is None or set(kept) != set(measure.PROPERTIES):
+        return None
+    try:
+        return {name: Strength(kept[name]) for name in measure.PROPERTIES}
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""Measures from inside a confinement which of its properties hold on this machine."""

@@ -1,0 +1,189 @@
+"""A small world for the probe: files, sockets and a victim that a confined program must not get.
+
+All of it lies in a directory of its own and is gone afterwards. Nothing of the person's is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from handrail.host.sandbox.probe import run_probe
+from handrail.host.sandbox.probe.stale_probes import (
+    PREFIX,
+    SHARED,
+    make_folder,
+    make_shared_file,
+    sweep_probes,
+)
+from handrail.host.sandbox.recipe import Recipe
+from handrail.host.supervisor.runner.launch import Outputs, Started
+
+_CONTENT: Final = "probe"
+_MOMENT_S: Final = 0.5
+
+
+class Stage(NamedTuple):
+    """Where everything is. `mark` is a number that stands in the victim's command line."""
+
+    top: Path
+    mark: str
+    victim: Started
+    sockets: dict[str, socket.socket]
+
+    @property
+    def workspace(self) -> str:
+        """The one place that may be written to."""
+        return str(self.top / "workspace")
+
+    @property
+    def shown(self) -> str:
+        """A place that may be read, but for what is hidden in it."""
+        return str(self.top / "shown")
+
+    @property
+    def hidden(self) -> str:
+        """A place inside a readable one that must not be seen."""
+        return str(self.top / "shown" / "hidden")
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """A file and a folder that must not be read, where one may write and where not."""
+        tops = (self.workspace, self.shown)
+        return tuple(f"{top}/way/{name}" for top in tops for name in ("withheld", "closed"))
+
+    def told(self) -> dict[str, Any]:
+        """What the program inside has to know."""
+        return {
+            "workspace": self.workspace,
+            "shown": self.shown,
+            "outside": str(self.top / "outside"),
+            "tcp": self.sockets["tcp"].getsockname()[1],
+            "udp": self.sockets["udp"].getsockname()[1],
+            "abstract_socket": self.mark,
+            "victim": self.victim.process.pid,
+            "victim_argument": _sleep_of(self.mark),
+            "mark": self.mark,
+            "shared_memory": _shared_memory(self.mark),
+        }
+
+    def got_through(self) -> dict[str, bool]:
+        """What happened, seen from here: the program inside is not the only witness."""
+        return {
+            "write_open_outside": _changed(self.top / "outside"),
+            "write_open_shown": _changed(self.top / "shown"),
+            "tcp": _heard(self.sockets["tcp"]),
+            "udp": _heard(self.sockets["udp"]),
+            "unix_path": _heard(self.sockets["stream"]),
+            "unix_path_pair": _heard(self.sockets["datagram"]),
+            "unix_abstract": _heard(self.sockets["abstract"]),
+            "signals": self.victim.process.poll() is not None,
+            "survivors": self._left_behind(),
+        }
+
+    def lingering(self) -> tuple[str, ...]:
+        """The words of a program that wants to outlive whoever started it."""
+        return ("sleep", f"60.{self.mark}")
+
+    def _left_behind(self) -> bool:
+        """Whether it did; the kernel ends a process table a moment after its first process."""
+        end = time.monotonic() + _MOMENT_S
+        while self._lingers():
+            if time.monotonic() > end:
+                return True
+            time.sleep(_MOMENT_S / 100)
+        return False
+
+    def _lingers(self) -> bool:
+        wanted = "\0".join(self.lingering())
+        return any(wanted in _command_line(entry) for entry in Path("/proc").iterdir())
+
+
+@contextmanager
+def set_up(sleep: str) -> Iterator[Stage]:
+    """Build it, and take it down; raises OSError if the machine does not let us."""
+    sweep_probes()
+    with ExitStack() as ends:
+        top = make_folder(ends)
+        for folder in ("workspace/.git", "shown/hidden", "outside", "tmp"):
+            (top / folder).mkdir(parents=True)
+        for way in (top / "workspace" / "way", top / "shown" / "way"):
+            (way / "closed").mkdir(parents=True)
+            (way / "beside").write_text(_CONTENT, "ascii")
+            for name in ("withheld", "closed/secret"):
+                (way / name).write_text("withheld", "ascii")
+        for folder in ("shown", "outside"):
+            for name in ("file", "attributes"):
+                (top / folder / name).write_text(_CONTENT, "ascii")
+        for secret in ("outside/secret", "shown/hidden/secret", "workspace/.git/config"):
+            (top / secret).write_text(_CONTENT, "ascii")
+        mark = str(int.from_bytes(os.urandom(6), "big"))
+        make_shared_file(_shared_memory(mark), _CONTENT.encode("ascii"), ends)
+        sockets = _sockets(ends, top / "workspace", mark)
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        ends.callback(os.close, null)
+        recipe = Recipe((sleep, _sleep_of(mark)), {"HANDRAIL_PROBE": mark}, "/")
+        victim = ends.enter_context(run_probe.running(recipe, Outputs(null, null)))
+        yield Stage(top, mark, victim, sockets)
+
+
+def _sockets(ends: ExitStack, workspace: Path, mark: str) -> dict[str, socket.socket]:
+    # By its handle: the address of a socket must be short, the way to a directory need not be.
+    handle = os.open(workspace, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    ends.callback(os.close, handle)
+    sockets: dict[str, socket.socket] = {}
+    for name, family, kind, address in (
+        ("tcp", socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
+        ("udp", socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
+        ("stream", socket.AF_UNIX, socket.SOCK_STREAM, f"/proc/self/fd/{handle}/stream"),
+        ("datagram", socket.AF_UNIX, socket.SOCK_DGRAM, f"/proc/self/fd/{handle}/datagram"),
+        ("abstract", socket.AF_UNIX, socket.SOCK_STREAM, f"\0{mark}"),
+    ):
+        made = ends.enter_context(socket.socket(family, kind))
+        made.setblocking(False)
+        made.bind(address)
+        if kind is socket.SOCK_STREAM:
+            made.listen()
+        sockets[name] = made
+    return sockets
+
+
+def _shared_memory(mark: str) -> str:
+    return f"{SHARED}/{PREFIX}{mark}"
+
+
+def _sleep_of(mark: str) -> str:
+    return f"30.{mark}"
+
+
+def _heard(listener: socket.socket) -> bool:
+    try:
+        if listener.type is socket.SOCK_STREAM:
+            listener.accept()[0].close()
+        else:
+            listener.recv(1)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _changed(folder: Path) -> bool:
+    """Whether the names or contents are no longer those that were laid down."""
+    expected = {
+        "outside": {"file", "attributes", "secret"},
+        "shown": {"file", "attributes", "hidden", "way"},
+    }
+    names = {entry.name for entry in folder.iterdir()}
+    return names != expected[folder.name] or (folder / "file").read_text("ascii") != _CONTENT
+
+
+def _command_line(entry: Path) -> str:
+    try:
+        return (entry / "cmdline").read_text("utf-8", "replace") if entry.name.isdigit() else ""
+    except OSError:
+        return ""

@@ -1,0 +1,140 @@
+"""Measures, from inside a confinement, how far each of its properties holds on this machine.
+
+Fails closed: what did not answer, or cannot be judged, counts as absent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from handrail.core.processes import Confinement, Launch, Strength
+from handrail.host.processes.binaries import find
+from handrail.host.sandbox.probe import run_probe
+from handrail.host.sandbox.probe.fixture import Stage, set_up
+from handrail.host.sandbox.recipe import Recipe
+from handrail.host.sandbox.shared_mounts import Scene
+from handrail.host.sandbox.visible_paths import Places
+
+DEADLINE_S: Final = 2.5
+PROPERTIES: Final = (
+    "fs_write", "fs_read", "fs_hide", "tcp", "udp", "mptcp", "unix_path", "unix_abstract", "signals",
+    "proc_view", "ptrace", "userns", "protected_names", "kill_tree", "memory_limit", "pids_limit",
+)  # fmt: skip
+_SYSTEM_PATH: Final = "/usr/bin:/bin"
+ABSENT: Final[Mapping[str, Strength]] = dict.fromkeys(PROPERTIES, Strength.ABSENT)
+
+
+class Unusable(Exception):
+    """The confinement does not work on this machine; the message says why."""
+
+
+class Backend(Protocol):
+    """What turns a launch into a recipe."""
+
+    name: str
+
+    def recipe(self, launch: Launch, scene: Scene) -> Recipe:
+        """How to start it, confined."""
+
+
+def measure(backend: Backend, places: Places) -> dict[str, Strength]:
+    """Try everything once; raises `Unusable` if not even what is allowed works."""
+    sleep, shell, setsid = (_needed(name) for name in ("sleep", "sh", "setsid"))
+    try:
+        with set_up(sleep) as stage:
+            leave = f"{setsid} {' '.join(stage.lingering())} >/dev/null 2>&1 &"
+            inner = _inner(stage)
+            recipe = _recipe(
+                backend, places, stage, (shell, "-c", f'{leave} exec "$@"', "sh", *inner)
+            )
+            if not recipe.own_pids:
+                # What ends all it started is then the warden, which is not here.
+                recipe = _recipe(backend, places, stage, inner)
+            outcome = run_probe.run(recipe, deadline_s=DEADLINE_S)
+            return _judge(_answers(outcome), stage.got_through(), own_pids=recipe.own_pids)
+    except OSError as error:
+        raise Unusable(f"it cannot be tried: {error}") from error
+
+
+def _needed(name: str) -> str:
+    path = find(name, (), search_path=_SYSTEM_PATH)
+    if path is None:
+        raise Unusable(f"it cannot be tried: there is no {name!r} to try it with")
+    return path
+
+
+def _inner(stage: Stage) -> tuple[str, ...]:
+    source = Path(__file__).with_name("probe_child.py").read_text("utf-8")
+    # The real one: a virtual environment may lie where only its own programs look.
+    python = os.path.realpath(sys.executable)
+    return (python, "-I", "-S", "-B", "-c", source, json.dumps(stage.told()))
+
+
+def _recipe(backend: Backend, places: Places, stage: Stage, argv: Sequence[str]) -> Recipe:
+    scene = Scene(
+        roots=(stage.workspace, stage.shown),
+        hidden=(stage.hidden, *places.hidden),
+        temporary=str(stage.top / "tmp"),
+        places=places,
+    )
+    confinement = Confinement(
+        (stage.workspace,), read_only=(f"{stage.workspace}/.git",), withheld=stage.withheld
+    )
+    env = {"PATH": _SYSTEM_PATH, "HOME": places.home or "/"}
+    launch = Launch(tuple(argv), stage.workspace, env, confinement, DEADLINE_S)
+    return backend.recipe(launch, scene)
+
+
+def _answers(outcome: run_probe.Outcome) -> dict[str, bool]:
+    try:
+        answers = json.loads(outcome.stdout)
+    except ValueError:
+        answers = None
+    if outcome.exit_code != 0 or not isinstance(answers, dict):
+        said = outcome.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise Unusable(said[-1] if said else f"it ended with {outcome.exit_code}")
+    broken = [name for name in answers if name.startswith("ok_") and not answers[name]]
+    if broken:
+        raise Unusable(f"it refuses what is allowed: {', '.join(broken)}")
+    return answers
+
+
+def _judge(
+    inside: Mapping[str, bool], outside: Mapping[str, bool], *, own_pids: bool
+) -> dict[str, Strength]:
+    """`inside` and `outside`: attempt → whether it got through, as either side saw it."""
+
+    def through(*names: str) -> bool:
+        # An attempt that nobody reported is taken for one that succeeded.
+        return any(inside.get(name, name not in outside) or outside.get(name) for name in names)
+
+    def first(prefix: str) -> tuple[str, ...]:
+        return tuple(name for name in inside if name.startswith(prefix)) or (f"{prefix}none",)
+
+    def graded(full: tuple[str, ...], some: tuple[str, ...] = ()) -> Strength:
+        if through(*full):
+            return Strength.ABSENT
+        return Strength.PARTIAL if some and through(*some) else Strength.ENFORCED
+
+    return dict(ABSENT) | {
+        "fs_write": graded(first("write_"), first("meta_")),
+        "fs_read": graded(("read_outside",), ("read_hidden", "read_names")),
+        "fs_hide": graded(first("hide_shown_"), first("hide_workspace_")),
+        "tcp": graded(("tcp",)),
+        "udp": graded(("udp",)),
+        "mptcp": graded(("mptcp", "tcp")),
+        "unix_path": graded(("unix_path", "unix_path_pair")),
+        "unix_abstract": graded(("unix_abstract",)),
+        "signals": graded(("signals",)),
+        "proc_view": graded(("proc_environment",), ("proc_seen",)),
+        "ptrace": graded(("ptrace",)),
+        "userns": graded(("userns",)),
+        # Names that do not exist yet cannot be held, so what appears is put back afterwards.
+        "protected_names": Strength.REPAIRED,
+        "kill_tree": graded(("survivors",)) if own_pids else Strength.ENFORCED,
+    }

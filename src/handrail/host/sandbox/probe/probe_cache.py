@@ -1,0 +1,88 @@
+"""Remembers what was measured, so that not every start measures anew.
+
+An answer holds for one boot, kernel, confiner, version of ours, user and set of namespaces.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.host.state.directories import private_directory
+
+_FILE: Final = "sandbox.json"
+_MOST: Final = 32
+_IDENTITY: Final = ("/proc/sys/kernel/random/boot_id", "/proc/self/attr/current")
+_NAMESPACES: Final = ("mnt", "net", "pid", "user")
+
+
+def key_of(*parts: str) -> str:
+    """A name for this machine as it is now, for whoever asks, and the parts given."""
+    facts = [platform.release(), platform.machine(), str(os.geteuid()), str(os.getegid()), *parts]
+    facts += [_text(path) for path in _IDENTITY]
+    facts += sorted(_own_code())
+    facts += [_link(f"/proc/self/ns/{name}") for name in _NAMESPACES]
+    status = _text("/proc/self/status").splitlines()
+    facts += [line for line in status if line.startswith(("Cap", "Seccomp:", "NoNewPrivs:"))]
+    return sha256("\0".join(facts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def recall(directory: Path | None, key: str) -> Mapping[str, Any] | None:
+    """What was remembered under the key."""
+    found = _load(directory).get(key)
+    return found if isinstance(found, dict) else None
+
+
+def remember(directory: Path | None, key: str, facts: Mapping[str, Any]) -> None:
+    """Keep it for the next start; a directory that cannot be written to is no trouble."""
+    if directory is None:
+        return
+    kept = {**_load(directory), key: facts}
+    newest = dict(list(kept.items())[-_MOST:])
+    try:
+        private_directory(directory)
+        with tempfile.NamedTemporaryFile("w", dir=directory, delete=False) as file:
+            json.dump(newest, file)
+        Path(file.name).replace(directory / _FILE)
+    except (OSError, ProblemRaised):
+        return
+
+
+def _load(directory: Path | None) -> dict[str, Any]:
+    # Looking must not make the directory.
+    if directory is None or not directory.is_dir():
+        return {}
+    try:
+        private_directory(directory)
+        kept = json.loads((directory / _FILE).read_text("utf-8"))
+    except (OSError, ValueError, ProblemRaised):
+        return {}
+    return kept if isinstance(kept, dict) else {}
+
+
+def _own_code() -> Iterator[str]:
+    """What made the answer: another version of ours may measure, or confine, in another way."""
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        info = path.stat()
+        yield f"{path} {info.st_size} {info.st_mtime_ns}"
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _link(path: str) -> str:
+    try:
+        return str(Path(path).readlink())
+    except OSError:
+        return ""

@@ -1,0 +1,66 @@
+"""Starts a recipe once while the caller waits, to see what it holds; not for commands."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from handrail.host.sandbox.recipe import Recipe
+from handrail.host.supervisor.runner.launch import Outputs, Started, start
+
+_MAX_BYTES: Final = 1 << 20
+
+
+class Outcome(NamedTuple):
+    """How a trial ended; `exit_code` None: it was still running when its time was up."""
+
+    exit_code: int | None
+    stdout: bytes
+    stderr: bytes
+
+
+def run(recipe: Recipe, *, deadline_s: float) -> Outcome:
+    """Run it to the end, or until its time is up; raises OSError if it cannot start."""
+    # Files, because a pipe would have to be drained.
+    stdout, stderr = _memory(), _memory()
+    try:
+        with running(recipe, Outputs(stdout, stderr)) as started:
+            code = _wait(started, deadline_s)
+        return Outcome(code, _content(stdout), _content(stderr))
+    finally:
+        os.close(stdout)
+        os.close(stderr)
+
+
+@contextmanager
+def running(recipe: Recipe, outputs: Outputs) -> Iterator[Started]:
+    """A program for as long as the block lasts; its group is killed with it."""
+    started = start(recipe, outputs)
+    try:
+        yield started
+    finally:
+        if started.process.poll() is None:
+            os.killpg(started.process.pid, signal.SIGKILL)
+            started.process.wait()
+        started.release()
+
+
+def _wait(started: Started, deadline_s: float) -> int | None:
+    end = os.pidfd_open(started.process.pid)
+    try:
+        ready, _, _ = select.select([end], [], [], deadline_s)
+    finally:
+        os.close(end)
+    return started.process.wait() if ready else None
+
+
+def _memory() -> int:
+    return os.memfd_create("handrail-trial", os.MFD_CLOEXEC)
+
+
+def _content(handle: int) -> bytes:
+    return os.pread(handle, _MAX_BYTES, 0)

@@ -1,0 +1,105 @@
+"""What stood at protected names before a command, as one value per root."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from handrail.host.sandbox.protected.images import Image
+from handrail.host.sandbox.protected.listing import Hit, Top
+from handrail.host.sandbox.protected.name_table import Allowed
+
+What = Literal["changed", "created", "removed", "replaced"]
+
+
+class Repaired(NamedTuple):
+    """One protected name that was not what it had been.
+
+    `kept` is where the command's version lies now, None if there was none. `restored` is
+    False if what was there before could not be put back in full.
+    """
+
+    path: str
+    what: What
+    kept: str | None
+    restored: bool = True
+
+
+class Seen(NamedTuple):
+    """An entry as it was; `image` is None for anything but files and links."""
+
+    info: os.stat_result
+    image: Image | None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One root as it was.
+
+    `git` are git's own directories, `pending` what git has begun in them and a command may end.
+    `ways` are the ordinary directories that lead to entries. `held` are open handles of
+    directories: they tell where a directory went, and keep its number from being used again.
+    `cut` are tops that hold more than was looked at, `left` directories not looked into.
+    `repositories` are the `HEAD` files of repositories that have no name of their own.
+    """
+
+    top: Top
+    entries: Mapping[str, Seen]
+    git: frozenset[str]
+    pending: frozenset[str]
+    ways: Mapping[str, os.stat_result]
+    held: Mapping[str, int]
+    aliases: Sequence[Hit]
+    skipped: frozenset[str]
+    left: frozenset[str]
+    cut: frozenset[str]
+    repositories: frozenset[str] = frozenset()
+
+    def absolute(self, rel: str) -> str:
+        """The path as people know it."""
+        return f"{self.top.path.rstrip('/')}/{rel}"
+
+    def beneath(self, rel: str) -> Iterator[str]:
+        """The entry itself and all entries in it, upper ones first."""
+        inside = f"{rel}/"
+        return (one for one in self.entries if one == rel or one.startswith(inside))
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """All roots as they were before a command. `partial` says what could not be looked at."""
+
+    views: Sequence[View]
+    allowed: Allowed
+    partial: list[str]
+    _open: bool = True
+
+    def leave(self, path: str) -> None:
+        """Leave what stands at an absolute path as it is: somebody was allowed to change it."""
+        for view in self.views:
+            prefix = f"{view.top.path.rstrip('/')}/"
+            if path.startswith(prefix):
+                lifted = self.allowed.lifted.with_path(path.removeprefix(prefix))
+                self.allowed = self.allowed._replace(lifted=lifted)
+
+    def close(self) -> None:
+        """Let go of the handles; safe to call twice."""
+        if not self._open:
+            return
+        self._open = False
+        for view in self.views:
+            for handle in view.held.values():
+                with suppress(OSError):
+                    os.close(handle)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def chain(rel: str) -> list[str]:
+    """The path and all directories above it, uppermost first: a, a/b, a/b/c."""
+    parts = rel.split("/")
+    return ["/".join(parts[: count + 1]) for count in range(len(parts))]

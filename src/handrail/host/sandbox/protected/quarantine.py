@@ -1,0 +1,198 @@
+"""Where what a command put at a protected name goes: out of the workspace, but not lost.
+
+Entries are moved through open directories, never by a path, and no link is followed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from handrail.host.files.openat2 import LIST, LOOK_IN, READ
+from handrail.host.sandbox.protected.listing import Top
+from handrail.host.state.directories import private_directory
+
+_MOST_BYTES: Final = 256 << 20
+_MOST_ENTRIES: Final = 20_000
+_DEEPEST: Final = 64
+_CHUNK: Final = 1 << 20
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN: Final = LIST | os.O_NOFOLLOW
+
+
+class Quarantine:
+    """One directory of things taken away after one command, made when first needed."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory / "quarantine" / os.urandom(6).hex()
+        self._handle = -1
+        self._count = 0
+
+    def take(self, handle: int, name: str, called: str | None = None) -> str:
+        """Move an entry of an open directory away; returns where it is now. Raises OSError.
+
+        Between file systems it is copied. What is too large for that stays in its directory
+        under a name that means nothing to any program; `called` is the name it was known by.
+        """
+        target = self._open()
+        self._count += 1
+        kept = f"{self._count}-{(called or name)[-80:]}"
+        with opened_up(handle):
+            try:
+                _rename(handle, name, target, kept)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+                return self._carry(handle, name, kept)
+        return str(self._directory / kept)
+
+    @property
+    def top(self) -> Top | None:
+        """The directory with a handle of it, once there is one."""
+        return Top(str(self._directory), self._handle) if self._handle >= 0 else None
+
+    def close(self) -> None:
+        """Let go of the handle; what was taken stays."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def _open(self) -> int:
+        if self._handle < 0:
+            private_directory(self._directory.parent)
+            self._handle = os.open(private_directory(self._directory), _OPEN)
+        return self._handle
+
+    def _carry(self, handle: int, name: str, kept: str) -> str:
+        aside = f"quarantined-{os.urandom(6).hex()}"
+        os.rename(name, aside, src_dir_fd=handle, dst_dir_fd=handle)
+        try:
+            _Copy().entry(handle, aside, self._handle, kept, 0)
+        except OSError:
+            # Too much, or not readable: it stays under the name that means nothing.
+            with suppress(OSError):
+                _remove(self._handle, kept)
+            return f"{path_of(handle) or ''}/{aside}"
+        _remove(handle, aside)
+        return str(self._directory / kept)
+
+
+class _Copy:
+    """Copies one tree, up to a limit; raises OSError beyond it."""
+
+    def __init__(self) -> None:
+        self._bytes = _MOST_BYTES
+        self._entries = _MOST_ENTRIES
+
+    def entry(self, source: int, name: str, target: int, new: str, depth: int) -> None:
+        info = os.stat(name, dir_fd=source, follow_symlinks=False)
+        self._entries -= 1
+        self._bytes -= info.st_size
+        if self._entries < 0 or self._bytes < 0 or depth > _DEEPEST:
+            raise OSError(errno.EFBIG, "too much to copy")
+        if stat.S_ISLNK(info.st_mode):
+            os.symlink(os.readlink(name, dir_fd=source), new, dir_fd=target)
+        elif stat.S_ISDIR(info.st_mode):
+            self._folder(source, name, target, new, depth)
+        elif stat.S_ISREG(info.st_mode):
+            self._file(source, name, target, new)
+
+    def _folder(self, source: int, name: str, target: int, new: str, depth: int) -> None:
+        os.mkdir(new, 0o700, dir_fd=target)
+        with _entered(source, name) as inside, _entered(target, new) as below, opened_up(inside):
+            for one in os.listdir(inside):  # noqa: PTH208 - by handle
+                self.entry(inside, one, below, one, depth + 1)
+
+    def _file(self, source: int, name: str, target: int, new: str) -> None:
+        inside = os.open(name, READ | os.O_NOFOLLOW, dir_fd=source)
+        try:
+            info = os.fstat(inside)
+            if not stat.S_ISREG(info.st_mode):
+                raise OSError(errno.EINVAL, "not a regular file")
+            out = os.open(new, _CREATE, 0o600, dir_fd=target)
+            try:
+                # It may grow meanwhile: no more than was counted.
+                _copy_bytes(inside, out, info.st_size)
+                os.fchmod(out, stat.S_IMODE(info.st_mode) & 0o777)
+            finally:
+                os.close(out)
+        finally:
+            os.close(inside)
+
+
+def _copy_bytes(source: int, target: int, size: int) -> None:
+    while size > 0 and (part := os.read(source, min(size, _CHUNK))):
+        size -= len(part)
+        view = memoryview(part)
+        while view:
+            view = view[os.write(target, view) :]
+
+
+def _rename(handle: int, name: str, target: int, kept: str) -> None:
+    try:
+        os.rename(name, kept, src_dir_fd=handle, dst_dir_fd=target)
+    except PermissionError:
+        # A directory that its owner may not write to cannot be moved to another one either.
+        inside = os.open(name, LOOK_IN | os.O_NOFOLLOW, dir_fd=handle)
+        try:
+            with opened_up(inside):
+                os.rename(name, kept, src_dir_fd=handle, dst_dir_fd=target)
+        finally:
+            os.close(inside)
+
+
+def _remove(handle: int, name: str) -> None:
+    if stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+        shutil.rmtree(name, dir_fd=handle)
+    else:
+        os.unlink(name, dir_fd=handle)
+
+
+@contextmanager
+def _entered(handle: int, name: str) -> Iterator[int]:
+    inside = os.open(name, _OPEN, dir_fd=handle)
+    try:
+        yield inside
+    finally:
+        os.close(inside)
+
+
+@contextmanager
+def opened_up(handle: int) -> Iterator[None]:
+    """Let its owner change a directory for a moment, whatever its mode says."""
+    info = os.fstat(handle)
+    mode, wanted = stat.S_IMODE(info.st_mode), stat.S_IWUSR | stat.S_IXUSR
+    if mode & wanted == wanted or info.st_uid != os.geteuid():
+        yield
+        return
+    set_mode(handle, mode | wanted)
+    try:
+        yield
+    finally:
+        set_mode(handle, mode)
+
+
+def set_mode(handle: int, mode: int) -> None:
+    """Change the mode of an open directory, however it was opened; raises OSError."""
+    try:
+        os.fchmod(handle, mode)
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise
+        # A handle that only names its target has this one way.
+        Path(f"/proc/self/fd/{handle}").chmod(mode)
+
+
+def path_of(handle: int) -> str | None:
+    """Where an open directory stands now; None if it is gone or that cannot be told."""
+    try:
+        path = str(Path(f"/proc/self/fd/{handle}").readlink())
+    except OSError:
+        return None
+    return None if path.endswith(" (deleted)") else path

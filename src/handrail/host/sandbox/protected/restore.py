@@ -1,0 +1,194 @@
+"""Putting back what stood at a protected name, through open directories only.
+
+The directories on the way may be exchanged for links at any moment: each step opens one name
+below a handle, and everything is made under a name of its own before it takes the place.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from handrail.core.plan import temp_name
+from handrail.host.files.openat2 import LOOK_IN, Opener
+from handrail.host.files.renames import exchange, rename_new
+from handrail.host.sandbox.protected.baseline import Seen, View, chain
+from handrail.host.sandbox.protected.images import Images
+from handrail.host.sandbox.protected.listing import Top
+from handrail.host.sandbox.protected.quarantine import Quarantine, opened_up, path_of, set_mode
+from handrail.host.sandbox.protected.scan import lstat
+
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_ENTER: Final = LOOK_IN | os.O_NOFOLLOW
+
+
+class Restore:
+    """Puts entries of one root back; what stands in the way goes to the quarantine."""
+
+    def __init__(
+        self,
+        view: View,
+        tops: Sequence[Top],
+        opener: Opener,
+        images: Images,
+        quarantine: Quarantine,
+    ) -> None:
+        self._view = view
+        self._tops = tops
+        self._opener = opener
+        self._images = images
+        self._quarantine = quarantine
+
+    def take_away(self, rel: str) -> str:
+        """Move what stands there to the quarantine; returns where it is. Raises OSError."""
+        with self._parent(rel, make=False) as (handle, name):
+            return self._quarantine.take(handle, name)
+
+    def put_back(self, rel: str) -> str | None:
+        """Put one entry back; returns where the command's version is. Raises OSError."""
+        seen = self._view.entries[rel]
+        with self._parent(rel, make=True) as (handle, name), opened_up(handle):
+            if stat.S_ISDIR(seen.info.st_mode):
+                return self._put_folder(handle, name, seen.info)
+            temp = temp_name(os.urandom(8).hex(), 0)
+            try:
+                self._write(handle, temp, seen)
+            except OSError:
+                with suppress(FileNotFoundError):
+                    os.unlink(temp, dir_fd=handle)
+                # What cannot be put back must not stay either: it could be run.
+                if lstat(handle, name) is not None:
+                    self._quarantine.take(handle, name)
+                raise
+            return self._switch(handle, temp, name)
+
+    def bring_back(self, rel: str) -> str | None:
+        """Move a directory that stands elsewhere below a root back to its name.
+
+        Returns where the thing in its place went, if there was one; raises OSError,
+        FileNotFoundError if the directory is in no root any more.
+        """
+        held = self._view.held[rel]
+        at = self.moved_to(rel)
+        if at is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        above, _, now = at[1].rpartition("/")
+        temp = temp_name(os.urandom(8).hex(), 0)
+        source = self._opener(at[0].handle, os.fsencode(above) or b".", LOOK_IN)
+        try:
+            with self._parent(rel, make=True) as (handle, name):
+                if not _is_same(source, now, held):
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+                # First beside its place: it may lie inside of what stands in its way.
+                with opened_up(source), opened_up(handle):
+                    os.rename(now, temp, src_dir_fd=source, dst_dir_fd=handle)
+                    in_the_way = lstat(handle, name) is not None
+                    kept = self._quarantine.take(handle, name) if in_the_way else None
+                    rename_new(handle, temp, name)
+                return kept
+        finally:
+            os.close(source)
+
+    def moved_to(self, rel: str) -> tuple[Top, str] | None:
+        """Where a held directory stands now, below a root or in the quarantine; else None."""
+        held = self._view.held.get(rel)
+        path = path_of(held) if held is not None else None
+        if path is None:
+            return None
+        aside = self._quarantine.top
+        for top in (*self._tops, aside) if aside is not None else self._tops:
+            base = path_of(top.handle)
+            if base is not None and path.startswith(f"{base.rstrip('/')}/"):
+                return top, path[len(base.rstrip("/")) + 1 :]
+        return None
+
+    @contextmanager
+    def _parent(self, rel: str, *, make: bool) -> Iterator[tuple[int, str]]:
+        """The directory of an entry, open, and the entry's name in it."""
+        handle = os.dup(self._view.top.handle)
+        try:
+            for above in chain(rel)[:-1]:
+                below = self._enter(handle, above, make=make)
+                os.close(handle)
+                handle = below
+            yield handle, rel.rpartition("/")[2]
+        finally:
+            os.close(handle)
+
+    def _enter(self, handle: int, rel: str, *, make: bool) -> int:
+        name = rel.rpartition("/")[2]
+        info = lstat(handle, name)
+        if make and (info is None or not stat.S_ISDIR(info.st_mode)):
+            if info is not None:
+                self._quarantine.take(handle, name)
+            seen = self._view.entries.get(rel)
+            like = seen.info if seen is not None else self._view.ways.get(rel)
+            with opened_up(handle):
+                _make_folder(handle, name, like)
+        return os.open(name, _ENTER, dir_fd=handle)
+
+    def _put_folder(self, handle: int, name: str, like: os.stat_result) -> str | None:
+        info, kept = lstat(handle, name), None
+        if info is not None and not stat.S_ISDIR(info.st_mode):
+            kept = self._quarantine.take(handle, name)
+            info = None
+        if info is None:
+            _make_folder(handle, name, like)
+        else:
+            _dress_folder(handle, name, like)
+        return kept
+
+    def _write(self, handle: int, temp: str, seen: Seen) -> None:
+        if seen.image is None:
+            raise OSError(errno.ENOTSUP, "neither a file nor a link")
+        parts = self._images.parts(seen.image)
+        if stat.S_ISLNK(seen.info.st_mode):
+            os.symlink(b"".join(parts), temp, dir_fd=handle)
+            return
+        descriptor = os.open(temp, _CREATE, 0o600, dir_fd=handle)
+        try:
+            for part in parts:
+                view = memoryview(part)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+            with suppress(PermissionError):
+                os.fchown(descriptor, seen.info.st_uid, seen.info.st_gid)
+            os.fchmod(descriptor, stat.S_IMODE(seen.info.st_mode))
+        finally:
+            os.close(descriptor)
+
+    def _switch(self, handle: int, temp: str, name: str) -> str | None:
+        if lstat(handle, name) is None:
+            rename_new(handle, temp, name)
+            return None
+        if exchange(handle, temp, name):
+            return self._quarantine.take(handle, temp, name)
+        kept = self._quarantine.take(handle, name)
+        rename_new(handle, temp, name)
+        return kept
+
+
+def _make_folder(handle: int, name: str, like: os.stat_result | None) -> None:
+    os.mkdir(name, 0o700 if like is not None else 0o777, dir_fd=handle)
+    if like is not None:
+        _dress_folder(handle, name, like)
+
+
+def _dress_folder(handle: int, name: str, like: os.stat_result) -> None:
+    inside = os.open(name, _ENTER, dir_fd=handle)
+    try:
+        # Only root may give files away; without that the writer owns what it wrote.
+        with suppress(PermissionError):
+            os.chown(name, like.st_uid, like.st_gid, dir_fd=handle, follow_symlinks=False)
+        set_mode(inside, stat.S_IMODE(like.st_mode))
+    finally:
+        os.close(inside)
+
+
+def _is_same(handle: int, name: str, held: int) -> bool:
+    info = lstat(handle, name)
+    return info is not None and os.path.samestat(info, os.fstat(held))

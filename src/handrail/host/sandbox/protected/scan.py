@@ -1,0 +1,192 @@
+"""What stands at protected names just now: every entry that counts, by its own lstat.
+
+Upper entries come before lower ones. Nothing here follows a link or reads a content.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from typing import Final
+
+from handrail.host.files.openat2 import LIST, LOOK_IN, Opener
+from handrail.host.sandbox.protected.listing import Hit, Top
+from handrail.host.sandbox.protected.name_table import BARE, FILE, FIRST, GIT, Allowed, Names
+
+_MOST_ENTRIES: Final = 10_000
+_DEEPEST_GROUP: Final = 8
+
+# What makes git run a program or look elsewhere. Not here: objects, refs, index, logs; a
+# commit changes those.
+_GIT_FILES: Final = ("config", "config.worktree", "commondir", "gitdir")
+_GIT_TREES: Final = ("hooks", "remotes", "branches")
+# These hold lines that `git rebase --continue` and the like run. A commit may end what was
+# begun there, but only commands that are meant to may begin it.
+_GIT_SEQUENCES: Final = ("rebase-merge", "rebase-apply", "sequencer", "BISECT_NAMES")
+# They come and go; one that stays keeps git from writing.
+_GIT_LOCKS: Final = ("config.lock", "config.worktree.lock")
+_GIT_INSIDE: Final = {
+    "info": ("attributes",),
+    "objects": (),
+    "objects/info": ("alternates", "http-alternates"),
+}
+_GIT_GROUPS: Final = ("modules", "worktrees")
+
+
+class Scan:
+    """One look at a root: `entries` by path, `tops` the names that the table knows.
+
+    `ways` are directories of git that only lead to entries, `git` git's own directories,
+    `pending` what may go from them, `cut` the tops that hold more than is looked at.
+    `repositories` are the `HEAD` files by which directories of any name are repositories.
+    """
+
+    def __init__(self, top: Top, names: Names, opener: Opener, allowed: Allowed) -> None:
+        self.entries: dict[str, os.stat_result] = {}
+        self.tops: list[str] = []
+        self.ways: dict[str, os.stat_result] = {}
+        self.git: set[str] = set()
+        self.pending: set[str] = set()
+        self.cut: set[str] = set()
+        self.repositories: set[str] = set()
+        self._top = top
+        self._names = names
+        self._opener = opener
+        self._lifted = allowed.lifted
+        self._git_writable = allowed.git_writable
+        self._sequences = () if allowed.git_writable and allowed.sequences else _GIT_SEQUENCES
+
+    def run(self, hits: Iterable[Hit]) -> Scan:
+        """Look at these names and at what lies below them; returns itself."""
+        for hit in hits:
+            if hit.rel in self.entries or self._lifted.covers(hit.rel):
+                continue
+            if hit.mark & BARE:
+                self._bare(hit.rel)
+            else:
+                self._meet(hit)
+        return self
+
+    def _meet(self, hit: Hit) -> None:
+        info = lstat_beneath(self._opener, self._top, hit.rel)
+        is_folder = info is not None and stat.S_ISDIR(info.st_mode)
+        if info is None or (is_folder and not hit.mark & ~(FILE | FIRST)):
+            return
+        self.tops.append(hit.rel)
+        self.entries[hit.rel] = info
+        if not stat.S_ISDIR(info.st_mode):
+            return
+        if hit.mark & GIT:
+            self._git(hit.rel)
+        else:
+            self._tree(hit.rel)
+        if len(self.entries) > _MOST_ENTRIES:
+            self.cut.add(hit.rel)
+
+    def _tree(self, top: str) -> None:
+        pending = [top]
+        for rel in pending:
+            if len(self.entries) > _MOST_ENTRIES:
+                return
+            for name, info in self._inside(rel):
+                below = f"{rel}/{name}"
+                if self._lifted.covers(below):
+                    continue
+                self.entries[below] = info
+                if not stat.S_ISDIR(info.st_mode):
+                    continue
+                if self._names.mark(name) & GIT:
+                    self._git(below)
+                else:
+                    pending.append(below)
+
+    def _bare(self, rel: str) -> None:
+        """A repository without a name of its own: that it is one counts, and what git runs."""
+        head = f"{rel}/HEAD".lstrip("/")
+        if rel not in self.git and not self._lifted.covers(head):
+            self.repositories.add(head)
+            self._git(rel)
+
+    def _git(self, rel: str) -> None:
+        self.git.add(rel)
+        above = f"{rel}/" if rel else ""
+        for name in _GIT_FILES:
+            self._note(f"{above}{name}")
+        for name in (*_GIT_TREES, *self._sequences, *_GIT_LOCKS):
+            if self._note(f"{above}{name}"):
+                self._tree(f"{above}{name}")
+        passing = self._sequences if self._git_writable else ()
+        self.pending.update(f"{above}{name}" for name in (*passing, *_GIT_LOCKS))
+        for way, names in _GIT_INSIDE.items():
+            if self._passes(f"{above}{way}"):
+                for name in names:
+                    self._note(f"{above}{way}/{name}")
+        for name in _GIT_GROUPS:
+            if self._passes(f"{above}{name}"):
+                self._group(f"{above}{name}", 0)
+
+    def _group(self, rel: str, depth: int) -> None:
+        """Directories of git below this one: a submodule's name may have slashes."""
+        for name, info in self._inside(rel):
+            below = f"{rel}/{name}"
+            if not stat.S_ISDIR(info.st_mode):
+                if stat.S_ISLNK(info.st_mode):
+                    self._note(below)
+            elif lstat_beneath(self._opener, self._top, f"{below}/HEAD") is not None:
+                self._git(below)
+            elif depth < _DEEPEST_GROUP:
+                self._group(below, depth + 1)
+
+    def _passes(self, rel: str) -> bool:
+        """Whether it is a directory; anything else at that name counts itself."""
+        info = lstat_beneath(self._opener, self._top, rel)
+        if info is None:
+            return False
+        if stat.S_ISDIR(info.st_mode):
+            self.ways[rel] = info
+            return True
+        return self._note(rel)
+
+    def _note(self, rel: str) -> bool:
+        """Take the entry down, if it is there; whether it is a directory."""
+        info = lstat_beneath(self._opener, self._top, rel)
+        if info is None or self._lifted.covers(rel):
+            return False
+        self.entries[rel] = info
+        return stat.S_ISDIR(info.st_mode)
+
+    def _inside(self, rel: str) -> list[tuple[str, os.stat_result]]:
+        try:
+            handle = self._opener(self._top.handle, os.fsencode(rel), LIST)
+        except OSError:
+            return []
+        try:
+            return [
+                (name, info)
+                for name in sorted(os.listdir(handle))  # noqa: PTH208 - by handle
+                if (info := lstat(handle, name)) is not None
+            ]
+        finally:
+            os.close(handle)
+
+
+def lstat(handle: int, name: str) -> os.stat_result | None:
+    """What stands at a name in an open directory; None if nothing does."""
+    try:
+        return os.stat(name, dir_fd=handle, follow_symlinks=False)
+    except OSError:
+        return None
+
+
+def lstat_beneath(opener: Opener, top: Top, rel: str) -> os.stat_result | None:
+    """What stands at a path beneath a root, links on the way not followed."""
+    above, _, name = rel.rpartition("/")
+    try:
+        handle = opener(top.handle, os.fsencode(above) or b".", LOOK_IN)
+    except OSError:
+        return None
+    try:
+        return lstat(handle, name)
+    finally:
+        os.close(handle)

@@ -1,0 +1,122 @@
+"""What is done about an entry that is not as it is remembered: remember it, and tell."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from handrail.core.shadows import Delta
+from handrail.host.snapshots.entries import FOLDER, Entry, Tree, folder_entry, kept_bytes, sight_of
+from handrail.host.snapshots.entry_reader import Means, Reader
+
+TOO_MANY = "there are more files than are looked at"
+
+
+class Differences:
+    """Brings the tree of a root up to date, entry by entry. `tells` False: what is different
+    is only remembered. `quiet`: new entries are not told, because nobody looked there before.
+    """
+
+    def __init__(self, root: int, tree: Tree, means: Means, reader: Reader, *, tells: bool) -> None:
+        self.deltas: list[Delta] = []
+        self.left: dict[str, str] = {}
+        self.unseen = 0
+        self._root = root
+        self._tree = tree
+        self._means = means
+        self._reader = reader
+        self._tells = tells
+
+    @property
+    def room(self) -> int:
+        """How many more entries may be remembered."""
+        return max(0, self._means.limits.files - self._means.usage.files)
+
+    def meet(self, rel: str, handle: int, name: str, info: os.stat_result, *, quiet: bool) -> None:
+        """An entry that is no directory."""
+        old = self._old(rel, name)
+        if old is None and not self.room:
+            self.pass_over(rel, quiet=quiet)
+            return
+        freed = kept_bytes(old) if old is not None else 0
+        found = self._reader.read(rel, handle, name, info, freed)
+        if found is None:
+            self.gone(rel, name)
+            return
+        if old is not None and _same(old, found.entry):
+            if old != found.entry:
+                self._tree.put(rel, name, found.entry)
+            return
+        if old is not None and stat.S_ISDIR(old.mode):
+            self._below_gone(below(rel, name))
+        self._tree.put(rel, name, found.entry)
+        self._tell(rel, name, old, found.entry, quiet=quiet, links=found.links)
+
+    def meet_folder(self, rel: str, name: str, info: os.stat_result, *, quiet: bool) -> bool:
+        """A directory; whether it may be entered."""
+        old = self._old(rel, name)
+        if old is None and not self.room:
+            self.pass_over(rel, quiet=quiet)
+            return False
+        entry = folder_entry(info.st_mode)
+        if old != entry:
+            self._tree.put(rel, name, entry)
+            self._tell(rel, name, old, entry, quiet=quiet)
+        return True
+
+    def gone(self, rel: str, name: str) -> None:
+        """There is nothing of that name any more."""
+        old = self._old(rel, name)
+        if old is None:
+            return
+        if old.what == FOLDER:
+            self._below_gone(below(rel, name))
+        self._tree.drop(rel, name)
+        self._tell(rel, name, old, None, quiet=False)
+
+    def pass_over(self, rel: str, *, quiet: bool) -> None:
+        """Something in this directory is beyond what is looked at."""
+        self.left[rel] = TOO_MANY
+        if not quiet and self._tells:
+            self.unseen += 1
+
+    def _below_gone(self, rel: str) -> None:
+        for name in list(self._tree.listings.get(rel, ())):
+            self.gone(rel, name)
+        self._tree.listings.pop(rel, None)
+        self._tree.dirty.add(rel)
+
+    def _old(self, rel: str, name: str) -> Entry | None:
+        return self._tree.listings.get(rel, {}).get(name)
+
+    def _tell(
+        self,
+        rel: str,
+        name: str,
+        old: Entry | None,
+        new: Entry | None,
+        *,
+        quiet: bool,
+        links: int = 1,
+    ) -> None:
+        if not self._tells or (quiet and old is None):
+            return
+        names = 2 if below(rel, name) in self._tree.linked else 1
+        before = sight_of(old, names) if old is not None else None
+        after = sight_of(new, links) if new is not None else None
+        self.deltas.append(Delta(self._root, below(rel, name), before, after))
+
+
+def below(rel: str, name: str) -> str:
+    """The path of a name in a directory."""
+    return f"{rel}/{name}" if rel else name
+
+
+def _same(old: Entry, new: Entry) -> bool:
+    """Whether nothing that matters has changed."""
+    if stat.S_IFMT(old.mode) != stat.S_IFMT(new.mode):
+        return False
+    unknown = stat.S_ISREG(old.mode) and "!" in (old.what[0], new.what[0])
+    if unknown or old.signature == new.signature:
+        return old.signature == new.signature and (unknown or old.what == new.what)
+    return old.what == new.what and old.mode == new.mode

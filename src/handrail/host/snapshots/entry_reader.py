@@ -1,0 +1,148 @@
+"""What one entry is: its signature, and a copy of its content where one is to be made.
+
+A file is read through the handle of the directory that was listed, never by a path, and only
+if it is still a regular file; one that is written meanwhile is read again.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from handrail.core.sensitive import is_sensitive
+from handrail.core.shadows import ShadowLimits
+from handrail.host.files.openat2 import READ, Opener
+from handrail.host.snapshots.content_store import Contents
+from handrail.host.snapshots.entries import (
+    LONGEST_TARGET,
+    SPECIAL,
+    Entry,
+    Signature,
+    Tree,
+    Usage,
+    entry_of,
+    is_kept,
+    signature_of,
+)
+
+_TRIES: Final = 3
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a look needs beside the tree: how to open, where copies go, and how much of it."""
+
+    opener: Opener
+    contents: Contents
+    limits: ShadowLimits
+    hidden: frozenset[str]
+    usage: Usage
+
+
+class Found(NamedTuple):
+    """An entry, and how many names it has."""
+
+    entry: Entry
+    links: int
+
+
+class Reader:
+    """Reads entries for one look. `seed` is another tree that may know a content already."""
+
+    def __init__(self, means: Means, seed: Tree | None, started_ns: int) -> None:
+        self._means = means
+        self._seed = seed
+        self._started = started_ns
+        self._freed = 0
+
+    def read(
+        self, rel: str, handle: int, name: str, info: os.stat_result, freed: int = 0
+    ) -> Found | None:
+        """The entry of a name in an open directory; None if it is gone or another by now.
+        `freed` bytes are those of the content that it takes the place of.
+        """
+        self._freed = freed
+        if stat.S_ISREG(info.st_mode):
+            return self._file(rel, handle, name, info)
+        signature = signature_of(info)
+        if not stat.S_ISLNK(info.st_mode):
+            return Found(Entry(signature, signature, SPECIAL), info.st_nlink)
+        try:
+            target = os.readlink(name, dir_fd=handle)
+        except OSError:
+            return None
+        return Found(entry_of(signature, _short(target), self._started), info.st_nlink)
+
+    def _file(self, rel: str, handle: int, name: str, info: os.stat_result) -> Found | None:
+        signature = signature_of(info)
+        known = self._known(rel, name, signature)
+        if known is not None:
+            return Found(known, info.st_nlink)
+        reason = self._reason(f"{rel}/{name}", info.st_size)
+        if reason:
+            # What had no room may have some at the next look.
+            proof = None if reason == "!room" else signature
+            return Found(Entry(proof, signature, reason), info.st_nlink)
+        try:
+            source = os.open(name, READ | os.O_NOFOLLOW, dir_fd=handle)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                return None
+            return Found(Entry(signature, signature, "!unreadable"), info.st_nlink)
+        try:
+            return self._content(source, signature)
+        finally:
+            os.close(source)
+
+    def _content(self, source: int, signature: Signature) -> Found | None:
+        links = 1
+        for _ in range(_TRIES):
+            info = os.fstat(source)
+            if not stat.S_ISREG(info.st_mode):
+                return None
+            signature, links = signature_of(info), info.st_nlink
+            reason = self._reason("", info.st_size)
+            if reason:
+                return Found(Entry(None, signature, reason), links)
+            try:
+                os.lseek(source, 0, os.SEEK_SET)
+                digest = self._means.contents.take(source, info.st_size)
+            except OSError as error:
+                why = "!room" if error.errno in _FULL else "!unreadable"
+                return Found(Entry(None, signature, why), links)
+            if signature_of(os.fstat(source)) == signature:
+                return Found(entry_of(signature, digest, self._started), links)
+        return Found(Entry(None, signature, "!busy"), links)
+
+    def _known(self, rel: str, name: str, signature: Signature) -> Entry | None:
+        if self._seed is None:
+            return None
+        entry = self._seed.listings.get(rel, {}).get(name)
+        if entry is None or entry.proof != signature or not is_kept(entry):
+            return None
+        return entry
+
+    def _reason(self, path: str, size: int) -> str:
+        """Why the content of a file is not kept; empty if it is to be."""
+        limits = self._means.limits
+        if path and is_sensitive(path):
+            return "!sensitive"
+        if size > limits.file_bytes:
+            return "!large"
+        used = self._means.usage.size - self._freed
+        return "!room" if used + size > limits.total_bytes else ""
+
+
+def _short(target: str) -> str:
+    """Where a link leads; of a long one what tells it from others, because it is remembered."""
+    if len(target) <= LONGEST_TARGET:
+        return target
+    digest = hashlib.sha256(os.fsencode(target)).hexdigest()
+    return f"{target[: LONGEST_TARGET - len(digest)]}…{digest}"

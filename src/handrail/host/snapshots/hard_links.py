@@ -1,0 +1,70 @@
+"""The other names (hard links) of files that a program removed, found by their inodes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from handrail.core.shadows import Delta, OtherNames
+from handrail.host.snapshots.entries import Tree
+from handrail.host.snapshots.walker import Top
+
+# Of the other names of one file, to make a hard link to one of them.
+_MOST_NAMES: Final = 4
+_SKIPPED: Final = frozenset({".git"})
+
+File = tuple[int, int]
+Name = tuple[int, str]
+
+
+def other_names(
+    deltas: Sequence[Delta], trees: Sequence[Tree], tops: Sequence[Top], *, everywhere: bool
+) -> dict[Name, OtherNames]:
+    """For each file that is gone and had several names: what its names share, and those of
+    them that are left. `everywhere`: the trees hold only a few places, so the roots are searched.
+    """
+    gone = {(one.root, one.rel) for one in deltas if one.after is None}
+    files = {key: trees[key[0]].linked[key[1]] for key in gone if key[1] in trees[key[0]].linked}
+    if not files:
+        return {}
+    found = _search(tops, set(files.values())) if everywhere else _known(trees)
+    left: dict[File, list[Name]] = {}
+    for name, file in found:
+        if name not in gone and len(left.setdefault(file, [])) < _MOST_NAMES:
+            left[file].append(name)
+    return {key: OtherNames(*file, tuple(left.get(file, ()))) for key, file in files.items()}
+
+
+def _known(trees: Sequence[Tree]) -> Iterator[tuple[Name, File]]:
+    for root, tree in enumerate(trees):
+        for rel, file in tree.linked.items():
+            yield (root, rel), file
+
+
+def _search(tops: Sequence[Top], wanted: Collection[File]) -> Iterator[tuple[Name, File]]:
+    inodes: Mapping[int, None] = dict.fromkeys(inode for _, inode in wanted)
+    for top in tops:
+        folders = [""]
+        while folders:
+            rel = folders.pop()
+            for entry in _entries(top, rel):
+                below = f"{rel}/{entry.name}" if rel else entry.name
+                with suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        if entry.name not in _SKIPPED:
+                            folders.append(below)
+                    elif entry.inode() in inodes:
+                        info = entry.stat(follow_symlinks=False)
+                        if (info.st_dev, info.st_ino) in wanted:
+                            yield (top.number, below), (info.st_dev, info.st_ino)
+
+
+def _entries(top: Top, rel: str) -> list[os.DirEntry[str]]:
+    # What is found is only a claim: a link is made beneath the root handles, and checked.
+    try:
+        with os.scandir(f"{top.path}/{rel}") as entries:
+            return list(entries)
+    except OSError:
+        return []

@@ -1,0 +1,293 @@
+"""The shadow of a set of roots: looks at them around a program, and keeps copies.
+
+One runtime owns a place for its copies; a second one on the same workspace gets another, so
+that neither removes what the other needs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from handrail.core.ports import Blobs
+from handrail.core.shadows import Delta, Look, Noted, ShadowLimits
+from handrail.host.files.openat2 import LOOK, choose_opener
+from handrail.host.git.history_marks import what_moved
+from handrail.host.snapshots.content_store import Contents
+from handrail.host.snapshots.entries import Tree, Usage
+from handrail.host.snapshots.entry_reader import Means
+from handrail.host.snapshots.hard_links import other_names
+from handrail.host.snapshots.manifest import Moment
+from handrail.host.snapshots.other_runtimes import Presence
+from handrail.host.snapshots.store_dir import SlotPlace, claim, claim_any
+from handrail.host.snapshots.walker import Top, Walk
+from handrail.host.snapshots.write_log_files import new_notes, read_notes
+
+# Copies that nobody needs any more may take this much before they are looked for and removed.
+_MOST_STALE: Final = 64 << 20
+
+
+@dataclass(slots=True, eq=False)
+class Before:
+    """A look at some places or at all; what is different is told against it."""
+
+    scopes: tuple[tuple[int, str], ...] | None
+    trees: dict[str, Tree]
+    usage: Usage
+    # When the history of each repository moved; None: nobody looked.
+    repositories: dict[str, tuple[int, ...]] | None = None
+    moment: Moment | None = None
+
+
+class LocalShadow:
+    """Implements `Shadow`. `directory` is private and outside every root; a `temporary` one
+    goes with the shadow.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[tuple[str, int]],
+        directory: Path,
+        *,
+        limits: ShadowLimits,
+        hidden: Sequence[str] = (),
+        temporary: bool = False,
+    ) -> None:
+        self._tops = [Top(number, path, handle) for number, (path, handle) in enumerate(roots)]
+        self._limits = limits
+        self._hidden = frozenset(hidden)
+        self._opener = choose_opener()
+        self._home = directory
+        self._temporary = temporary
+        self._lock = threading.Lock()
+        self._presence = Presence(directory / "present")
+        self._place: SlotPlace | None = None
+        # Places of runtimes that are gone, whose copies are still asked for.
+        self._gone: list[SlotPlace] = []
+        self._trees: dict[str, Tree] = {}
+        self._pinned: list[Before] = []
+        # Looks of a few places that a dead runtime left, and that were asked for.
+        self._told: list[tuple[SlotPlace, Moment]] = []
+
+    def before(self, scopes: Sequence[tuple[int, str]] | None) -> Before:
+        """Look at these places, None: at all roots; copy what is new. Raises OSError."""
+        with self._lock:
+            place = self._open()
+            if scopes is not None:
+                usage = Usage()
+                trees = {top.path: Tree(usage) for top in self._tops}
+                before = Before(tuple(self._widened(scopes)), trees, usage)
+                self._look(before, tells=False)
+                before.moment = None if self._temporary else place.manifest.save_apart(trees)
+                return before
+            before = Before(None, self._trees, self._usage)
+            self._look(before, tells=False)
+            before.moment = place.manifest.save(self._trees)
+            self._tidy(place, _MOST_STALE)
+            return before
+
+    def after(self, before: Before) -> Look:
+        """Look at the same places again: what is different. Raises OSError."""
+        with self._lock:
+            place = self._open()
+            look = self._look(before, tells=True)
+            place.manifest.forget(before.moment)
+            if before in self._pinned:
+                self._pinned.remove(before)
+                if before.moment is not None:
+                    place.manifest.pinned.remove(before.moment)
+            elif before.scopes is None:
+                place.manifest.save(self._trees)
+            elif self._trees:
+                # Copies that were made for this look alone.
+                self._usage.stale += before.usage.size
+            return look
+
+    def pin(self, before: Before) -> Before:
+        """The same look, told against even after later ones; until `after` has told it."""
+        with self._lock:
+            usage = Usage()
+            trees = {path: tree.copy(usage) for path, tree in before.trees.items()}
+            pinned = Before(before.scopes, trees, usage, before.repositories, before.moment)
+            self._pinned.append(pinned)
+            if before.moment is not None:
+                self._open().manifest.pinned.append(before.moment)
+            return pinned
+
+    def notes(self) -> str:
+        """A new file for what a program is seen to write."""
+        with self._lock:
+            return new_notes(self._open().directory / "notes")
+
+    def noted(self, notes: str) -> Noted | None:
+        """What stands in it; None if nobody watched."""
+        return read_notes(notes)
+
+    def alone(self) -> bool:
+        """Whether no other runtime is open on these roots."""
+        return self._presence.alone()
+
+    def reference(self, before: Before, notes: str) -> Mapping[str, Any]:
+        """What finds a look again after a crash."""
+        if before.moment is None or self._place is None:
+            return {}
+        slot = self._place.directory.name
+        found = {"slot": slot, "notes": Path(notes).name, **before.moment._asdict()}
+        return found if before.scopes is None else {**found, "scopes": before.scopes}
+
+    def since(self, reference: Mapping[str, Any]) -> tuple[Look, Noted | None] | None:
+        """What is different from a look of a runtime that is gone, and what its program was
+        seen to write; None if the look is lost. Raises OSError.
+        """
+        with self._lock:
+            place = self._reopen(str(reference.get("slot", "")))
+            if place is None:
+                return None
+            moment = Moment(str(reference.get("name", "")), int(reference.get("length", 0)))
+            trees = place.manifest.load_moment(moment)
+            if trees is None or any(top.path not in trees for top in self._tops):
+                return None
+            usage, scopes = Usage(), reference.get("scopes")
+            found = {top.path: trees[top.path].count_in(usage) for top in self._tops}
+            if scopes is not None:
+                scopes = tuple((int(root), str(rel)) for root, rel in scopes)
+                self._told.append((place, moment))
+            elif place is self._place:
+                self._trees = found
+                place.manifest.restart()
+            name = Path(str(reference.get("notes") or "none")).name
+            noted = read_notes(str(place.directory / "notes" / name))
+            before = Before(scopes, found, usage)
+            return self._look(before, tells=True, contents=place.contents), noted
+
+    def hand_over(self, digest: str, size: int, blobs: Blobs) -> bool:
+        """Put a copied content among the old contents."""
+        with self._lock:
+            places = (self._open(), *self._gone)
+            return any(one.contents.hand_over(digest, size, blobs) for one in places)
+
+    def close(self) -> None:
+        """Let go of the place; its copies stay for the next runtime, unless temporary."""
+        with self._lock:
+            self._presence.close()
+            for place, moment in self._told:
+                place.manifest.forget(moment)
+            if self._place is not None:
+                # The next runtime would not know of them, and nobody would ever remove them.
+                self._tidy(self._place, 0)
+            for place in (*self._gone, *([] if self._place is None else [self._place])):
+                place.close()
+            self._gone, self._told, self._place, self._trees = [], [], None, {}
+            if self._temporary:
+                shutil.rmtree(self._home, ignore_errors=True)
+
+    @property
+    def _usage(self) -> Usage:
+        return self._trees[self._tops[0].path].usage
+
+    def _look(self, before: Before, *, tells: bool, contents: Contents | None = None) -> Look:
+        kept = contents or self._open().contents
+        means = Means(self._opener, kept, self._limits, self._hidden, before.usage)
+        deltas, unseen = list[Delta](), 0
+        left, marks = dict[str, str](), dict[str, tuple[int, ...]]()
+        for top in self._tops:
+            seed = None if before.trees is self._trees else self._trees.get(top.path)
+            walk = Walk(top, before.trees[top.path], means, tells=tells, seed=seed)
+            rels = None if before.scopes is None else _within(before.scopes, top.number)
+            if rels is None or "" in rels:
+                walk.whole()
+            else:
+                walk.places(rels)
+            deltas += walk.found.deltas
+            unseen += walk.found.unseen
+            left |= {_absolute(top, rel): why for rel, why in walk.found.left.items()}
+            marks |= {_absolute(top, rel): mark for rel, mark in walk.repositories.items()}
+        known = marks if before.repositories is None else before.repositories
+        before.repositories = marks
+        moved = {
+            path: what_moved(path, known.get(path))
+            for path in marks
+            if marks[path] != known.get(path)
+        }
+        trees = [before.trees[top.path] for top in self._tops]
+        names = other_names(deltas, trees, self._tops, everywhere=before.scopes is not None)
+        return Look(tuple(deltas), left, unseen, moved, names)
+
+    def _widened(self, scopes: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+        """A place in a directory that does not exist: the first that does not, with all in it."""
+        found = set()
+        for root, rel in scopes:
+            names = rel.split("/")
+            for count in range(1, len(names) + 1):
+                part = "/".join(names[:count])
+                if count == len(names) or not self._there(root, part):
+                    found.add((root, part))
+                    break
+        return [
+            (root, rel)
+            for root, rel in sorted(found)
+            if found.isdisjoint((root, above) for above in _folders_above(rel))
+        ]
+
+    def _there(self, root: int, rel: str) -> bool:
+        try:
+            handle = self._opener(self._tops[root].handle, os.fsencode(rel), LOOK)
+        except OSError:
+            return False
+        os.close(handle)
+        return True
+
+    def _tidy(self, place: SlotPlace, most_stale: int) -> None:
+        if self._usage.stale > most_stale:
+            trees = [
+                *self._trees.values(),
+                *(t for one in self._pinned for t in one.trees.values()),
+            ]
+            needed = {digest for tree in trees for digest in tree.digests()}
+            place.contents.sweep(needed | place.manifest.apart() | place.manifest.elsewhere)
+            self._usage.stale = 0
+
+    def _open(self) -> SlotPlace:
+        """The place of this runtime: the first that nobody else has."""
+        place = self._place
+        if place is None:
+            place = claim_any(self._home)
+            self._use(place)
+        return place
+
+    def _reopen(self, slot: str) -> SlotPlace | None:
+        """The very place of a runtime that is gone."""
+        known = [one for one in (self._place, *self._gone) if one is not None]
+        found = next((one for one in known if one.directory.name == slot), None)
+        if found is None and slot.isdigit() and (self._home / slot).is_dir():
+            found = claim(self._home / slot)
+            if found is not None and self._place is None:
+                self._use(found)
+            elif found is not None:
+                self._gone.append(found)
+        return found
+
+    def _use(self, place: SlotPlace) -> None:
+        self._place = place
+        self._trees = place.manifest.load([top.path for top in self._tops])
+
+
+def _folders_above(rel: str) -> list[str]:
+    found = []
+    while "/" in rel:
+        rel = rel.rpartition("/")[0]
+        found.append(rel)
+    return found
+
+
+def _within(scopes: Sequence[tuple[int, str]], number: int) -> list[str]:
+    return [rel for root, rel in scopes if root == number]
+
+
+def _absolute(top: Top, rel: str) -> str:
+    return f"{top.path.rstrip('/')}/{rel}" if rel else top.path

@@ -1,0 +1,196 @@
+"""What a shadow remembers, as a file: one line for each directory that changed, the last word
+counts. Lines are only added, so a length of the file names a moment, which a crash cannot lose.
+A look at a few places has a file of its own, as long as its program runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from handrail.host.snapshots.entries import Entry, Listing, Tree, Usage
+
+_HEADER: Final = {"shadow": 1}
+_PREFIX: Final = "manifest-"
+_APART: Final = "look-"
+# Nobody has come back for what a crash left by then.
+_FORGOTTEN_S: Final = 30 * 86_400
+# A file with more lines than this for each directory is written anew.
+_WASTE: Final = 4
+_LEAST_LINES: Final = 1000
+_encode: Final = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Moment(NamedTuple):
+    """What the roots were like: the first so many bytes of a file."""
+
+    name: str
+    length: int
+
+
+class Manifest:
+    """The file of one shadow; whoever uses it holds the shadow's lock."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._lines = 0
+        self._path: Path | None = None
+        # Contents of roots that stand in the file and are not open now.
+        self.elsewhere: frozenset[str] = frozenset()
+        # Moments that are asked for later, also after a crash.
+        self.pinned: list[Moment] = []
+
+    def load(self, roots: Sequence[str]) -> dict[str, Tree]:
+        """The trees of these roots as they were last written down; new ones if there are none."""
+        newest = self._newest()
+        trees: dict[str, Tree] = {}
+        if newest is not None:
+            trees, self._lines, whole = _read(newest, None)
+            # A line that was cut off by a crash would spoil the next one.
+            self._path = newest if whole else None
+        others = [tree.digests() for root, tree in trees.items() if root not in roots]
+        self.elsewhere = frozenset().union(*others)
+        usage = Usage()
+        return {root: trees.get(root, Tree(usage)).count_in(usage) for root in roots}
+
+    def load_moment(self, moment: Moment) -> dict[str, Tree] | None:
+        """The trees at a moment; None if the file is gone."""
+        path = self._directory / moment.name
+        if Path(moment.name).name != moment.name or not path.is_file():
+            return None
+        return _read(path, moment.length)[0]
+
+    def save(self, trees: Mapping[str, Tree]) -> Moment:
+        """Write down what has changed since the last time; raises OSError."""
+        known = sum(len(tree.listings) for tree in trees.values())
+        if self._path is None or self._lines > max(_LEAST_LINES, _WASTE * known):
+            self._begin(trees)
+        lines = [line for root, tree in trees.items() for line in _changed(root, tree)]
+        if self._path is None:
+            raise FileNotFoundError(str(self._directory))
+        with self._path.open("ab") as file:
+            if lines:
+                file.write("".join(lines).encode("ascii"))
+                self._lines += len(lines)
+            length = file.tell()
+        for tree in trees.values():
+            tree.dirty.clear()
+        return Moment(self._path.name, length)
+
+    def save_apart(self, trees: Mapping[str, Tree]) -> Moment | None:
+        """Write down a look at a few places, until `forget`; None if that cannot be done."""
+        lines = [line for root, tree in trees.items() for line in _all(root, tree)]
+        path = self._directory / f"{_APART}{os.urandom(8).hex()}"
+        try:
+            _create(path, "".join(lines).encode("ascii"))
+            return Moment(path.name, path.stat().st_size)
+        except OSError:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            return None
+
+    def forget(self, moment: Moment | None) -> None:
+        """Nobody will ask for that look again."""
+        if moment is not None and moment.name.startswith(_APART):
+            with suppress(OSError):
+                (self._directory / Path(moment.name).name).unlink(missing_ok=True)
+
+    def apart(self) -> set[str]:
+        """The contents that looks at a few places need, which nobody has told yet."""
+        needed: set[str] = set()
+        oldest = time.time() - _FORGOTTEN_S
+        for path in self._directory.glob(f"{_APART}*"):
+            with suppress(OSError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink(missing_ok=True)
+                    continue
+            needed.update(*(tree.digests() for tree in _read(path, None)[0].values()))
+        return needed
+
+    def restart(self) -> None:
+        """What is remembered is no longer what the file ends with: the next one is whole."""
+        self._path = None
+
+    def _begin(self, trees: Mapping[str, Tree]) -> None:
+        """Start a new file with everything; the one before stays, for a crash that names it."""
+        old = sorted(self._directory.glob(f"{_PREFIX}*"))
+        number = int(old[-1].name.removeprefix(_PREFIX)) + 1 if old else 1
+        path = self._directory / f"{_PREFIX}{number:08d}"
+        _create(path, b"")
+        for tree in trees.values():
+            tree.dirty.update(tree.listings)
+        self._path, self._lines, self.elsewhere = path, 1, frozenset()
+        pinned = {moment.name for moment in self.pinned}
+        for one in old[:-1]:
+            if one.name not in pinned:
+                one.unlink(missing_ok=True)
+
+    def _newest(self) -> Path | None:
+        return max(self._directory.glob(f"{_PREFIX}*"), default=None)
+
+
+def _create(path: Path, lines: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(f"{_encode(_HEADER)}\n".encode("ascii") + lines)
+
+
+def _all(root: str, tree: Tree) -> Iterator[str]:
+    for rel, listing in tree.listings.items():
+        yield f"{_encode([root, rel, {name: _row(one) for name, one in listing.items()}])}\n"
+    # Also of a root where there was nothing: it was looked at.
+    yield f"{_encode([root, tree.left])}\n"
+
+
+def _changed(root: str, tree: Tree) -> Iterator[str]:
+    for rel in sorted(tree.dirty):
+        listing = tree.listings.get(rel)
+        rows = None if listing is None else {name: _row(one) for name, one in listing.items()}
+        yield f"{_encode([root, rel, rows])}\n"
+    if tree.dirty:
+        yield f"{_encode([root, tree.left])}\n"
+
+
+def _row(entry: Entry) -> list[Any]:
+    return [*entry.signature, entry.what, entry.proof is not None]
+
+
+def _read(path: Path, length: int | None) -> tuple[dict[str, Tree], int, bool]:
+    """The trees, how many lines there were, and whether all of them could be read."""
+    trees: dict[str, Tree] = {}
+    count, position = 0, 0
+    with suppress(OSError, ValueError, TypeError, KeyError), path.open("rb") as file:
+        for line in file:
+            position += len(line)
+            if not line.endswith(b"\n") or (length is not None and position > length):
+                break
+            _apply(trees, json.loads(line))
+            count += 1
+        else:
+            return trees, count, True
+    return trees, count, False
+
+
+def _apply(trees: dict[str, Tree], line: Any) -> None:
+    if line == _HEADER:
+        return
+    tree = trees.setdefault(line[0], Tree(Usage()))
+    if len(line) == 2:
+        tree.left = dict(line[1])
+    elif line[2] is None:
+        tree.listings.pop(line[1], None)
+    else:
+        tree.listings[line[1]] = _listing(line[2])
+
+
+def _listing(rows: Mapping[str, list[Any]]) -> Listing:
+    listing: Listing = {}
+    for name, row in rows.items():
+        signature = (row[0], row[1], row[2], row[3], row[4], row[5])
+        listing[name] = Entry(signature if row[7] else None, signature, row[6])
+    return listing

@@ -1,0 +1,225 @@
+"""One look at a root: every directory by its own handle, no link followed, nothing outside.
+
+What is found is compared with what is remembered; only what differs is read. The loop over the
+entries of a directory is the price of every command: one stat and one comparison each.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from handrail.host.files.openat2 import LIST
+from handrail.host.git.history_marks import mark_of
+from handrail.host.snapshots.diff import Differences, below
+from handrail.host.snapshots.entries import Tree
+from handrail.host.snapshots.entry_reader import Means, Reader
+
+_GIT: Final = ".git"
+_ENTER: Final = LIST | os.O_NOFOLLOW
+# A handle is held for every level on the way down.
+_DEEPEST: Final = 200
+TOO_DEEP: Final = "it lies too deep"
+CLOSED: Final = "it could not be entered"
+# Large, and made again by the tools that made them: looked at last, as far as there is room.
+_LAST: Final = frozenset(
+    {"node_modules", ".venv", "venv", "target", "build", "dist", ".tox", ".cache", "__pycache__"}
+)
+
+
+class Top(NamedTuple):
+    """A root: its number, canonical path and open handle."""
+
+    number: int
+    path: str
+    handle: int
+
+
+class _Level(NamedTuple):
+    rel: str
+    handle: int
+    folders: list[str]
+    quiet: bool
+
+
+class Walk:
+    """Brings the tree of a root up to date; `found` has what was different.
+
+    `seed` is another tree that may know contents already.
+    """
+
+    def __init__(
+        self, top: Top, tree: Tree, means: Means, *, tells: bool, seed: Tree | None = None
+    ) -> None:
+        self.repositories: dict[str, tuple[int, ...]] = {}
+        self._top = top
+        self._tree = tree
+        self._means = means
+        self._later: list[tuple[str, bool]] = []
+        reader = Reader(means, seed, time.time_ns())
+        self.found = Differences(top.number, tree, means, reader, tells=tells)
+        # Filled before a program runs, and as it was then afterwards.
+        self._linked: dict[str, tuple[int, int]] | None = None if tells else {}
+        if self._linked is not None:
+            tree.linked = self._linked
+
+    def whole(self) -> None:
+        """Look at all of the root."""
+        self._walk("", quiet=False)
+        self._finish()
+
+    def places(self, rels: Sequence[str]) -> None:
+        """Look at these paths alone, with all that is below them."""
+        for rel in rels:
+            above, _, name = rel.rpartition("/")
+            try:
+                handle = self._open(above)
+            except OSError:
+                self.found.gone(above, name)
+                continue
+            try:
+                self._place(above, handle, name)
+            finally:
+                os.close(handle)
+        self._finish()
+
+    def _place(self, above: str, handle: int, name: str) -> None:
+        rel = below(above, name)
+        if name == _GIT or self._hides(rel):
+            return
+        try:
+            info = os.stat(name, dir_fd=handle, follow_symlinks=False)
+        except OSError:
+            self.found.gone(above, name)
+            return
+        if not stat.S_ISDIR(info.st_mode):
+            if self._linked is not None and info.st_nlink > 1 and stat.S_ISREG(info.st_mode):
+                self._linked[rel] = (info.st_dev, info.st_ino)
+            self.found.meet(above, handle, name, info, quiet=False)
+        elif self.found.meet_folder(above, name, info, quiet=False):
+            self._walk(rel, quiet=False)
+
+    def _finish(self) -> None:
+        for rel, quiet in self._later:
+            self._walk(rel, quiet=quiet)
+        if self._tree.left != self.found.left:
+            self._tree.left = self.found.left
+            self._tree.dirty.add("")
+
+    def _walk(self, rel: str, *, quiet: bool) -> None:
+        last = not _LAST.isdisjoint(rel.split("/"))
+        levels: list[_Level] = []
+        try:
+            self._enter(levels, self._open_or_leave(rel), rel, quiet=quiet)
+            while levels:
+                level = levels[-1]
+                if not level.folders:
+                    os.close(levels.pop().handle)
+                    continue
+                name = level.folders.pop()
+                rel = below(level.rel, name)
+                if name in _LAST and not last:
+                    self._later.append((rel, level.quiet))
+                elif len(levels) >= _DEEPEST:
+                    self.found.left[rel] = TOO_DEEP
+                else:
+                    handle = self._open_or_leave(rel, level.handle, name)
+                    self._enter(levels, handle, rel, quiet=level.quiet)
+        finally:
+            for level in levels:
+                os.close(level.handle)
+
+    def _enter(self, levels: list[_Level], handle: int | None, rel: str, *, quiet: bool) -> None:
+        if handle is None:
+            return
+        # What was not looked at before cannot be told from what is new.
+        quiet = quiet or rel in self._tree.left
+        level = _Level(rel, handle, [], quiet)
+        levels.append(level)
+        level.folders.extend(self._visit(rel, handle, quiet=quiet))
+
+    def _visit(self, rel: str, handle: int, *, quiet: bool) -> list[str]:
+        """Compare one directory; returns the directories in it."""
+        listing = self._tree.listings.get(rel)
+        if listing is None:
+            if not self.found.room:
+                self.found.pass_over(rel, quiet=quiet)
+                return []
+            listing = self._tree.listings[rel] = {}
+            self._tree.dirty.add(rel)
+        get, odd, met, most = listing.get, list[tuple[str, os.stat_result]](), 0, len(listing)
+        most += self.found.room
+        linked = self._linked
+        try:
+            with os.scandir(handle) as entries:
+                for entry in entries:
+                    try:
+                        info = entry.stat(follow_symlinks=False)
+                    except OSError:
+                        continue
+                    if linked is not None and info.st_nlink > 1 and stat.S_ISREG(info.st_mode):
+                        linked[below(rel, entry.name)] = (info.st_dev, info.st_ino)
+                    old = get(entry.name)
+                    if old is not None and old[0] == (
+                        info.st_mtime_ns,
+                        info.st_ctime_ns,
+                        info.st_ino,
+                        info.st_size,
+                        info.st_mode,
+                        info.st_dev,
+                    ):
+                        met += 1
+                        continue
+                    odd.append((entry.name, info))
+                    if len(odd) > most:
+                        break
+        except OSError:
+            self.found.left[rel] = CLOSED
+            return []
+        met += sum(1 for name, _ in odd if name in listing)
+        if met < len(listing):
+            self._drop_missing(rel, handle)
+        return self._settle(rel, handle, odd, quiet=quiet)
+
+    def _settle(
+        self, rel: str, handle: int, odd: list[tuple[str, os.stat_result]], *, quiet: bool
+    ) -> list[str]:
+        folders = []
+        for name, info in odd:
+            if name == _GIT:
+                self._repository(below(rel, name), handle)
+            elif self._means.hidden and self._hides(below(rel, name)):
+                continue
+            elif not stat.S_ISDIR(info.st_mode):
+                self.found.meet(rel, handle, name, info, quiet=quiet)
+            elif self.found.meet_folder(rel, name, info, quiet=quiet):
+                folders.append(name)
+        return folders
+
+    def _drop_missing(self, rel: str, handle: int) -> None:
+        present = set(os.listdir(handle))
+        for name in list(self._tree.listings.get(rel, ())):
+            if name not in present:
+                self.found.gone(rel, name)
+
+    def _repository(self, rel: str, handle: int) -> None:
+        mark = mark_of(handle, _GIT)
+        if mark is not None:
+            self.repositories[rel] = mark
+
+    def _open(self, rel: str) -> int:
+        return self._means.opener(self._top.handle, os.fsencode(rel) or b".", LIST)
+
+    def _open_or_leave(self, rel: str, handle: int | None = None, name: str = "") -> int | None:
+        try:
+            return self._open(rel) if handle is None else os.open(name, _ENTER, dir_fd=handle)
+        except OSError:
+            # Closed to us, or exchanged since it was listed: nobody knows what is in there.
+            self.found.left[rel] = CLOSED
+            return None
+
+    def _hides(self, rel: str) -> bool:
+        return f"{self._top.path.rstrip('/')}/{rel}" in self._means.hidden

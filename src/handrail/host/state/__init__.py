@@ -1,0 +1,1 @@
+"""State that outlives a process: the state directory, blobs, artifacts, locks and identities."""

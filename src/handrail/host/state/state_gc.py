@@ -1,0 +1,107 @@
+"""What programs and crashes leave in a workspace's state directory: measured, and removed.
+
+Nothing is removed that a running job could still use.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from handrail.core.processes import JobState
+from handrail.host.supervisor import job_records
+
+PARTS: Final = ("blobs", "oversized", "jobs", "quarantine", "shadow", "copies", "tmp")
+# A content that is being written has such a name for a moment; after a crash, for ever.
+_UNFINISHED_S: Final = 3600
+
+
+class Swept(NamedTuple):
+    """How many things were removed, and their bytes."""
+
+    things: int = 0
+    bytes: int = 0
+
+
+def sizes(directory: Path) -> dict[str, int]:
+    """The bytes in each part of the state directory."""
+    return {part: _size(directory / part) for part in PARTS}
+
+
+def sweep(directory: Path, before_ns: int, *, dry_run: bool) -> dict[str, Swept]:
+    """Remove what is older, or only measure it: the quarantine, jobs that have ended, and
+    what jobs left in their /tmp and crashes among the old contents.
+    """
+    found = {
+        "quarantine": list(_older(directory / "quarantine", before_ns)),
+        "jobs": list(_ended(directory / "jobs", before_ns)),
+        "tmp": list(_temporary(directory, before_ns)),
+    }
+    swept = {}
+    for part, paths in found.items():
+        swept[part] = Swept(len(paths), sum(_size(path) for path in paths))
+        for path in paths if not dry_run else ():
+            _remove(path)
+    return swept
+
+
+def _older(directory: Path, before_ns: int) -> Iterator[Path]:
+    for path in _entries(directory):
+        with suppress(OSError):
+            if path.lstat().st_mtime_ns < before_ns:
+                yield path
+
+
+def _ended(directory: Path, before_ns: int) -> Iterator[Path]:
+    for record in job_records.read_all(directory):
+        job = record.job
+        over = job.state is not JobState.RUNNING
+        if over and (job.ended_at or job.started_at) * 1e9 < before_ns:
+            yield directory / job.id
+
+
+def _temporary(directory: Path, before_ns: int) -> Iterator[Path]:
+    jobs = job_records.read_all(directory / "jobs")
+    if not any(record.job.state is JobState.RUNNING for record in jobs):
+        yield from _older(directory / "tmp", before_ns)
+    for path in _entries(directory / "blobs"):
+        with suppress(OSError):
+            age_ns = before_ns - path.lstat().st_mtime_ns
+            if path.name.startswith(".") and age_ns > _UNFINISHED_S * 1e9:
+                yield path
+
+
+def _entries(directory: Path) -> list[Path]:
+    try:
+        return sorted(directory.iterdir())
+    except OSError:
+        return []
+
+
+def _size(path: Path) -> int:
+    """The bytes of a file, or of all files below a folder; no link is followed."""
+    total = 0
+    with suppress(OSError):
+        info = path.lstat()
+        total = info.st_size if stat.S_ISREG(info.st_mode) else 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(f"{folder}/{name}").st_size
+    return total
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    # Programs leave folders behind that nobody may write to (caches of modules, say).
+    for folder, _, _ in os.walk(path):
+        with suppress(OSError):
+            os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101 - a name from the walk
+    shutil.rmtree(path, ignore_errors=True)

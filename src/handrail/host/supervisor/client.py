@@ -1,0 +1,159 @@
+"""Programs for a runtime: what `core.processes.Processes` promises, kept by keepers.
+
+All of it runs on the event loop of whoever opened the runtime; no thread is involved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+
+from handrail.core.processes import Captured, Ended, Job, JobOutput, JobRequest, Launch, OnOutput
+from handrail.host.root_identity import RootHandle, check_in_place
+from handrail.host.sandbox.recipe import Recipe
+from handrail.host.supervisor.jobs import Jobs
+from handrail.host.supervisor.runner_connection import Link, failure
+from handrail.host.supervisor.runner_pool import Keepers
+from handrail.host.supervisor.wire import Frame, Kind
+
+# Two streams of it leave room for others in the 64 MB that are kept of all artifacts.
+SPILL_BYTES: Final = 16 << 20
+# Longer than a keeper needs to end any tree; after that it is given up.
+_ENDING_S: Final = 15.0
+
+
+class WardenProcesses:
+    """Starts programs through a warden of its own, which starts with the first of them.
+
+    `recipe_of` says how a program is confined. `directory` is the workspace's state, with
+    its jobs in `jobs/`; None: nothing outlives the runtime. `spill` is where the full text
+    of long output is kept, up to `spill_bytes` of a stream; None: as long as the runtime.
+    `memory_mb` limits the address space of every process; 0: no limit. `roots` are the
+    directories that programs start in: the process that starts a program refuses it while one of
+    them is not in its place.
+    """
+
+    def __init__(
+        self,
+        recipe_of: Callable[[Launch], Recipe],
+        directory: Path | None,
+        *,
+        spill: Path | None = None,
+        spill_bytes: int = SPILL_BYTES,
+        memory_mb: int = 0,
+        roots: Sequence[RootHandle] = (),
+    ) -> None:
+        self._roots = tuple(roots)
+        self._recipe_of = recipe_of
+        self._directory = directory
+        self._spill = spill
+        self._spill_bytes = spill_bytes
+        self._keepers = Keepers(
+            memory_mb=memory_mb,
+            needs_scratch=directory is None or spill is None,
+            directory=directory,
+            roots=self._roots,
+        )
+        self._jobs = Jobs(self._keepers, self._jobs_directory)
+
+    def check_roots(self) -> None:
+        """Raise `outside_workspace` if a root was moved or replaced since it was opened."""
+        check_in_place(self._roots)
+
+    async def run(self, launch: Launch, on_output: OnOutput | None = None) -> Ended:
+        """Run a program to its end; `unavailable` if it cannot be started, or is lost."""
+        recipe = self._recipe_of(launch)
+        header = {
+            "timeout_s": launch.timeout_s,
+            "live": on_output is not None,
+            "reports": launch.reports_directory,
+            "spill": (self.spill_directory(), self._spill_bytes) if launch.spills else None,
+            "stdin": len(launch.stdin),
+        }
+        link = await self._keepers.ask(Kind.RUN, recipe, header, launch.stdin, on_output)
+        try:
+            await self._wait(link, launch.timeout_s)
+        finally:
+            self._keepers.give_back(link)
+        if link.answer is None:
+            raise self._keepers.lost()
+        if link.answer.kind is Kind.FAILED:
+            raise failure(link.answer, launch.argv[0], launch.cwd)
+        return _ended(link.answer)
+
+    async def start(self, launch: Launch, request: JobRequest) -> Job:
+        """Start a background job; `unavailable`."""
+        if self._directory is None:
+            request = request._replace(keep=False)
+        return await self._jobs.start(launch, self._recipe_of(launch), request)
+
+    async def jobs(self) -> Sequence[Job]:
+        """All jobs of this workspace, the oldest first."""
+        return self._jobs.all()
+
+    async def output(self, job_id: str, offset: int, wait_s: float, limit: int) -> JobOutput:
+        """What a job wrote from `offset` on; `not_found`."""
+        return await self._jobs.output(job_id, offset, wait_s, limit)
+
+    async def kill(self, job_id: str) -> Job:
+        """End a job and everything it started; `not_found`, `conflict`."""
+        return await self._jobs.kill(job_id)
+
+    async def aclose(self) -> None:
+        """End every program but kept jobs, and the helper processes."""
+        await self._keepers.aclose(kept=self._jobs.kept)
+
+    async def _wait(self, link: Link, timeout_s: float | None) -> None:
+        """Until it is over; a caller that is cancelled still waits for that."""
+        guard = None
+        if timeout_s is not None:
+            # The deadline is the keeper's; this one only helps if the keeper is stopped.
+            loop = asyncio.get_running_loop()
+            guard = loop.call_later(timeout_s + _ENDING_S, link.abandon)
+        try:
+            await link.wait_answer()
+        finally:
+            if guard is not None:
+                guard.cancel()
+            if link.answer is None and not link.closed:
+                with anyio.CancelScope(shield=True), anyio.move_on_after(_ENDING_S):
+                    link.end()
+                    await link.wait_answer()
+                if link.answer is None:
+                    link.abandon()
+
+    def spill_directory(self) -> str:
+        """Where the full text of long output is kept."""
+        return self._keepers.scratch() if self._spill is None else str(self._spill)
+
+    def _jobs_directory(self) -> Path:
+        return (self._directory or Path(self._keepers.scratch())) / "jobs"
+
+
+def _ended(frame: Frame) -> Ended:
+    header = frame.header
+    return Ended(
+        exit_code=header["exit_code"],
+        stdout=_captured(header["stdout"], frame.body[: header["split"]]),
+        stderr=_captured(header["stderr"], frame.body[header["split"] :]),
+        duration_s=header["duration_s"],
+        timed_out=header["timed_out"],
+        cancelled=header["cancelled"],
+        ended_children=header["ended_children"],
+        survivors=tuple(header["survivors"]),
+        directory=header["directory"],
+    )
+
+
+def _captured(header: Mapping[str, Any], body: bytes) -> Captured:
+    return Captured(
+        head=body[: header["head"]],
+        tail=body[header["head"] :],
+        total=header["total"],
+        saved=header["saved"],
+        dropped=header["dropped"],
+    )

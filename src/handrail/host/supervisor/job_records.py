@@ -1,0 +1,136 @@
+"""The record of a job on disk: written by its keeper, read by every runtime of the workspace.
+
+A record says "running" until somebody writes how it ended; whether that is still true is
+asked of the kernel, never of the record.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from handrail.core.processes import Job, JobState
+from handrail.host.processes.procfs import Identity
+
+# Ended jobs whose output is kept; older ones make room when a new job starts.
+KEPT_ENDED: Final = 20
+_FILE: Final = "job.json"
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
+# A number that was taken and never used is a crash, unless it was taken a moment ago.
+_UNUSED_S: Final = 60.0
+
+
+class Record(NamedTuple):
+    """A job, the process that it started with, and the one that watches over it."""
+
+    job: Job
+    program: Identity
+    keeper: Identity
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of the file."""
+        return {
+            "job": self.job._asdict(),
+            "program": self.program.to_dict(),
+            "keeper": self.keeper.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Record:
+        """What `to_dict` wrote."""
+        job = {**fields["job"], "state": JobState(fields["job"]["state"])}
+        return cls(
+            Job(**job),
+            Identity.from_dict(fields["program"]),
+            Identity.from_dict(fields["keeper"]),
+        )
+
+
+def claim(directory: Path) -> tuple[str, Path]:
+    """Take the next free number; nobody else gets it, in any process."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_room(directory)
+    number = max(map(int, _numbers(directory)), default=0) + 1
+    while True:
+        place = directory / str(number)
+        try:
+            place.mkdir(mode=0o700)
+        except FileExistsError:
+            number += 1
+            continue
+        return str(number), place
+
+
+def write(place: Path, record: Record) -> None:
+    """Make the record what readers see, in one step."""
+    temporary = place / f"{_FILE}.new"
+    handle = os.open(
+        temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+    )
+    with os.fdopen(handle, "w", encoding="ascii") as file:
+        json.dump(record.to_dict(), file)
+    temporary.rename(place / _FILE)
+
+
+def read(directory: Path, number: str) -> Record | None:
+    """A job's record with the state it is really in; None if there is no such job."""
+    if not _NUMBER.fullmatch(number):
+        return None
+    record = _stored(directory / number)
+    if record is None or record.job.state is not JobState.RUNNING or record.keeper.alive:
+        return record
+    # It may have written its last word between the two looks.
+    record = _stored(directory / number)
+    if record is None or record.job.state is not JobState.RUNNING or record.program.alive:
+        return record
+    return record._replace(job=record.job._replace(state=JobState.LOST, pid=None))
+
+
+def read_all(directory: Path) -> list[Record]:
+    """All jobs, the oldest first."""
+    found = [read(directory, number) for number in sorted(_numbers(directory), key=int)]
+    return [record for record in found if record is not None]
+
+
+def _stored(place: Path) -> Record | None:
+    try:
+        text = (place / _FILE).read_text("ascii")
+    except OSError:
+        return None
+    try:
+        return Record.from_dict(json.loads(text))
+    except (ValueError, KeyError, TypeError):
+        # Not written by us, or by another version: there is nothing to say about it.
+        return None
+
+
+def _make_room(directory: Path) -> None:
+    ended = []
+    for number in sorted(_numbers(directory), key=int):
+        record = read(directory, number)
+        if record is not None and record.job.state is not JobState.RUNNING:
+            ended.append(number)
+        elif record is None and _unused(directory / number):
+            shutil.rmtree(directory / number, ignore_errors=True)
+    for number in ended[:-KEPT_ENDED]:
+        shutil.rmtree(directory / number, ignore_errors=True)
+
+
+def _unused(place: Path) -> bool:
+    with suppress(OSError):
+        return time.time() - place.stat().st_mtime > _UNUSED_S
+    return False
+
+
+def _numbers(directory: Path) -> list[str]:
+    try:
+        return [entry.name for entry in directory.iterdir() if _NUMBER.fullmatch(entry.name)]
+    except FileNotFoundError:
+        return []

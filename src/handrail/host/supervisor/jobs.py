@@ -1,0 +1,152 @@
+"""Background jobs as a runtime sees them: its own by their keepers, all others by records."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Job, JobOutput, JobRequest, JobState, Launch
+from handrail.host.processes.procfs import Identity
+from handrail.host.sandbox.recipe import Recipe
+from handrail.host.supervisor import job_output, job_records
+from handrail.host.supervisor.process_exit import exited
+from handrail.host.supervisor.runner.base import END_JOB
+from handrail.host.supervisor.runner_connection import Link, failure
+from handrail.host.supervisor.runner_pool import Keepers
+from handrail.host.supervisor.wire import Kind
+
+# Longer than a keeper needs to end any tree.
+_ENDING_S: Final = 15.0
+
+
+class Jobs:
+    """The jobs of one workspace. `directory` answers where they are recorded."""
+
+    def __init__(self, keepers: Keepers, directory: Callable[[], Path]) -> None:
+        self._keepers = keepers
+        self._directory = directory
+        self._own: dict[str, Link] = {}
+
+    async def start(self, launch: Launch, recipe: Recipe, request: JobRequest) -> Job:
+        """Start a job; raises `unavailable`."""
+        number, place = job_records.claim(self._directory())
+        fields = {"id": number, **request._asdict()}
+        fields["kept"] = fields.pop("keep")
+        header = {
+            "timeout_s": launch.timeout_s,
+            "place": str(place),
+            "job": fields,
+        }
+        try:
+            self._own[number] = await self._ask(recipe, header, launch)
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+        return self._record(number).job
+
+    async def _ask(self, recipe: Recipe, header: Mapping[str, Any], launch: Launch) -> Link:
+        link = await self._keepers.ask(Kind.JOB, recipe, header)
+        try:
+            first = await link.wait_started()
+        except BaseException:
+            # Also if it is to be kept: nobody would know its number.
+            link.end()
+            link.close()
+            raise
+        if first is None:
+            raise self._keepers.lost()
+        if first.kind is Kind.FAILED:
+            raise failure(first, launch.argv[0], launch.cwd)
+        return link
+
+    def all(self) -> list[Job]:
+        """All jobs, the oldest first."""
+        return [record.job for record in job_records.read_all(self._directory())]
+
+    async def output(self, number: str, offset: int, wait_s: float, limit: int) -> JobOutput:
+        """Wait for the end of a job, but not longer than that; then read."""
+        record = self._record(number)
+        if record.job.state is JobState.RUNNING and wait_s > 0:
+            with anyio.move_on_after(wait_s):
+                await self._wait_ended(number)
+            record = self._record(number)
+        part = job_output.read(self._directory() / number, offset, limit)
+        return JobOutput(record.job, part.data, part.next_offset, part.missing)
+
+    async def kill(self, number: str) -> Job:
+        """End a job; raises `not_found`, `conflict` if it is over."""
+        record = self._record(number)
+        if record.job.state is not JobState.RUNNING:
+            raise ProblemRaised(
+                "conflict", f"job {number!r} is over already: {record.job.state.value}"
+            )
+        if number in self._own:
+            self._own[number].end()
+        elif not _signal(record.keeper, END_JOB):
+            self._end_orphan(number, record)
+        with anyio.move_on_after(_ENDING_S):
+            await self._wait_ended(number)
+        return self._record(number).job
+
+    @property
+    def kept(self) -> bool:
+        """Whether a job of ours goes on when we go."""
+        if not self._own:
+            return False
+        return any(
+            job.kept and job.state is JobState.RUNNING and job.id in self._own for job in self.all()
+        )
+
+    async def _wait_ended(self, number: str) -> None:
+        if number in self._own:
+            await self._own[number].wait_answer()
+            return
+        # A keeper ends with its job; only if it was killed the program itself may live on.
+        record = self._record(number)
+        await exited(record.keeper.pid, still=lambda: record.keeper.alive)
+        await exited(record.program.pid, still=lambda: record.program.alive)
+
+    def _end_orphan(self, number: str, record: job_records.Record) -> None:
+        """Its keeper was killed and its warden too; what can still be named is its group."""
+        if record.program.alive:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(record.program.pid, signal.SIGKILL)
+            job = record.job._replace(state=JobState.KILLED, pid=None)
+            job_records.write(self._directory() / number, record._replace(job=job))
+
+    def _record(self, number: str) -> job_records.Record:
+        record = job_records.read(self._directory(), number)
+        if record is None:
+            known = ", ".join(job.id for job in self.all())
+            raise ProblemRaised(
+                "not_found",
+                f"there is no job {number!r}",
+                hint=f"jobs: {known}" if known else "no job was started yet",
+            )
+        return record
+
+
+def _signal(process: Identity, number: int) -> bool:
+    """Send a signal to that very process; False if it is gone."""
+    try:
+        handle = os.pidfd_open(process.pid)
+    except OSError:
+        return False
+    try:
+        # Looked at with the handle open: from here on the number cannot become another's.
+        if not process.alive:
+            return False
+        signal.pidfd_send_signal(handle, number)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(handle)
+    return True

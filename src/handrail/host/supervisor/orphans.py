@@ -1,0 +1,65 @@
+"""Whether anything of a dead runtime's programs may still write.
+
+A warden locks a file that is named after its runtime, and every keeper holds that lock from
+birth: the kernel lets go of it with the last of them. Kept jobs do not hold it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from handrail.host.state.process_identity import may_still_run, this_process
+
+_log = logging.getLogger("handrail")
+_FLAGS: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+# A tree may tidy up for half a second, and is then killed for at most five.
+_ENDING_S: Final = 8.0
+_ROUND_S: Final = 0.01
+
+
+def sign_for(directory: Path) -> Path:
+    """The file that a warden of this process locks; its directory is made. Raises OSError."""
+    place = _place(directory)
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return place / this_process().replace("/", "+")
+
+
+async def wait_for_the_dead(directory: Path) -> None:
+    """Until the programs of every runtime that was killed here are gone, for a while at most."""
+    try:
+        signs = sorted(_place(directory).iterdir())
+    except OSError:
+        return
+    with anyio.move_on_after(_ENDING_S):
+        for sign in signs:
+            if may_still_run("/".join(sign.name.rsplit("+", 3))):
+                continue
+            while not _released(sign):  # noqa: ASYNC110 - of a lock's end nobody is told
+                await anyio.sleep(_ROUND_S)
+        return
+    _log.warning("programs of a runtime that was killed are still running; see `handrail jobs`")
+
+
+def _released(sign: Path) -> bool:
+    """Whether nobody holds it any more; then it is removed."""
+    with suppress(OSError):
+        handle = os.open(sign, _FLAGS)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            sign.unlink()
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(handle)
+    return True
+
+
+def _place(directory: Path) -> Path:
+    return directory / "running"

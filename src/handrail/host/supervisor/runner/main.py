@@ -1,0 +1,181 @@
+"""The warden: starts small, forks a keeper whenever the runtime wants one, and sweeps.
+
+It never runs a program itself and has one thread only, so that a fork is safe. If a keeper
+is killed, what that watched over becomes the warden's, which ends it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import os
+import resource
+import shutil
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from handrail.host.root_identity import RootHandle
+from handrail.host.supervisor.runner import process_tree
+from handrail.host.supervisor.runner.background import run_job
+from handrail.host.supervisor.runner.base import Keeper
+from handrail.host.supervisor.runner.event_loop import Signals, Waiting
+from handrail.host.supervisor.runner.foreground import run_call
+from handrail.host.supervisor.runner.root_handles import Anchors
+from handrail.host.supervisor.wire import Kind
+
+_SWEEP_S: Final = 0.02
+_KILLING_S: Final = 5.0
+_MB: Final = 1 << 20
+_FIRST_ROOT: Final = 64
+
+
+def main(arguments: list[str]) -> None:
+    """`HANDLE PID MEMORY_MB SCRATCH SIGN [ROOT PATH]...`: the socket, the runtime, a limit or
+    0, a place or "", a file to lock or "", and for each root its handle and its path.
+    """
+    handle, pid, memory_mb, scratch, sign, *roots = arguments
+    pairs = zip(roots[::2], roots[1::2], strict=True)
+    anchors = Anchors([_moved_up(int(one), path) for one, path in pairs])
+    control = socket.socket(fileno=int(handle))
+    control.set_inheritable(False)
+    control.setblocking(False)
+    # Locked first: whoever finds it free after the runtime's end knows that nothing follows.
+    held = _lock(sign) if sign else -1
+    if os.getppid() != int(pid):
+        return
+    runtime = os.pidfd_open(int(pid))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if int(memory_mb):
+        resource.setrlimit(resource.RLIMIT_AS, (int(memory_mb) * _MB, int(memory_mb) * _MB))
+    process_tree.become_reaper("handrail-warden")
+    # What exists now is shared with every keeper, as long as nobody writes to it.
+    gc.freeze()
+    Warden(control, runtime, held, anchors).serve()
+    if scratch:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if sign:
+        Path(sign).unlink(missing_ok=True)
+
+
+def _moved_up(handle: int, path: str) -> RootHandle:
+    """A root under a number that no program's own handle gets, and that no program inherits."""
+    moved = fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _FIRST_ROOT)
+    os.close(handle)
+    return RootHandle(path, moved)
+
+
+def _lock(sign: str) -> int:
+    handle = os.open(sign, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    return handle
+
+
+class Warden:
+    """Forks keepers until the runtime goes; stays until the last of them has ended."""
+
+    def __init__(self, control: socket.socket, runtime: int, held: int, anchors: Anchors) -> None:
+        """`held` is locked as long as something may run that is not kept; see `remains`."""
+        self._control = control
+        self._runtime = runtime
+        self._held = held
+        self._anchors = anchors
+        self._signals = Signals(signal.SIGCHLD)
+        self._waiting = Waiting()
+        self._keepers: set[int] = set()
+        self._closing = False
+        self._waiting.add(control.fileno(), self._on_control)
+        self._waiting.add(runtime, self._on_runtime_gone)
+        self._waiting.add(self._signals.handle, self._on_signals)
+
+    def serve(self) -> None:
+        """Until the runtime has gone, and every keeper."""
+        orphans = False
+        while self._keepers or orphans or not self._closing:
+            self._waiting.turn(time.monotonic() + _SWEEP_S if orphans else None)
+            orphans = self._sweep()
+            if self._closing and not orphans:
+                self._let_go()
+
+    def _let_go(self) -> None:
+        """Each keeper has the lock too, and holds it until its own program is gone."""
+        held, self._held = self._held, -1
+        if held >= 0:
+            os.close(held)
+
+    def _on_control(self) -> None:
+        try:
+            data, handles, _, _ = socket.recv_fds(self._control, 1, 1)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data, handles = b"", []
+        for handle in handles:
+            # Handles that are received are inheritable; no program may have this one.
+            os.set_inheritable(handle, False)
+            self._fork(handle)
+        if not data:
+            self._on_runtime_gone()
+
+    def _on_runtime_gone(self) -> None:
+        self._waiting.remove(self._control.fileno())
+        self._waiting.remove(self._runtime)
+        self._closing = True
+
+    def _on_signals(self) -> None:
+        self._signals.take()
+
+    def _sweep(self) -> bool:
+        """Reap, and end what a killed keeper left; whether there may be more of it."""
+
+        def ended(pid: int, exit_code: int) -> None:
+            del exit_code
+            self._keepers.discard(pid)
+
+        if process_tree.reap(ended) or not process_tree.members(self._keepers):
+            return False
+        process_tree.kill(time.monotonic() + _KILLING_S, self._keepers)
+        return True
+
+    def _fork(self, handle: int) -> None:
+        pid = os.fork()
+        if pid:
+            os.close(handle)
+            self._keepers.add(pid)
+            return
+        code = 1
+        try:
+            self._control.close()
+            self._signals.close()
+            link = socket.socket(fileno=handle)
+            keep(link, self._runtime, self._let_go, self._anchors)
+            code = 0
+        finally:
+            # Nothing of the warden's own may run on in here, whatever happened.
+            if code:
+                traceback.print_exc(file=sys.stderr)
+                sys.stderr.flush()
+            os._exit(code)
+
+
+def keep(
+    link: socket.socket,
+    runtime: int,
+    let_go: Callable[[], None],
+    anchors: Anchors | None = None,
+) -> None:
+    """A keeper's whole life; nobody has to wait for a job that is kept."""
+    keeper = Keeper(link, runtime, anchors or Anchors())
+    while (request := keeper.next_request()) is not None:
+        if request.kind is Kind.JOB:
+            if request.header["job"]["kept"]:
+                let_go()
+            run_job(keeper, request)
+            return
+        if not run_call(keeper, request):
+            return

@@ -1,0 +1,132 @@
+"""All that descends from this process: found, signalled, and proven to be gone.
+
+This process is a subreaper: an orphan below it becomes its child. So when it has no child
+left, it has no descendant left, whatever those did with sessions, groups and names.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Container, Iterable
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from handrail.host.processes.procfs import children_of, stat_of
+
+_PR_SET_DUMPABLE: Final = 4
+_PR_SET_NAME: Final = 15
+_PR_SET_CHILD_SUBREAPER: Final = 36
+# Nobody has so many processes in good order.
+MANY: Final = 1000
+
+
+class Member(NamedTuple):
+    """A descendant, with the parent through which it was found and its process group."""
+
+    pid: int
+    parent: int
+    group: int
+
+
+def become_reaper(name: str) -> None:
+    """Inherit the orphans below; be seen under a name; let no equal look into us."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "this kernel lets no process adopt orphans")
+    libc.prctl(_PR_SET_NAME, name.encode("ascii"), 0, 0, 0)
+    # Otherwise a program of the same user could take our socket out of us by ptrace.
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def members(spare: Container[int] = (), at_most: int = sys.maxsize) -> list[Member]:
+    """Every living descendant now, but for the `spare` ones and what is below them."""
+    found: list[Member] = []
+    seen: set[int] = set()
+    parents = [os.getpid()]
+    while parents and len(found) < at_most:
+        parent = parents.pop()
+        for pid in children_of(parent):
+            if pid in seen or pid in spare:
+                continue
+            seen.add(pid)
+            parents.append(pid)
+            stat = stat_of(pid)
+            if stat is not None and not stat.dead:
+                found.append(Member(pid, parent, stat.group))
+    return found
+
+
+def ask_to_end(*, omit: Container[int] = ()) -> None:
+    """Send SIGTERM to every descendant once; `omit` is passed over, what is below it is not."""
+    found = members()
+    _send_each(found, [member for member in found if member.pid not in omit], signal.SIGTERM)
+
+
+def kill(until: float, spare: Container[int] = ()) -> None:
+    """Stop them all until no new one shows up, then kill them all; not longer than `until`.
+
+    What is stopped can not fork, and while the process table is full nobody gets the place
+    that a stopped one holds.
+    """
+    some = members(spare, MANY)
+    if len(some) >= MANY:
+        # To look at them all takes long, and they are probably getting more meanwhile.
+        _send_groups(some, signal.SIGKILL)
+    stopped: set[int] = set()
+    while time.monotonic() < until:
+        found = members(spare)
+        fresh = [member for member in found if member.pid not in stopped]
+        if not fresh:
+            break
+        _send_groups(fresh, signal.SIGSTOP)
+        _send_each(found, fresh, signal.SIGSTOP)
+        stopped.update(member.pid for member in fresh)
+    found = members(spare)
+    _send_groups(found, signal.SIGKILL)
+    _send_each(found, found, signal.SIGKILL)
+
+
+def reap(ended: Callable[[int, int], None]) -> bool:
+    """Collect what has ended, `ended(pid, exit_code)` each; whether no child is left."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return True
+        if pid == 0:
+            return False
+        ended(pid, os.waitstatus_to_exitcode(status))
+
+
+def _send_groups(found: Iterable[Member], number: int) -> None:
+    """To whole process groups: in one step, in which none of them can fork."""
+    # Our own group is that of the warden and all keepers.
+    for group in {member.group for member in found} - {os.getpgrp()}:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, number)
+
+
+def _send_each(found: Iterable[Member], to: Iterable[Member], number: int) -> None:
+    family = {os.getpid(), *(member.pid for member in found)}
+    for member in to:
+        _send(member.pid, number, family)
+
+
+def _send(pid: int, number: int, family: Container[int]) -> None:
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        # The number may have become a stranger's since it was read; the handle cannot.
+        stat = stat_of(pid)
+        if stat is not None and stat.parent in family:
+            signal.pidfd_send_signal(handle, number)
+    except (ProcessLookupError, PermissionError):
+        return
+    finally:
+        os.close(handle)

@@ -1,0 +1,204 @@
+"""One program from its start until nothing of it is left: heard, timed, ended, proven gone.
+
+It is over when its first process is: what that left behind is ended too. Whatever happens,
+the keeper goes on only when it has no child left, or says whom it could not end.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, NamedTuple
+
+from handrail.host.supervisor.runner import process_tree
+from handrail.host.supervisor.runner.event_loop import Waiting
+from handrail.host.supervisor.runner.launch import Started
+
+Sink = Callable[[memoryview], None]
+
+# How long a tree may tidy up after SIGTERM, and how long we try to kill it.
+GRACE_S: Final = 0.5
+_KILLING_S: Final = 5.0
+_ROUND_S: Final = 0.02
+# How much is read at a time, at most, and how wide a talkative program's pipe is: as much as
+# the kernel gives everybody, so that neither end has to wake the other up often.
+CHUNK: Final = 1 << 20
+_PIPE_BYTES: Final = 1 << 16
+# What may still lie in the pipes of a program that is over.
+_REST_BYTES: Final = 4 << 20
+
+
+class Why(Enum):
+    """Why a program is over."""
+
+    ENDED = "ended"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+
+
+class Fate(NamedTuple):
+    """How it ended; see `Ended`."""
+
+    why: Why
+    exit_code: int
+    duration_s: float
+    ended_children: int
+    survivors: tuple[int, ...]
+
+
+class Program:
+    """A program that has been started, on the keeper's loop."""
+
+    def __init__(self, started: Started, waiting: Waiting, *, begun: float, own_pids: bool) -> None:
+        self._started = started
+        self._waiting = waiting
+        self._own_pids = own_pids
+        self._begun = begun
+        self._cancelled = False
+        self._exit_code: int | None = None
+        self._ended_at: float | None = None
+
+    @property
+    def pid(self) -> int:
+        """The number of its first process."""
+        return self._started.process.pid
+
+    def cancel(self) -> None:
+        """End it at the next turn."""
+        self._cancelled = True
+
+    def watch(self, timeout_s: float | None, each_turn: Callable[[], float | None]) -> Fate:
+        """Stay with it to the end. `each_turn` is called often and says when it wants to be
+        called again at the latest.
+        """
+        deadline = None if timeout_s is None else self._begun + timeout_s
+        try:
+            gone = self._reap()
+            while self._exit_code is None and not self._cancelled:
+                if deadline is not None and time.monotonic() >= deadline:
+                    break
+                self._waiting.turn(_earlier(deadline, each_turn()))
+                gone = self._reap()
+            why = self._why()
+            if self._own_pids and self._exit_code is not None and not gone:
+                # The kernel is ending the rest of their process table by itself.
+                gone = self._wait_until_gone(time.monotonic() + GRACE_S, each_turn)
+            ended_children = 0 if gone else self._end(each_turn)
+            return self._fate(why, ended_children)
+        finally:
+            self._started.release()
+
+    def _why(self) -> Why:
+        if self._exit_code is not None:
+            return Why.ENDED
+        return Why.CANCELLED if self._cancelled else Why.TIMED_OUT
+
+    def _end(self, each_turn: Callable[[], float | None]) -> int:
+        """End all that is left; how many of them besides the first process, as far as counted."""
+        others = {member.pid for member in process_tree.members(at_most=process_tree.MANY)} - {
+            self.pid
+        }
+        gone = False
+        if len(others) + 1 < process_tree.MANY:
+            # The first process of a process table of its own takes the others with it at
+            # once; they are asked politely first.
+            process_tree.ask_to_end(omit={self.pid} if self._own_pids and others else ())
+            gone = self._wait_until_gone(time.monotonic() + GRACE_S, each_turn)
+        limit = time.monotonic() + _KILLING_S
+        while not gone and time.monotonic() < limit:
+            process_tree.kill(limit)
+            gone = self._wait_until_gone(time.monotonic() + _ROUND_S, each_turn)
+        return len(others)
+
+    def _wait_until_gone(self, until: float, each_turn: Callable[[], float | None]) -> bool:
+        while not (gone := self._reap()) and time.monotonic() < until:
+            self._waiting.turn(_earlier(until, each_turn()))
+        return gone
+
+    def _fate(self, why: Why, ended_children: int) -> Fate:
+        survivors = () if self._reap() else tuple(member.pid for member in process_tree.members())
+        ended_at = self._ended_at or time.monotonic()
+        # One that cannot be ended has at least been sent this.
+        code = -signal.SIGKILL if self._exit_code is None else self._exit_code
+        return Fate(why, code, ended_at - self._begun, ended_children, survivors)
+
+    def _reap(self) -> bool:
+        return process_tree.reap(self._note)
+
+    def _note(self, pid: int, exit_code: int) -> None:
+        if pid == self.pid:
+            self._exit_code = exit_code
+            self._ended_at = time.monotonic()
+            self._started.process.returncode = exit_code
+
+
+class Ears:
+    """The reading ends of a program's pipes."""
+
+    def __init__(self, waiting: Waiting, buffer: bytearray) -> None:
+        self._waiting = waiting
+        self._sinks: dict[int, Sink] = {}
+        self._wide: set[int] = set()
+        self._buffer = buffer
+        self._view = memoryview(buffer)
+
+    def open(self, sink: Sink) -> int:
+        """A new pipe; the handle to write to, which the caller closes."""
+        reading, writing = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(reading, False)
+        self._sinks[reading] = sink
+        self._waiting.add(reading, lambda: self._on_ready(reading))
+        return writing
+
+    def close(self) -> None:
+        """Take what still lies in the pipes, and forget them."""
+        for handle in list(self._sinks):
+            rest = _REST_BYTES
+            while rest > 0 and (heard := self._hear(handle)):
+                rest -= heard
+            self._forget(handle)
+
+    def _on_ready(self, handle: int) -> None:
+        self._hear(handle)
+
+    def _hear(self, handle: int) -> int:
+        """Read once; how much it was."""
+        if handle not in self._sinks:
+            return 0
+        try:
+            count = os.readv(handle, [self._buffer])
+        except BlockingIOError:
+            return 0
+        if not count:
+            self._forget(handle)
+            return 0
+        if count >= _PIPE_BYTES and handle not in self._wide:
+            self._widen(handle)
+        self._sinks[handle](self._view[:count])
+        return count
+
+    def _widen(self, handle: int) -> None:
+        """A talkative program gets a wider pipe: fewer turns for the same text."""
+        self._wide.add(handle)
+        try:
+            fcntl.fcntl(handle, fcntl.F_SETPIPE_SZ, CHUNK)
+        except OSError as error:
+            # The user's share of pipe memory is used up; the old width does too.
+            if error.errno != errno.EPERM:
+                raise
+
+    def _forget(self, handle: int) -> None:
+        if self._sinks.pop(handle, None) is not None:
+            self._waiting.remove(handle)
+            os.close(handle)
+
+
+def _earlier(one: float | None, other: float | None) -> float | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)

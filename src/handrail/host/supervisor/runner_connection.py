@@ -1,0 +1,189 @@
+"""The runtime's end of the socket to one keeper, read by the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import anyio
+
+from handrail.core.problems import ProblemRaised
+from handrail.core.processes import OnOutput
+from handrail.host.messages import ROOT_REPLACED
+from handrail.host.sandbox.recipe import Recipe
+from handrail.host.supervisor.wire import Frame, Kind, Unpacker, pack, recipe_header
+
+_CHUNK: Final = 1 << 16
+# To start an interpreter and to fork it, on a machine that is very busy.
+_HELLO_S: Final = 30.0
+
+
+class Link:
+    """One keeper. It serves one request at a time; `answer` is the last word on that."""
+
+    def __init__(self, sock: socket.socket, forget: Callable[[Link], None]) -> None:
+        self._sock = sock
+        self._forget = forget
+        self._loop = asyncio.get_running_loop()
+        self._unpacker = Unpacker()
+        self._on_output: OnOutput | None = None
+        self._news = asyncio.Event()
+        self._recipe: Recipe | None = None
+        self._pid: int | None = None
+        self.started: Frame | None = None
+        self.answer: Frame | None = None
+        self.closed = False
+        self._loop.add_reader(sock, self._read)
+
+    async def ask(
+        self,
+        kind: Kind,
+        recipe: Recipe,
+        header: Mapping[str, Any],
+        stdin: bytes = b"",
+        on_output: OnOutput | None = None,
+    ) -> bool:
+        """Send a request; False if it cannot have arrived, because nobody is there.
+
+        What comes of it is told by `wait_started` and `wait_answer`.
+        """
+        # What was run to its end is what the keeper surely knows.
+        known = self.answer is not None and self.answer.kind is Kind.ENDED
+        wanted = recipe_header(recipe, self._recipe if known else None)
+        frame = pack(kind, {**header, "recipe": wanted}, recipe.filter + stdin)
+        self.started = self.answer = None
+        self._recipe = recipe
+        self._on_output = on_output
+        try:
+            await self._send(frame)
+        except OSError:
+            self.close()
+            return False
+        except BaseException:
+            # Half a request may be on its way; the keeper must not wait for the rest.
+            self.close()
+            raise
+        return True
+
+    async def _send(self, frame: bytes) -> None:
+        try:
+            sent = self._sock.send(frame)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        # Nearly always all of it, and the loop need not hear of that.
+        if sent < len(frame):
+            await self._loop.sock_sendall(self._sock, frame[sent:])
+
+    async def wait_hello(self) -> bool:
+        """Whether there is a keeper; nothing is asked of it before it has said so."""
+        try:
+            with anyio.move_on_after(_HELLO_S):
+                while self._pid is None and not self.closed:
+                    await self._wait()
+        finally:
+            if self._pid is None:
+                self.close()
+        return not self.closed
+
+    async def wait_answer(self) -> Frame | None:
+        """How the request ended; None if the keeper is gone."""
+        while self.answer is None and not self.closed:
+            await self._wait()
+        return self.answer
+
+    async def wait_started(self) -> Frame | None:
+        """The first word on the request: that it runs, or why it does not."""
+        while self.started is None and self.answer is None and not self.closed:
+            await self._wait()
+        return self.started or self.answer
+
+    async def wait_closed(self) -> None:
+        """Until the keeper has gone."""
+        while not self.closed:
+            await self._wait()
+
+    def end(self) -> None:
+        """Ask the keeper to end what runs."""
+        # So small that it goes through, unless nobody is there.
+        with suppress(OSError):
+            self._sock.send(pack(Kind.END, {}))
+
+    def leave(self) -> None:
+        """Say that no more will come: the keeper ends what is not kept, and goes."""
+        with suppress(OSError):
+            self._sock.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """Leave without waiting."""
+        if self.closed:
+            return
+        self.closed = True
+        if not self._loop.is_closed():
+            self._loop.remove_reader(self._sock)
+        self._sock.close()
+        self._news.set()
+        self._forget(self)
+
+    def abandon(self) -> None:
+        """Leave a keeper that does not answer; the warden sees to what it watched over."""
+        if self._pid is not None and not self.closed:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(self._pid, signal.SIGKILL)
+        self.close()
+
+    async def _wait(self) -> None:
+        self._news.clear()
+        await self._news.wait()
+
+    def _read(self) -> None:
+        try:
+            data = self._sock.recv(_CHUNK)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return
+        for frame in self._unpacker.feed(data):
+            self._on_frame(frame)
+
+    def _on_frame(self, frame: Frame) -> None:
+        if frame.kind is Kind.OUTPUT:
+            if self._on_output is not None:
+                # Not from here: should it fail, the frames behind it must still be read.
+                self._loop.call_soon(self._on_output, frame.header["stream"], _shown(frame))
+            return
+        if frame.kind is Kind.HELLO:
+            self._pid = frame.header["pid"]
+        elif frame.kind is Kind.STARTED:
+            self.started = frame
+        else:
+            self.answer = frame
+        self._news.set()
+
+
+def failure(frame: Frame, program: str, cwd: str) -> ProblemRaised:
+    """Why a program could not be started."""
+    name, text = frame.header["name"], frame.header["text"]
+    if frame.header["errno"] == errno.ESTALE and name is not None:
+        return ROOT_REPLACED.error(path=name)
+    if name == cwd != program:
+        return ProblemRaised(
+            "unavailable",
+            f"the directory {cwd!r} cannot be entered: {text}",
+            hint="start in another directory",
+        )
+    return ProblemRaised("unavailable", f"{program!r} could not be started: {text}")
+
+
+def _shown(frame: Frame) -> bytes:
+    skipped = frame.header["skipped"]
+    note = f"\n[{skipped} bytes left out of the live view]\n" if skipped else ""
+    return frame.body + note.encode("ascii")

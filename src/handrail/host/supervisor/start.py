@@ -1,0 +1,133 @@
+"""Starts the warden for a runtime, and asks it for keepers.
+
+The warden inherits one socket and handles of the roots, which programs start from, and nothing
+else: no variable, no directory, no site package.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from handrail.core.problems import ProblemRaised
+from handrail.host.processes import spawn
+from handrail.host.root_identity import RootHandle
+from handrail.host.supervisor.process_exit import exited
+
+_CODE: Final = (
+    "import sys; sys.path.append(sys.argv.pop(1)); "
+    "from handrail.host.supervisor.runner.main import main; main(sys.argv[1:])"
+)
+_CLOSING_S: Final = 2.0
+_MAX_LAST_WORDS: Final = 2000
+
+
+class Warden:
+    """The helper process of one runtime, once it has been started."""
+
+    def __init__(
+        self, *, memory_mb: int, scratch: str, sign: str, roots: Sequence[RootHandle] = ()
+    ) -> None:
+        """Start it; raises `unavailable`."""
+        _check_supported()
+        ours, theirs = socket.socketpair()
+        # Its last words if it fails; a file of the caller's could be a pipe that somebody
+        # reads to the end, and a kept job would hold it open.
+        self._last_words = os.memfd_create("handrail-warden", os.MFD_CLOEXEC)
+        self._control = ours
+        with theirs:
+            theirs.set_inheritable(True)
+            argv = [_interpreter(), "-I", "-S", "-c", _CODE, _package_home()]
+            argv += [str(theirs.fileno()), str(os.getpid()), str(memory_mb), scratch, sign]
+            for root in roots:
+                argv += [str(root.handle), root.path]
+            handed = (theirs.fileno(), *(root.handle for root in roots))
+            try:
+                self._process = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._last_words,
+                    cwd="/",
+                    env={"LC_ALL": "C.UTF-8"},
+                    pass_fds=handed,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                os.close(self._last_words)
+                raise ProblemRaised(
+                    "unavailable", f"no helper process could be started: {error.strerror}"
+                ) from error
+
+    @property
+    def pid(self) -> int:
+        """The number of the helper process."""
+        return self._process.pid
+
+    def keeper(self) -> socket.socket:
+        """A socket to a new keeper; it is at its end if the warden is gone."""
+        ours, theirs = socket.socketpair()
+        with theirs, suppress(OSError):
+            socket.send_fds(self._control, [b"k"], [theirs.fileno()])
+        ours.setblocking(False)
+        return ours
+
+    def last_words(self) -> str:
+        """What it said when it failed."""
+        size = os.fstat(self._last_words).st_size
+        start = max(size - _MAX_LAST_WORDS, 0)
+        return os.pread(self._last_words, _MAX_LAST_WORDS, start).decode("utf-8", "replace")
+
+    async def aclose(self, *, wait: bool) -> None:
+        """Let it go. `wait`: nothing keeps it, so it ends now."""
+        self._control.close()
+        if wait:
+            with anyio.move_on_after(_CLOSING_S):
+                await exited(self._process.pid)
+            if self._process.poll() is None:
+                self._process.kill()
+                self._process.wait()
+        elif self._process.poll() is None:
+            # It stays with the jobs that are kept; whoever ends our process inherits it.
+            self._process.returncode = 0
+        os.close(self._last_words)
+
+    def discard(self) -> None:
+        """Forget a warden that has gone by itself."""
+        self._control.close()
+        self._process.kill()
+        self._process.wait()
+        os.close(self._last_words)
+
+
+def _check_supported() -> None:
+    if not spawn.supported():
+        raise ProblemRaised(
+            "unavailable",
+            "programs can only be run on Linux with process handles (kernel 5.4 or later)",
+            hint="work with the file tools, or run Handrail inside a Linux container",
+        )
+    if not Path(sys.executable or "").name.startswith("python"):
+        raise ProblemRaised(
+            "unavailable",
+            f"{sys.executable!r} is not a Python interpreter, so no helper can be started",
+            hint="run Handrail from an ordinary Python interpreter",
+        )
+
+
+def _interpreter() -> str:
+    # Behind a virtual environment's link: the helper has no use for the environment.
+    return os.path.realpath(sys.executable)
+
+
+def _package_home() -> str:
+    return str(Path(__file__).resolve().parents[3])

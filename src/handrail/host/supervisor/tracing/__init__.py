@@ -1,0 +1,1 @@
+"""Traces which files a program is about to write, without deciding about them."""

@@ -1,0 +1,201 @@
+"""What a witness has seen, as a file: one line for each path, told once.
+
+A path is taken as the kernel of the process that named it would: from its directory, through
+links. It is read from another process's memory: anything may stand there, and nothing is done
+with it but to look at the entry that it names and to write it down.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import platform
+import stat
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from handrail.core.problems import ProblemRaised
+from handrail.host.real_path import real_path
+from handrail.host.supervisor.tracing.traced_syscalls import CALLS, Named
+
+_PAGE: Final = 4096
+# Beyond these nothing more is noted, so that it counts as nobody's.
+_MOST: Final = 200_000
+_MOST_BYTES: Final = 64 << 20
+_MOST_KNOWN: Final = 4096
+_FLUSH_EVERY: Final = 256
+_HERE: Final = -100
+_encode: Final = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Notebook:
+    """Paths that were about to be written, in a file made for them. Lines are
+    `[path, [size, written_ns] or null]`, `[path]` for a tree, and `null` if we are not let see.
+    """
+
+    def __init__(self, path: str) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._file = os.open(path, flags, 0o600)
+        self._calls = CALLS.get(platform.machine(), {})
+        self._memory = _Memory()
+        self._known: set[str] = set()
+        self._trees: set[str] = set()
+        self._room = _MOST_BYTES
+        # Directory as written → where it leads; emptied when a name may lead elsewhere now.
+        self._leads: dict[str, str] = {}
+        self._lines: list[str] = []
+        self._blind = False
+
+    def note(self, pid: int, number: int, arguments: Sequence[int]) -> None:
+        """A process is about to make this call."""
+        call = self._calls.get(number)
+        if call is None or self._blind or self._room <= 0 or len(self._known) > _MOST:
+            return
+        try:
+            found = [self._path(pid, named, arguments) for named in call.names]
+        except (PermissionError, ProblemRaised):
+            self.give_up()
+            return
+        paths = [path for path in found if path is not None]
+        if call.moves and any(map(_is_folder, paths)):
+            # With all that is in it, from here to there.
+            for path in set(paths) - self._trees:
+                self._trees.add(path)
+                self._add([path])
+        for path in paths:
+            self._write(path)
+        if call.moves or len(self._leads) > _MOST_KNOWN:
+            self._leads.clear()
+
+    def flush(self) -> None:
+        """Write down what was noted so far."""
+        if self._lines:
+            data = "".join(self._lines).encode("ascii")
+            self._lines.clear()
+            while data:
+                data = data[os.write(self._file, data) :]
+
+    def give_up(self) -> None:
+        """We cannot see what they do, so that our silence means nothing."""
+        self._blind = True
+        self._lines.append("null\n")
+
+    def close(self) -> None:
+        """The end; nothing can be noted any more. When that was, the file's time tells: a
+        program writes to what it has opened without another word.
+        """
+        try:
+            self.flush()
+            os.utime(self._file)
+        finally:
+            os.close(self._file)
+
+    def _write(self, path: str) -> None:
+        if path in self._known:
+            return
+        self._known.add(path)
+        info = _lstat(path)
+        met = None if info is None else [info.st_size, info.st_mtime_ns]
+        self._add([path, met])
+
+    def _add(self, said: list[object]) -> None:
+        line = f"{_encode(said)}\n"
+        self._lines.append(line)
+        self._room -= len(line)
+        if len(self._lines) >= _FLUSH_EVERY:
+            self.flush()
+
+    def _path(self, pid: int, named: Named, arguments: Sequence[int]) -> str | None:
+        """The path that is named, links on the way followed; None if there is none, so that
+        the call will fail. Raises PermissionError.
+        """
+        if named.handle:
+            return _link(f"/proc/{pid}/fd/{_signed(arguments[named.path])}")
+        text = self._memory.text(pid, arguments[named.path])
+        if text is None:
+            return None
+        path = os.fsdecode(text)
+        if not path.startswith("/"):
+            above = self._start(pid, named, arguments)
+            if above is None:
+                return None
+            path = f"{above}/{path}" if path else above
+        folder, _, name = path.rstrip("/").rpartition("/")
+        if name in ("", ".", ".."):
+            return real_path(path)
+        full = f"{self._lead(folder or '/').rstrip('/')}/{name}"
+        return real_path(full) if named.follows and _is_link(full) else full
+
+    def _start(self, pid: int, named: Named, arguments: Sequence[int]) -> str | None:
+        handle = _HERE if named.directory < 0 else _signed(arguments[named.directory])
+        return _link(f"/proc/{pid}/cwd" if handle == _HERE else f"/proc/{pid}/fd/{handle}")
+
+    def _lead(self, folder: str) -> str:
+        known = self._leads.get(folder)
+        if known is None:
+            known = self._leads[folder] = real_path(folder)
+        return known
+
+
+class _Memory:
+    """Reads texts from the memory of other processes."""
+
+    def __init__(self) -> None:
+        self._call = ctypes.CDLL(None, use_errno=True).process_vm_readv
+        self._buffer = ctypes.create_string_buffer(_PAGE)
+
+    def text(self, pid: int, address: int) -> bytes | None:
+        """The bytes up to the next zero, None if there is no such text: the kernel will not
+        find one either. Raises PermissionError if we may not look.
+        """
+        text = b""
+        while len(text) <= _PAGE:
+            # Not across the end of a page: the next one may not be there.
+            count = _PAGE - address % _PAGE
+            local = struct.pack("@PN", ctypes.addressof(self._buffer), count)
+            remote = struct.pack("@PN", address, count)
+            got = self._call(pid, local, 1, remote, 1, 0)
+            if got <= 0:
+                if ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
+                    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+                return None
+            part, zero, _ = self._buffer.raw[:got].partition(b"\0")
+            text += part
+            if zero:
+                return text
+            address += got
+        return None
+
+
+def _link(path: str) -> str | None:
+    try:
+        return str(Path(path).readlink())
+    except PermissionError:
+        raise
+    except OSError:
+        return None
+
+
+def _lstat(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except (OSError, ValueError):
+        return None
+
+
+def _is_link(path: str) -> bool:
+    info = _lstat(path)
+    return info is not None and stat.S_ISLNK(info.st_mode)
+
+
+def _is_folder(path: str) -> bool:
+    info = _lstat(path)
+    return info is not None and stat.S_ISDIR(info.st_mode)
+
+
+def _signed(argument: int) -> int:
+    return struct.unpack("=i", struct.pack("=I", argument & 0xFFFFFFFF))[0]  # type: ignore[no-any-return]

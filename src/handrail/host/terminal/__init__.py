@@ -1,0 +1,1 @@
+"""Asking the user at a terminal, in this process or in another one."""

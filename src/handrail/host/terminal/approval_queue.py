@@ -1,0 +1,230 @@
+"""Questions that another terminal answers: a directory of the person's own, one folder each.
+
+A folder appears and disappears whole, by rename. An answer is linked into it, so the first
+one counts, and one that comes too late finds no folder. It names the binding that was shown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import anyio
+
+from handrail.core.approval import Answer, ApprovalRequest, Reply
+from handrail.core.problems import ProblemRaised
+from handrail.host.state.directories import private_directory, state_home, workspace_state
+from handrail.host.state.process_identity import may_still_run, name_of, this_process
+from handrail.host.terminal.prompt import user_name
+
+VIA: Final = "approvals"
+_FOLDER: Final = "approvals"
+_QUESTION: Final = "question.json"
+_ANSWER: Final = "answer.json"
+_SHOWN: Final = 12
+_LEAST: Final = 4
+_FIRST_LOOK_S: Final = 0.02
+_LAST_LOOK_S: Final = 0.5
+_VERSION: Final = 1
+
+
+class Pending(NamedTuple):
+    """A question that waits. `id` is the beginning of its binding, so it names exactly what
+    was shown.
+    """
+
+    id: str
+    workspace: str
+    asked_ns: int
+    request: ApprovalRequest
+    folder: Path
+
+
+class QueueApprover:
+    """Asks whoever answers with `handrail approvals`, for as long as it takes.
+
+    `on_ask` is told the id of each question, `now_ns` the time on it. Raises `unavailable` if
+    there is no private place to ask in.
+    """
+
+    def __init__(
+        self,
+        workspace: str | Path,
+        now_ns: Callable[[], int],
+        on_ask: Callable[[str], None] = lambda name: None,
+    ) -> None:
+        self._workspace = os.path.realpath(workspace)
+        self._now_ns = now_ns
+        self._on_ask = on_ask
+
+    async def ask(self, request: ApprovalRequest) -> Reply:
+        """Lay the question out and wait for its answer; taken away however this ends."""
+        folder = self._lay_out(request)
+        try:
+            self._on_ask(folder.name)
+            wait_s = _FIRST_LOOK_S
+            while still_asked(folder):
+                await anyio.sleep(wait_s)
+                wait_s = min(wait_s * 1.5, _LAST_LOOK_S)
+            return _reply(folder, request)
+        finally:
+            _take_away(folder)
+
+    def _lay_out(self, request: ApprovalRequest) -> Path:
+        directory = queue_of(self._workspace)
+        pending(directory)
+        made = _hidden(directory)
+        made.mkdir(mode=0o700)
+        question = {
+            "v": _VERSION,
+            "owner": this_process(),
+            "workspace": self._workspace,
+            "asked_ns": self._now_ns(),
+            "request": request.to_dict(),
+        }
+        _write(made / _QUESTION, question)
+        number = 1
+        while True:
+            # The same call of another process has the same binding, and a folder of its own.
+            name = request.binding[:_SHOWN] + (f"-{number}" if number > 1 else "")
+            try:
+                return made.rename(directory / name)
+            except OSError:
+                if not (directory / name).exists():
+                    raise
+                number += 1
+
+
+def queue_of(workspace: str | Path) -> Path:
+    """Where the questions of a workspace lie; raises `unavailable` if no place is private."""
+    return private_directory(workspace_state(workspace) / _FOLDER)
+
+
+def every_queue() -> list[Path]:
+    """Where questions lie, of every workspace that ever asked."""
+    return sorted(state_home().glob(f"*/{_FOLDER}"))
+
+
+def pending(directory: Path) -> list[Pending]:
+    """What waits for an answer, the oldest first; what nobody waits for any more is removed."""
+    return sorted(_sweep(private_directory(directory)), key=lambda one: one.asked_ns)
+
+
+def still_asked(folder: Path) -> bool:
+    """Whether a question waits: it has no answer yet, and nobody has taken it away."""
+    return folder.exists() and not os.path.lexists(folder / _ANSWER)
+
+
+def find(waiting: list[Pending], name: str) -> Pending:
+    """The one that a beginning of an id names; raises `not_found` or `ambiguous`."""
+    found = [one for one in waiting if one.id == name] or [
+        one for one in waiting if len(name) >= _LEAST and one.id.startswith(name)
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ProblemRaised(
+            "ambiguous", f"{len(found)} questions begin with {name!r}", hint="give more of the id"
+        )
+    raise ProblemRaised(
+        "not_found",
+        f"nothing waits for an answer under {name!r}",
+        hint="`handrail approvals` lists what does; what changed is asked anew, under a new id",
+    )
+
+
+def answer(asked: Pending, given: Answer) -> None:
+    """Answer exactly what was shown; raises `conflict` if somebody was faster, `not_found` if
+    it is no longer asked, `invalid_arguments` for an always without a rule.
+    """
+    if given is Answer.ALWAYS and asked.request.always is None:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"no rule is narrow enough to allow {asked.id} always",
+            hint=f"`handrail approvals yes {asked.id}` allows it once",
+        )
+    draft = _hidden(asked.folder)
+    said = {
+        "v": _VERSION,
+        "answer": given.value,
+        "binding": asked.request.binding,
+        "who": user_name(),
+    }
+    try:
+        _write(draft, said)
+        # A link, not a rename: it fails if there is an answer already.
+        os.link(draft, asked.folder / _ANSWER)
+    except FileExistsError as error:
+        raise ProblemRaised("conflict", f"{asked.id} has been answered already") from error
+    except FileNotFoundError as error:
+        raise ProblemRaised(
+            "not_found", f"{asked.id} is no longer asked", hint="see `handrail approvals`"
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _reply(folder: Path, request: ApprovalRequest) -> Reply:
+    """What was answered; anything but a clear answer to this very question is a no."""
+    said = _read(folder / _ANSWER)
+    who = said.get("who")
+    known = said.get("answer") in [one.value for one in Answer]
+    if not known or said.get("binding") != request.binding or said.get("v") != _VERSION:
+        return Reply(Answer.NO, VIA)
+    return Reply(Answer(said["answer"]), VIA, who if isinstance(who, str) else None)
+
+
+def _sweep(directory: Path) -> Iterator[Pending]:
+    """The questions of living processes; what the dead left behind goes."""
+    for folder in directory.iterdir():
+        question = _read(folder / _QUESTION)
+        pid, _, _ = folder.name.removeprefix(".").partition("-")
+        hidden = folder.name.startswith(".") and pid.isdigit()
+        owner = name_of(int(pid)) if hidden else question.get("owner")
+        if isinstance(owner, str) and not may_still_run(owner):
+            _take_away(folder)
+        elif not hidden and still_asked(folder):
+            with suppress(ValueError, KeyError, TypeError):
+                yield _pending(folder, question)
+
+
+def _pending(folder: Path, question: dict[str, Any]) -> Pending:
+    if question["v"] != _VERSION:
+        raise ValueError("it was asked by another version")
+    request = ApprovalRequest.from_dict(question["request"])
+    return Pending(
+        folder.name, str(question["workspace"]), int(question["asked_ns"]), request, folder
+    )
+
+
+def _take_away(folder: Path) -> None:
+    """First out of sight, then to nothing: no answer can come into half a question."""
+    gone = _hidden(folder.parent)
+    with suppress(OSError):
+        folder.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+def _hidden(directory: Path) -> Path:
+    """A name that nobody looks at, and that says whose it is."""
+    return directory / f".{os.getpid()}-{os.urandom(8).hex()}"
+
+
+def _write(path: Path, value: Any) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        json.dump(value, file)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The object in a file; empty if there is none that can be read."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

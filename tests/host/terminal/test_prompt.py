@@ -1,0 +1,378 @@
+"""The person at a real terminal: what they see, and what counts as their answer."""
+
+import asyncio
+import fcntl
+import os
+import pty
+import re
+import struct
+import termios
+
+import anyio
+import pytest
+
+from handrail.core.approval import Answer, ApprovalRequest
+from handrail.core.verdicts import Risk
+from handrail.host.terminal.prompt import TerminalApprover
+
+PROMPT = re.compile(rb"Allow this once\? \[[a-z/]+\] $")
+PAGER = re.compile(rb"-- Enter: more .*abort everything -- $")
+EVIL = "\x1b[2J\x1b]52;c;eA==\x07\u202egnp.\u200b\r\x9b\u2066ok\U000e0041"
+
+
+def request(**changes):
+    given = {
+        "call_id": "1",
+        "tool": "write_file",
+        "action": "write_file(a)",
+        "reason": "because",
+        "risk": Risk.MODERATE,
+        "preview": "",
+        "binding": "b" * 64,
+    }
+    return ApprovalRequest(**{**given, **changes})
+
+
+class Person:
+    """Sits at one end of a terminal; the approver asks at the other."""
+
+    def __init__(self, width=80, height=24):
+        self.keyboard, self._end = pty.openpty()
+        self.device = os.ttyname(self._end)
+        fcntl.ioctl(self._end, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        os.set_blocking(self.keyboard, False)
+        self.screen = b""
+
+    def type(self, text):
+        os.write(self.keyboard, text.encode())
+
+    async def sees(self, pattern):
+        """Until the screen ends with this."""
+        with anyio.fail_after(10):
+            while not pattern.search(self.screen):
+                await anyio.wait_readable(self.keyboard)
+                self.screen += os.read(self.keyboard, 65536)
+
+    async def reads(self, pattern=PROMPT):
+        """What appeared since the last look, up to the question."""
+        self.screen = b""
+        await self.sees(pattern)
+        return self.screen.decode()
+
+    def settings(self):
+        return termios.tcgetattr(self._end)
+
+    def leave(self):
+        os.close(self.keyboard)
+        os.close(self._end)
+
+
+@pytest.fixture
+def person():
+    made = []
+
+    def sit(**size):
+        made.append(Person(**size))
+        return made[-1]
+
+    yield sit
+    for one in made:
+        one.leave()
+
+
+async def answered(task):
+    with anyio.fail_after(10):
+        return (await task).answer
+
+
+@pytest.mark.feature("G02")
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("y\n", Answer.YES),
+        ("YES\n", Answer.YES),
+        ("n\n", Answer.NO),
+        ("no\n", Answer.NO),
+        ("a\n", Answer.ABORT),
+        ("abort\n", Answer.ABORT),
+        ("always\n", Answer.ALWAYS),
+        ("\x03", Answer.ABORT),
+        ("ye\x03", Answer.ABORT),
+        ("\x04", Answer.NO),
+    ],
+)
+async def test_each_answer_means_what_it_says(person, typed, answer):
+    alice = person()
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request(always="x(y)")))
+    await alice.reads()
+
+    alice.type(typed)
+
+    assert await answered(asking) is answer
+
+
+@pytest.mark.parametrize("typed", ["\n", " \n", "yy\n", "q\n", "y n\n", "y\x04", "1\n", "ys\n"])
+async def test_there_is_no_default_and_no_guess(person, typed):
+    alice = person()
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
+    await alice.reads()
+
+    alice.type(typed)
+    again = await alice.reads()
+    alice.type("n\n")
+
+    assert "Allow this once?" in again
+    assert await answered(asking) is Answer.NO
+
+
+@pytest.mark.parametrize("typed", ["y\n", "y", "y\ny\ny\n"])
+async def test_what_was_typed_before_the_question_is_no_answer(person, typed):
+    alice = person()
+    alice.type(typed)
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
+    await alice.reads()
+
+    alice.type("n\n")
+
+    assert await answered(asking) is Answer.NO
+
+
+async def test_what_is_typed_before_anybody_can_have_read_the_question_is_no_answer(
+    person, monkeypatch
+):
+    monkeypatch.setattr("handrail.host.terminal.prompt._UNREAD_S", 2.0)
+    alice = person()
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
+    await alice.reads(re.compile(rb"y: yes, this once"))
+    alice.type("y\n")
+    await alice.reads()
+
+    alice.type("n\n")
+
+    assert await answered(asking) is Answer.NO
+
+
+async def test_several_lines_at_once_are_no_answer(person):
+    alice = person()
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
+    await alice.reads()
+
+    alice.type("y\ny\nrm -rf /\n")
+    told = await alice.reads(re.compile(rb"several lines.*Allow this once\? \[y/n/a\] $", re.S))
+    alice.type("n\n")
+
+    assert "several lines at once are no answer" in told
+    assert await answered(asking) is Answer.NO
+
+
+async def test_always_is_offered_only_with_a_rule_that_is_shown_first(person):
+    alice = person()
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
+    without = await alice.reads()
+    alice.type("always\n")
+    told = await alice.reads()
+    alice.type("n\n")
+    first = await answered(asking)
+
+    rule = "run_command(npm test:*)"
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request(always=rule)))
+    offered = await alice.reads()
+    alice.type("always\n")
+    second = await answered(asking)
+    await alice.sees(re.compile(rb"under \[permissions\]"))
+
+    assert "always" not in without
+    assert "there is no rule to allow this always" in told
+    assert first is Answer.NO
+    assert f"│ {rule}" in offered
+    assert second is Answer.ALWAYS
+    assert (
+        '"run_command(npm test:*)" in the list allow under [permissions]' in alice.screen.decode()
+    )
+
+
+async def test_nothing_in_a_question_can_move_the_cursor_or_hide(person):
+    alice = person()
+    hostile = request(
+        tool=f"t{EVIL}", action=EVIL, reason=EVIL, preview=EVIL, model_says=EVIL, always=f"x({EVIL})",
+        agent=EVIL,
+    )  # fmt: skip
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(hostile))
+    shown = await alice.reads()
+    alice.type("v\n")
+    shown += await alice.reads()
+    alice.type("always\n")
+    await answered(asking)
+    await alice.sees(re.compile(rb"under \[permissions\].*\n", re.S))
+    shown += alice.screen.decode()
+
+    plain = shown.replace("\r\n", "")
+    assert not set(plain) & set(EVIL) - set("[2J]52;c;eA==gnp.ok")
+    assert "\\x1b[2J" in shown
+    assert "\\u{202e}" in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x\nAllow this once? [y/n/a/v] y\n── read_file wants to run (safe) ──",
+        " " * 78 + "Allow this once? [y/n/a/v] y",
+        "\t" * 10 + "why you are asked:",
+        "漢" * 39 + "Allow this once?",
+        "e\u0301" * 78 + "Allow this once?",
+        "\u25a0" * 78 + "Allow this once?",
+    ],
+)
+async def test_no_text_can_pass_for_a_line_of_ours(person, text):
+    alice = person(width=80, height=60)
+    hostile = request(action=text, reason=text, preview=text, model_says=text)
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(hostile))
+    shown = await alice.reads()
+    alice.type("n\n")
+    await answered(asking)
+
+    ours = [line for line in shown.split("\r\n") if not line.startswith("│ ")]
+    assert ours == [
+        "",
+        "── write_file wants to run (moderate) ──",
+        "why you are asked:",
+        "the model says (nobody has checked it):",
+        "what would happen:",
+        "y: yes, this once · n: no · a or Ctrl-C: abort everything",
+        "Allow this once? [y/n/a] ",
+    ]
+
+
+async def test_a_long_preview_is_cut_with_its_count_and_can_be_seen_whole(person):
+    alice = person(height=24)
+    preview = "\n".join(f"+line {number}" for number in range(100))
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request(preview=preview)))
+    first = await alice.reads()
+    alice.type("v\n")
+    pages = await alice.reads(PAGER)
+    while "+line 99" not in pages:
+        alice.type("\n")
+        pages += await alice.reads(re.compile(rb"(abort everything -- |\] )$"))
+    if not pages.endswith("] "):
+        pages += await alice.reads()
+    alice.type("y\n")
+
+    left = int(re.search(r"\[(\d+) more rows of this: v shows all\]", first)[1])
+    shown = first.count("+line")
+    assert shown + left == 100
+    assert first.count("\r\n") <= 24
+    assert [f"+line {n}\r\n" in pages for n in range(100)] == [True] * 100
+    assert await answered(asking) is Answer.YES
+
+
+async def test_a_person_who_has_seen_enough_goes_back_to_the_question(person):
+    alice = person()
+    preview = "\n".join("x" * 10 for _ in range(1000))
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request(preview=preview)))
+    await alice.reads()
+    alice.type("v\n")
+    await alice.reads(PAGER)
+    alice.type("q\n")
+    again = await alice.reads()
+    alice.type("n\n")
+
+    assert again.endswith(
+        "\r\n── write_file wants to run (moderate) ──\r\nAllow this once? [y/n/a/v] "
+    )
+    assert await answered(asking) is Answer.NO
+
+
+@pytest.mark.parametrize("typed", ["\x03", "a\n"])
+async def test_a_person_can_abort_while_they_look_at_all_of_it(person, typed):
+    alice = person()
+    preview = "\n".join("x" * 10 for _ in range(1000))
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request(preview=preview)))
+    await alice.reads()
+    alice.type("v\n")
+    await alice.reads(PAGER)
+    alice.type(typed)
+
+    assert await answered(asking) is Answer.ABORT
+    await alice.sees(re.compile(rb"\n$"))
+
+
+async def test_showing_all_is_offered_only_where_something_is_missing(person):
+    alice = person()
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request(preview="+one")))
+    shown = await alice.reads()
+    alice.type("n\n")
+    await answered(asking)
+
+    assert "show all of it" not in shown
+    assert shown.endswith("Allow this once? [y/n/a] ")
+
+
+async def test_the_terminal_is_left_as_it_was(person):
+    alice = person()
+    before = alice.settings()
+    approver = TerminalApprover(alice.device)
+
+    asking = asyncio.create_task(approver.ask(request()))
+    await alice.reads()
+    during = alice.settings()
+    alice.type("\x03")
+    await answered(asking)
+
+    assert during != before
+    assert alice.settings() == before
+
+
+async def test_a_terminal_that_another_program_left_raw_is_read_by_lines_all_the_same(person):
+    import tty
+
+    alice = person()
+    tty.setraw(alice._end)
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
+    await alice.reads(re.compile(rb"Allow this once\? \[y/n/a\] $"))
+
+    alice.type("y\r")
+
+    assert await answered(asking) is Answer.YES
+
+
+async def test_a_question_that_nobody_waits_for_ends(person):
+    alice = person()
+    before = alice.settings()
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
+    await alice.reads()
+
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+
+    with anyio.fail_after(10):
+        while alice.settings() != before:
+            await anyio.sleep(0.01)
+
+
+async def test_who_answered_and_how_is_known(person):
+    alice = person()
+    asking = asyncio.create_task(TerminalApprover(alice.device).ask(request()))
+    await alice.reads()
+    alice.type("n\n")
+    with anyio.fail_after(10):
+        reply = await asking
+
+    assert reply.via == "terminal"
+    assert reply.who
+
+
+async def test_colour_marks_the_lines_of_a_diff_and_only_if_it_is_wanted(person):
+    alice = person()
+    diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n"
+    screens = []
+    for colour in (False, True):
+        approver = TerminalApprover(alice.device, colour=colour)
+        asking = asyncio.create_task(approver.ask(request(preview=diff)))
+        screens.append(await alice.reads())
+        alice.type("n\n")
+        await answered(asking)
+
+    assert "\x1b" not in screens[0]
+    assert "│ \x1b[31m-old\x1b[0m" in screens[1]
+    assert "│ \x1b[32m+new\x1b[0m" in screens[1]
