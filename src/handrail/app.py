@@ -25,8 +25,8 @@ from handrail.app_session import (
     next_turn,
     restore_reads,
 )
-from handrail.config.layers import Loaded
-from handrail.config.settings import Settings
+from handrail.config.layers.load import Loaded
+from handrail.config.model import Settings
 from handrail.core.context import Session
 from handrail.core.events import CallHeartbeat
 from handrail.core.outputs import Outputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from handrail.config.layers import Loaded
+from handrail.config.layers.load import Loaded
 from handrail.policy.agents import Agents, agents_from, unknown_tools
 from handrail.policy.rules.parse import Canonical
 

@@ -15,7 +15,7 @@ from handrail.app_hooks import load_hooks
 from handrail.app_machine import named_directory, real_directory
 from handrail.app_policy import canonical_names, grounds_of, rules_of
 from handrail.app_shell import check_required, command_judge
-from handrail.config.layers import Loaded
+from handrail.config.layers.load import Loaded
 from handrail.core.commands import CommandJudge
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Vocabulary

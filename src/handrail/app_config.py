@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from handrail.config.layers import Loaded, load
+from handrail.config.layers.load import Loaded, load
 from handrail.config.trust import FOLDER, TrustBook
 from handrail.core.problems import ProblemRaised
 from handrail.host.state.directories import config_home, state_home

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from handrail.app_machine import Machine
-from handrail.config.settings import Settings
+from handrail.config.model import Settings
 from handrail.core.ports import Blobs, Clock
 from handrail.core.shadows import ShadowLimits
 from handrail.engine.effects import CommandEffects

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.config.layers import Loaded
-from handrail.config.sources import FOREIGN
+from handrail.config.layers.load import Loaded
+from handrail.config.layers.sources import FOREIGN
 from handrail.core.context import Session
 from handrail.core.records import Store
 from handrail.host.real_path import real_path

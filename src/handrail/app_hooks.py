@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from handrail.app_machine import Machine
 from handrail.app_shell import Commands, Places, open_commands
-from handrail.config.files import read_own
-from handrail.config.layers import Loaded
-from handrail.config.sources import FOREIGN
+from handrail.config.files.reading import read_own
+from handrail.config.layers.load import Loaded
+from handrail.config.layers.sources import FOREIGN
 from handrail.core.commands import CommandJudge
 from handrail.core.nesting import nested_deeper
 from handrail.core.problems import ProblemRaised

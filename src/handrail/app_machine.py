@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.app_shell import Commands, Places, open_commands
-from handrail.config.settings import Settings
+from handrail.config.model import Settings
 from handrail.core.commands import CommandJudge
 from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from handrail.config.layers import Loaded
-from handrail.config.sections import PermissionRule
-from handrail.config.sources import Layer
+from handrail.config.layers.load import Loaded
+from handrail.config.layers.sources import Layer
+from handrail.config.model import PermissionRule
 from handrail.core.commands import CommandJudge
 from handrail.core.ports import Clock
 from handrail.core.tool_effects import Effects

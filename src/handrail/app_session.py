@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from handrail.app_guardrails import read_counts, save_counts
 from handrail.app_machine import Machine
-from handrail.config.settings import Settings
+from handrail.config.model import Settings
 from handrail.core.context import ReadStates, Session, Whereabouts, go_to
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.known import vocabulary_of

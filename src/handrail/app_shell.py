@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from handrail.config.settings import Settings
+from handrail.config.model import Settings
 from handrail.core.commands import CommandJudge, ShellParser, Surroundings
 from handrail.core.context import Whereabouts
 from handrail.core.problems import ProblemRaised

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.config.layers import load
+from handrail.config.layers.load import load
 
 
 class Place:

@@ -5,10 +5,10 @@ import tomllib
 
 import pytest
 
-from handrail.config import yaml_values
-from handrail.config.files import MAX_BYTES
-from handrail.config.joining import leaves
-from handrail.config.toml_lines import lines_of
+from handrail.config.files import yaml_values
+from handrail.config.files.reading import MAX_BYTES
+from handrail.config.files.toml_lines import lines_of
+from handrail.config.layers.merge import leaves
 from handrail.core.problems import ProblemRaised
 
 TOML = '''# a comment with a = 1 and [brackets]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from handrail.config.layers import Fate, load
-from handrail.config.settings import Settings
-from handrail.config.sources import Layer
+from handrail.config.layers.load import Fate, load
+from handrail.config.layers.sources import Layer
+from handrail.config.model import Settings
 from handrail.core.problems import ProblemRaised
 
 

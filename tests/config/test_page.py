@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from handrail.config.given import ALIASES
-from handrail.config.settings import Settings
-from handrail.config.standing import PARTS, STANDINGS, Standing
+from handrail.config.layers.project_policy import PARTS, STANDINGS, Standing
+from handrail.config.layers.values import ALIASES
+from handrail.config.model import Settings
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "configuration.md").read_text("utf-8")
 WORDS = {

@@ -11,7 +11,7 @@ import pytest
 
 import handrail
 from handrail.cli.parser import COMMANDS
-from handrail.config.settings import Settings
+from handrail.config.model import Settings
 from handrail.core.events import Event
 from handrail.core.problems import CODES
 

@@ -4,7 +4,7 @@ import pytest
 from tests.support.commands import ROOT, WHERE, parser, rows, understood
 
 from handrail.app_shell import command_judge
-from handrail.config.settings import Settings
+from handrail.config.model import Settings
 from handrail.core.commands import CommandClass
 from handrail.shell.judge import Judge
 from handrail.shell.syntax import Simple

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import handrail
-from handrail.config.settings import Settings
+from handrail.config.model import Settings
 
 
 @pytest.mark.feature("A16", "Y01", "Y02", "Y03", "U04")

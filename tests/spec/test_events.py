@@ -101,7 +101,7 @@ async def test_a_long_call_sends_heartbeats(open_runtime):
 
 @pytest.mark.feature("R-13")
 def test_the_heartbeat_comes_every_four_seconds_unless_told_otherwise():
-    from handrail.config.settings import Settings
+    from handrail.config.model import Settings
 
     assert Settings().heartbeat_s == 4.0
 

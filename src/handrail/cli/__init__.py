@@ -1,1 +1,1 @@
-"""The command line: one file per command."""
+"""The command line: the parser, one file per command, and what prints."""

@@ -15,31 +15,31 @@ from typing import Any, Final, NoReturn
 from handrail import __version__
 from handrail.core.safe_text import safe_text
 
-# In the order in which `--help` shows them; each is a module of this package.
-COMMANDS: Final = (
-    "demo",
-    "call",
-    "batch",
-    "tools",
-    "explain",
-    "log",
-    "show",
-    "undo",
-    "redo",
-    "recover",
-    "verify",
-    "approvals",
-    "plan",
-    "gates",
-    "jobs",
-    "letters",
-    "gc",
-    "config",
-    "trust",
-    "serve",
-    "doctor",
-    "completion",
-)
+# Name to module below `cli.commands`, in the order in which `--help` lists them.
+COMMANDS: Final[Mapping[str, str]] = {
+    "demo": "setup.demo",
+    "call": "calls.call",
+    "batch": "calls.batch",
+    "tools": "calls.tools",
+    "explain": "calls.explain",
+    "log": "record.log",
+    "show": "record.show",
+    "undo": "record.undo",
+    "redo": "record.redo",
+    "recover": "record.recover",
+    "verify": "record.verify",
+    "approvals": "calls.approvals",
+    "plan": "calls.plan",
+    "gates": "calls.gates",
+    "jobs": "calls.jobs",
+    "letters": "calls.failed_calls",
+    "gc": "record.gc",
+    "config": "setup.config",
+    "trust": "setup.trust",
+    "serve": "setup.serve",
+    "doctor": "setup.doctor",
+    "completion": "setup.completion",
+}
 Subparsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
@@ -149,7 +149,7 @@ def parse(words: Sequence[str], options: argparse.Namespace) -> None:
     parser.check_options(words)
     parser.parse_known_args(words, options)
     if options.command is None:
-        options.run = import_module("handrail.cli.overview").run
+        options.run = import_module("handrail.cli.commands.setup.overview").run
     _check_names(options)
 
 
@@ -185,8 +185,8 @@ def build_parser() -> Parser:
         dest="command", metavar="COMMAND", title="commands", parser_class=Parser
     )
     add_common(parser)
-    for name in COMMANDS:
-        import_module(f"handrail.cli.{name}").add_parser(subparsers)
+    for module in COMMANDS.values():
+        import_module(f"handrail.cli.commands.{module}").add_parser(subparsers)
     return parser
 
 

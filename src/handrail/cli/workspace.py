@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from handrail.cli import output
+from handrail.cli.render import output
 from handrail.core.problems import Problem, ProblemRaised
 
 if TYPE_CHECKING:
     import sqlite3
 
     from handrail.app import Opening
-    from handrail.config.settings import Settings
+    from handrail.config.model import Settings
     from handrail.host.state.state_paths import Home
 
 SESSION: Final = "cli"
@@ -90,7 +90,7 @@ def settings_of(options: Namespace) -> Settings:
 def opened(options: Namespace, **more: Any) -> Opening:
     """A runtime for `async with`, in the session that the command line uses."""
     from handrail.app import open as open_runtime
-    from handrail.cli.recovered import warn_of_recovered
+    from handrail.cli.render.recovery import warn_of_recovered
 
     output.take_over_log()
     settings = {"store": options.store, "session": options.session or SESSION, **more}
@@ -190,7 +190,7 @@ def person(options: Namespace | None = None) -> Any:
             "there is no terminal to ask at",
             hint="use --ask approvals and answer with `handrail approvals` in another one",
         ) from None
-    from handrail.cli.screen import colourful
+    from handrail.cli.render.screen import colourful
     from handrail.host.terminal.prompt import TerminalApprover
 
     return TerminalApprover(colour=colourful(sys.stderr))

@@ -1,1 +1,1 @@
-"""Settings in layers: what may be said where, by whom, and where each value comes from."""
+"""Settings: their model, the files they come from, their layers, and trust in project files."""

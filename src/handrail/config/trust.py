@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.config.files import FileText
+from handrail.config.files.reading import FileText
 from handrail.core.problems import ProblemRaised
 
 FOLDER: Final = "trust"

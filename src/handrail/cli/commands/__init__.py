@@ -1,0 +1,1 @@
+"""The commands, one module each, grouped by what they act on."""

@@ -1,0 +1,1 @@
+"""Commands that make, explain or approve calls."""

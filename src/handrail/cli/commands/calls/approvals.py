@@ -1,0 +1,223 @@
+"""`handrail approvals`: answer here what a server or a headless run asks."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any, Final
+
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.render import output
+from handrail.core.problems import ProblemRaised
+
+if TYPE_CHECKING:
+    from handrail.core.ports import Approver
+    from handrail.host.terminal.approval_queue import Pending
+
+_EPILOG: Final = """\
+actions:
+  list            what waits for an answer (default)
+  show ID         all of one question
+  yes ID          allow it, once
+  always ID       allow it, and what its rule covers until that session ends
+  no ID           refuse it
+  abort ID        refuse it and end that run
+
+An ID begins a hash over the call, its arguments and its plan: an answer counts
+for exactly what was shown. What changed is asked anew, under a new ID."""
+_ANSWERS: Final = ("yes", "always", "no", "abort")
+_LOOK_S: Final = 0.3
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(
+        subparsers, "approvals", "answer what a server or a headless run asks", epilog=_EPILOG
+    )
+    parser.add_argument(
+        "action", nargs="?", choices=("list", "show", *_ANSWERS), default="list", metavar="ACTION",
+        help="list (default), show, yes, always, no or abort",
+    )  # fmt: skip
+    parser.add_argument(
+        "id", nargs="?", metavar="ID", help="which question; its beginning is enough"
+    )
+    parser.add_argument("--watch", action="store_true", help="ask here, as questions come")
+    parser.add_argument("--all", action="store_true", help="of every workspace, not only this one")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """List, show or answer; 1 if the question is not there any more."""
+    from handrail.cli.workspace import refuse_session
+    from handrail.host.terminal.approval_queue import find
+
+    refuse_session(options, "questions of all sessions are listed")
+    if options.watch:
+        return _watch(options)
+    waiting = _waiting(options)
+    if options.action == "list":
+        _list(waiting, options)
+        return 0
+    if options.id is None:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"`approvals {options.action}` needs the id of a question",
+            hint="`handrail approvals` lists them",
+            field="id",
+        )
+    asked = find(waiting, options.id)
+    if options.action == "show":
+        _show(asked, options)
+    else:
+        _answer(asked, options)
+    return 0
+
+
+def _waiting(options: Namespace) -> list[Pending]:
+    from handrail.cli.workspace import directory_of
+    from handrail.host.terminal.approval_queue import every_queue, pending, queue_of
+
+    queues = every_queue() if options.all else [queue_of(directory_of(options))]
+    return [one for queue in queues for one in pending(queue)]
+
+
+def _list(waiting: list[Pending], options: Namespace) -> None:
+    from handrail.cli.render.screen import cut, one_line, table, times
+
+    if options.json:
+        for one in waiting:
+            output.say_json(_plain(one))
+        return
+    if not waiting:
+        output.say("nothing waits for an answer")
+        return
+    heads = ("id", "asked", "risk", "tool", *(["workspace"] if options.all else []), "action")
+    rows = [
+        (
+            one.id,
+            at,
+            one.request.risk.word,
+            cut(one_line(one.request.tool), 24),
+            *([cut(one_line(Path(one.workspace).name), 20)] if options.all else []),
+            one_line(one.request.action),
+        )
+        for one, at in zip(waiting, times([one.asked_ns for one in waiting]), strict=True)
+    ]
+    for line in table(rows, heads):
+        output.say(line)
+    output.say(
+        f"answer with: handrail approvals{_where(options)} yes ID (or no ID; first: show ID)"
+    )
+
+
+def _show(asked: Pending, options: Namespace) -> None:
+    from handrail.cli.render.screen import colourful, one_line, width
+    from handrail.host.terminal.question import Screen, whole
+
+    if options.json:
+        output.say_json(_plain(asked))
+        return
+    for row in whole(asked.request, Screen(width(), colour=colourful())):
+        output.say(row)
+    if asked.request.always is not None:
+        output.say(f"always would allow: {one_line(asked.request.always)}")
+    output.say(f"workspace: {one_line(asked.workspace)}")
+    others = "no, abort" if asked.request.always is None else "always, no, abort"
+    output.say(f"answer with: handrail approvals{_where(options)} yes {asked.id} (or {others})")
+
+
+def _where(options: Namespace) -> str:
+    """The options with which an answer finds the same questions."""
+    from handrail.cli.render.screen import one_line
+
+    if options.all:
+        return " --all"
+    named = str(options.workspace)
+    return "" if named == "." else f" -w {one_line(quote(named))}"
+
+
+def _answer(asked: Pending, options: Namespace) -> None:
+    from handrail.cli.render.screen import cut, one_line
+    from handrail.core.approval import Answer, config_line
+    from handrail.host.terminal.approval_queue import answer
+
+    given = Answer(options.action)
+    answer(asked, given)
+    if options.json:
+        output.say_json({"answer": given.value, **_plain(asked)})
+        return
+    output.say(f"{given.value}: {asked.id}  {cut(one_line(asked.request.action), 100)}")
+    if given is Answer.ALWAYS and asked.request.always is not None:
+        output.say(f"to keep it, add: {one_line(config_line(asked.request.always))}")
+
+
+def _plain(asked: Pending) -> dict[str, Any]:
+    return {
+        "id": asked.id,
+        "workspace": asked.workspace,
+        "asked_ns": asked.asked_ns,
+        **asked.request.to_dict(),
+    }
+
+
+def _watch(options: Namespace) -> int:
+    import asyncio
+
+    from handrail.cli.workspace import person
+
+    if options.action != "list" or options.json:
+        raise ProblemRaised(
+            "invalid_arguments", "--watch asks a person; it goes with no action and no --json"
+        )
+    approver = person(Namespace(ask="terminal"))
+    output.say("waiting for questions; Ctrl-C ends this")
+    try:
+        asyncio.run(_keep_asking(options, approver))
+    except KeyboardInterrupt:
+        output.say("")
+    return 0
+
+
+async def _keep_asking(options: Namespace, approver: Approver) -> None:
+    import anyio
+
+    done: set[Path] = set()
+    while True:
+        waiting = [one for one in _waiting(options) if one.folder not in done]
+        if waiting:
+            await _ask(waiting[0], approver, options)
+            done.add(waiting[0].folder)
+        else:
+            await anyio.sleep(_LOOK_S)
+
+
+async def _ask(asked: Pending, approver: Approver, options: Namespace) -> None:
+    """Ask about one, unless it is answered elsewhere or withdrawn meanwhile."""
+    import anyio
+
+    from handrail.cli.render.screen import one_line
+    from handrail.core.approval import Reply
+    from handrail.host.terminal.approval_queue import answer
+    from handrail.policy.approval.approvers import reply_of
+
+    output.say(f"\n{asked.id} in {one_line(asked.workspace)}")
+    replies: list[Reply] = []
+    async with anyio.create_task_group() as both:
+
+        async def ask() -> None:
+            replies.append(reply_of(await approver.ask(asked.request), approver))
+            both.cancel_scope.cancel()
+
+        both.start_soon(ask)
+        # Another process takes the question back, and tells nobody.
+        while any(one.folder == asked.folder for one in _waiting(options)):  # noqa: ASYNC110
+            await anyio.sleep(_LOOK_S)
+        both.cancel_scope.cancel()
+    try:
+        if not replies:
+            output.say("\nit is no longer asked: answered elsewhere, or whoever asked has ended")
+        else:
+            answer(asked, replies[0].answer)
+    except ProblemRaised as raised:
+        output.tell_problem(raised.problem)

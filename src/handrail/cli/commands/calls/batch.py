@@ -1,0 +1,159 @@
+"""`handrail batch`: calls as JSON lines in, results as JSON lines out, in the same order."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.render import output
+from handrail.cli.runner import ABORTED
+from handrail.cli.workspace import add_ask
+from handrail.core.problems import Problem, ProblemRaised
+
+if TYPE_CHECKING:
+    from handrail.core.results import ToolResult
+    from handrail.engine.scheduler import Ordering
+
+_EPILOG: Final = """\
+a line:
+  {"name": "read_file", "arguments": {"path": "a.py"}}
+
+With an "id" a call is made once in its session: the same line again gives what
+came of it then, and runs nothing.
+
+Calls that cannot disturb each other run at the same time. A line that is no
+call is answered in its place by a result with the problem invalid_arguments."""
+_KEYS: Final = frozenset({"id", "name", "arguments"})
+
+Line = Mapping[str, Any] | Problem
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(subparsers, "batch", "run calls from JSON lines", epilog=_EPILOG)
+    parser.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: - (stdin)")
+    add_ask(parser)
+    parser.add_argument("--plan", action="store_true", help="print the order only, run nothing")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Run the calls, or show their order; 1 if any line or call failed."""
+    import asyncio
+
+    from handrail.cli.commands.calls.call import tell_summary
+
+    lines = [_understood(text) for text in _read(options.file)]
+    if options.plan:
+        _tell_order(asyncio.run(_plan(options, _calls(lines))), lines, as_json=options.json)
+        return 1 if any(isinstance(line, Problem) for line in lines) else 0
+    results, aborted, summary = asyncio.run(_run(options, lines))
+    for result in results:
+        output.say_json(result.to_dict())
+        if result.meta.get("replayed"):
+            output.warn_of(
+                f"{result.call_id}: made before",
+                "this is what came of it then, and nothing was run; leave the id out to run it again",
+            )
+    tell_summary(summary, as_json=True)
+    if aborted:
+        return ABORTED
+    return 0 if all(result.ok for result in results) else 1
+
+
+async def _run(
+    options: Namespace, lines: Sequence[Line]
+) -> tuple[list[ToolResult], bool, str | None]:
+    from handrail.cli.workspace import opened
+    from handrail.core.results import Status, ToolResult
+
+    async with opened(options) as rt:
+        done = iter(await rt.batch(_calls(lines)))
+    results = [
+        ToolResult(f"line {number}", Status.FAILED, str(line), problem=line)
+        if isinstance(line, Problem)
+        else next(done)
+        for number, line in enumerate(lines, 1)
+    ]
+    dry = options.dry_run or rt.planned_actions
+    return results, rt.aborted, rt.plan_summary() if dry else None
+
+
+async def _plan(options: Namespace, calls: Sequence[Mapping[str, Any]]) -> Ordering:
+    from handrail.cli.workspace import MEMORY, opened
+
+    options.store = MEMORY
+    async with opened(options) as rt:
+        return rt.plan(calls)
+
+
+def _tell_order(ordering: Ordering, lines: Sequence[Line], *, as_json: bool) -> None:
+    from handrail.core.safe_text import safe_text
+
+    if as_json:
+        output.say_json({"ids": ordering.ids, "waits": ordering.waits, "groups": ordering.groups})
+    else:
+        output.say(safe_text(str(ordering)))
+    for number, line in enumerate(lines, 1):
+        if isinstance(line, Problem):
+            output.warn_of(f"line {number}: {line.code}", line.message)
+
+
+def _read(file: str) -> Iterator[str]:
+    if file == "-" and sys.stdin.isatty():
+        output.warn("calls are read from the terminal, a line each; Ctrl-D ends them")
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).expanduser().read_bytes()
+    except OSError as error:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"the calls cannot be read from {file!r}: {error.strerror}",
+            hint="name a file of JSON lines, or - for standard input",
+        ) from error
+    for line in data.split(b"\n"):
+        if line.strip():
+            # Bytes that are not UTF-8 become lone surrogates, which the reader refuses.
+            yield line.decode("utf-8", "surrogateescape")
+
+
+def _understood(text: str) -> Line:
+    from handrail.core.call_ids import check_call_id
+    from handrail.engine.arguments import check_plain, exceeds_limit, load_json, too_large
+
+    if exceeds_limit(text):
+        return too_large()
+    try:
+        value = load_json(text)
+        if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+            return _no_call("a line is one object with at least a name")
+        check_plain(value)
+        if value.get("id") is not None:
+            check_call_id(value["id"])
+    except ProblemRaised as raised:
+        return raised.problem
+    strangers = sorted(value.keys() - _KEYS)
+    if strangers:
+        return _no_call(f"a call has no {strangers[0]!r}")
+    if not isinstance(value.get("arguments", {}), dict | str):
+        return _no_call("the arguments are one object")
+    return value
+
+
+def _no_call(reason: str) -> Problem:
+    hint = 'such as {"id": "1", "name": "read_file", "arguments": {"path": "a.py"}}'
+    return Problem("invalid_arguments", f"Invalid arguments: {reason}", hint)
+
+
+def _calls(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    from handrail.cli.workspace import fresh_id
+
+    batch = fresh_id()
+    return [
+        {"id": f"{batch}.{number}", **line}
+        for number, line in enumerate(lines, 1)
+        if not isinstance(line, Problem)
+    ]

@@ -1,0 +1,236 @@
+"""`handrail explain`: what a command would do and what would become of it. Runs nothing."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.render import output
+from handrail.core.problems import ProblemRaised
+
+if TYPE_CHECKING:
+    from handrail.app_explain import Fate
+    from handrail.core.commands import CommandJudge, Effects, Judgement
+
+_EPILOG: Final = """\
+a line of --jsonl, `env` and `cwd` as needed:
+  {"command": "make test", "env": {"CI": "1"}, "cwd": "backend"}
+
+Every line is answered by one line, in order; one that is no such object by
+{"error": ...} in its place."""
+_ROOM: Final = 11
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(
+        subparsers, "explain", "say what a command would do, without running it", epilog=_EPILOG
+    )
+    parser.add_argument("shell_command", metavar="COMMAND", nargs="?", help="in one pair of quotes")
+    parser.add_argument(
+        "--env", metavar="NAME=VALUE", action="append", default=[], help="a variable it would get"
+    )
+    parser.add_argument("--cwd", metavar="DIR", help="where it would run (default: the workspace)")
+    parser.add_argument(
+        "--jsonl", metavar="FILE", help="judge JSON lines from a file, or from - (stdin)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Judge one command or many; 0 whatever the verdict is."""
+    from handrail.app_shell import command_judge
+    from handrail.cli.workspace import directory_of, settings_of
+
+    if (options.shell_command is None) == (options.jsonl is None):
+        raise ProblemRaised(
+            "invalid_arguments",
+            "`explain` needs one command, or --jsonl FILE",
+            hint="put the command into quotes: handrail explain 'git status'",
+        )
+    root = directory_of(options)
+    if options.jsonl is not None:
+        settings = settings_of(options)
+        judge = command_judge([str(root), *settings.directories], settings)
+        with _lines(options.jsonl) as lines:
+            _answer(judge, root, lines)
+        return 0
+    judged, fate = _foreseen(options, root)
+    if options.json:
+        output.say_json({**judged.to_dict(), "verdict": _row(fate)})
+        return 0
+    for line in _told(judged, f"in mode {fate.mode.value}: {_sentence(fate)}"):
+        output.say(line)
+    return 0
+
+
+def _foreseen(options: Namespace, root: Path) -> tuple[Judgement, Fate]:
+    import asyncio
+
+    from handrail.app_check import checked
+    from handrail.app_config import config_file
+    from handrail.app_explain import foresee
+    from handrail.cli.commands.setup.config import loaded_for
+    from handrail.cli.workspace import config_of
+
+    output.take_over_log()
+    meant = checked(loaded_for(options), root)
+    config = config_file(config_of(options))
+    cwd, env = _cwd(root, options.cwd), _variables(options.env)
+    return asyncio.run(foresee(meant, config, options.shell_command, cwd, env))
+
+
+def _answer(judge: CommandJudge, root: Path, lines: Iterable[bytes]) -> None:
+    for line in lines:
+        if line.strip():
+            output.say_json(_judged(judge, root, line))
+            # Whoever asks line by line waits for this one.
+            sys.stdout.flush()
+
+
+def _judged(judge: CommandJudge, root: Path, line: bytes) -> dict[str, Any]:
+    try:
+        command, env, cwd = _understood(line)
+    except ProblemRaised as raised:
+        return {"error": raised.problem.message}
+    return judge.judge(command, cwd=_cwd(root, cwd), env=env).to_dict()
+
+
+def _understood(line: bytes) -> tuple[str, Mapping[str, str], str | None]:
+    from handrail.engine.arguments import check_plain, load_json
+
+    # Bytes that are not UTF-8 become lone surrogates, which the reader refuses.
+    row = load_json(line.decode("utf-8", "surrogateescape"))
+    if not isinstance(row, dict) or not isinstance(row.get("command"), str):
+        raise _wrong("a line is one object with a command, which is a text")
+    check_plain(row)
+    env, cwd = row.get("env"), row.get("cwd")
+    if env is not None and not _plain_texts(env):
+        raise _wrong("env is one object of names and texts")
+    if cwd is not None and not isinstance(cwd, str):
+        raise _wrong("cwd is a text")
+    return row["command"], env or {}, cwd
+
+
+def _plain_texts(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+
+
+def _wrong(message: str) -> ProblemRaised:
+    return ProblemRaised("invalid_arguments", message)
+
+
+@contextmanager
+def _lines(file: str) -> Iterator[BinaryIO]:
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        opened = Path(file).expanduser().open("rb")
+    except OSError as error:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"the commands cannot be read from {file!r}: {error.strerror}",
+            hint="name a file of JSON lines, or - for standard input",
+        ) from error
+    with opened:
+        yield opened
+
+
+def _cwd(root: Path, given: str | None) -> str:
+    return str(root if given is None else (root / Path(given).expanduser()).resolve())
+
+
+def _variables(given: Sequence[str]) -> dict[str, str]:
+    for one in given:
+        if not one.partition("=")[0] or "=" not in one:
+            raise ProblemRaised(
+                "invalid_arguments", f"{one!r} is no variable", hint="such as --env CI=1"
+            )
+    return dict(one.split("=", 1) for one in given)
+
+
+def _sentence(fate: Fate) -> str:
+    """What would become of the command with the settings in force."""
+    from handrail.cli.render.screen import one_line
+    from handrail.core.verdicts import Effect
+    from handrail.policy.modes import QUEUED
+
+    verdict = fate.verdict
+    if verdict.code == QUEUED:
+        return "it would be queued for you, see `handrail plan`"
+    words = {
+        Effect.ALLOW: "it would run unasked",
+        Effect.ASK: "you would be asked",
+        Effect.DENY: "it would be refused",
+    }
+    by_mode = verdict.effect is Effect.ALLOW and verdict.rule.startswith("mode:")
+    why = "" if by_mode else f" ({one_line(verdict.reason)}{_standing(fate)})"
+    if not fate.hooks or verdict.effect is Effect.DENY:
+        return f"{words[verdict.effect]}{why}"
+    hooks = ", ".join(f"{one_line(one.name)!r} ({one_line(one.where)})" for one in fate.hooks)
+    return f"{words[verdict.effect]}{why}, unless a hook says otherwise: {hooks}"
+
+
+def _standing(fate: Fate) -> str:
+    """Where the rule stands that decides."""
+    from handrail.cli.render.screen import one_line
+
+    return "" if fate.rule is None else f"; it stands in {one_line(str(fate.rule.origin))}"
+
+
+def _row(fate: Fate) -> dict[str, Any]:
+    verdict = fate.verdict
+    return {
+        "mode": fate.mode.value,
+        "effect": verdict.effect.value,
+        "rule": verdict.rule,
+        "reason": verdict.reason,
+        "hooks": [one.name for one in fate.hooks],
+    }
+
+
+def _told(judged: Judgement, fate: str) -> Iterator[str]:
+    from handrail.cli.render.screen import Style, one_line, paint
+    from handrail.core.commands import CommandClass
+
+    styles = {
+        CommandClass.SAFE: Style.GOOD,
+        CommandClass.DEV: Style.PLACE,
+        CommandClass.DANGEROUS: Style.CAUTION,
+        CommandClass.BLOCKED: Style.BAD,
+    }
+    yield f"{'class':<{_ROOM}}{paint(judged.klass.word, styles[judged.klass])}"
+    for number, reason in enumerate(judged.reasons):
+        part = f": {one_line(reason.part)}" if reason.part else ""
+        yield f"{'' if number else 'because':<{_ROOM}}{one_line(reason.text)}{part}"
+    yield from _effect_lines(judged.effects)
+    yield ""
+    yield fate
+
+
+def _effect_lines(effects: Effects) -> Iterator[str]:
+    from handrail.cli.render.screen import one_line
+
+    lists = {
+        "programs": effects.programs,
+        "reads": effects.reads,
+        "writes": effects.writes,
+        "hosts": effects.hosts,
+    }
+    for name, values in lists.items():
+        for number, value in enumerate(values):
+            yield f"{'' if number else name:<{_ROOM}}{one_line(value)}"
+    notes = {
+        "leaves something running in the background": effects.background,
+        "may touch more than is listed here": effects.open_ended,
+        "may change the session's directory": effects.changes_directory,
+        "writes into .git": effects.git,
+    }
+    for number, note in enumerate(note for note, holds in notes.items() if holds):
+        yield f"{'' if number else 'also':<{_ROOM}}{note}"

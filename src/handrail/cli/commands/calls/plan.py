@@ -1,0 +1,154 @@
+"""`handrail plan`: what plan mode has queued, and the person's word on it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Final
+
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.render import output
+from handrail.core.problems import ProblemRaised
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from handrail.core.results import ToolResult
+    from handrail.engine.runtime import Runtime
+    from handrail.planmode.item import PlanItem
+
+_EPILOG: Final = """\
+actions:
+  show                   the plan and what is queued (default)
+  approve [ID...]        carry out these queued calls, or all that wait
+  approve --first 2      the first two
+  reject [ID...]         drop these, or all that wait
+  leave                  end plan mode; what is queued still waits"""
+_NEXT: Final = "`handrail plan` shows what still waits; `handrail plan reject` drops it"
+_ACTIONS: Final = ("show", "approve", "reject", "leave")
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(
+        subparsers, "plan", "show, approve or reject what plan mode has queued", epilog=_EPILOG
+    )
+    parser.add_argument(
+        "action", nargs="?", choices=_ACTIONS, default="show", metavar="ACTION",
+        help="show (default), approve, reject or leave",
+    )  # fmt: skip
+    parser.add_argument(
+        "arguments", nargs="*", default=[], metavar="ID", help="queued calls, by id or number"
+    )
+    parser.add_argument("--first", type=int, metavar="N", help="approve the first N that wait")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Do it as the person; 1 if an approved call failed or was refused."""
+    import asyncio
+
+    if options.arguments and options.action in ("show", "leave"):
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"`plan {options.action}` takes no ids",
+            hint="`handrail plan approve ID` approves one",
+        )
+    if options.first is not None and options.action != "approve":
+        raise ProblemRaised("invalid_arguments", "--first goes with `plan approve`")
+    return asyncio.run(_act(options))
+
+
+async def _act(options: Namespace) -> int:
+    from handrail.cli.workspace import opened
+
+    async with opened(options) as rt:
+        if options.action == "approve":
+            waiting = rt.plan_queue.pending
+            results = await rt.plan_queue.approve(options.arguments or None, first=options.first)
+            return _tell_results(results, waiting, options)
+        if options.action == "reject":
+            gone = await rt.plan_queue.reject(options.arguments or None)
+            _tell_items(gone, options)
+            if not gone and not options.json:
+                output.say("nothing is queued")
+        elif options.action == "leave":
+            _leave(rt, options)
+        else:
+            _show(rt, options)
+    return 0
+
+
+def _tell_results(
+    results: Sequence[ToolResult], waiting: Sequence[PlanItem], options: Namespace
+) -> int:
+    from handrail.cli.commands.calls.call import tell
+
+    for result in results:
+        if options.json:
+            output.say_json(result.to_dict())
+        else:
+            tell(_for_the_person(result))
+    if not waiting and not options.json:
+        output.say("nothing is queued")
+    return 0 if all(result.ok for result in results) else 1
+
+
+def _for_the_person(result: ToolResult) -> ToolResult:
+    """What the model is told to do next is nothing that the person could do here."""
+    from dataclasses import replace
+
+    if result.problem is None:
+        return result
+    problem = replace(result.problem, hint=_NEXT)
+    text = str(problem) if result.text == str(result.problem) else result.text
+    return replace(result, problem=problem, text=text)
+
+
+def _leave(rt: Runtime, options: Namespace) -> None:
+    was = rt.planning.active
+    mode = rt.planning.end()
+    if options.json:
+        output.say_json({"left": was, "mode": mode, "waiting": len(rt.plan_queue.pending)})
+    else:
+        output.say(f"plan mode {'is over' if was else 'was not on'}; the mode is {mode}")
+
+
+def _show(rt: Runtime, options: Namespace) -> None:
+    from handrail.cli.render.screen import diff_lines
+
+    items = rt.plan_queue.items()
+    if not options.json:
+        output.say(f"plan mode is {'on' if rt.planning.active else 'off'}{_waiting(rt)}")
+        text = rt.planning.text
+        if text.strip():
+            output.say("the plan, as the model wrote it:")
+            for line in diff_lines(text.rstrip()):
+                output.say(f"  │ {line}")
+    _tell_items(items, options)
+    if not items and not options.json:
+        output.say("nothing is queued")
+
+
+def _waiting(rt: Runtime) -> str:
+    count = len(rt.plan_queue.pending)
+    if not count:
+        return ""
+    wait = "1 queued call waits" if count == 1 else f"{count} queued calls wait"
+    return f"; {wait} for `handrail plan approve` or `handrail plan reject`"
+
+
+def _tell_items(items: Sequence[PlanItem], options: Namespace) -> None:
+    from handrail.cli.render.screen import diff_lines, one_line
+
+    for item in items:
+        if options.json:
+            output.say_json(item.to_dict())
+            continue
+        ended = f", {item.outcome}" if item.outcome else ""
+        line = f"{item.id}  {item.tool}: {item.reason}  ({item.status}{ended})"
+        output.say(one_line(line))
+        if item.problem is not None:
+            output.say(one_line(f"    because: {item.problem}"))
+        if item.pending and item.preview:
+            for shown in diff_lines(item.preview.rstrip("\n")):
+                output.say(f"    {shown}")

@@ -1,0 +1,194 @@
+"""`handrail tools`: what a model is shown, all of it or of one tool, as a table or as JSON."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Collection, Iterator, Mapping
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Final
+
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.render import output
+from handrail.core.problems import ProblemRaised
+
+if TYPE_CHECKING:
+    from handrail.dialects.base import Vocabulary
+    from handrail.engine.runtime import Runtime
+
+FORMATS: Final = ("openai", "openai-responses", "anthropic", "mcp")
+_TYPE_WIDTH: Final = 24
+# As narrow as a table's last column gets.
+_NARROWEST: Final = 12
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(subparsers, "tools", "list the tools a model is shown")
+    parser.add_argument(
+        "tool",
+        metavar="TOOL",
+        nargs="?",
+        help="show only this one, with its description and arguments",
+    )
+    parser.add_argument(
+        "--format",
+        metavar="FORMAT",
+        choices=FORMATS,
+        help=f"as JSON that a provider takes: {', '.join(FORMATS)}",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Print the tools in the chosen dialect."""
+    import asyncio
+
+    tools = asyncio.run(_tools(options))
+    if options.format:
+        import json
+
+        output.say(json.dumps(tools, indent=2))
+    elif options.json:
+        for tool in tools:
+            output.say_json(tool)
+    elif options.tool:
+        _tell_in_full(tools)
+    else:
+        _tell(tools)
+    return 0
+
+
+async def _tools(options: Namespace) -> list[dict[str, Any]]:
+    from handrail.cli.workspace import MEMORY, opened
+    from handrail.dialects.known import vocabulary_of
+
+    options.store = MEMORY
+    opening = opened(options)
+    async with opening as rt:
+        names = vocabulary_of(opening.settings.dialect)
+        wanted = [_known(rt, names, options.tool)] if options.tool else None
+        if options.format:
+            return rt.declare(options.format, allowed=wanted)
+        return list(_listed(rt, names, wanted))
+
+
+def _listed(
+    rt: Runtime, names: Vocabulary, wanted: Collection[str] | None
+) -> Iterator[dict[str, Any]]:
+    """What is shown of each tool, in the order of the declarations; of chosen ones, all."""
+    shown = {tool["name"]: tool for tool in rt.declare("mcp", allowed=wanted)}
+    for tool in rt.registry.list_all():
+        for view in names.views(tool.name):
+            if view.name not in shown:
+                continue
+            declared = shown[view.name]
+            about = {
+                "name": view.name,
+                "tool": tool.name,
+                "group": tool.group.value,
+                "reads_only": declared["annotations"]["readOnlyHint"],
+                "summary": tool.summary,
+            }
+            if wanted is not None:
+                about["description"] = declared["description"]
+                about["schema"] = declared["inputSchema"]
+                about["output_schema"] = declared.get("outputSchema")
+            yield about
+
+
+def _known(rt: Runtime, names: Vocabulary, given: str) -> str:
+    """The canonical name of a tool that a model is shown; raises `unknown_tool`."""
+    view = names.resolve(given)
+    name = view.tool if view is not None else given
+    shown = [tool.name for tool in rt.registry.list_all() if tool.shown(rt.session)]
+    if name in shown:
+        return name
+    if rt.registry.has_tool(name):
+        raise ProblemRaised(
+            "unavailable",
+            f"{name!r} is switched off here, so a model is not shown it",
+            hint="the settings say what is on, such as allow_delete",
+        )
+    from difflib import get_close_matches
+
+    close = get_close_matches(given, shown, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"tools: {', '.join(shown)}"
+    raise ProblemRaised("unknown_tool", f"there is no tool named {given!r}", hint=hint)
+
+
+def _tell(tools: list[dict[str, Any]]) -> None:
+    from handrail.cli.render.screen import Style, table
+
+    rows = [
+        (tool["name"], tool["group"], "read" if tool["reads_only"] else "write", tool["summary"])
+        for tool in tools
+    ]
+    for line in table(rows, ("NAME", "GROUP", "ACCESS", "SUMMARY"), {"write": Style.CAUTION}):
+        output.say(line)
+
+
+def _tell_in_full(tools: list[dict[str, Any]]) -> None:
+    from handrail.cli.render.screen import Style, one_line, paint, wrapped
+
+    for number, tool in enumerate(tools):
+        if number:
+            output.say()
+        access = "read" if tool["reads_only"] else "write"
+        other = "" if tool["name"] == tool["tool"] else f"; canonically {one_line(tool['tool'])}"
+        head = paint(one_line(tool["name"]), Style.HEADING)
+        output.say(f"{head}  ({one_line(tool['group'])}, {access}{other})")
+        output.say()
+        for line in wrapped(tool["description"], ""):
+            output.say(line)
+        output.say()
+        for line in _argument_lines(tool["schema"]):
+            output.say(line)
+
+
+def _argument_lines(schema: Mapping[str, Any]) -> Iterator[str]:
+    from handrail.cli.render.screen import one_line, table, width
+
+    parts = schema.get("properties", {})
+    if not parts:
+        yield "It takes no arguments."
+        return
+    rows = [
+        (one_line(name), _fold(_type(part), _TYPE_WIDTH), _about(schema, name))
+        for name, part in parts.items()
+    ]
+    heads = ("ARGUMENT", "TYPE", "ABOUT")
+    taken = max(len(name) for name in (*parts, heads[0])) + 2
+    taken += max(len(line) for _, kind, _ in rows for line in (*kind, heads[1])) + 2
+    cells: list[tuple[str, ...]] = []
+    for name, kind, about in rows:
+        told = _fold(about, max(width() - taken, _NARROWEST))
+        cells += zip_longest([name], kind, told, fillvalue="")
+    yield from table(cells, heads)
+
+
+def _about(schema: Mapping[str, Any], name: str) -> str:
+    part = schema["properties"][name]
+    words = [str(part.get("description", ""))]
+    if name in schema.get("required", ()):
+        words.insert(0, "Required.")
+    if "default" in part:
+        words.append(f"(default: {output.to_json(part['default'])})")
+    return " ".join(word for word in words if word)
+
+
+def _fold(text: str, room: int) -> list[str]:
+    import textwrap
+
+    from handrail.cli.render.screen import one_line
+
+    return textwrap.wrap(one_line(text), room, break_on_hyphens=False) or [""]
+
+
+def _type(part: Mapping[str, Any]) -> str:
+    if "enum" in part:
+        return " or ".join(map(str, part["enum"]))
+    if "anyOf" in part:
+        return " or ".join(_type(one) for one in part["anyOf"])
+    if part.get("type") == "array":
+        return f"list of {_type(part.get('items', {}))}"
+    return str(part.get("type", "any"))

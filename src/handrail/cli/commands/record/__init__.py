@@ -1,0 +1,1 @@
+"""Commands that read, undo, check or shrink the record."""

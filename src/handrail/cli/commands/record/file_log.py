@@ -1,0 +1,123 @@
+"""`handrail log --path`: the history of a file, or of all files of a folder, over all sessions."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail.cli.render import output
+
+if TYPE_CHECKING:
+    from handrail.cli.workspace import Workspace
+    from handrail.core.past import PastChange
+    from handrail.history.folders import Folders, Where
+    from handrail.host.files.local import LocalFiles
+
+
+def tell_file(options: Namespace, place: Workspace) -> None:
+    """Print every change of the file, or below the folder, the newest first."""
+    from itertools import islice
+
+    from handrail.cli.workspace import reading
+    from handrail.history.past import list_changes
+    from handrail.history.undo_compose import names_of
+    from handrail.store.traces import iter_traces, list_openings
+
+    files = open_files(options, place)
+    try:
+        paths = names_of(options.path, files)
+    finally:
+        files.close()
+    with reading(place) as db:
+        folders = folders_of(list_openings(db), place.root)
+        changes = list_changes(iter_traces(db), session=options.session)
+        wanted = (one for one in changes if _lies_in(one.path, paths))
+        found = list(islice(_here(wanted, folders), options.limit))
+    if options.json:
+        for one, where in found:
+            output.say_json({**one._asdict(), "folder": where.value})
+    else:
+        _table(found, paths)
+
+
+def open_files(options: Namespace, place: Workspace) -> LocalFiles:
+    """The files of a workspace, to be looked at."""
+    from handrail.app_machine import named_directory
+    from handrail.cli.workspace import named_workspace, settings_of
+    from handrail.host.files.local import LocalFiles
+
+    more = [one for one in settings_of(options).directories if Path(one).is_dir()]
+    return LocalFiles([named_directory(named_workspace(options)), *more])
+
+
+def folders_of(openings: Sequence[Any], root: Path) -> Folders:
+    """Which folder calls were made in, seen from this one."""
+    from handrail.history.folders import Folder, Folders
+    from handrail.host.state.folder_identity import folder_identity
+
+    return Folders(openings, Folder(str(root), folder_identity(str(root))))
+
+
+def _lies_in(path: str, paths: Sequence[str]) -> bool:
+    """Whether it is one of these, or below one that is, or was, a folder."""
+    if path in paths or any(path.startswith(f"{one}/") for one in paths):
+        return True
+    # The workspace itself, which paths in further roots do not lie in.
+    return "." in paths and not path.startswith("/")
+
+
+def _here(changes: Any, folders: Folders) -> Any:
+    from handrail.history.folders import Where
+
+    for one in changes:
+        where = folders.where(one.session, one.at_ns)
+        if where is not Where.ELSEWHERE:
+            yield one, where
+
+
+def _table(found: Sequence[tuple[PastChange, Where]], paths: Sequence[str]) -> None:
+    from handrail.cli.render.screen import Style, cut, one_line, table, times
+
+    if not found:
+        output.say(f"no change of {one_line(paths[0])} is on record")
+        return
+    several = any(one.path not in paths for one, _ in found)
+    rows = [
+        (
+            at,
+            one_line(one.call_id),
+            f"{cut(one_line(one.session), 20)}:{one.turn}",
+            one_line(one.tool),
+            one_line(one.operation),
+            *([one_line(one.path)] if several else ()),
+            _state(one, where),
+        )
+        for at, (one, where) in zip(times([one.at_ns for one, _ in found]), found, strict=True)
+    ]
+    heads = ("TIME", "CALL", "TURN", "TOOL", "CHANGE", *(["FILE"] if several else ()), "STATE")
+    for line in table(rows, heads, {"undone": Style.FAINT}):
+        output.say(line)
+
+
+def _state(one: PastChange, where: Where) -> str:
+    words = [_became(one)]
+    if not one.attributed:
+        words.append("perhaps not by this call")
+    if where == "before":
+        words.append("in a folder that stood here before")
+    return ", ".join(words)
+
+
+def _became(one: PastChange) -> str:
+    """Of an undo and a redo what they did is more than that they stand."""
+    from handrail.cli.render.screen import cut, one_line
+
+    if not one.calls:
+        return "stands" if one.standing else "undone"
+    redo = one.tool == "redo"
+    said = f"{'redid' if redo else 'undid'} {cut(one_line(', '.join(one.calls)), 40)}"
+    if one.standing:
+        return said
+    return f"{said}, {'undone' if redo else 'redone'} since"

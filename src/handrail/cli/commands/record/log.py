@@ -1,0 +1,164 @@
+"""`handrail log`: calls on record, or the history of a file, read without opening a session."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.render import output
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from handrail.core.records import CallRecord
+
+_LAST: Final = "last"
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(subparsers, "log", "list the newest calls, or the changes of a file")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--path", metavar="FILE", help="the changes of a file, or below a folder")
+    which.add_argument(
+        "--turn",
+        metavar="TURN",
+        type=_turn,
+        help="the calls of one turn: last, number or session:number",
+    )
+    parser.add_argument(
+        "-n", "--limit", metavar="N", type=_count, default=20, help="how many (default: 20)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Print the newest calls first, as a table or as JSON objects."""
+    from handrail.cli.commands.record.file_log import tell_file
+    from handrail.cli.render.screen import one_line
+    from handrail.cli.workspace import look_at, reading
+    from handrail.store.queries import list_calls
+
+    place = look_at(options)
+    if not place.recorded and not options.store:
+        if not options.json:
+            output.say(f"nothing is recorded of {one_line(place.root)} yet")
+        return 0
+    if options.path is not None:
+        tell_file(options, place)
+        return 0
+    with reading(place) as db:
+        session, number = _chosen_turn(db, options)
+        calls = list_calls(db, session, None, options.limit, None, turn=number)
+    if options.json:
+        for call in calls:
+            output.say_json(asdict(call))
+    else:
+        tell(calls)
+    return 0
+
+
+def tell(calls: Sequence[CallRecord]) -> None:
+    """The calls as a table, the newest first."""
+    from handrail.cli.render.screen import Style, cut, one_line, table, times
+
+    if not calls:
+        output.say("no calls")
+        return
+    rows = [
+        (
+            at,
+            one_line(call.call_id),
+            f"{cut(one_line(call.session), 20)}:{call.turn}",
+            one_line(tool_of(call)),
+            one_line(status_of(call)),
+            arguments_of(call),
+        )
+        for at, call in zip(times([call.requested_ns for call in calls]), calls, strict=True)
+    ]
+    heads = ("TIME", "CALL", "TURN", "TOOL", "STATUS", "ARGUMENTS")
+    styles = {"failed": Style.BAD, "refused": Style.CAUTION, "unfinished": Style.CAUTION}
+    for line in table(rows, heads, styles):
+        output.say(line)
+
+
+def tool_of(call: CallRecord) -> str:
+    """The canonical name of the tool, also of a call whose payload is gone; an undo of an undo
+    is called by its own name.
+    """
+    done = call.completed or {}
+    if is_redo(call):
+        return "redo"
+    return str(call.requested.get("tool") or done.get("tool") or "(purged)")
+
+
+def is_redo(call: CallRecord) -> bool:
+    """Whether it brought back what was undone: the tool `undo`, told to."""
+    arguments = call.requested.get("arguments")
+    if call.requested.get("tool") != "undo" or not isinstance(arguments, dict):
+        return False
+    return arguments.get("redo") is True
+
+
+def status_of(call: CallRecord) -> str:
+    """How the call ended, as far as is known."""
+    if "repeats" in call.requested:
+        return "repeated"
+    if call.completed is None:
+        return "unfinished"
+    return str(call.completed.get("status") or "(purged)")
+
+
+def arguments_of(call: CallRecord) -> str:
+    """The arguments on one line, long ones cut, and which call was undone or redone."""
+    from handrail.cli.render.screen import cut, one_line
+
+    arguments = call.requested.get("arguments")
+    if not isinstance(arguments, dict):
+        return ""
+    return " ".join(
+        # Cut twice: first so that a large content costs nothing, then to what can be seen.
+        f"{one_line(key)}={cut(one_line(str(value)[:100]), 60)}"
+        for key, value in {**arguments, **taken_back(call)}.items()
+        if not (key == "redo" and is_redo(call))
+    )
+
+
+def taken_back(call: CallRecord) -> dict[str, str]:
+    """The calls that this one undid, as `undid`, or brought back, as `redid`."""
+    data = (call.intent or {}).get("data")
+    if call.requested.get("tool") != "undo" or call.completed is None or not isinstance(data, dict):
+        return {}
+    if not call.completed.get("changes"):
+        return {}
+    name = "redid" if "redid" in data else "undid"
+    return {name: ", ".join(map(str, data[name]))} if name in data else {}
+
+
+def _chosen_turn(db: Connection, options: Namespace) -> tuple[str | None, int | None]:
+    """The session and the number of the turn to list; None for any."""
+    from handrail.store.queries import list_calls
+
+    if options.turn == _LAST:
+        newest = list_calls(db, options.session, None, 1, None)
+        return (newest[0].session, newest[0].turn) if newest else (options.session, None)
+    session, number = options.turn or (None, None)
+    return options.session or session, number
+
+
+def _turn(text: str) -> tuple[str | None, int] | str:
+    if text == _LAST:
+        return _LAST
+    session, colon, number = text.rpartition(":")
+    if not number.isdecimal() or len(number) > 15:
+        raise ArgumentTypeError(f"{text!r} is no turn: give last, its number, or session:number")
+    return session if colon else None, int(number)
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a number of calls")
+    return int(text)

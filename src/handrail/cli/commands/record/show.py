@@ -1,0 +1,209 @@
+"""`handrail show`: everything on record about one call."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.render import output
+from handrail.core.problems import ProblemRaised
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from handrail.cli.workspace import Workspace
+    from handrail.core.records import CallRecord
+    from handrail.history.again import FileDiff
+
+_MOST_OF_ONE_ID = 10
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(subparsers, "show", "show everything on record about a call")
+    parser.add_argument(
+        "call_id",
+        metavar="CALL_ID",
+        nargs="?",
+        help="as `handrail log` shows it; default: the last",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Print the record of a call; raises `not_found` if there is none of that id."""
+    from handrail.cli.workspace import look_at, reading
+    from handrail.store.queries import list_calls
+
+    place = look_at(options)
+    with reading(place) as db:
+        most = _MOST_OF_ONE_ID if options.call_id else 1
+        calls = list_calls(db, options.session, options.call_id, most, None)
+        diffs = [_diffs(options, place, db, call) for call in calls]
+    if not calls:
+        what = f"call {options.call_id!r}" if options.call_id else "call"
+        raise ProblemRaised(
+            "not_found", f"no {what} is on record here", hint="`handrail log` lists the newest"
+        )
+    for number, (call, changed) in enumerate(zip(calls, diffs, strict=True)):
+        if options.json:
+            output.say_json({**asdict(call), "diffs": [one._asdict() for one in changed]})
+            continue
+        if number:
+            output.say()
+        for line in told(call, changed):
+            output.say(line)
+    return 0
+
+
+def _diffs(
+    options: Namespace, place: Workspace, db: sqlite3.Connection, call: CallRecord
+) -> list[FileDiff]:
+    """What the call changed, from the contents that are kept."""
+    from handrail.cli.commands.record.file_log import open_files
+    from handrail.history.again import Again
+    from handrail.history.past import Key
+    from handrail.host.state.blobs import DirectoryBlobs
+    from handrail.store.traces import list_traces, load_contents
+
+    if call.intent is None or call.completed is None:
+        return []
+    blobs = None if place.home.blobs is None else DirectoryBlobs(place.home.blobs)
+    files = open_files(options, place)
+    try:
+        again = Again(list_traces(db), lambda row: load_contents(db, row), blobs, files)
+        return again.diffs(Key(call.session, call.call_id))
+    finally:
+        files.close()
+
+
+def told(call: CallRecord, diffs: Sequence[FileDiff] = ()) -> Iterator[str]:
+    """The record as lines for a person."""
+    from handrail.cli.commands.record.log import status_of, taken_back, tool_of
+    from handrail.cli.render.screen import Style, one_line, paint, when
+
+    asked, done = call.requested, call.completed or {}
+    yield paint(f"{one_line(tool_of(call))}: {one_line(status_of(call))}", Style.HEADING)
+    facts = {
+        "call": call.call_id,
+        "session": f"{call.session}, turn {call.turn}",
+        "asked": f"{when(call.requested_ns)} by {asked.get('agent', 'main')}{_called(asked)}",
+        "ended": _ended(call),
+        "cleared": _cleared(asked, done),
+        "repaired": "; ".join(map(str, asked.get("coerced", ()))),
+        "ignored": ", ".join(map(str, asked.get("ignored", ()))),
+        "failed": _failed_hooks(done),
+        **taken_back(call),
+    }
+    for name, fact in facts.items():
+        if fact:
+            yield f"  {name:<9} {one_line(fact)}"
+    yield from _arguments(asked)
+    yield from _changes(done, diffs)
+    yield from _outcome(done)
+    yield from _told_diffs(diffs, str(done.get("text")))
+
+
+def _failed_hooks(done: Mapping[str, Any]) -> str:
+    found = done.get("hook_failures", ())
+    return "; ".join(f"hook {one['hook']} ({one['event']}): {one['reason']}" for one in found)
+
+
+def _called(asked: Mapping[str, Any]) -> str:
+    called, dialect = asked.get("called"), asked.get("dialect")
+    if called in (None, asked.get("tool")):
+        return ""
+    return f", as {called} ({dialect} dialect)"
+
+
+def _ended(call: CallRecord) -> str:
+    from handrail.cli.render.screen import when
+
+    if call.completed is None or call.completed_ns is None:
+        return "not on record: it still runs, or its process ended before it did"
+    seconds = (call.completed_ns - call.requested_ns) / 1e9
+    return f"{when(call.completed_ns)}, after {max(seconds, 0):.3f} s"
+
+
+def _cleared(asked: Mapping[str, Any], done: Mapping[str, Any]) -> str:
+    cleared = done.get("cleared")
+    if not cleared:
+        return ""
+    effect, rule = cleared
+    return f"{effect} by {rule} (risk {asked.get('risk', 'unknown')}){_said(done)}"
+
+
+def _said(done: Mapping[str, Any]) -> str:
+    """What the person said who was asked."""
+    answered = done.get("answered_by")
+    if not isinstance(answered, dict):
+        return "; a person said yes" if done.get("asked") else ""
+    who = answered.get("who") or "a person"
+    rule = f", which allows {answered['rule']}" if "rule" in answered else ""
+    return f"; {who} said {answered.get('answer')} ({answered.get('via')}){rule}"
+
+
+def _arguments(asked: Mapping[str, Any]) -> Iterator[str]:
+    arguments = asked.get("arguments")
+    if not isinstance(arguments, dict):
+        yield "  the arguments are no longer kept"
+        return
+    for name, value in arguments.items():
+        yield from _block(f"{name} =", value if isinstance(value, str) else output.to_json(value))
+
+
+def _changes(done: Mapping[str, Any], diffs: Sequence[FileDiff]) -> Iterator[str]:
+    from handrail.cli.render.screen import one_line
+
+    undone = {one.path for one in diffs if not one.standing}
+    for path, operation, before, after in done.get("changes", ()):
+        hashes = f"{_short(before)} → {_short(after)}"
+        since = ", undone since" if path in undone else ""
+        yield f"  changed   {one_line(path)} ({one_line(operation)}, {hashes}{since})"
+
+
+def _told_diffs(diffs: Sequence[FileDiff], text: str) -> Iterator[str]:
+    from handrail.cli.render.screen import diff_lines, one_line
+    from handrail.history.undo_words import is_bare
+
+    for one in sorted(diffs, key=lambda one: is_bare(one.diff or "")):
+        # An edit has shown its diff in its text already.
+        if one.diff is None:
+            yield f"{one_line(one.path)}: one of its contents is no longer kept"
+        elif one.diff not in f"{text}\n":
+            yield ""
+            yield from diff_lines(one.diff.removesuffix("\n"))
+
+
+def _outcome(done: Mapping[str, Any]) -> Iterator[str]:
+    from handrail.cli.render.screen import diff_lines
+
+    problem = done.get("problem")
+    if problem:
+        yield from _block(f"{problem['code']}:", str(problem["message"]))
+        if problem.get("hint"):
+            yield from _block("hint:", str(problem["hint"]))
+    # A command that failed has said something; of other failures the text is the problem.
+    if done.get("text") and (not problem or done.get("data") is not None):
+        yield ""
+        yield from diff_lines(str(done["text"]).removesuffix("\n"))
+
+
+def _block(title: str, text: str) -> Iterator[str]:
+    """A short text beside its title, a long one below it."""
+    from handrail.cli.render.screen import one_line
+    from handrail.core.safe_text import safe_text
+
+    if "\n" not in text:
+        yield f"  {one_line(title)} {safe_text(text)}"
+        return
+    yield f"  {one_line(title)}"
+    for line in safe_text(text).split("\n"):
+        yield f"    {line}"
+
+
+def _short(digest: str | None) -> str:
+    return digest[:12] if digest else "nothing"

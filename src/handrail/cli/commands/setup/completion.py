@@ -1,0 +1,325 @@
+"""`handrail completion`: a script that teaches a shell our commands, options and tools.
+
+Generated from the argparse tree, so that it cannot fall behind it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from handrail.cli.parser import Parser, Subparsers, add_command, build_parser
+from handrail.cli.render import output
+
+_SHELLS: Final = ("bash", "zsh", "fish")
+_EPILOG: Final = """\
+bash:  eval "$(handrail completion bash)"   in ~/.bashrc
+zsh:   eval "$(handrail completion zsh)"    in ~/.zshrc, after compinit
+fish:  handrail completion fish | source    in ~/.config/fish/config.fish"""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What may stand somewhere: one of some words, or a path ("dir", "file"), or anything."""
+
+    name: str
+    words: tuple[str, ...] = ()
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option; `value` is None if it takes none."""
+
+    flags: tuple[str, ...]
+    about: str
+    value: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command and what may follow it; the whole program is the one without a name."""
+
+    name: str
+    about: str
+    options: tuple[Option, ...]
+    value: Value | None
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(
+        subparsers, "completion", "print a shell's completion script", epilog=_EPILOG
+    )
+    parser.add_argument("shell", metavar="SHELL", choices=_SHELLS, help=", ".join(_SHELLS))
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Print the script; with --json, what it is made from."""
+    program, *commands = tree()
+    text = _SCRIPTS[options.shell](program, commands)
+    if options.json:
+        output.say_json({"shell": options.shell, "script": text})
+    else:
+        output.say(text)
+    return 0
+
+
+def tree() -> list[Command]:
+    """The program itself, then every command."""
+    parser = build_parser()
+    commands = [_command(parser, "", "")]
+    for action in parser._actions:  # noqa: SLF001 - argparse shows its tree no other way
+        if isinstance(action, Subparsers):
+            abouts = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001 - likewise
+            commands += [_command(one, name, abouts[name]) for name, one in action.choices.items()]
+    return commands
+
+
+def _command(parser: argparse.ArgumentParser, name: str, about: str) -> Command:
+    positionals = parser._get_positional_actions()  # noqa: SLF001 - likewise
+    values = [_value(one) for one in positionals if not isinstance(one, Subparsers)]
+    return Command(name, about, tuple(_options(parser)), values[0] if values else None)
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[Option]:
+    for action in parser._get_optional_actions():  # noqa: SLF001 - likewise
+        value = _value(action) if action.nargs != 0 else None
+        yield Option(tuple(action.option_strings), action.help or "", value)
+
+
+def _value(action: argparse.Action) -> Value:
+    name = str(action.metavar or action.dest.upper())
+    if action.choices is not None:
+        return Value(name, tuple(map(str, action.choices)))
+    path = {"DIR": "dir", "FILE": "file"}.get(name, "")
+    return Value(name, _words(name), path)
+
+
+def tool_arguments() -> dict[str, tuple[str, ...]]:
+    """The canonical arguments of every built-in tool."""
+    from handrail.tools.builtin import Services, builtin_tools
+
+    # The tools are only looked at, so they get no machine.
+    nothing: Any = None
+    return {
+        tool.name: tuple(tool.params.model_fields)
+        for tool in builtin_tools(Services(nothing, nothing, nothing))
+    }
+
+
+def _words(name: str) -> tuple[str, ...]:
+    match name:
+        case "MODE":
+            from handrail.policy.modes import Mode
+
+            return tuple(Mode)
+        case "DIALECT":
+            from handrail.dialects.known import DIALECTS
+
+            return tuple(DIALECTS)
+        case "TOOL":
+            from importlib import resources
+
+            # Every tool has its prose beside it, under its own name.
+            folder = resources.files("handrail.tools")
+            return tuple(
+                sorted(
+                    item.name.removesuffix(".md")
+                    for item in folder.iterdir()
+                    if item.name.endswith(".md")
+                )
+            )
+    return ()
+
+
+def bash(program: Command, commands: Sequence[Command]) -> str:
+    """For bash 3.2 and later, so that it also works on macOS."""
+    options = {option.flags: option for one in (program, *commands) for option in one.options}
+    with_value = "|".join(flag for flags, o in options.items() if o.value for flag in flags)
+    lines = [
+        "# Completion of handrail for bash; made by `handrail completion bash`.",
+        "_handrail() {",
+        '    local cur=${COMP_WORDS[COMP_CWORD]} command="" given="" i words="" flags=""',
+        "    local prev=${COMP_WORDS[COMP_CWORD-1]}",
+        "    for ((i = 1; i < COMP_CWORD; i++)); do",
+        '        case "${COMP_WORDS[i]}" in',
+        f"            {with_value}) i=$((i + 1)) ;;",
+        "            -*) ;;",
+        "            *) if [[ -z $command ]]; then command=${COMP_WORDS[i]}",
+        "               elif [[ -z $given ]]; then given=${COMP_WORDS[i]}; fi ;;",
+        "        esac",
+        "    done",
+        "    COMPREPLY=()",
+        '    case "$prev" in',
+        *(_bash_value(option) for option in options.values() if option.value),
+        "    esac",
+        '    case "$command" in',
+        f"        '') words={_quoted(' '.join(one.name for one in commands))}",
+        f"            flags={_quoted(_flags(program))} ;;",
+        *(line for one in commands for line in _bash_command(one)),
+        "    esac",
+        "    if [[ -n $given ]]; then",
+        "        words=''",
+        # Behind the = stands a value; bash then offers file names.
+        "        [[ $cur == *=* || $prev == = ]] && return",
+        '        case "$command $given" in',
+        *(_bash_arguments(tool, names) for tool, names in tool_arguments().items()),
+        "        esac",
+        "        [[ -n $words ]] && compopt -o nospace 2>/dev/null",
+        "    fi",
+        "    [[ $cur == -* ]] && words=$flags",
+        '    COMPREPLY=($(compgen -W "$words" -- "$cur"))',
+        "}",
+        "complete -o default -F _handrail handrail",
+    ]
+    return "\n".join(lines)
+
+
+def zsh(program: Command, commands: Sequence[Command]) -> str:
+    """For zsh with compinit."""
+    described = [_quoted(f"{one.name}:{one.about}") for one in commands]
+    lines = [
+        "#compdef handrail",
+        "# Completion of handrail for zsh; made by `handrail completion zsh`.",
+        "_handrail() {",
+        "    local context state state_descr line",
+        "    typeset -A opt_args",
+        "    local -a commands=(",
+        *(f"        {one}" for one in described),
+        "    )",
+        "    _arguments -C \\",
+        *(f"        {one} \\" for one in _zsh_options(program)),
+        "        '1:command:->command' \\",
+        "        '*::argument:->arguments'",
+        "    case $state in",
+        "        command) _describe command commands ;;",
+        "        arguments)",
+        "            case $line[1] in",
+        *(line for one in commands for line in _zsh_command(one)),
+        "            esac ;;",
+        "    esac",
+        "}",
+        'if [[ $funcstack[1] == _handrail ]]; then _handrail "$@"; else compdef _handrail handrail; fi',
+    ]
+    return "\n".join(lines)
+
+
+def fish(program: Command, commands: Sequence[Command]) -> str:
+    """For fish 3 and later."""
+    names = " ".join(one.name for one in commands)
+    first = f"not __fish_seen_subcommand_from {names}"
+    lines = [
+        "# Completion of handrail for fish; made by `handrail completion fish`.",
+        "complete -c handrail -e",
+        f"complete -c handrail -f -n {_fish(first)}",
+    ]
+    lines += [
+        f"complete -c handrail -n {_fish(first)} -a {one.name} -d {_fish(one.about)}"
+        for one in commands
+    ]
+    lines += [_fish_option(option, "") for option in program.options]
+    for one in commands:
+        seen = f"__fish_seen_subcommand_from {one.name}"
+        own = [option for option in one.options if option not in program.options]
+        lines += [_fish_option(option, seen) for option in own]
+        if one.name == "call":
+            lines += _fish_tools(seen)
+        elif one.value is None or not one.value.path:
+            words = " ".join(one.value.words) if one.value else ""
+            lines.append(f"complete -c handrail -f -n {_fish(seen)} -a {_fish(words)}")
+    return "\n".join(lines)
+
+
+def _bash_value(option: Option) -> str:
+    value = option.value or Value("")
+    if value.path == "dir":
+        reply = "local IFS=$'\\n'; COMPREPLY=($(compgen -d -- \"$cur\"))"
+        reply += "; compopt -o filenames 2>/dev/null"
+    elif value.words:
+        reply = f'COMPREPLY=($(compgen -W {_quoted(" ".join(value.words))} -- "$cur"))'
+    else:
+        # Nothing of ours; bash then offers file names.
+        reply = ":"
+    return f"        {'|'.join(option.flags)}) {reply}; return ;;"
+
+
+def _bash_command(command: Command) -> Iterator[str]:
+    words = " ".join(command.value.words) if command.value else ""
+    yield f"        {command.name}) words={_quoted(words)}"
+    yield f"            flags={_quoted(_flags(command))} ;;"
+
+
+def _bash_arguments(tool: str, names: Sequence[str]) -> str:
+    return f"            'call {tool}') words={_quoted(' '.join(f'{name}=' for name in names))} ;;"
+
+
+def _zsh_options(command: Command) -> Iterator[str]:
+    for option in command.options:
+        about = option.about.translate({ord("["): "\\[", ord("]"): "\\]", ord(":"): "\\:"})
+        takes = f":{option.value.name}:{_zsh_action(option.value)}" if option.value else ""
+        group = f"({' '.join(option.flags)})"
+        yield from (_quoted(f"{group}{flag}[{about}]{takes}") for flag in option.flags)
+
+
+def _zsh_action(value: Value) -> str:
+    if value.words:
+        return f"({' '.join(value.words)})"
+    return {"dir": "_directories", "file": "_files"}.get(value.path, " ")
+
+
+def _zsh_command(command: Command) -> Iterator[str]:
+    yield f"                {command.name}) _arguments \\"
+    yield from (f"                    {one} \\" for one in _zsh_options(command))
+    if command.value is not None:
+        value = command.value
+        yield f"                    {_quoted(f'1:{value.name}:{_zsh_action(value)}')} \\"
+    yield "                    '*:argument:_files' ;;"
+
+
+def _fish_tools(seen: str) -> Iterator[str]:
+    """A tool, and behind it what it takes."""
+    tools = tool_arguments()
+    named = "__fish_seen_subcommand_from"
+    none = f"{seen}; and not {named} {' '.join(tools)}"
+    yield f"complete -c handrail -f -n {_fish(none)} -a {_fish(' '.join(tools))}"
+    for tool, names in tools.items():
+        words = " ".join(f"{name}=" for name in names)
+        yield f"complete -c handrail -n {_fish(f'{seen}; and {named} {tool}')} -a {_fish(words)}"
+
+
+def _fish_option(option: Option, condition: str) -> str:
+    parts = ["complete -c handrail"]
+    if condition:
+        parts.append(f"-n {_fish(condition)}")
+    parts += [f"-l {flag[2:]}" if flag[1] == "-" else f"-s {flag[1:]}" for flag in option.flags]
+    if option.value is not None:
+        parts.append(_fish_value(option.value))
+    return " ".join([*parts, f"-d {_fish(option.about)}"])
+
+
+def _fish_value(value: Value) -> str:
+    if value.words:
+        return f"-x -a {_fish(' '.join(value.words))}"
+    if value.path == "dir":
+        return "-x -a '(__fish_complete_directories)'"
+    return "-r -F" if value.path else "-x"
+
+
+def _flags(command: Command) -> str:
+    return " ".join(flag for option in command.options for flag in option.flags)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _fish(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+_SCRIPTS: Final = {"bash": bash, "zsh": zsh, "fish": fish}

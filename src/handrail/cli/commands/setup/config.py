@@ -1,0 +1,221 @@
+"""`handrail config`: where each setting's value comes from, and whether a file would fit."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.render import output
+from handrail.core.problems import ProblemRaised
+
+if TYPE_CHECKING:
+    from handrail.config.layers.load import Claim, Loaded
+    from handrail.config.layers.sources import Source
+
+_ACTIONS: Final = ("show", "check")
+_EPILOG: Final = """\
+show          every setting, its value, and the file and line that set it
+check FILE    whether a file fits; names line and key where it does not"""
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(subparsers, "config", "explain the settings in force", epilog=_EPILOG)
+    parser.add_argument("action", metavar="ACTION", choices=_ACTIONS, help=", ".join(_ACTIONS))
+    parser.add_argument(
+        "arguments", metavar="FILE", nargs="*", default=[], help="the files to check"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Show or check; 1 if a file does not fit."""
+    from handrail.cli.workspace import refuse_session
+
+    refuse_session(options, "settings hold for all sessions")
+    if options.action == "check":
+        return _check(options)
+    if options.arguments:
+        raise ProblemRaised(
+            "invalid_arguments",
+            "`config show` takes no FILE",
+            hint="use `config check FILE`, or `--config FILE` to see what would be in force",
+        )
+    _show(options, loaded_for(options))
+    return 0
+
+
+def loaded_for(options: Namespace, trusted: Callable[[str], bool] | None = None) -> Loaded:
+    """The settings that the options lead to, and where each of them comes from."""
+    from handrail.app_config import load_from
+    from handrail.cli.workspace import config_of, directory_of
+
+    given = {name: getattr(options, name) for name in ("mode", "dialect", "dry_run")}
+    return load_from(directory_of(options), config_of(options), given, trusted)
+
+
+def _show(options: Namespace, loaded: Loaded) -> None:
+    if options.json:
+        for row in _rows(loaded):
+            output.say_json(row)
+        return
+    from handrail.cli.render.screen import Style, one_line, table
+    from handrail.cli.workspace import directory_of
+
+    root = directory_of(options)
+    cells = [
+        (one_line(key), one_line(told(source, root)), one_line(_text(value)))
+        for key, value, source in _parts(loaded)
+    ]
+    for line in table(cells, ("setting", "from", "value"), {"default": Style.FAINT}):
+        output.say(line)
+    for line in _left_out(loaded, root):
+        output.say(line)
+
+
+def _rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
+    values = loaded.settings.model_dump(mode="json")
+    for key, value in values.items():
+        below = {
+            name: source.to_dict() for name, source in loaded.sources.items() if _under(name, key)
+        }
+        yield {
+            "setting": key,
+            "value": value,
+            "source": loaded.sources[key].to_dict(),
+            "parts": below,
+            "ignored": [
+                claim_row(one) for one in loaded.ignored if one.key == key or _under(one.key, key)
+            ],
+        }
+
+
+def _parts(loaded: Loaded) -> Iterator[tuple[str, Any, Source]]:
+    """Settings, or their parts where those come from different places."""
+    for row in _rows(loaded):
+        if not row["parts"]:
+            yield row["setting"], row["value"], loaded.sources[row["setting"]]
+            continue
+        for name, one in _leaves(row["setting"], row["value"]):
+            yield name, one, loaded.sources.get(name, loaded.sources[row["setting"]])
+
+
+def _leaves(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    from handrail.config.files.document import dotted
+    from handrail.config.layers.merge import leaves
+
+    return ((dotted(path), one) for path, one in leaves(value, (key,)))
+
+
+def _left_out(loaded: Loaded, root: Path) -> Iterator[str]:
+    from handrail.cli.render.screen import Style, one_line, paint
+
+    if not loaded.ignored:
+        return
+    yield ""
+    yield paint("ignored, because this workspace's own files may not say it", Style.CAUTION)
+    for claim in loaded.ignored:
+        yield f"  {one_line(claim_text(claim, root))}  ({claim.fate})"
+    yield "`handrail trust` shows what trusting these files would switch on"
+
+
+def claim_text(claim: Claim, root: Path) -> str:
+    """What a workspace's file says and where; for `one_line`."""
+    return f"{claim.key} = {_text(claim.value)}  {told(claim.source, root)}"
+
+
+def claim_row(claim: Claim) -> dict[str, Any]:
+    """The same as JSON."""
+    source = claim.source.to_dict()
+    return {"key": claim.key, "value": claim.value, "source": source, "why": claim.fate.value}
+
+
+def told(source: Source, root: Path) -> str:
+    """Where a value comes from, as a person would say it."""
+    from handrail.config.files.document import place
+
+    if source.file is not None and source.file.is_relative_to(root):
+        return place(source.file.relative_to(root), source.line)
+    return str(source)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict) and not value.get("examples", True):
+        # A rule without examples, as a person would write it.
+        value = value.get("rule", value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _under(name: str, key: str) -> bool:
+    return name.startswith((f"{key}.", f"{key}["))
+
+
+def _check(options: Namespace) -> int:
+    if not options.arguments:
+        raise ProblemRaised(
+            "invalid_arguments", "`config check` needs a FILE", hint="name the file to check"
+        )
+    if not options.json:
+        output.take_over_log()
+    fits = [_check_one(options, name) for name in options.arguments]
+    return 0 if all(fits) else 1
+
+
+def _check_one(options: Namespace, name: str) -> bool:
+    from handrail.cli.render.screen import counted, one_line
+
+    problem, count = None, 0
+    notices: list[str] = []
+    try:
+        count = _settings_in(options, Path(name).expanduser(), notices)
+    except ProblemRaised as raised:
+        problem = raised.problem
+    if options.json:
+        told_problem = None if problem is None else problem.to_dict()
+        fits = {"file": name, "fits": problem is None, "problem": told_problem}
+        output.say_json({**fits, "notices": notices})
+    elif problem is not None:
+        output.tell_problem(problem)
+    else:
+        for notice in notices:
+            output.warn_of("notice", one_line(notice))
+        output.say(f"{one_line(name)}: {counted(count, 'setting')}, all of them fit")
+    return problem is None
+
+
+def _settings_in(options: Namespace, path: Path, notices: list[str]) -> int:
+    """How many settings a file has, adding what the user should know of them; raises if opening a
+    workspace with it would be refused.
+    """
+    from handrail.app_check import checked
+    from handrail.cli.workspace import directory_of
+    from handrail.config.layers.load import load_alone
+    from handrail.config.layers.sources import Layer
+
+    loaded = load_alone(path)
+    if loaded is None:
+        raise ProblemRaised("not_found", f"there is no file {str(path)!r}")
+    root = loaded.files[0].parent.parent if loaded.files else directory_of(options)
+    notices += checked(loaded, root).notices
+    for notice in loaded.notices:
+        output.warn_of("warning", notice)
+    if _in_force(options, path):
+        # Files that fit one by one can still contradict each other.
+        checked(loaded_for(options), directory_of(options))
+    said = {one.key for one in loaded.claims}
+    said |= {key for key, one in loaded.sources.items() if one.layer is not Layer.DEFAULT}
+    return len({key.partition(".")[0].partition("[")[0] for key in said})
+
+
+def _in_force(options: Namespace, path: Path) -> bool:
+    from handrail.app_config import config_file
+    from handrail.cli.workspace import config_of, directory_of
+    from handrail.config.files.reading import LOCAL, PROJECT
+
+    root = directory_of(options)
+    files = [config_file(config_of(options)), *(root / name for name in (*PROJECT, *LOCAL))]
+    return path.resolve() in [one.resolve() for one in files]

@@ -1,0 +1,345 @@
+"""`handrail doctor`: what this machine, this installation and this workspace are like.
+
+Each check stands alone: one that finds trouble reports it and the others go on.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from handrail.cli.parser import Parser, Subparsers, add_command
+from handrail.cli.render import output
+from handrail.core.problems import Problem, ProblemRaised
+
+if TYPE_CHECKING:
+    from handrail.cli.workspace import Workspace
+
+# The parts of the state directory, as they are told; kept at most as long as `gc` lets them.
+_PARTS: Final = {
+    "blobs": "old contents",
+    "oversized": "long texts",
+    "shadow": "shadow",
+    "jobs": "jobs",
+    "quarantine": "quarantine",
+    "tmp": "temporary",
+    "copies": "protected",
+}
+
+_HELPERS: Final = {"rg": "ripgrep", "shfmt": "shfmt"}
+_INSTEAD: Final = {
+    "rg": "searches run in Python, slower",
+    "shfmt": "commands cannot be parsed, so almost all of them need approval",
+}
+
+
+def add_parser(subparsers: Subparsers[Parser]) -> None:
+    """The words of this command."""
+    parser = add_command(subparsers, "doctor", "report what is installed, enforced and stored")
+    parser.add_argument("--mcp", action="store_true", help="try the server as a client would")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Print the report; 1 if something in it does not work."""
+    if options.mcp:
+        from handrail.cli.commands.setup import mcp_check
+
+        return mcp_check.run(options)
+    from handrail.cli.workspace import look_around
+
+    report = examine(look_around(options), options)
+    if options.json:
+        output.say_json(report)
+    else:
+        for line in told(report):
+            output.say(line)
+    return 1 if report["problems"] else 0
+
+
+def examine(place: Workspace, options: Namespace) -> dict[str, Any]:
+    """Everything `doctor` knows, as one JSON object."""
+    problems = [place.problem] if place.problem else []
+    roots = [place.root, *_directories(options, problems)]
+    return {
+        "handrail": _installation(),
+        "kernel": _kernel(),
+        "programs": _programs(roots, problems),
+        "commands": _commands(place, options, problems),
+        "config": _config(options.config, problems),
+        "state": _state(place),
+        "store": _store(place, problems),
+        "warnings": _warnings(roots),
+        "notices": _rule_notices(options),
+        "problems": [problem.to_dict() for problem in problems],
+    }
+
+
+def _directories(options: Namespace, problems: list[Problem]) -> list[Path]:
+    from handrail.cli.workspace import settings_of
+
+    try:
+        return [Path(one).resolve() for one in settings_of(options).directories]
+    except ProblemRaised as raised:
+        problems.append(raised.problem)
+    except OSError:
+        # Told with more words by whoever looks at the file itself.
+        pass
+    return []
+
+
+def _installation() -> dict[str, str]:
+    import platform
+
+    import handrail
+
+    return {
+        "version": handrail.__version__,
+        "package": str(Path(handrail.__file__).parent),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "interpreter": sys.executable,
+        "system": f"{platform.system()} {platform.release()} ({platform.machine()})",
+    }
+
+
+def _kernel() -> dict[str, str | int]:
+    from handrail.host.files.openat2 import kernel_has_openat2
+    from handrail.host.processes import seccomp, spawn
+
+    return {
+        "openat2": "used" if kernel_has_openat2() else "absent",
+        "seccomp": "available (not used for searches)" if seccomp.supported() else "absent",
+        **spawn.enforcement(),
+    }
+
+
+def _programs(roots: Sequence[Path], problems: list[Problem]) -> dict[str, dict[str, Any] | None]:
+    """The helper programs of the installation; None for one that is not there."""
+    import asyncio
+
+    from handrail.host.processes.helpers.bundled import DISTRIBUTIONS
+
+    programs = {name: _program(name, roots, problems) for name in DISTRIBUTIONS}
+    rg = programs["rg"]
+    if rg is not None and rg["used"]:
+        rg["version"] = asyncio.run(_version(roots[0], rg["path"]))
+    return programs
+
+
+def _program(name: str, roots: Sequence[Path], problems: list[Problem]) -> dict[str, Any] | None:
+    from handrail.host.processes.binaries import sha256
+    from handrail.host.processes.helpers.bundled import check_installed, find_helper
+
+    found = find_helper(name, [str(root) for root in roots])
+    problem = found.problem
+    if found.path is not None and found.source is None:
+        problem = check_installed(name, found.path)
+    if problem is not None:
+        problems.append(problem)
+    if found.path is None:
+        return None if found.source is None else {"path": found.source, "used": False}
+    copied = {} if found.source is None else {"copy_of": found.source}
+    return {"path": found.path, "used": True, **copied, "sha256": sha256(found.path)}
+
+
+def _commands(
+    place: Workspace, options: Namespace, problems: list[Problem]
+) -> dict[str, Any] | None:
+    """What confines commands; None where none can be run, or the settings cannot be read."""
+    from handrail.cli.render.confinement import confinement_of
+    from handrail.cli.workspace import settings_of
+
+    try:
+        settings = settings_of(options)
+    except (ProblemRaised, OSError):
+        # Told by whoever looks at the settings themselves.
+        return None
+    if not settings.commands:
+        return None
+    found = confinement_of(place, settings)
+    if found["problem"] is not None:
+        problems.append(Problem(**found["problem"]))
+    return found
+
+
+async def _version(root: Path, path: str) -> str:
+    from handrail.host.search.ripgrep import RipgrepSearch
+
+    search = RipgrepSearch([str(root)], path)
+    try:
+        return await search.version()
+    except ProblemRaised as raised:
+        return raised.problem.message
+    finally:
+        search.close()
+
+
+def _config(given: str | None, problems: list[Problem]) -> dict[str, Any]:
+    from handrail.host.state.directories import config_home
+
+    file = Path(given) if given else config_home() / "config.toml"
+    exists = False
+    try:
+        file.stat()
+        exists = file.is_file()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        problems.append(
+            Problem(
+                "unavailable",
+                f"your settings cannot lie in {str(file)!r}: {error.strerror or error}",
+                hint="set XDG_CONFIG_HOME to a directory of your own",
+            )
+        )
+    return {"file": str(file), "exists": exists}
+
+
+def _state(place: Workspace) -> dict[str, Any] | None:
+    from handrail.host.state.state_gc import sizes
+
+    directory = place.home.directory
+    if directory is None or not directory.is_dir():
+        return None
+    return {
+        "directory": str(directory),
+        "permissions": f"{directory.stat().st_mode & 0o777:04o}",
+        **{f"{part}_bytes": count for part, count in sizes(directory).items()},
+    }
+
+
+def _store(place: Workspace, problems: list[Problem]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from handrail.cli.workspace import reading
+    from handrail.store.purge import measure
+
+    about: dict[str, Any] = {"path": place.home.store, "exists": place.recorded}
+    if not place.recorded:
+        return about
+    try:
+        with reading(place) as db:
+            about["schema_version"] = db.execute("PRAGMA user_version").fetchone()[0]
+            about.update(asdict(measure(db, place.home.store)))
+    except ProblemRaised as raised:
+        problems.append(raised.problem)
+    return about
+
+
+def _rule_notices(options: Namespace) -> list[str]:
+    """Rules that have no effect yet, because no tool has the name."""
+    from handrail.app_check import checked
+    from handrail.cli.commands.setup.config import loaded_for
+    from handrail.cli.workspace import directory_of
+
+    try:
+        return list(checked(loaded_for(options), directory_of(options)).notices)
+    except (ProblemRaised, OSError):
+        # Settings that cannot be read are reported with the settings.
+        return []
+
+
+def _warnings(roots: Sequence[Path]) -> list[str]:
+    """What weakens the walls although it works."""
+    from handrail.host.state.directories import state_home
+
+    ours = {
+        "the Python that runs Handrail": Path(sys.prefix),
+        "Handrail's own code": Path(__file__).parent.parent,
+        "Handrail's state": state_home(),
+    }
+    return [
+        f"{what} lies inside the workspace: {path}"
+        for what, path in ours.items()
+        if any(path.resolve().is_relative_to(root) for root in roots)
+    ]
+
+
+def told(report: Mapping[str, Any]) -> Iterator[str]:
+    """The report as lines for a person."""
+    from handrail.cli.render.screen import Style, one_line, paint
+
+    yield from _section("installation", report["handrail"])
+    yield from _section("enforced by the kernel on searches", report["kernel"])
+    for name, title in _HELPERS.items():
+        yield from _section(title, _told_program(name, report["programs"][name]))
+    yield from _section("measured on commands, with the network closed", _told_commands(report))
+    config = report["config"]
+    yield from _section(
+        "kept",
+        {
+            "config": config["file"] if config["exists"] else f"{config['file']} (none, defaults)",
+            **_told_state(report["state"], report["store"]),
+            **_told_store(report["store"]),
+        },
+    )
+    for warning in report["warnings"]:
+        yield paint(f"warning: {one_line(warning)}", Style.CAUTION)
+    if report["warnings"]:
+        yield "tools cannot write there; programs that you run in the workspace can"
+    for notice in report["notices"]:
+        yield f"notice: {one_line(notice)}"
+    for problem in report["problems"]:
+        yield paint(f"problem: {one_line(problem['message'])}", Style.BAD)
+        if problem["hint"]:
+            yield f"hint: {one_line(problem['hint'])}"
+    if not report["warnings"] and not report["problems"]:
+        yield paint("no problems found", Style.GOOD)
+
+
+def _section(title: str, facts: Mapping[str, Any]) -> Iterator[str]:
+    from handrail.cli.render.screen import Style, one_line, paint
+
+    yield paint(title, Style.HEADING)
+    for name, fact in facts.items():
+        yield f"  {name.replace('_', ' '):<{_room(facts)}} {one_line(fact)}"
+    yield ""
+
+
+def _room(facts: Mapping[str, Any]) -> int:
+    return max(12, *(len(name) for name in facts))
+
+
+def _told_commands(report: Mapping[str, Any]) -> dict[str, str]:
+    from handrail.cli.render.confinement import told_rows
+
+    found = report["commands"]
+    return {"commands": "none can be run"} if found is None else told_rows(found)
+
+
+def _told_program(name: str, program: Mapping[str, Any] | None) -> dict[str, Any]:
+    instead = _INSTEAD[name]
+    if program is None:
+        return {"path": f"not found; {instead}"}
+    if not program["used"]:
+        where = program["path"]
+        return {"path": f"found at {where}, but not used (see below); {instead}"}
+    return {name: fact for name, fact in program.items() if name != "used"}
+
+
+def _told_state(state: Mapping[str, Any] | None, store: Mapping[str, Any]) -> dict[str, str]:
+    from handrail.cli.render.screen import size
+    from handrail.cli.workspace import MEMORY
+
+    if state is None:
+        in_memory = store["path"] == MEMORY
+        return {"state": "none: this store is in memory" if in_memory else "none"}
+    return {
+        "state": f"{state['directory']} (permissions {state['permissions']})",
+        **{name: size(state[f"{part}_bytes"]) for part, name in _PARTS.items()},
+    }
+
+
+def _told_store(store: Mapping[str, Any]) -> dict[str, str]:
+    from handrail.cli.render.screen import counted, size
+
+    if "rows" not in store:
+        return {"store": f"{store['path']} ({'unreadable' if store['exists'] else 'not made yet'})"}
+    return {
+        "store": store["path"],
+        "holds": f"{counted(store['calls'], 'call')} of {counted(store['sessions'], 'session')}, "
+        f"{size(store['file_bytes'])}, schema version {store['schema_version']}",
+    }

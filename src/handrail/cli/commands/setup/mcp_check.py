@@ -1,0 +1,102 @@
+"""`handrail doctor --mcp`: start the server as a client would, connect, list and call.
+
+What it reports is what came back over the wire, not what we think that we serve.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from argparse import Namespace
+from typing import Any, Final
+
+from handrail.cli.render import output
+from handrail.core.problems import ProblemRaised
+
+_PATIENCE_S: Final = 60.0
+_ERAS: Final = {"auto": "a client of today", "legacy": "an older client"}
+
+
+def run(options: Namespace) -> int:
+    """Print what a client would see; 1 if the server does not work."""
+    from handrail.cli.commands.setup.serve import need_extra
+
+    need_extra()
+    report = asyncio.run(_look(options))
+    if options.json:
+        output.say_json(report)
+    else:
+        for line in _told(report):
+            output.say(line)
+    return 0
+
+
+async def _look(options: Namespace) -> dict[str, Any]:
+    import anyio
+    from mcp import MCPError
+
+    from handrail.cli.commands.setup.clients import arguments_of
+    from handrail.cli.program import script
+
+    given = Namespace(**{**vars(options), "tools": None, "read_only": False, "text_only": False})
+    words = arguments_of(given)
+    eras = []
+    try:
+        for era, client in _ERAS.items():
+            if sys.stderr.isatty():
+                output.warn(f"starting the server for {client} ...")
+            with anyio.fail_after(_PATIENCE_S):
+                eras.append(await _connect(str(script()), words, era))
+    except (MCPError, OSError, TimeoutError, ExceptionGroup) as error:
+        raise ProblemRaised(
+            "unavailable",
+            f"a client cannot use the server: {type(error).__name__}: {error}",
+            hint=f"try it by hand: {script()} {' '.join(words)}",
+        ) from error
+    return {"command": str(script()), "args": words, "eras": eras}
+
+
+async def _connect(command: str, words: list[str], era: str) -> dict[str, Any]:
+    from mcp import Client, StdioServerParameters
+    from mcp_types import TextContent
+
+    # As it is here: the SDK's own choice would leave out where state and settings lie.
+    server = StdioServerParameters(command=command, args=words, env=dict(os.environ))
+    mode: Any = era
+    async with Client(server, mode=mode, read_timeout_seconds=_PATIENCE_S) as client:
+        tools = (await client.list_tools()).tools
+        listing = next((tool for tool in tools if tool.name in ("list_files", "LS")), tools[0])
+        called = await client.call_tool(listing.name, {})
+        text = next((one.text for one in called.content if isinstance(one, TextContent)), "")
+        return {
+            "protocol": client.protocol_version,
+            "tools": [
+                {
+                    "name": tool.name,
+                    "read_only": bool(tool.annotations and tool.annotations.read_only_hint),
+                }
+                for tool in tools
+            ],
+            "called": listing.name,
+            "failed": bool(called.is_error),
+            "answer": text[:200],
+        }
+
+
+def _told(report: dict[str, Any]) -> list[str]:
+    from handrail.core.safe_text import safe_text
+
+    lines = [f"server        {report['command']} {' '.join(report['args'])}"]
+    for era in report["eras"]:
+        reading = [tool["name"] for tool in era["tools"] if tool["read_only"]]
+        changing = [tool["name"] for tool in era["tools"] if not tool["read_only"]]
+        first = safe_text(era["answer"].partition("\n")[0])
+        lines += [
+            f"protocol      {era['protocol']}",
+            f"  only reads  {', '.join(reading)}",
+            f"  may change  {', '.join(changing)}",
+            f"  called      {era['called']}: {'refused' if era['failed'] else 'ok'} ({first})",
+        ]
+    lines.append("approvals     asked through the client, or with `handrail approvals`")
+    return [safe_text(line) for line in lines]

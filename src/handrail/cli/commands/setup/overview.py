@@ -1,0 +1,213 @@
+"""Bare `handrail`: where you are, what is enforced here, what happened last, what to type."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from handrail.cli.render import output
+from handrail.core.problems import Problem, ProblemRaised
+
+if TYPE_CHECKING:
+    from handrail.cli.workspace import Workspace
+    from handrail.config.model import Settings
+
+_MOST_COUNTED: Final = 500
+_MEANINGS: Final = {
+    "default": "reading is free, a change asks you",
+    "confirm-all": "every call asks you",
+    "accept-edits": "edits inside the workspace happen unasked",
+    "sandboxed": "edits happen unasked, and commands where the sandbox holds them",
+    "auto-safe": "only what is dangerous asks you",
+    "strict": "what is dangerous is refused, the rest happens unasked",
+    "plan": "nothing is changed; what would be waits in `handrail plan`",
+    "dont-ask": "what would ask is refused",
+    "bypass": "nothing asks; protected names still hold",
+}
+# What a project begins to be read with; then whatever is surely text.
+_FIRST: Final = ("README.md", "README.rst", "README.txt", "README", "pyproject.toml")
+_TEXT: Final = (".md", ".txt", ".rst", ".py", ".js", ".ts", ".go", ".rs", ".c", ".java", ".toml")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,39}")
+_MOST_LOOKED_AT: Final = 1000
+
+
+def run(options: Namespace) -> int:
+    """Print the overview; opens no session and changes nothing. 1 if the record is unreadable."""
+    from handrail.cli.workspace import look_around, settings_of
+
+    facts = gather(look_around(options), settings_of(options))
+    if options.json:
+        output.say_json(facts)
+    else:
+        for line in told(facts):
+            output.say(line)
+    return 1 if facts["store"]["problem"] else 0
+
+
+def gather(place: Workspace, settings: Settings) -> dict[str, Any]:
+    """What there is to say, as one JSON object."""
+    from handrail import __version__
+    from handrail.policy.modes import parse_mode
+
+    last, problem = None, place.problem
+    try:
+        last = _last_session(place)
+    except ProblemRaised as raised:
+        problem = raised.problem
+    return {
+        "version": __version__,
+        "workspace": str(place.root),
+        "directories": list(settings.directories),
+        "mode": parse_mode(settings.mode).value,
+        "dialect": settings.dialect,
+        "enforced": enforced([str(place.root), *settings.directories]),
+        "commands": _commands(place, settings),
+        "store": _store(place, problem),
+        "last_session": last,
+    }
+
+
+def enforced(roots: Sequence[str]) -> dict[str, str]:
+    """What holds calls to the workspace on this machine, in words."""
+    from handrail.host.files.openat2 import kernel_has_openat2
+
+    opens = "openat2" if kernel_has_openat2() else "one name at a time, links refused"
+    beneath = f"beneath the workspace's own handle ({opens})"
+    return {"files": beneath, "search": _search(roots) or beneath}
+
+
+def _commands(place: Workspace, settings: Settings) -> dict[str, Any] | None:
+    """What confines commands, as measured; None where none can be run."""
+    from handrail.cli.render.confinement import confinement_of
+
+    return confinement_of(place, settings) if settings.commands else None
+
+
+def _search(roots: Sequence[str]) -> str | None:
+    """What holds ripgrep, None if there is none and our own code searches."""
+    from handrail.host.processes import spawn
+    from handrail.host.processes.helpers.bundled import find_helper
+    from handrail.host.processes.landlock import abi
+
+    if not spawn.supported() or find_helper("rg", roots).path is None:
+        return None
+    if abi():
+        return f"ripgrep, confined by Landlock (ABI {abi()})"
+    return "ripgrep, not confined; what it finds is opened again by us"
+
+
+def told(facts: Mapping[str, Any]) -> Iterator[str]:
+    """The overview as lines for a person."""
+    from handrail.cli.render.screen import Style, counted, one_line, paint, size
+
+    yield paint(f"Handrail {facts['version']}, the tool runtime for coding agents", Style.HEADING)
+    yield ""
+    yield f"workspace  {one_line(facts['workspace'])}"
+    for directory in facts["directories"]:
+        yield f"and        {one_line(directory)}"
+    yield f"mode       {facts['mode']}: {_MEANINGS[facts['mode']]}"
+    if facts["dialect"] != "canonical":
+        yield f"dialect    {one_line(facts['dialect'])}"
+    yield ""
+    for name, fact in [*facts["enforced"].items(), *_told_commands(facts["commands"])]:
+        yield f"{name:<10} {fact}"
+    yield ""
+    store = facts["store"]
+    held = f" ({size(store['bytes'])})" if store["exists"] else " (nothing recorded yet)"
+    yield f"record     {one_line(store['path'])}{held}"
+    problem = store["problem"]
+    if problem:
+        yield paint(f"problem    {one_line(problem['message'])}", Style.BAD)
+        if problem["hint"]:
+            yield f"hint       {one_line(problem['hint'])}"
+    last = facts["last_session"]
+    if last:
+        more = "more than " if last["capped"] else ""
+        yield (
+            f"last       session {one_line(last['id'])}, {last['when']}: "
+            f"{more}{counted(last['calls'], 'call')}, {counted(last['changes'], 'file change')}"
+        )
+    yield ""
+    yield paint("next", Style.HEADING)
+    proposed = _next(Path(facts["workspace"]))
+    room = max(len(words) for words in proposed)
+    for words, about in proposed.items():
+        yield f"  {words:<{room}}  {paint(about, Style.FAINT)}"
+
+
+def _told_commands(commands: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    from handrail.cli.render.confinement import told_briefly
+
+    if commands is None:
+        yield "commands", "none can be run: the setting commands is off"
+        return
+    yield from told_briefly(commands)
+    if commands["problem"]:
+        yield "problem", commands["problem"]["message"]
+
+
+def _next(root: Path) -> dict[str, str]:
+    file = _a_file(root)
+    call = "list_files" if file is None else f"read_file path={file}"
+    return {
+        "handrail demo": "a scripted session on a sample project",
+        "handrail tools": "what a model is shown",
+        f"handrail call {call}": "one call",
+        "handrail log": "what was called",
+        "handrail --help": "all commands",
+    }
+
+
+def _a_file(root: Path) -> str | None:
+    """A file to try a call on, None if none offers itself."""
+    import os
+    from itertools import islice
+
+    try:
+        with os.scandir(root) as entries:
+            there = [one.name for one in islice(entries, _MOST_LOOKED_AT) if one.is_file()]
+    except OSError:
+        return None
+    # Names that need no quotes: the line is there to be copied.
+    plain = sorted(name for name in there if _PLAIN.fullmatch(name))
+    return next(
+        (name for name in _FIRST if name in plain),
+        next((name for name in plain if name.endswith(_TEXT)), None),
+    )
+
+
+def _store(place: Workspace, problem: Problem | None) -> dict[str, Any]:
+    from handrail.store.purge import file_bytes
+
+    return {
+        "path": place.home.store,
+        "exists": place.recorded,
+        "bytes": file_bytes(place.home.store) if place.recorded else 0,
+        "problem": problem.to_dict() if problem else None,
+    }
+
+
+def _last_session(place: Workspace) -> dict[str, Any] | None:
+    from handrail.cli.render.screen import when
+    from handrail.cli.workspace import reading
+    from handrail.store.queries import list_calls
+
+    if not place.recorded:
+        return None
+    with reading(place) as db:
+        # The last one that did something: a session without calls has nothing to tell.
+        newest = list_calls(db, None, None, 1, None)
+        if not newest:
+            return None
+        calls = list_calls(db, newest[0].session, None, _MOST_COUNTED + 1, None)
+    counted_calls = calls[:_MOST_COUNTED]
+    return {
+        "id": newest[0].session,
+        "when": when(calls[0].requested_ns),
+        "calls": len(counted_calls),
+        "capped": len(calls) > _MOST_COUNTED,
+        "changes": sum(len((call.completed or {}).get("changes", ())) for call in counted_calls),
+    }

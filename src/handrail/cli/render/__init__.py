@@ -1,0 +1,1 @@
+"""How the command line prints: streams, columns, colours, shared screens."""

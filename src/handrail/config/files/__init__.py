@@ -1,0 +1,1 @@
+"""Reading configuration files, with the line of each value."""

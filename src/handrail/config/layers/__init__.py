@@ -1,0 +1,1 @@
+"""Merging the layers of settings: who may set what, and which value wins."""

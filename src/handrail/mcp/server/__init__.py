@@ -1,0 +1,1 @@
+"""The MCP server behind `handrail serve`: sessions, approvals, stdio and HTTP."""

@@ -1,0 +1,207 @@
+"""MCP over HTTP: one endpoint per workspace, behind the guard, on a socket of this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import anyio
+import uvicorn
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from handrail.core.problems import ProblemRaised
+from handrail.mcp.server.config import Offer
+from handrail.mcp.server.guard import APPROVES, Guard
+from handrail.mcp.server.serve import ending
+from handrail.mcp.server.session_pool import IDLE_S, SESSION_HEADER, Sessions
+from handrail.mcp.server.tokens import Tokens
+from handrail.mcp.server.tool_server import Context, ToolServer
+from handrail.mcp.server.wire import MAX_BYTES
+
+PATH: Final = "/mcp"
+_MOST_CONNECTIONS: Final = 512
+_MOST_HANDSHAKES: Final = 2000
+# Until a request's head is there, from the connection or from the answer before it.
+_REQUEST_S: Final = 10.0
+_GOODBYE_S: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where and for whom to serve. `hosts` and `origins` are allowed beside our own."""
+
+    tokens: Tokens
+    hosts: Collection[str] = ()
+    origins: Collection[str] = field(default=())
+
+
+def listen(address: str, *, exposed: bool = False) -> socket.socket:
+    """A listening socket on `HOST:PORT`; raises `invalid_arguments`, and for an address that
+    other machines can reach unless `exposed`.
+    """
+    host, separator, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    if not separator or not port.isdecimal() or int(port) > 65535:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"{address!r} is not HOST:PORT",
+            hint="write 127.0.0.1:7331, or 127.0.0.1:0 for any free port",
+            field="http",
+        )
+    try:
+        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise ProblemRaised(
+            "invalid_arguments", f"there is no address {host!r}: {error}"
+        ) from error
+    family, _, _, _, place = found[0]
+    if not exposed and not ipaddress.ip_address(place[0]).is_loopback:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"{host!r} can be reached from other machines, and nothing here is encrypted",
+            hint="use 127.0.0.1, or say --expose if something in front of it does TLS",
+            field="http",
+        )
+    try:
+        listening = socket.create_server((place[0], place[1]), family=family, backlog=128)
+    except OSError as error:
+        raise ProblemRaised("unavailable", f"cannot listen on {address}: {error}") from error
+    # What is accepted inherits it; without it an answer waits for the other side's next word.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
+
+
+def url_of(listening: socket.socket, path: str = PATH) -> str:
+    """The address that a client is told."""
+    return f"http://{_authority(*listening.getsockname()[:2])}{path}"
+
+
+async def serve_http(offers: Mapping[str, Offer], door: Door, listening: socket.socket) -> None:
+    """Serve `/mcp` (the offer named "") and `/mcp/NAME` until we are told to end."""
+    async with AsyncExitStack() as ends:
+        endpoints = {}
+        for name, offer in offers.items():
+            endpoint = endpoints[f"{PATH}/{name}".rstrip("/")] = _Endpoint(offer)
+            await endpoint.enter(ends)
+        app = guarded(_router(endpoints), door, listening)
+        server = _Uvicorn(_config(app))
+        with ending(server.end):
+            await server.serve(sockets=[listening])
+
+
+def guarded(app: ASGIApp, door: Door, listening: socket.socket) -> Guard:
+    """The application behind the guard for this socket."""
+    port = listening.getsockname()[1]
+    own = {_authority(host, port) for host in ("127.0.0.1", "localhost", "::1")}
+    own.add(_authority(*listening.getsockname()[:2]))
+    hosts = own | {host.lower() for host in door.hosts}
+    origins = {f"http://{host}" for host in own} | {one.lower() for one in door.origins}
+    return Guard(app, door.tokens, hosts, origins)
+
+
+class _Endpoint:
+    """One workspace over HTTP."""
+
+    def __init__(self, offer: Offer) -> None:
+        self.sessions = Sessions(offer)
+        server = ToolServer(self.sessions.find, _approves)
+        self._manager = StreamableHTTPSessionManager(
+            app=server.sdk,
+            # The guard has looked already, and knows more.
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+            session_idle_timeout=IDLE_S,
+            max_request_body_size=MAX_BYTES,
+            # Cheap until a call opens a runtime; those are counted by `Sessions`.
+            max_sessions=_MOST_HANDSHAKES,
+        )
+
+    async def enter(self, ends: AsyncExitStack) -> None:
+        ends.push_async_callback(self.sessions.aclose)
+        group = await ends.enter_async_context(anyio.create_task_group())
+        ends.callback(group.cancel_scope.cancel)
+        group.start_soon(self.sessions.watch)
+        await ends.enter_async_context(self._manager.run())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        session_id = Headers(scope=scope).get(SESSION_HEADER)
+        leaving = session_id if scope["method"] == "DELETE" else None
+        if leaving is not None:
+            # Before the answer, which so means that nothing is left.
+            await self.sessions.end(leaving)
+        with self.sessions.using(session_id):
+            await self._manager.handle_request(scope, receive, send)
+        if leaving is not None:
+            # A call may have come in between.
+            await self.sessions.end(leaving)
+
+
+def _approves(ctx: Context) -> bool:
+    return ctx.request is not None and ctx.request.scope.get(APPROVES) is True
+
+
+def _router(endpoints: Mapping[str, _Endpoint]) -> ASGIApp:
+    async def route(scope: Scope, receive: Receive, send: Send) -> None:
+        endpoint = endpoints.get(scope["path"].rstrip("/"))
+        await (endpoint or Response(status_code=404))(scope, receive, send)
+
+    return route
+
+
+def _authority(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=_Protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=_GOODBYE_S,
+    )
+
+
+class _Uvicorn(uvicorn.Server):
+    def end(self) -> None:
+        self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # It would raise them again at its end, before our own cleaning up.
+        yield
+
+
+class _Protocol(H11Protocol):
+    """Closes a connection that brings no request, or no further one: half-open ones must not
+    fill the room.
+    """
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._await_request(self.cycle)
+
+    def on_response_complete(self) -> None:
+        answered = self.cycle
+        super().on_response_complete()
+        self._await_request(answered)
+
+    def _await_request(self, last: object) -> None:
+        self.loop.call_later(_REQUEST_S, self._close_if_silent, last)
+
+    def _close_if_silent(self, last: object) -> None:
+        if self.cycle is last:
+            self.transport.close()

@@ -1,0 +1,132 @@
+"""The sessions of an HTTP endpoint: which request belongs to which client, and when a client
+is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from mcp import MCPError
+from mcp.server.context import ServerRequestContext
+from mcp_types import INTERNAL_ERROR
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from handrail.mcp.server.config import Offer
+from handrail.mcp.server.session import Session
+
+SESSION_HEADER: Final = "mcp-session-id"
+NAME_HEADER: Final = "handrail-session"
+IDLE_S: Final = 30 * 60.0
+MOST_SESSIONS: Final = 64
+_LOOK_S: Final = 30.0
+
+
+class Sessions:
+    """Sessions by what their requests have in common.
+
+    With a handshake that is the id the server gave. The newer protocol has none: there it is
+    the client's name, and the header `Handrail-Session` for those who want their own.
+    """
+
+    def __init__(
+        self,
+        offer: Offer,
+        *,
+        idle_s: float = IDLE_S,
+        most: int = MOST_SESSIONS,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self._offer = offer
+        self._most = most
+        self._idle_s = idle_s
+        self._clock = clock or asyncio.get_running_loop().time
+        self._sessions: dict[str, Session] = {}
+        self._used: dict[str, float] = {}
+        self._open: dict[str, int] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def find(self, ctx: ServerRequestContext[Any, Any]) -> Session:
+        """The session of a request; a new one for a new client."""
+        headers = ctx.request.headers if ctx.request is not None else {}
+        modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        given = None if modern else headers.get(SESSION_HEADER)
+        key = f"id {given}" if given is not None else _name(ctx, headers.get(NAME_HEADER))
+        session = self._sessions.get(key)
+        if session is None:
+            self._make_room()
+            session = self._sessions[key] = Session(self._offer, own_ids=given is not None)
+        self._used[key] = self._clock()
+        return session
+
+    def _make_room(self) -> None:
+        """Let the client that was idle longest go; many never say goodbye."""
+        if len(self._sessions) < self._most:
+            return
+        idle = [key for key in self._sessions if self._is_idle(key)]
+        if not idle:
+            raise MCPError(INTERNAL_ERROR, "too many clients are connected; try again later")
+        oldest = min(idle, key=self._used.__getitem__)
+        del self._used[oldest]
+        ending = asyncio.create_task(self._sessions.pop(oldest).aclose())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    def _is_idle(self, key: str) -> bool:
+        return not self._sessions[key].busy and key not in self._open
+
+    @contextmanager
+    def using(self, session_id: str | None) -> Iterator[None]:
+        """While a request of that id is open, its session is not idle."""
+        key = f"id {session_id}"
+        self._open[key] = self._open.get(key, 0) + 1
+        try:
+            yield
+        finally:
+            self._open[key] -= 1
+            if not self._open[key]:
+                del self._open[key]
+            if key in self._used:
+                self._used[key] = self._clock()
+
+    async def end(self, session_id: str) -> None:
+        """The client of that id has said goodbye."""
+        await self._close(f"id {session_id}")
+
+    async def close_idle(self) -> None:
+        """Close every session that nobody has used for too long."""
+        now = self._clock()
+        idle = [
+            key
+            for key in self._sessions
+            if self._is_idle(key) and now - self._used[key] > self._idle_s
+        ]
+        for key in idle:
+            await self._close(key)
+
+    async def watch(self) -> None:
+        """Close idle sessions from time to time, until cancelled."""
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            await self.close_idle()
+
+    async def aclose(self) -> None:
+        """Close all of them."""
+        for key in list(self._sessions):
+            await self._close(key)
+        if self._ending:
+            await asyncio.wait(set(self._ending))
+
+    async def _close(self, key: str) -> None:
+        session = self._sessions.pop(key, None)
+        self._used.pop(key, None)
+        if session is not None:
+            await session.aclose()
+
+
+def _name(ctx: ServerRequestContext[Any, Any], chosen: str | None) -> str:
+    said = ctx.session.client_params
+    client = said.client_info.name if said is not None else ""
+    return f"name {client!r} {chosen!r}"

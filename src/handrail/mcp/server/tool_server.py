@@ -1,0 +1,232 @@
+"""The SDK's low-level server with our tools behind it: list, call, and what surrounds a call.
+
+The one boundary of this package: whatever a client sends, it gets an answer and harms nobody
+else. No handler catches more than it can name; the SDK answers for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from mcp import MCPError
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    LOG_LEVEL_META_KEY,
+    CallToolRequestParams,
+    ElicitResult,
+    EmptyResult,
+    LoggingLevel,
+    PaginatedRequestParams,
+    SetLevelRequestParams,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from handrail import __version__
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import ToolResult
+from handrail.engine.arguments import exceeds_limit, too_large
+from handrail.mcp.server.config import shown_tools
+from handrail.mcp.server.elicitation import HandshakeChannel, Said, may_elicit
+from handrail.mcp.server.form import SCHEMA
+from handrail.mcp.server.pending import Pending, Question
+from handrail.mcp.server.reports import LEVELS, Reports
+from handrail.mcp.server.results import wire_result
+from handrail.mcp.server.session import Session, client_roots
+
+if TYPE_CHECKING:
+    from handrail.engine.runtime import Runtime
+
+Context = ServerRequestContext[Any, Any]
+KEY: Final = "handrail/call-id"
+_QUESTION: Final = "approval"
+_MAX_KEY: Final = 200
+_INSTRUCTIONS: Final = (
+    "File, search and command tools of one workspace. Changes are recorded and can be taken "
+    "back with `undo`; commands run in a sandbox; some calls ask the person first. A refusal "
+    "says what to do instead."
+)
+
+
+class ToolServer:
+    """What one offer looks like to the SDK; `find` tells which session a request belongs to,
+    `approves` whether its sender may also answer questions.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[Context], Session],
+        approves: Callable[[Context], bool] = lambda ctx: True,
+    ) -> None:
+        self._find = find
+        self._approves = approves
+        self._bus = InMemorySubscriptionBus()
+        self.sdk = _Sdk(
+            "handrail",
+            version=__version__,
+            title="Handrail",
+            instructions=_INSTRUCTIONS,
+            on_subscriptions_listen=ListenHandler(self._bus, max_subscriptions=64),
+        )
+        # Its span per message costs more than a small call; ours is the record.
+        self.sdk.middleware.clear()
+        self.sdk.add_request_handler("tools/list", PaginatedRequestParams, self._list)
+        self.sdk.add_request_handler("tools/call", CallToolRequestParams, self._call)
+        self.sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
+        # Without it the SDK lists all tools before each call over HTTP, to check headers.
+        self._schemas: dict[str, dict[str, Any]] = {}
+        self.sdk.get_tool_input_schema = self._schemas.get
+
+    async def _list(self, ctx: Context, params: PaginatedRequestParams) -> dict[str, Any]:
+        del params
+        session = self._session(ctx)
+        runtime = await self._runtime(ctx, session)
+        tools = shown_tools(runtime, session.offer)
+        self._schemas.update((tool["name"], tool["inputSchema"]) for tool in tools)
+        # The newer protocol wants these; the SDK leaves them out on the older one.
+        return {"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+    async def _set_level(self, ctx: Context, params: SetLevelRequestParams) -> EmptyResult:
+        self._session(ctx).level = params.level
+        return EmptyResult()
+
+    async def _call(self, ctx: Context, params: CallToolRequestParams) -> dict[str, Any]:
+        session = self._session(ctx)
+        runtime = await self._runtime(ctx, session)
+        reports = Reports(ctx, progress=_wants_progress(ctx), level=_level(ctx, session))
+        pending = self._resumed(ctx, session, params)
+        if pending is None:
+            pending = self._started(ctx, session, runtime, params, reports)
+        pending.reports = reports
+        async with reports:
+            outcome = await pending.outcome()
+        if isinstance(outcome, ToolResult):
+            return wire_result(outcome, structured=session.offer.structured)
+        session.park(outcome.state, pending)
+        return _input_required(outcome)
+
+    def _started(
+        self,
+        ctx: Context,
+        session: Session,
+        runtime: Runtime,
+        params: CallToolRequestParams,
+        reports: Reports,
+    ) -> Pending:
+        if session.crowded:
+            raise MCPError(INTERNAL_ERROR, "too many calls are in flight; wait for some of them")
+        call_id = session.call_id(ctx.request_id, _key(ctx))
+        arguments = params.arguments or {}
+        if exceeds_limit(arguments):
+            raise MCPError(INVALID_PARAMS, str(too_large()))
+        repeated = session.in_flight(call_id)
+        if repeated is not None and repeated.is_same(params.name, arguments):
+            return repeated
+        asks = may_elicit(ctx) and self._approves(ctx)
+        pending = Pending(params.name, arguments, can_ask=asks)
+        channel = pending if _modern(ctx) else HandshakeChannel(ctx, can_ask=asks)
+        approver = session.approver
+        listener = (lambda event: _tell(pending, event)) if reports.wanted or asks else None
+
+        async def call() -> ToolResult:
+            approver.connect(call_id, channel)
+            try:
+                return await runtime.call(params.name, arguments, id=call_id, on_event=listener)
+            finally:
+                approver.disconnect(call_id, channel)
+
+        session.start(call_id, pending, call())
+        return pending
+
+    def _resumed(
+        self, ctx: Context, session: Session, params: CallToolRequestParams
+    ) -> Pending | None:
+        """The call that this request brings an answer to, None if it brings none."""
+        if params.request_state is None:
+            return None
+        pending = session.parked(params.request_state)
+        if pending is None or not pending.is_same(params.name, params.arguments or {}):
+            raise MCPError(INVALID_PARAMS, "there is no question about this call to be answered")
+        said = (params.input_responses or {}).get(_QUESTION)
+        if isinstance(said, ElicitResult):
+            if not self._approves(ctx):
+                raise MCPError(INVALID_REQUEST, "the sender may call, but not approve")
+            if pending.state == params.request_state:
+                pending.reply(Said(said.action, cast("dict[str, object] | None", said.content)))
+        # Without an answer to it, as with one to a question that was put before it, the
+        # question still stands and is put again.
+        return pending
+
+    async def _runtime(self, ctx: Context, session: Session) -> Runtime:
+        async def roots() -> list[str]:
+            return await client_roots(ctx) if session.offer.client_roots else []
+
+        try:
+            return await session.runtime(roots)
+        except ProblemRaised as raised:
+            raise MCPError(INTERNAL_ERROR, str(raised.problem)) from raised
+
+    def _session(self, ctx: Context) -> Session:
+        session = self._find(ctx)
+        session.client = ctx.session
+        session.on_tools_changed = self._tools_changed
+        return session
+
+    async def _tools_changed(self) -> None:
+        await self._bus.publish(ToolsListChanged())
+
+
+class _Sdk(Server[Any]):
+    """The SDK's server; over HTTP it makes its own options, so they are set here."""
+
+    def create_initialization_options(
+        self, notification_options: NotificationOptions | None = None, *rest: Any, **more: Any
+    ) -> InitializationOptions:
+        options = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(options, *rest, **more)
+
+
+def _tell(pending: Pending, event: Any) -> None:
+    if pending.reports is not None:
+        pending.reports(event)
+
+
+def _modern(ctx: Context) -> bool:
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def _wants_progress(ctx: Context) -> bool:
+    return ctx.meta is not None and "progress_token" in ctx.meta
+
+
+def _level(ctx: Context, session: Session) -> LoggingLevel | None:
+    if not _modern(ctx):
+        return session.level
+    asked = (ctx.meta or {}).get(LOG_LEVEL_META_KEY)
+    return asked if asked in LEVELS else None
+
+
+def _key(ctx: Context) -> str | None:
+    key = (ctx.meta or {}).get(KEY)
+    if key is None:
+        return None
+    if not isinstance(key, str) or not 0 < len(key) <= _MAX_KEY or not key.isprintable():
+        raise MCPError(
+            INVALID_PARAMS, f"_meta {KEY!r} must be 1 to {_MAX_KEY} printable characters"
+        )
+    return key
+
+
+def _input_required(question: Question) -> dict[str, Any]:
+    form = {"mode": "form", "message": question.message, "requestedSchema": SCHEMA}
+    return {
+        "resultType": "input_required",
+        "inputRequests": {_QUESTION: {"method": "elicitation/create", "params": form}},
+        "requestState": question.state,
+    }

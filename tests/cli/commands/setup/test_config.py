@@ -1,0 +1,288 @@
+"""`handrail config`: where values come from, and whether files fit."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def project(workspace):
+    """Write the workspace's own settings."""
+    (workspace / ".handrail").mkdir()
+
+    def write(text, name="config.toml"):
+        path = workspace / ".handrail" / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def own(own_home):
+    """Write the person's settings."""
+
+    def write(text):
+        path = own_home / "config" / "handrail" / "config.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def rows(done):
+    return {row["setting"]: row for row in done.lines}
+
+
+def test_show_tells_every_setting_and_its_source(handrail, project, own):
+    mine = own("keep_days = 9\n")
+    project("\nmax_output_lines = 40\n")
+
+    done = handrail("config", "show", "--mode", "plan")
+
+    table = {line.split()[0]: line.split(maxsplit=2)[1:] for line in done.out.splitlines() if line}
+    assert done.code == 0
+    assert table["keep_days"] == [f"{mine}:1", "9"]
+    assert table["max_output_lines"] == [".handrail/config.toml:2", "40"]
+    assert table["mode"] == ["keyword", '"plan"']
+    assert table["journal"] == ["default", "true"]
+
+
+def test_show_as_json_has_one_object_per_setting(handrail, project):
+    from handrail.config.model import Settings
+
+    file = project("network = true\n[permissions]\ndeny = ['read_file(.env)']\n")
+
+    found = rows(handrail("--json", "config", "show"))
+
+    assert list(found) == list(Settings.model_fields)
+    assert found["network"] == {
+        "setting": "network",
+        "value": False,
+        "source": {"layer": "default", "file": None, "line": None},
+        "parts": {},
+        "ignored": [
+            {
+                "key": "network",
+                "value": True,
+                "source": {"layer": "project", "file": str(file), "line": 1},
+                "why": "needs trust",
+            }
+        ],
+    }
+    assert found["permissions"]["parts"]["permissions.deny[0]"]["line"] == 3
+
+
+def test_show_marks_what_was_ignored(handrail, project):
+    project("network = true\nkeep_days = 1\n[permissions]\nallow = ['run_command']\n")
+
+    lines = handrail("config", "show").out.splitlines()
+
+    assert "  network = true  .handrail/config.toml:1  (needs trust)" in lines
+    assert "  keep_days = 1  .handrail/config.toml:2  (never from a workspace)" in lines
+    assert '  permissions.allow[0] = "run_command"  .handrail/config.toml:4  (needs trust)' in lines
+
+
+def test_parts_of_a_table_are_told_one_by_one(handrail, project, own):
+    mine = own("[guardrails]\nmax_files_modified = 5\n")
+    project("[guardrails]\nmax_lines_changed = 7\n[permissions]\nask = ['write_file']\n")
+
+    done = handrail("config", "show")
+
+    lines = [line.split() for line in done.out.splitlines()]
+    assert ["guardrails.max_files_modified", f"{mine}:2", "5"] in lines
+    assert ["guardrails.max_lines_changed", ".handrail/config.toml:2", "7"] in lines
+    assert ["permissions.ask[0]", ".handrail/config.toml:4", '"write_file"'] in lines
+
+
+def test_show_cannot_be_used_to_move_the_cursor(handrail, project):
+    project('[hooks]\n"\\u001b[2J" = "\\u202e"\n[permissions]\ndeny = ["\\u001b]0;x"]\n')
+
+    done = handrail("config", "show")
+
+    assert done.code == 0
+    assert "\x1b" not in done.out + done.err
+    assert "\u202e" not in done.out + done.err
+
+
+def test_a_broken_file_is_told_with_its_line(handrail, project):
+    file = project("mode = 'plan'\nnetwork =\n")
+
+    done = handrail("config", "show")
+
+    assert (done.code, done.out) == (2, "")
+    assert f"{file}:2 cannot be read" in done.err
+
+
+def test_check_says_that_a_file_fits(handrail, workspace):
+    (workspace / "new.yaml").write_text("mode: plan\ncommands:\n  enabled: false\n")
+
+    done = handrail("config", "check", "new.yaml")
+
+    assert (done.code, done.out) == (0, "new.yaml: 2 settings, all of them fit\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (
+            "\nnetwrok = true\n",
+            "t.toml:2: netwrok: there is no such setting; did you mean `network`",
+        ),
+        ("mode = 'plam'\n", "t.toml:1: mode: 'plam' is not a mode"),
+        ("\ndialect = 'klingon'\n", "t.toml:2: dialect: "),
+        ("max_output_lines = 1\n", "t.toml:1: max_output_lines: "),
+        ("mode =\n", "t.toml:1 cannot be read"),
+    ],
+)
+def test_check_names_line_and_key_of_what_does_not_fit(handrail, workspace, text, complaint):
+    (workspace / "t.toml").write_text(text)
+
+    done = handrail("config", "check", "t.toml")
+    as_json = handrail("config", "check", "--json", "t.toml")
+
+    assert (done.code, done.out) == (1, "")
+    assert complaint in done.err
+    assert as_json.code == 1
+    assert as_json.json["fits"] is False
+    assert complaint in as_json.json["problem"]["message"]
+
+
+def test_every_file_named_is_checked(handrail, workspace):
+    (workspace / "good.toml").write_text("")
+    done = handrail("config", "check", "--json", "gone.toml", "good.toml")
+
+    assert done.code == 1
+    assert [line["fits"] for line in done.lines] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("config",), "required: ACTION"),
+        (("config", "shwo"), "there is no ACTION 'shwo'; did you mean show?"),
+        (("config", "check"), "`config check` needs a FILE"),
+        (("config", "show", "a.toml"), "`config show` takes no FILE"),
+        (("config", "show", "--session", "x"), "`config` takes no --session"),
+    ],
+)
+def test_wrong_words_are_a_usage_error(handrail, words, complaint):
+    done = handrail(*words)
+
+    assert (done.code, done.out) == (2, "")
+    assert complaint in done.err
+
+
+UNUSABLE = [
+    ('[permissions]\nallow = ["Bash"]\n', ":2 cannot be used: it is too broad"),
+    ('[permissions]\ndeny = ["read_file(.env"]\n', ":2 cannot be used: it is neither a tool"),
+    ('[guardrails]\nblocked_commands = ["(?<=a)b"]\n', ":2: guardrails.blocked_commands[0]: "),
+    ("[guardrails]\nmax_files_modified = -1\n", ":2: guardrails.max_files_modified: -1 is no "),
+    ("[guardrails]\nmax_files = 1\n", ":2: guardrails.max_files: there is no such key"),
+    (
+        '[[guardrails.code_rules]]\nmessage = "no"\npattern = "print("\n',
+        ":3: guardrails.code_rules[0].pattern: the expression 'print(' is not valid: missing )\n",
+    ),
+    ('[[hooks.pre_tool_use]]\ncommand = "./gone.sh"\n', ":1: hooks.pre_tool_use[0]: the hook "),
+    (
+        '[[hooks.pre_tool_use]]\ncommand = "true"\nmatcher = "edti_file"\n',
+        "there is no tool named 'edti_file'; did you mean 'edit_file'",
+    ),
+    (
+        '[[hooks.pre_tool_use]]\ncommand = "true"\ntimeout = "5s"\n',
+        "hooks.pre_tool_use[0].timeout: it must be a number of seconds",
+    ),
+    ('[[hooks.pre_tol]]\ncommand = "true"\n', ":1: hooks.pre_tol: there is no such event"),
+    ('[agents.helper]\ntolls = ["grep"]\n', ":2: agents.helper.tolls is not known"),
+    ('sandbox_require = ["air"]\n', ":1: sandbox_require: the sandbox has no property 'air'"),
+    ('[programs.x]\nclass = "odd"\n', ":1: programs: 'x': class must be"),
+    ('directories = ["/no/such/place"]\n', ":1: directories: there is no directory"),
+]
+
+
+@pytest.mark.parametrize(("text", "complaint"), UNUSABLE)
+@pytest.mark.parametrize("whose", ["own", "workspace"])
+def test_what_a_call_would_refuse_the_check_refuses_too(
+    handrail, request, workspace, own_home, text, complaint, whose
+):
+    write = request.getfixturevalue("own" if whose == "own" else "project")
+    file = write(text)
+
+    checked = handrail("config", "check", file)
+
+    assert (checked.code, checked.out) == (1, "")
+    assert complaint in checked.err
+    assert not list(own_home.rglob("*.db"))
+    if whose == "own":
+        assert handrail("call", "list_files").err == checked.err
+
+
+def test_files_that_fit_alone_and_not_together_do_not_fit_where_both_hold(handrail, project, own):
+    own("[guardrails]\nblocked_commands = ['a']\n[hooks]\nclaude = ['~/a.json']\n")
+    file = project("blocked_commands = ['b']\n[guardrails]\nenabled = true\n")
+    elsewhere = handrail("-w", "..", "config", "check", file)
+
+    here = handrail("config", "check", file)
+
+    assert (elsewhere.code, here.code) == (0, 1)
+    assert "there is no file" in here.err
+
+
+def test_what_a_workspace_may_never_say_is_told_by_the_check(handrail, project):
+    file = project("keep_days = 3\n")
+
+    done = handrail("config", "check", file)
+
+    assert done.code == 0
+    assert "keep_days: ignored, because only your own settings can say it" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("mode = plan\n", "text needs quotes"),
+        ("allow_protected = 3\n", "allow_protected: it must be a list, and is a number"),
+        ("keep_days = 1.5\n", "keep_days: it must be a whole number, and is a number with a point"),
+        ("most_at_once = 0\n", "most_at_once: it must be at least 1"),
+        ("durability = 'x'\n", "durability: it must be 'power' or 'process'"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_in_the_words_of_the_file(handrail, own, text, complaint):
+    file = own(text)
+
+    done = handrail("config", "show")
+
+    assert f"{file}:1" in done.err
+    assert complaint in done.err
+    assert "config show" not in done.err
+
+
+def test_a_wrong_mode_is_answered_with_the_modes(handrail, own):
+    own("mode = 'plam'\n")
+
+    done = handrail("call", "list_files")
+
+    assert done.err.endswith(
+        "hint: use one of: default, confirm-all, accept-edits, sandboxed, auto-safe, strict, plan, "
+        "dont-ask, bypass\n"
+    )
+
+
+def test_no_action_is_told_without_asking_for_a_file(handrail):
+    assert "required: ACTION\n" in handrail("config").err
+
+
+@pytest.mark.finding("F33")
+def test_a_rule_about_a_tool_that_is_not_registered_is_a_notice(handrail, own):
+    file = own('[permissions]\nallow = ["deploy"]\ndeny = ["other_tool"]\n')
+
+    checked = handrail("config", "check", file)
+    as_json = handrail("--json", "config", "check", file)
+    doctor = handrail("doctor", "--json")
+
+    assert checked.code == as_json.code == 0
+    assert "no tool named 'deploy' is registered" in checked.err
+    assert ":3 has no effect yet" in checked.err
+    assert len(json.loads(as_json.out)["notices"]) == 2
+    assert len(json.loads(doctor.out)["notices"]) == 2

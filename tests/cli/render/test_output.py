@@ -1,0 +1,31 @@
+import json
+import logging
+
+from handrail.cli.render import output
+
+
+def test_json_holds_no_control_character_and_means_the_same():
+    hostile = "".join(map(chr, range(0x20))) + "\x7f\x9b\u202e\u200b é"
+
+    text = output.to_json({"text": hostile})
+
+    assert text.isascii()
+    assert text.isprintable()
+    assert json.loads(text) == {"text": hostile}
+
+
+def test_our_own_log_is_lines_without_tracebacks_unless_asked(capsys, monkeypatch):
+    output.take_over_log()
+    log = logging.getLogger("handrail")
+
+    try:
+        int("not a number")
+    except ValueError:
+        log.exception("it broke \x1b[2J")
+        quiet = capsys.readouterr().err
+        monkeypatch.setenv("HANDRAIL_DEBUG", "1")
+        log.exception("it broke")
+        loud = capsys.readouterr().err
+
+    assert quiet == "error: it broke \\x1b[2J\n"
+    assert "Traceback" in loud

@@ -1,0 +1,128 @@
+"""With a person at a terminal: questions, colour, Ctrl-C, what runs."""
+
+import os
+
+from handrail.cli.render.status_line import StatusLine
+from handrail.core.events import CallEnded, CallHeartbeat
+
+EDIT = ["call", "edit_file", "path=a.txt", "old_string=two", "new_string=2"]
+QUESTION = "Allow this once? [y/n/a] "
+
+
+def test_a_change_happens_after_a_yes(terminal, workspace):
+    running = terminal(EDIT)
+    running.wait_for(QUESTION)
+    before = (workspace / "a.txt").read_text()
+
+    running.type("y\n")
+
+    assert running.end() == 0
+    assert before == "one\ntwo\n"
+    assert (workspace / "a.txt").read_text() == "one\n2\n"
+
+
+def test_a_no_refuses_the_change(terminal, workspace):
+    running = terminal(EDIT)
+    running.wait_for(QUESTION)
+    running.type("n\n")
+
+    assert running.end() == 1
+    assert running.screen.endswith(b"denied: you said no, and nothing was done\r\n")
+    assert b"hint: " not in running.screen
+    assert (workspace / "a.txt").read_text() == "one\ntwo\n"
+
+
+def test_a_yes_typed_before_the_question_does_not_count(terminal, workspace):
+    running = terminal(EDIT)
+    running.type("y\n")
+    running.wait_for(QUESTION)
+    running.type("n\n")
+
+    assert running.end() == 1
+    assert (workspace / "a.txt").read_text() == "one\ntwo\n"
+
+
+def test_the_person_sees_the_diff_before_answering(terminal):
+    running = terminal(EDIT)
+    running.wait_for(QUESTION)
+    shown = running.screen.decode()
+    running.type("n\n")
+    running.end()
+
+    assert "-two" in shown
+    assert "+2" in shown
+
+
+def test_ctrl_c_at_the_question_ends_at_once_and_is_recorded(terminal, handrail, workspace):
+    running = terminal(EDIT)
+    running.wait_for(QUESTION)
+    running.type("\x03")
+
+    assert running.end() == 130
+    assert running.screen.rstrip().endswith(b"aborted: you ended the run, and nothing was done")
+    assert b"Traceback" not in running.screen
+    assert (workspace / "a.txt").read_text() == "one\ntwo\n"
+    assert handrail("log", "--json").lines[0]["completed"]["status"] == "interrupted"
+    assert handrail("verify").code == 0
+
+
+def test_a_diff_is_coloured_on_a_terminal(terminal):
+    running = terminal(["--mode", "accept-edits", *EDIT])
+
+    assert running.end() == 0
+    assert b"\x1b[31m-two\x1b[0m" in running.screen
+    assert b"\x1b[32m+2\x1b[0m" in running.screen
+
+
+def test_colour_is_left_out_where_it_is_not_wanted(terminal):
+    running = terminal(["--mode", "accept-edits", *EDIT], NO_COLOR="1")
+
+    assert running.end() == 0
+    assert b"+2" in running.screen
+    assert b"\x1b" not in running.screen
+
+
+def test_json_is_never_coloured(terminal):
+    running = terminal(["--mode", "accept-edits", "--json", *EDIT])
+
+    assert running.end() == 0
+    assert b"\x1b" not in running.screen
+
+
+def test_a_long_call_shows_how_long_and_what_was_said_last_and_leaves_no_trace(
+    terminal, workspace, tmp_path
+):
+    os.mkfifo(workspace / "gate")
+    config = tmp_path / "config.toml"
+    config.write_text("heartbeat_s = 0.1\n")
+    command = r"command=printf 'one\n\033[2Jtwo\n'; cat gate"
+    running = terminal(
+        ["--mode", "sandboxed", "--config", str(config), "call", "run_command", command]
+    )
+
+    running.wait_for("run_command, ")
+    running.wait_for(" s: \\x1b[2Jtwo")
+    (workspace / "gate").write_text("three\n")
+
+    assert running.end() == 0
+    line, _, after = running.screen.rpartition(b"\r\x1b[K")
+    assert b"run_command, " in line
+    assert after.startswith(b"stdout:\r\none\r\n")
+    assert b"run_command, " not in after
+    assert b"\x1b[2J" not in running.screen
+
+
+def test_while_a_person_is_asked_nothing_else_is_drawn(monkeypatch, capsys):
+    monkeypatch.setattr("handrail.cli.render.status_line.colourful", lambda stream: True)
+    status, beat = StatusLine(), CallHeartbeat("c", "edit_file", 8.2)
+
+    status.on_event(beat)
+    with status.away():
+        asked = capsys.readouterr().err
+        status.on_event(beat)
+        assert capsys.readouterr().err == ""
+    status.on_event(beat)
+    status.on_event(CallEnded("c", "edit_file", "ok", None, 9.0))
+
+    assert asked == "\r\x1b[Kedit_file, 8 s\r\x1b[K"
+    assert capsys.readouterr().err == asked

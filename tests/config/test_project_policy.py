@@ -1,0 +1,72 @@
+"""Every setting has been thought about, and the table of modes agrees with the modes."""
+
+from itertools import product
+
+import pytest
+
+from handrail.config.layers.project_policy import (
+    MODE_NAMES,
+    MODES,
+    STANDINGS,
+    UNKNOWN,
+    Standing,
+    mode_name,
+)
+from handrail.config.model import Settings
+from handrail.core.commands import CommandClass, Effects, Judgement
+from handrail.core.footprint import Footprint
+from handrail.core.verdicts import Effect, Risk
+from handrail.policy.modes import ALIASES, Mode, by_mode
+from handrail.policy.policy_input import Subject
+
+
+def test_every_setting_says_what_a_workspace_may_do_to_it():
+    assert set(STANDINGS) == set(Settings.model_fields)
+
+
+def test_a_setting_without_a_row_cannot_be_set_by_a_workspace():
+    assert UNKNOWN.standing is Standing.NEVER
+    assert not UNKNOWN.needs_nothing(1, 1)
+    assert not UNKNOWN.can_be_trusted(1)
+
+
+@pytest.mark.parametrize("key", STANDINGS)
+def test_the_default_is_no_widening_of_the_default(key):
+    row = STANDINGS[key]
+    default = getattr(Settings.model_validate({}), key)
+
+    assert row.needs_nothing(default, default) is (row.standing is not Standing.NEVER)
+
+
+def subjects():
+    classes = [None, CommandClass.SAFE, CommandClass.DEV, CommandClass.DANGEROUS]
+    for risk, reads, edits, confined, klass in product(
+        Risk, (True, False), (True, False), (True, False), classes
+    ):
+        command = None if klass is None else Judgement(klass, (), Effects())
+        footprint = Footprint(command=command)
+        yield Subject("t", risk, footprint, reads, None, edits, (), confined)
+
+
+def strictness(mode, subject):
+    return list(Effect).index(by_mode(mode, subject).effect)
+
+
+@pytest.mark.parametrize("base", MODES)
+def test_a_narrower_mode_is_at_least_as_strict_for_every_call(base):
+    known = [Mode(name) for name in MODES[base].split()]
+
+    looser = [
+        (mode, subject)
+        for mode in known
+        for subject in subjects()
+        if strictness(mode, subject) < strictness(Mode(base), subject)
+    ]
+
+    assert looser == []
+
+
+def test_names_of_modes_mean_the_same_as_where_they_are_parsed():
+    assert {name: ALIASES[name].value for name in MODE_NAMES} == dict(MODE_NAMES)
+    assert mode_name(" Accept_Edits ") == "accept-edits"
+    assert mode_name("bypassPermissions") == "bypass"

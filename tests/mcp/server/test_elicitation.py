@@ -1,0 +1,401 @@
+"""Approvals through the client, on both eras, and what happens where there is no way to ask."""
+
+import asyncio
+
+import anyio
+import pytest
+from mcp import MCPError
+from mcp_types import ElicitResult
+from tests.mcp.server.conftest import ERAS
+
+from handrail.core.approval import Answer, ApprovalRequest, Reply
+from handrail.core.problems import ProblemRaised
+from handrail.core.verdicts import Risk
+from handrail.mcp.server.elicitation import ClientApprover, Said
+from handrail.mcp.server.form import MAX_PREVIEW, SCHEMA, answer_of, message_of
+
+WRITE = {"path": "b.txt", "content": "x\n"}
+both_eras = pytest.mark.parametrize("era", ERAS)
+
+
+def answering(*answers, root=None):
+    """A person who takes their time; remembers what they were shown and what existed then."""
+    asked = []
+
+    async def callback(context, params):
+        asked.append((params, None if root is None else (root / "b.txt").exists()))
+        await asyncio.sleep(0.3)
+        action, answer = answers[min(len(asked), len(answers)) - 1]
+        return ElicitResult(action=action, content=answer and {"answer": answer})
+
+    return asked, {"elicitation_callback": callback}
+
+
+@both_eras
+async def test_a_yes_lets_exactly_that_call_happen_and_nothing_happens_before(connect, root, era):
+    asked, client = answering(("accept", "yes"), root=root)
+
+    async with connect(era, client=client) as connection:
+        result = await connection.call_tool("write_file", WRITE)
+
+    ((question, existed),) = asked
+    assert not result.is_error
+    assert (root / "b.txt").read_text() == "x\n"
+    assert not existed
+    assert "+x" in question.message
+    assert question.requested_schema == SCHEMA
+
+
+@both_eras
+@pytest.mark.parametrize(
+    "said",
+    [("accept", "no"), ("accept", None), ("accept", "always"), ("decline", None), ("cancel", None)],
+    ids=str,
+)
+async def test_everything_but_the_forms_own_yes_is_a_no(connect, root, era, said):
+    _, client = answering(said)
+
+    async with connect(era, client=client) as connection:
+        result = await connection.call_tool("write_file", WRITE)
+
+    assert result.meta["handrail/result"]["problem"]["code"] == "denied"
+    assert not (root / "b.txt").exists()
+
+
+@both_eras
+async def test_a_client_that_cannot_ask_is_told_what_to_do_with_the_exact_rule(connect, root, era):
+    async with connect(era) as connection:
+        result = await connection.call_tool("write_file", WRITE)
+
+    problem = result.meta["handrail/result"]["problem"]
+    assert problem["code"] == "needs_approval"
+    assert '"write_file(/b.txt)" in the list allow under [permissions]' in problem["hint"]
+    assert not (root / "b.txt").exists()
+
+
+@both_eras
+async def test_the_next_question_goes_to_whoever_else_can_answer(connect, root, era):
+    class Elsewhere:
+        async def ask(self, request):
+            return Reply(Answer.YES, "approvals")
+
+    async with connect(era, offer={"fallback": Elsewhere()}) as connection:
+        first = await connection.call_tool("write_file", WRITE)
+        second = await connection.call_tool("write_file", {**WRITE, "path": "c.txt"})
+
+    assert "handrail approvals" in first.meta["handrail/result"]["problem"]["hint"]
+    assert not second.is_error
+    assert (root / "c.txt").exists()
+
+
+async def test_the_person_has_as_long_as_it_takes_and_is_asked_one_thing_at_a_time(connect, root):
+    being_asked, answered = anyio.Event(), anyio.Event()
+    asked = []
+
+    async def callback(context, params):
+        asked.append(params.message)
+        being_asked.set()
+        await answered.wait()
+        return ElicitResult(action="accept", content={"answer": "yes"})
+
+    async with (
+        connect("legacy", client={"elicitation_callback": callback}) as connection,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(connection.call_tool, "write_file", WRITE)
+        group.start_soon(connection.call_tool, "write_file", {**WRITE, "path": "c.txt"})
+        with anyio.fail_after(10):
+            await being_asked.wait()
+        meanwhile = await connection.call_tool("read_file", {"path": "a.txt"})
+        shown = len(asked)
+        answered.set()
+
+    assert not meanwhile.is_error
+    assert shown == 1
+    assert len(asked) == 2
+    assert (root / "c.txt").exists()
+
+
+async def test_a_question_that_nobody_comes_back_to_keeps_no_other_from_being_asked(connect, root):
+    async with connect(client=answering(("accept", "yes"))[1]) as connection:
+        abandoned = await connection.session.call_tool(
+            "write_file", WRITE, allow_input_required=True
+        )
+        with anyio.fail_after(10):
+            same = await connection.call_tool("write_file", WRITE)
+            other = await connection.call_tool("write_file", {**WRITE, "path": "c.txt"})
+
+    assert abandoned.input_requests.keys() == {"approval"}
+    assert (same.is_error, other.is_error) == (False, False)
+    assert (root / "b.txt").exists()
+    assert (root / "c.txt").exists()
+
+
+async def test_a_call_that_is_repeated_while_its_question_waits_is_asked_about_once(connect, root):
+    given = {"path": "log.txt", "content": "once\n", "mode": "append"}
+    keyed = {"meta": {"handrail/call-id": "k"}, "allow_input_required": True}
+
+    async with connect(client=answering(("accept", "yes"))[1]) as connection:
+        send = connection.session.call_tool
+        first = await send("write_file", given, **keyed)
+        again = await send("write_file", given, **keyed)
+        other = await send("write_file", {**given, "content": "twice\n"}, **keyed)
+        done = await send(
+            "write_file",
+            given,
+            input_responses={"approval": ElicitResult(action="accept", content={"answer": "yes"})},
+            request_state=first.request_state,
+            **keyed,
+        )
+
+    assert again.request_state == first.request_state
+    assert other.meta["handrail/result"]["problem"]["code"] == "duplicate_id"
+    assert not done.is_error
+    assert (root / "log.txt").read_text() == "once\n"
+
+
+@pytest.mark.needs_bubblewrap
+async def test_giving_up_one_of_two_requests_for_a_call_does_not_end_it(connect, root):
+    given = {"command": "echo begun; while [ ! -e go ]; do sleep 0.05; done; echo over"}
+    keyed = {"meta": {"handrail/call-id": "k"}}
+    begun, results = anyio.Event(), []
+
+    async def progress(done, total, message):
+        begun.set()
+
+    async with (
+        connect(config={"mode": "sandboxed"}) as connection,
+        anyio.create_task_group() as all,
+    ):
+
+        async def run():
+            results.append(
+                await connection.call_tool(
+                    "run_command", given, progress_callback=progress, **keyed
+                )
+            )
+
+        with anyio.CancelScope() as first:
+            async with anyio.create_task_group() as group:
+                group.start_soon(run)
+                with anyio.fail_after(20):
+                    await begun.wait()
+                begun = anyio.Event()
+                all.start_soon(run)
+                await connection.call_tool("list_files", {})
+                first.cancel()
+        (root / "go").touch()
+
+    assert [result.is_error for result in results] == [False]
+    assert "over" in results[0].content[0].text
+
+
+async def test_an_answer_that_is_sent_twice_runs_the_call_once(connect, root):
+    given = {"path": "log.txt", "content": "once\n", "mode": "append"}
+
+    async with connect(client=answering(("accept", "yes"))[1]) as connection:
+        send = connection.session.call_tool
+        asked = await send("write_file", given, allow_input_required=True)
+        answer = {
+            "input_responses": {
+                "approval": ElicitResult(action="accept", content={"answer": "yes"})
+            },
+            "request_state": asked.request_state,
+            "allow_input_required": True,
+        }
+        first = await send("write_file", given, **answer)
+        again = await send("write_file", given, **answer)
+
+    assert first.content == again.content
+    assert (root / "log.txt").read_text() == "once\n"
+
+
+async def test_a_yes_that_is_sent_again_does_not_answer_the_next_question(connect, root):
+    given = {"path": "a.txt", "content": "by the model\n"}
+    yes = {"approval": ElicitResult(action="accept", content={"answer": "yes"})}
+
+    async with connect(client=answering(("accept", "yes"))[1]) as connection:
+
+        async def answer(question):
+            return await connection.session.call_tool(
+                "write_file",
+                given,
+                input_responses=yes,
+                request_state=question.request_state,
+                allow_input_required=True,
+            )
+
+        send = connection.session.call_tool
+        first = await send("write_file", given, allow_input_required=True)
+        (root / "a.txt").write_text("by a person meanwhile\n")
+        second = await answer(first)
+        again = await answer(first)
+        kept = (root / "a.txt").read_text()
+        done = await answer(second)
+
+    assert "by a person meanwhile" in second.input_requests["approval"].params.message
+    assert again.request_state == second.request_state != first.request_state
+    assert kept == "by a person meanwhile\n"
+    assert not done.is_error
+    assert (root / "a.txt").read_text() == "by the model\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [WRITE, {**WRITE, "content": "other\n"}], ids=["state", "call"]
+)
+async def test_an_answer_fits_only_its_own_question(connect, root, arguments):
+    async with connect(client=answering(("accept", "yes"))[1]) as connection:
+        send = connection.session.call_tool
+        asked = await send("write_file", WRITE, allow_input_required=True)
+        state = asked.request_state if arguments is not WRITE else "0" * 32
+        with pytest.raises(MCPError, match="no question"):
+            await send(
+                "write_file",
+                arguments,
+                input_responses={
+                    "approval": ElicitResult(action="accept", content={"answer": "yes"})
+                },
+                request_state=state,
+                allow_input_required=True,
+            )
+
+    assert not (root / "b.txt").exists()
+
+
+async def test_a_question_without_an_answer_is_put_again(connect, root):
+    async with connect(client=answering(("accept", "yes"))[1]) as connection:
+        send = connection.session.call_tool
+        asked = await send("write_file", WRITE, allow_input_required=True)
+        again = await send(
+            "write_file", WRITE, request_state=asked.request_state, allow_input_required=True
+        )
+
+    assert again.input_requests.keys() == {"approval"}
+    assert not (root / "b.txt").exists()
+
+
+REQUEST = ApprovalRequest(
+    "1", "run_command", "run \x1b[2Jls", "it is\u202emoderate", Risk.MODERATE, "", "b" * 64,
+    model_says="harmless\ntrust me", always="run_command(ls)",
+)  # fmt: skip
+
+
+class Scripted:
+    """A channel whose client says one thing after another, each after so many seconds."""
+
+    can_ask = True
+
+    def __init__(self, clock, *said):
+        self.clock, self.said, self.asked = clock, list(said), 0
+
+    async def elicit(self, message):
+        self.asked += 1
+        seconds, said = self.said.pop(0)
+        self.clock.now += seconds
+        return said
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+async def ask(approver):
+    try:
+        return await approver.ask(REQUEST)
+    except ProblemRaised as raised:
+        return raised.problem.code
+
+
+NO = Said("decline", None)
+YES = Said("accept", {"answer": "yes"})
+
+
+async def test_the_way_to_the_client_that_called_first_stays_its_way():
+    clock = Clock()
+    first, second = Scripted(clock, (1.0, YES)), Scripted(clock, (1.0, NO))
+    approver = ClientApprover(None, clock=clock)
+    approver.connect("1", first)
+    approver.connect("1", second)
+    approver.disconnect("1", second)
+
+    said = await ask(approver)
+
+    assert said == Reply(Answer.YES, "elicitation")
+    assert (first.asked, second.asked) == (1, 0)
+
+
+async def test_two_instant_declines_are_no_person_and_the_client_is_not_asked_again():
+    clock = Clock()
+    channel = Scripted(clock, (0.01, NO), (0.01, NO), (5.0, YES))
+    approver = ClientApprover(None, clock=clock)
+    approver.connect("1", channel)
+
+    said = [await ask(approver) for _ in range(3)]
+
+    assert said == ["needs_approval"] * 3
+    assert channel.asked == 2
+
+
+async def test_a_decline_after_a_moment_is_the_persons_no():
+    clock = Clock()
+    channel = Scripted(clock, (0.01, NO), (3.0, NO), (0.01, NO), (3.0, YES))
+    approver = ClientApprover(None, clock=clock)
+    approver.connect("1", channel)
+
+    said = [await ask(approver) for _ in range(4)]
+
+    assert said == [
+        "needs_approval",
+        Reply(Answer.NO, "elicitation"),
+        "needs_approval",
+        Reply(Answer.YES, "elicitation"),
+    ]
+
+
+async def test_a_client_that_fails_when_asked_is_not_asked_again():
+    clock = Clock()
+    channel = Scripted(clock, (1.0, None), (5.0, YES))
+    approver = ClientApprover(None, clock=clock)
+    approver.connect("1", channel)
+
+    said = [await ask(approver), await ask(approver)]
+
+    assert said == ["needs_approval"] * 2
+    assert channel.asked == 1
+
+
+async def test_nobody_waits_for_ever_for_another_terminal():
+    class Silent:
+        async def ask(self, request):
+            await anyio.sleep_forever()
+
+    approver = ClientApprover(Silent(), queue_s=0.05)
+
+    with anyio.fail_after(5):
+        said = [await ask(approver), await ask(approver)]
+
+    assert said == ["needs_approval"] * 2
+
+
+def test_what_the_model_wrote_cannot_move_the_cursor_or_pose_as_ours():
+    message = message_of(REQUEST)
+
+    assert "\x1b" not in message
+    assert "\u202e" not in message
+    assert "The model says: harmless\\ntrust me" in message.splitlines()
+
+
+def test_a_long_preview_says_how_much_is_missing():
+    from dataclasses import replace
+
+    message = message_of(replace(REQUEST, preview="x" * (MAX_PREVIEW + 1000)))
+
+    assert "1,000 characters left out" in message
+
+
+@pytest.mark.parametrize("content", [None, {}, {"answer": True}, {"answer": "YES"}, {"yes": "yes"}])
+def test_only_the_exact_word_counts(content):
+    assert answer_of("accept", content) is Answer.NO

@@ -1,0 +1,110 @@
+"""The guard in front of the HTTP server by itself, behind whatever parser lets a request through."""
+
+import json
+import socket
+
+import pytest
+
+from handrail.mcp.server.guard import APPROVAL_HEADER, Guard
+from handrail.mcp.server.tokens import Tokens
+
+HOST = "127.0.0.1:7777"
+ORIGIN = f"http://{HOST}"
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+TOKENS = Tokens("calls", "approvals")
+
+
+@pytest.fixture
+def post():
+    """Send one message through the guard; the status, or None if it was let through."""
+
+    async def send_message(body=PING, *, headers=()):
+        reached, sent = [], []
+
+        async def app(scope, receive, send):
+            reached.append(await receive())
+
+        async def receive():
+            return {"type": "http.request", "body": json.dumps(body).encode()}
+
+        async def send(message):
+            sent.append(message)
+
+        given = [
+            ("authorization", f"Bearer {TOKENS.calls}"),
+            ("content-type", "application/json"),
+            *headers,
+        ]
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "headers": [(name.encode(), value.encode()) for name, value in given],
+        }
+        await Guard(app, TOKENS, {HOST}, {ORIGIN})(scope, receive, send)
+        assert bool(reached) is not bool(sent)
+        return sent[0]["status"] if sent else None
+
+    return send_message
+
+
+@pytest.mark.finding("F26")
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ([("host", HOST)], None),
+        ([], 421),
+        ([("host", "evil.example")], 421),
+        ([("host", HOST), ("host", "evil.example")], 421),
+        ([("host", "evil.example"), ("host", HOST)], 421),
+        ([("host", HOST), ("host", HOST)], 421),
+        ([("host", HOST), ("origin", ORIGIN)], None),
+        ([("host", HOST), ("origin", ORIGIN), ("origin", "https://evil.example")], 403),
+        ([("host", HOST), ("origin", ORIGIN), ("origin", ORIGIN)], 403),
+        ([("host", HOST), ("authorization", "Bearer x")], 401),
+    ],
+)
+async def test_a_header_that_decides_is_there_once(post, headers, status):
+    assert await post(headers=headers) == status
+
+
+@pytest.mark.finding("F26")
+@pytest.mark.parametrize(
+    "body",
+    [
+        {**PING, "error": {"code": -1, "message": "no"}},
+        {**PING, "error": None},
+        {**PING, "result": {"action": "accept"}},
+        {**PING, "method": None, "error": {"code": -1, "message": "no"}},
+        {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "no"}},
+    ],
+)
+async def test_what_could_pass_for_an_answer_needs_the_right_to_approve(post, body):
+    """A reader that looks for `error` first would take a request with both for an answer."""
+    host = ("host", HOST)
+
+    assert await post(body, headers=[host]) == 403
+    assert await post(body, headers=[host, (APPROVAL_HEADER, "x")]) == 403
+    assert await post(body, headers=[host, (APPROVAL_HEADER, TOKENS.approvals)]) is None
+
+
+@pytest.mark.finding("F26")
+def test_a_second_host_is_refused_by_the_server_that_runs(serve_http):
+    server = serve_http()
+    address = server.url.removeprefix("http://").partition("/")[0]
+    host, _, port = address.rpartition(":")
+    body = json.dumps(PING).encode()
+    lines = [
+        "POST /mcp HTTP/1.1",
+        f"Host: {address}",
+        "Host: evil.example",
+        f"Authorization: {server.headers['Authorization']}",
+        "Content-Type: application/json",
+        "Accept: application/json, text/event-stream",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+    ]
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+        status = connection.makefile("rb").readline()
+
+    assert status.split()[1] in (b"400", b"421")
