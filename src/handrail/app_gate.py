@@ -18,7 +18,7 @@ from handrail.engine.approval import Approval
 from handrail.engine.gate import Gate
 from handrail.engine.prepare import Preparer
 from handrail.host.clock import SystemClock
-from handrail.host.files.links import TopLinks
+from handrail.host.files.paths.links import TopLinks
 from handrail.host.snapshots.deletion_forecast import DeletionForecast
 from handrail.policy.approval.grants import Grants, Obstacle
 from handrail.policy.clearance import Clearance

@@ -11,7 +11,7 @@ from handrail.config.layers.load import Loaded
 from handrail.config.layers.sources import FOREIGN
 from handrail.core.context import Session
 from handrail.core.records import Store
-from handrail.host.real_path import real_path
+from handrail.host.files.paths.real_path import real_path
 from handrail.policy.guardrails.guard import Guardrails, RuleSets
 from handrail.policy.guardrails.section import parse_guardrails
 from handrail.policy.guardrails.settings import GuardrailSettings

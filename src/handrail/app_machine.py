@@ -16,11 +16,11 @@ from handrail.core.commands import CommandJudge
 from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text
 from handrail.core.sensitive import is_sensitive
-from handrail.host.files.local import LocalFiles
+from handrail.host.files.local_files import LocalFiles
 from handrail.host.processes.helpers.bundled import DISTRIBUTIONS, find_helper
-from handrail.host.search.choose import open_search
-from handrail.host.search.python import PythonSearch
-from handrail.host.search.ripgrep import RipgrepSearch
+from handrail.host.search.choose_engine import open_search
+from handrail.host.search.fallback.python_search import PythonSearch
+from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
 from handrail.host.state.blobs import DirectoryBlobs, MemoryBlobs
 from handrail.host.state.directories import (
     config_home,

@@ -22,10 +22,10 @@ from handrail.engine.registry import Registry
 from handrail.engine.withholding import Withholding
 from handrail.host.denials.denied_paths import WithheldFinder
 from handrail.host.denials.search_filter import LeftOut
-from handrail.host.real_path import real_path
-from handrail.host.rooted_paths import RootedPaths
-from handrail.host.search.python import PythonSearch
-from handrail.host.search.ripgrep import RipgrepSearch
+from handrail.host.files.paths.real_path import real_path
+from handrail.host.files.paths.rooted_paths import RootedPaths
+from handrail.host.search.fallback.python_search import PythonSearch
+from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
 from handrail.policy.approval.grants import Grants, Obstacle
 from handrail.policy.denials.read_denials import Pattern, WithheldPaths, withheld_from
 from handrail.policy.denials.write_denials import unwritten_by

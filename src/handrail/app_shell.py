@@ -21,13 +21,13 @@ from handrail.core.protected_names import COMMAND_NAMES, COMMAND_PROTECTED_NAMES
 from handrail.core.protected_table import EXECUTED, OBEYED
 from handrail.dialects.known import vocabulary_of
 from handrail.engine.commands import CommandRunner
-from handrail.host.files.local import LocalFiles
+from handrail.host.files.local_files import LocalFiles
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.git.config_files import git_configs
 from handrail.host.processes.binaries import find
 from handrail.host.processes.command_programs import find_program, resolve
 from handrail.host.processes.helpers.bundled import find_helper
 from handrail.host.processes.shfmt import Shfmt
-from handrail.host.root_identity import RootHandle
 from handrail.host.sandbox.local_sandbox import LocalSandbox, open_sandbox
 from handrail.host.sandbox.protected.guard import ProtectedState, Snapshot, Top, read_only_paths
 from handrail.host.state.state_paths import Home, home_of

@@ -11,7 +11,7 @@ from handrail.core.plan import Change, Plan
 from handrail.core.problems import ProblemRaised
 from handrail.history.commit import Keeping, commit
 from handrail.history.images import INLINE_BYTES, describe_changes, load_image
-from handrail.host.files.local import LocalFiles
+from handrail.host.files.local_files import LocalFiles
 from handrail.host.state.blobs import DirectoryBlobs, MemoryBlobs
 
 

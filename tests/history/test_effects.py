@@ -11,7 +11,7 @@ from handrail.core.shadows import LONG_LINK, Noted, ShadowLimits
 from handrail.history import effects, effects_report
 from handrail.history.effects import Keeping, report_of
 from handrail.history.effects_evidence import OTHERS, UNSEEN, Evidence, Window
-from handrail.host.files.local import LocalFiles
+from handrail.host.files.local_files import LocalFiles
 from handrail.host.snapshots.local_snapshots import LocalShadow
 from handrail.host.state.blobs import MemoryBlobs
 

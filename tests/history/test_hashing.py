@@ -13,7 +13,7 @@ import handrail
 from handrail.core.content import Content
 from handrail.core.plan import Change, Plan
 from handrail.history.hashing import hash_ahead
-from handrail.host.files.local import LocalFiles
+from handrail.host.files.local_files import LocalFiles
 from handrail.host.state.blobs import MemoryBlobs
 
 LARGE = 300_000

@@ -9,9 +9,9 @@ from handrail.core.footprint import reading, writing
 from handrail.core.protected_names import fold_name
 from handrail.core.protected_table import EXECUTED
 from handrail.core.verdicts import Risk
-from handrail.host.files import links as links_module
-from handrail.host.files.links import TopLinks
-from handrail.host.files.local import LocalFiles
+from handrail.host.files.local_files import LocalFiles
+from handrail.host.files.paths import links as links_module
+from handrail.host.files.paths.links import TopLinks
 from handrail.policy.policy_input import Subject
 from handrail.policy.protected_names import LINKED, ProtectedNames, protected_reason
 

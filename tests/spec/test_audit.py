@@ -10,7 +10,7 @@ import textwrap
 import pytest
 
 import handrail
-from handrail.host.files import temp
+from handrail.host.files.staging import temp
 from handrail.store.verify import verify
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import handrail
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.staging import StagedChange
+from handrail.host.files.staging.staged_change import StagedChange
 from handrail.store.sqlite import SqliteStore
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.finding("F31")
 GREP = """
 import asyncio
 import handrail
-from handrail.host.search.python import PythonSearch
+from handrail.host.search.fallback.python_search import PythonSearch
 
 PythonSearch.grep = None
 

@@ -8,7 +8,7 @@ import pytest
 
 import handrail
 from handrail import Status
-from handrail.host.files import renames, temp
+from handrail.host.files.staging import renames, temp
 from handrail.testing import SHORT, each_call
 
 # Too large for the intent row: its old content goes to a file of its own.

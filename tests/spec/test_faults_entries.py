@@ -7,7 +7,7 @@ import pytest
 from tests.support.entries import COMMAND, lay, tree
 
 import handrail
-from handrail.host.files import renames
+from handrail.host.files.staging import renames
 from handrail.testing import each_call
 
 

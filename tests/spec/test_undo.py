@@ -269,17 +269,17 @@ async def test_permissions_that_a_person_set_since_are_not_taken_back(workspace,
 CRASH = """
 import asyncio, os, sys
 import handrail
-from handrail.host.files import staging
+from handrail.host.files.staging import staged_change
 
 async def main(root, store, calls, publishes):
-    real, count = staging.StagedChange.publish, 0
+    real, count = staged_change.StagedChange.publish, 0
     def publish(self):
         nonlocal count
         real(self)
         count += 1
         if count == int(publishes):
             os._exit(9)
-    staging.StagedChange.publish = publish
+    staged_change.StagedChange.publish = publish
     async with handrail.open(root, store=store, mode="accept-edits") as rt:
         for call in calls.split(","):
             if call == "undo":

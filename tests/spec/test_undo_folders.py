@@ -70,17 +70,17 @@ async def test_a_directory_that_was_there_before_stays_although_it_is_empty(
 CRASH = """
 import asyncio, os, sys
 import handrail
-from handrail.host.files import staging
+from handrail.host.files.staging import staged_change
 
 async def main(root, store, patch, publishes):
-    real, count = staging.StagedChange.publish, 0
+    real, count = staged_change.StagedChange.publish, 0
     def publish(self):
         nonlocal count
         if count == int(publishes):
             os._exit(9)
         count += 1
         real(self)
-    staging.StagedChange.publish = publish
+    staged_change.StagedChange.publish = publish
     async with handrail.open(root, store=store, mode="accept-edits") as rt:
         await rt.call("apply_patch", {"patch": patch})
 

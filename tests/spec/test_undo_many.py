@@ -11,7 +11,7 @@ import handrail
 from handrail.core.events import CallProgress
 from handrail.history import undo_run
 from handrail.history.undo_run import files_per_part
-from handrail.host.files.local import LocalFiles
+from handrail.host.files.local_files import LocalFiles
 from handrail.store import queries, sqlite, traces
 
 # Commands run without a question only where the sandbox holds them.
@@ -275,7 +275,7 @@ KILLED = """
 import asyncio, os, signal, sys
 import handrail
 from handrail.history import undo_run
-from handrail.host.files.staging import StagedChange
+from handrail.host.files.staging.staged_change import StagedChange
 
 root, store, limit, what = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 undo_run.PART_FILES = 16

@@ -169,15 +169,15 @@ PATCH = (
 HALF = """
 import asyncio, os, sys
 import handrail
-from handrail.host.files import staging
+from handrail.host.files.staging import staged_change
 
-real = staging.StagedChange.publish
+real = staged_change.StagedChange.publish
 
 def publish(self):
     real(self)
     os._exit(9)
 
-staging.StagedChange.publish = publish
+staged_change.StagedChange.publish = publish
 
 async def main(root, store, patch):
     async with handrail.open(root, store=store, mode="accept-edits") as rt:

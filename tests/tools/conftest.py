@@ -10,8 +10,8 @@ from handrail.core.call import ToolCall
 from handrail.core.context import CancelSignal, ReadStates, Session, ToolContext
 from handrail.core.path_arguments import read_path_arguments
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.local import LocalFiles
-from handrail.host.search.choose import open_search
+from handrail.host.files.local_files import LocalFiles
+from handrail.host.search.choose_engine import open_search
 from handrail.tools.builtin import Services, builtin_tools
 
 

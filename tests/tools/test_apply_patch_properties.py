@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.local import LocalFiles
+from handrail.host.files.local_files import LocalFiles
 from handrail.tools._lib.patches.hunks import patched
 from handrail.tools._lib.patches.parse import parse_patch
 from handrail.tools._lib.patches.targets import targets_of

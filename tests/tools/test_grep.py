@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from handrail.host.search.python import PythonSearch
+from handrail.host.search.fallback.python_search import PythonSearch
 from handrail.tools.find_files import FindFiles
 from handrail.tools.grep import Grep, GrepParams
 from handrail.tools.list_files import ListFiles

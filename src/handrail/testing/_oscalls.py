@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final, NamedTuple
 
-from handrail.host.files import renames, syncing
-from handrail.host.files.roots import Roots
+from handrail.host.files.paths.roots import Roots
+from handrail.host.files.staging import renames, sync
 
 Function = Callable[..., Any]
 
@@ -58,8 +58,8 @@ def exchanged(meet: Meet) -> Iterator[None]:
         back.enter_context(_set(io, "open", _open_file(io.open, meet)))
         rename = renames._renameat2  # noqa: SLF001 - the one door to that system call
         back.enter_context(_set(renames, "_renameat2", _renameat2(rename, meet)))
-        sync = syncing._syncfs  # noqa: SLF001 - the one door to that system call
-        back.enter_context(_set(syncing, "_syncfs", _changing("syncfs", sync, meet)))
+        syncfs = sync._syncfs  # noqa: SLF001 - the one door to that system call
+        back.enter_context(_set(sync, "_syncfs", _changing("syncfs", syncfs, meet)))
         back.enter_context(_watched_openers(meet))
         yield
 

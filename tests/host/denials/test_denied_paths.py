@@ -11,8 +11,8 @@ from tests.support.withheld import finder_in, withheld_in
 from handrail.core.withheld import Hidden
 from handrail.host.denials import denied_paths as module
 from handrail.host.denials.denied_paths import WithheldFinder
-from handrail.host.root_identity import RootHandle
-from handrail.host.rooted_paths import RootedPaths
+from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.files.paths.rooted_paths import RootedPaths
 
 
 @pytest.fixture

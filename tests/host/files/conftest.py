@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from handrail.host.files import openat2
-from handrail.host.files.local import LocalFiles
+from handrail.host.files.local_files import LocalFiles
+from handrail.host.files.paths import openat2
 
 
 @pytest.fixture(params=["openat2", "walk"])

@@ -12,7 +12,7 @@ from handrail.core.content import Content
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.local import LocalFiles
+from handrail.host.files.local_files import LocalFiles
 
 SWAPPER = """
 import ctypes, os, sys

@@ -8,8 +8,8 @@ import pytest
 
 from handrail.core.places import Kind, Place
 from handrail.host.processes.binaries import find
-from handrail.host.search.python import PythonSearch
-from handrail.host.search.ripgrep import RipgrepSearch
+from handrail.host.search.fallback.python_search import PythonSearch
+from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
 
 
 class Tree:

@@ -14,8 +14,8 @@ from handrail.core.ports import FilesQuery, GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
 from handrail.host.processes import landlock, spawn
 from handrail.host.search import limits
-from handrail.host.search.python import PythonSearch
-from handrail.host.search.ripgrep import RipgrepSearch
+from handrail.host.search.fallback.python_search import PythonSearch
+from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
 
 SWAPPER = """
 import ctypes, os, sys

@@ -6,7 +6,7 @@ import pytest
 
 from handrail.host.search.filters import path_filter
 from handrail.host.search.globs import BadGlob, expand, pattern, widened
-from handrail.host.search.roots import Root
+from handrail.host.search.search_roots import Root
 
 
 def matches(glob: str, path: str) -> bool:

@@ -10,8 +10,8 @@ import pytest
 from handrail.core.places import Kind, Place
 from handrail.core.ports import FilesQuery, GrepMode, GrepQuery, Hit
 from handrail.core.problems import ProblemRaised
-from handrail.host.search.python import PythonSearch
-from handrail.host.search.ripgrep import RipgrepSearch
+from handrail.host.search.fallback.python_search import PythonSearch
+from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
 
 
 @pytest.mark.feature("E21", "E23")

@@ -8,7 +8,7 @@ from handrail.core.ports import GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
 from handrail.host.denials.search_filter import LeftOut
 from handrail.host.processes import landlock
-from handrail.host.search import reread
+from handrail.host.search.ripgrep import reread
 
 LINKS = 12
 PLACES = {"file": "d/0.txt", "folder": "d", "root": ""}

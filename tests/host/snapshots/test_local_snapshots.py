@@ -9,7 +9,7 @@ import pytest
 from tests.host.snapshots.conftest import told
 
 from handrail.core.shadows import BUSY, SENSITIVE, UNREADABLE, ShadowLimits
-from handrail.host.files.openat2 import choose_opener
+from handrail.host.files.paths.openat2 import choose_opener
 from handrail.host.snapshots.content_store import Contents
 from handrail.host.snapshots.entries import Usage
 from handrail.host.snapshots.entry_reader import Means, Reader

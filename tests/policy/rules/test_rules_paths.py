@@ -10,7 +10,7 @@ from handrail.core.footprint import NOTHING, OPEN_ENDED
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
 from handrail.core.verdicts import Risk
-from handrail.host.files.local import LocalFiles
+from handrail.host.files.local_files import LocalFiles
 from handrail.policy.policy_input import Subject
 from handrail.policy.rules.path_pattern import Grounds
 from handrail.policy.rules.rule_set import Kept

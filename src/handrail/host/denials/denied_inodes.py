@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from handrail.core.withheld import Hidden
-from handrail.host.rooted_paths import RootedPaths
+from handrail.host.files.paths.rooted_paths import RootedPaths
 from handrail.host.snapshots.stamps import Stamp, Stamps, identity
 
 Inode = tuple[int, int]

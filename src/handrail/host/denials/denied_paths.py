@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from handrail.core.withheld import Hidden, PathGlob, Withheld
 from handrail.host.denials.git_copies import GitCopies
-from handrail.host.real_path import real_path
-from handrail.host.rooted_paths import RootedPaths
+from handrail.host.files.paths.real_path import real_path
+from handrail.host.files.paths.rooted_paths import RootedPaths
 from handrail.host.snapshots.stamps import Stamp, Stamps, identity
 
 _MOST_DIRECTORIES: Final = 100_000

@@ -18,7 +18,7 @@ from handrail.host.denials.denied_inodes import InodeSet, WithheldInodes
 from handrail.host.denials.denied_paths import WithheldFinder
 from handrail.host.search.filters import PathFilter
 from handrail.host.search.globs import literal
-from handrail.host.search.roots import Root, open_beneath
+from handrail.host.search.search_roots import Root, open_beneath
 
 _MOST_HINTS: Final = 200
 _UNLIKE: Final = frozenset("?[\\")

@@ -9,7 +9,7 @@ import re
 import stat
 from typing import Final
 
-from handrail.host.files.openat2 import LIST
+from handrail.host.files.paths.openat2 import LIST
 
 # Where each line says from which commit HEAD moved to which, and by what.
 _LOG: Final = "logs/HEAD"

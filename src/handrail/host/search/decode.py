@@ -9,7 +9,7 @@ from typing import Final
 
 from handrail.core.places import Kind, Place
 from handrail.core.problems import ProblemRaised
-from handrail.host.search.roots import Root, open_beneath
+from handrail.host.search.search_roots import Root, open_beneath
 
 # ripgrep looks for NUL in pieces of this size, and forgets a file in whose first it finds one.
 PIECE: Final = 64 << 10

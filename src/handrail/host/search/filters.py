@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from handrail.core.places import Kind, Place
 from handrail.core.problems import ProblemRaised
 from handrail.host.search.globs import BadGlob, expand, literal, pattern, widened
-from handrail.host.search.roots import Root
+from handrail.host.search.search_roots import Root
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from handrail.core.sensitive import is_sensitive
 from handrail.core.shadows import ShadowLimits
-from handrail.host.files.openat2 import READ, Opener
+from handrail.host.files.paths.openat2 import READ, Opener
 from handrail.host.snapshots.content_store import Contents
 from handrail.host.snapshots.entries import (
     LONGEST_TARGET,

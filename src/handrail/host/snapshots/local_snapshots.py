@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from handrail.core.ports import Blobs
 from handrail.core.shadows import Delta, Look, Noted, ShadowLimits
-from handrail.host.files.openat2 import LOOK, choose_opener
+from handrail.host.files.paths.openat2 import LOOK, choose_opener
 from handrail.host.git.history_marks import what_moved
 from handrail.host.snapshots.content_store import Contents
 from handrail.host.snapshots.entries import Tree, Usage

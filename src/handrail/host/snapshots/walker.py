@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from handrail.host.files.openat2 import LIST
+from handrail.host.files.paths.openat2 import LIST
 from handrail.host.git.history_marks import mark_of
 from handrail.host.snapshots.diff import Differences, below
 from handrail.host.snapshots.entries import Tree

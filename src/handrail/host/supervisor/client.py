@@ -13,7 +13,7 @@ from typing import Any, Final
 import anyio
 
 from handrail.core.processes import Captured, Ended, Job, JobOutput, JobRequest, Launch, OnOutput
-from handrail.host.root_identity import RootHandle, check_in_place
+from handrail.host.files.paths.root_identity import RootHandle, check_in_place
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.jobs import Jobs
 from handrail.host.supervisor.runner_connection import Link, failure

@@ -12,7 +12,7 @@ import anyio
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput
-from handrail.host.root_identity import RootHandle
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.orphans import sign_for
 from handrail.host.supervisor.runner_connection import Link

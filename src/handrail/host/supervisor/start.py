@@ -18,8 +18,8 @@ from typing import Final
 import anyio
 
 from handrail.core.problems import ProblemRaised
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.processes import spawn
-from handrail.host.root_identity import RootHandle
 from handrail.host.supervisor.process_exit import exited
 
 _CODE: Final = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from handrail.cli.workspace import Workspace
     from handrail.core.past import PastChange
     from handrail.history.folders import Folders, Where
-    from handrail.host.files.local import LocalFiles
+    from handrail.host.files.local_files import LocalFiles
 
 
 def tell_file(options: Namespace, place: Workspace) -> None:
@@ -46,7 +46,7 @@ def open_files(options: Namespace, place: Workspace) -> LocalFiles:
     """The files of a workspace, to be looked at."""
     from handrail.app_machine import named_directory
     from handrail.cli.workspace import named_workspace, settings_of
-    from handrail.host.files.local import LocalFiles
+    from handrail.host.files.local_files import LocalFiles
 
     more = [one for one in settings_of(options).directories if Path(one).is_dir()]
     return LocalFiles([named_directory(named_workspace(options)), *more])

@@ -106,7 +106,7 @@ def _installation() -> dict[str, str]:
 
 
 def _kernel() -> dict[str, str | int]:
-    from handrail.host.files.openat2 import kernel_has_openat2
+    from handrail.host.files.paths.openat2 import kernel_has_openat2
     from handrail.host.processes import seccomp, spawn
 
     return {
@@ -166,7 +166,7 @@ def _commands(
 
 
 async def _version(root: Path, path: str) -> str:
-    from handrail.host.search.ripgrep import RipgrepSearch
+    from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
 
     search = RipgrepSearch([str(root)], path)
     try:

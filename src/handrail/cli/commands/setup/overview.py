@@ -72,7 +72,7 @@ def gather(place: Workspace, settings: Settings) -> dict[str, Any]:
 
 def enforced(roots: Sequence[str]) -> dict[str, str]:
     """What holds calls to the workspace on this machine, in words."""
-    from handrail.host.files.openat2 import kernel_has_openat2
+    from handrail.host.files.paths.openat2 import kernel_has_openat2
 
     opens = "openat2" if kernel_has_openat2() else "one name at a time, links refused"
     beneath = f"beneath the workspace's own handle ({opens})"

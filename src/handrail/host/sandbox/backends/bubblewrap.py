@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from handrail.core.processes import Confinement, Launch
-from handrail.host.real_path import real_path
+from handrail.host.files.paths.real_path import real_path
 from handrail.host.sandbox.backends.landlock_grants import inode_key
 from handrail.host.sandbox.backends.syscall_filter import command_filter
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe

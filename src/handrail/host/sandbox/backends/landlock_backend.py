@@ -12,7 +12,7 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Launch
-from handrail.host.real_path import real_path
+from handrail.host.files.paths.real_path import real_path
 from handrail.host.sandbox.backends.landlock_grants import inode_chain
 from handrail.host.sandbox.backends.syscall_filter import command_filter
 from handrail.host.sandbox.recipe import LandlockRules, Recipe

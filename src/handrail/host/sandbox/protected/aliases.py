@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from handrail.host.files.openat2 import READ, Opener
-from handrail.host.real_path import real_path
+from handrail.host.files.paths.openat2 import READ, Opener
+from handrail.host.files.paths.real_path import real_path
 from handrail.host.sandbox.protected.listing import Hit, Top
 from handrail.host.sandbox.protected.name_table import BARE, FIRST, GIT, Names
 from handrail.host.sandbox.protected.scan import lstat_beneath

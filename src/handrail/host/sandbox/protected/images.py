@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
 
-from handrail.host.files.openat2 import READ
+from handrail.host.files.paths.openat2 import READ
 from handrail.host.sandbox.protected.copies import Copies, digest_of
 
 _SMALL: Final = 1 << 20

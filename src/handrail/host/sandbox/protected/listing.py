@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from handrail.core.protected_names import fold_name
 from handrail.core.protected_table import REPOSITORY_ENTRIES
-from handrail.host.files.openat2 import LIST, Opener
+from handrail.host.files.paths.openat2 import LIST, Opener
 from handrail.host.sandbox.protected.name_table import BARE, FILE, FIRST, GIT, WHOLE, Names
 from handrail.host.snapshots.stamps import Stamp, Stamps, identity
 

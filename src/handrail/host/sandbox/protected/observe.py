@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.core.protected_names import NameTable
-from handrail.host.files.openat2 import LOOK_IN, choose_opener
+from handrail.host.files.paths.openat2 import LOOK_IN, choose_opener
 from handrail.host.sandbox.protected.aliases import Aliases
 from handrail.host.sandbox.protected.baseline import Seen, Snapshot, View, chain
 from handrail.host.sandbox.protected.images import Image, Images, unread

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from handrail.host.files.openat2 import LIST, LOOK_IN, READ
+from handrail.host.files.paths.openat2 import LIST, LOOK_IN, READ
 from handrail.host.sandbox.protected.listing import Top
 from handrail.host.state.directories import private_directory
 

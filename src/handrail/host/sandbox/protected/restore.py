@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from handrail.core.plan import temp_name
-from handrail.host.files.openat2 import LOOK_IN, Opener
-from handrail.host.files.renames import exchange, rename_new
+from handrail.host.files.paths.openat2 import LOOK_IN, Opener
+from handrail.host.files.staging.renames import exchange, rename_new
 from handrail.host.sandbox.protected.baseline import Seen, View, chain
 from handrail.host.sandbox.protected.images import Images
 from handrail.host.sandbox.protected.listing import Top

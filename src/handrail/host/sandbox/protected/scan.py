@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterable
 from typing import Final
 
-from handrail.host.files.openat2 import LIST, LOOK_IN, Opener
+from handrail.host.files.paths.openat2 import LIST, LOOK_IN, Opener
 from handrail.host.sandbox.protected.listing import Hit, Top
 from handrail.host.sandbox.protected.name_table import BARE, FILE, FIRST, GIT, Allowed, Names
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from handrail.host.files.openat2 import LOOK_IN
+from handrail.host.files.paths.openat2 import LOOK_IN
 from handrail.host.sandbox.protected.baseline import Seen, View, What, chain
 from handrail.host.sandbox.protected.name_table import Allowed
 from handrail.host.sandbox.protected.observe import Look

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from handrail.host.root_identity import RootHandle
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.supervisor.runner import process_tree
 from handrail.host.supervisor.runner.background import run_job
 from handrail.host.supervisor.runner.base import Keeper

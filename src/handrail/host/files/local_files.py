@@ -1,0 +1,203 @@
+"""The files of this machine, beneath the roots; implements the `Files` port."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from handrail.core.places import Entry, Kind, Place, Stat
+from handrail.core.plan import Change
+from handrail.core.ports import FileContent, Named, Staged, Window
+from handrail.core.problems import ProblemRaised
+from handrail.host.files.errors import FAILING, explain, quoted
+from handrail.host.files.paths.entry import named
+from handrail.host.files.paths.locate import Locator
+from handrail.host.files.paths.openat2 import LIST
+from handrail.host.files.paths.roots import Roots
+from handrail.host.files.reading import open_file
+from handrail.host.files.reading.read_cache import WindowCache
+from handrail.host.files.reading.window import Windows
+from handrail.host.files.staging.parents import Parent, remove_empty
+from handrail.host.files.staging.staged_change import StagedChange, is_unchanged, lstat
+from handrail.host.files.staging.staged_folder import StagedFolder, refuse_exchange
+from handrail.host.files.staging.sync import can_sync_groups, sync_filesystems
+
+
+class LocalFiles:
+    """Looks at and changes files beneath `roots`, the workspace first.
+
+    `hidden` are directories no tool may reach although a root contains them. A file with
+    several hard links is replaced only with `break_hard_links`.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[str | Path],
+        *,
+        hidden: Sequence[str] = (),
+        break_hard_links: bool = False,
+        secret: Callable[[str], bool] = lambda path: False,
+    ) -> None:
+        """`secret` says by its path what is not kept in memory. Raises `not_found` for a root
+        that is no directory.
+        """
+        self._roots = Roots(roots, hidden)
+        self._break_hard_links = break_hard_links
+        self._syncs_groups = can_sync_groups()
+        self._locator = Locator(self._roots)
+        self.cache = WindowCache(secret)
+        self._windows = Windows(self._roots, self.cache)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Canonical absolute paths; the workspace first."""
+        return self._roots.paths
+
+    @property
+    def aliases(self) -> tuple[tuple[str, str], ...]:
+        """Further absolute paths of roots, through links, each with the canonical one."""
+        return self._roots.aliases
+
+    def handle(self, root: int) -> int:
+        """The open directory handle of a root, for a process that shall start there."""
+        return self._roots.handles[root]
+
+    def close(self) -> None:
+        """Let go of the root handles, and stop what still counts lines."""
+        self._windows.close()
+        self._roots.close()
+
+    def locate(self, path: str) -> Place:
+        """Resolve a path, relative to the workspace or absolute, beneath a root."""
+        return self._locator.locate(path)
+
+    def named(self, path: str) -> Named:
+        """What bears this name, a link at its end not followed."""
+        return named(self._roots, self._locator, path)
+
+    def stat(self, place: Place) -> Stat | None:
+        """The file's stat now, None if it is missing."""
+        return open_file.look(self._roots, place)
+
+    def read(self, place: Place, *, max_bytes: int | None = None) -> FileContent:
+        """The whole file. Raises `not_found`, `not_text` (not a regular file), `too_large`."""
+        return open_file.read(self._roots, place, max_bytes)
+
+    def read_part(self, place: Place, offset: int, count: int) -> bytes:
+        """Up to `count` bytes from a byte offset."""
+        return open_file.read_part(self._roots, place, offset, count)
+
+    def window(self, place: Place, first: int, count: int) -> Window:
+        """`count` lines from line `first` (1-based) of a text file of any size."""
+        return self._windows.window(place, first, count)
+
+    def scan(self, place: Place) -> list[Entry]:
+        """The names in a directory, sorted; a link has the kind of what it leads to inside."""
+        try:
+            handle = self._roots.open(place, LIST)
+        except FileNotFoundError as error:
+            raise open_file.missing(self._roots, place) from error
+        except NotADirectoryError as error:
+            raise ProblemRaised(
+                "not_found",
+                f"{quoted(place.path)} is not a directory",
+                hint="use read_file to read a file",
+            ) from error
+        except OSError as error:
+            raise explain(error, place.path) from error
+        try:
+            with os.scandir(handle) as entries:
+                found = [self._entry(place, entry) for entry in entries]
+        except OSError as error:
+            raise explain(error, place.path) from error
+        finally:
+            os.close(handle)
+        return sorted(entry for entry in found if entry is not None)
+
+    def unchanged(self, change: Change) -> bool:
+        """Whether the change's target is still what the plan saw."""
+        try:
+            parent = Parent(self._roots, change.place, None, durable=False)
+        except FileNotFoundError:
+            return change.before is None
+        except NotADirectoryError:
+            return False
+        except OSError as error:
+            raise explain(error, change.path) from error
+        try:
+            return is_unchanged(parent, lstat(parent), change)
+        except OSError as error:
+            raise explain(error, change.path) from error
+        finally:
+            parent.close()
+
+    def prune(self, place: Place, levels: int) -> bool:
+        """Remove up to so many directories above a place, lowest first, while they are empty;
+        False if the disk did not let go of one.
+        """
+        above = place.rel
+        try:
+            for _ in range(levels):
+                above = above.rpartition("/")[0]
+                with suppress(FileNotFoundError):
+                    remove_empty(self._roots, place._replace(rel=above))
+        except OSError as error:
+            # In use by somebody: then so are those above it.
+            return error.errno not in FAILING
+        return True
+
+    def stage(
+        self,
+        change: Change,
+        temp: str | None = None,
+        *,
+        durable: bool,
+        announce: Callable[[], None] = lambda: None,
+    ) -> Staged:
+        """Write the new content beside its target, without a name as long as that goes."""
+        if change.of_folder:
+            refuse_exchange(change)
+            return StagedFolder(self._roots, change, durable=durable, announce=announce)
+        return StagedChange(
+            self._roots,
+            change,
+            temp,
+            durable=durable,
+            break_links=self._break_hard_links,
+            announce=announce,
+        )
+
+    @property
+    def syncs_groups(self) -> bool:
+        """Whether one call writes a whole group of changes through to the disk."""
+        return self._syncs_groups
+
+    def sync_group(self, staged: Sequence[Staged]) -> None:
+        """Write everything that was done for these changes through to the disk at once."""
+        if not staged:
+            return
+        try:
+            sync_filesystems(one.folder_handle for one in staged if one.folder_handle >= 0)
+        except OSError as error:
+            raise explain(error, self._roots.paths[0]) from error
+
+    def _entry(self, place: Place, entry: os.DirEntry[str]) -> Entry | None:
+        absolute = f"{place.absolute.rstrip('/')}/{entry.name}"
+        if self._roots.hidden and self._roots.hides(absolute):
+            return None
+        # A name that is no valid text cannot be asked for either; it is only shown.
+        name = os.fsencode(entry.name).decode("utf-8", "replace")
+        if entry.is_symlink():
+            return Entry(name, self._leads_to(absolute), is_link=True)
+        if entry.is_dir(follow_symlinks=False):
+            return Entry(name, Kind.DIRECTORY, is_link=False)
+        regular = entry.is_file(follow_symlinks=False)
+        return Entry(name, Kind.FILE if regular else Kind.SPECIAL, is_link=False)
+
+    def _leads_to(self, absolute: str) -> Kind:
+        try:
+            return self.locate(absolute).kind
+        except ProblemRaised:
+            return Kind.SPECIAL

@@ -1,0 +1,56 @@
+"""What bears a name: a file, a folder or a link itself, which is never followed here."""
+
+from __future__ import annotations
+
+import os
+
+from handrail.core.content import Content
+from handrail.core.places import Form, Kind, Place
+from handrail.core.ports import Named
+from handrail.host.files.errors import explain
+from handrail.host.files.paths.locate import Locator, check
+from handrail.host.files.paths.openat2 import LOOK_IN
+from handrail.host.files.paths.roots import Roots
+from handrail.host.files.reading.open_file import stat_of
+
+_KINDS = {Form.FILE: Kind.FILE, Form.FOLDER: Kind.DIRECTORY, None: Kind.MISSING}
+
+
+def named(roots: Roots, locator: Locator, path: str) -> Named:
+    """What the last name of a path is; see `Files.named`."""
+    check(path)
+    above, _, name = path.rpartition("/")
+    if name in ("", ".", ".."):
+        # It has no name of its own there, so nothing could be a link either.
+        place = locator.locate(path)
+        return Named(place, Form.FOLDER if place.kind is Kind.DIRECTORY else Form.SPECIAL)
+    folder = locator.locate(above or ("/" if path.startswith("/") else "."))
+    place = locator.below(folder, name)
+    if folder.kind is Kind.MISSING:
+        return Named(place)
+    if folder.kind is not Kind.DIRECTORY:
+        return Named(place._replace(kind=Kind.SPECIAL), Form.SPECIAL)
+    try:
+        return _look(roots, folder, place, name)
+    except FileNotFoundError:
+        return Named(place)
+    except OSError as error:
+        raise explain(error, path) from error
+
+
+def target_of(handle: int, name: str) -> bytes:
+    """Where a link in a directory leads; raises OSError."""
+    return os.fsencode(os.readlink(name, dir_fd=handle))
+
+
+def _look(roots: Roots, folder: Place, place: Place, name: str) -> Named:
+    handle = roots.open(folder, LOOK_IN)
+    try:
+        info = os.stat(name, dir_fd=handle, follow_symlinks=False)
+        form = Form.of(info.st_mode)
+        content = Content(target_of(handle, name)) if form is Form.LINK else None
+    finally:
+        os.close(handle)
+    if form is Form.FOLDER:
+        content = Content(b"")
+    return Named(place._replace(kind=_KINDS.get(form, Kind.SPECIAL)), form, content, stat_of(info))

@@ -1,0 +1,190 @@
+"""Resolving a path name by name, as the kernel would, but never leaving the roots.
+
+`..` is physical (the parent of where a link led), an absolute link is followed if it points
+into a root, and outside the roots nothing is ever looked at: above them only the names of
+their own ancestors are known.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import Final, NoReturn
+
+from handrail.core.places import Kind
+from handrail.core.problems import ProblemRaised
+from handrail.host.files.errors import quoted
+from handrail.host.files.paths.openat2 import LOOK_IN
+from handrail.host.files.paths.roots import Beneath, Roots
+
+_MAX_LINKS: Final = 40
+
+
+class Walk:
+    """One resolution: the names still to come, and where it stands.
+
+    `_names` are canonical: beneath root `_root`, or from the top of the file system while
+    `_root` is None.
+    """
+
+    def __init__(self, roots: Roots, path: str) -> None:
+        self._roots = roots
+        self._path = path
+        self._root: int | None = 0
+        self._names: list[str] = []
+        self._pending: list[str] = []
+        self._links = 0
+        self._handle: int | None = None
+        self.kind = Kind.DIRECTORY
+        # The links passed, as absolute paths, with the names that were still to come.
+        self.passed: list[str] = []
+
+    def run(self) -> Beneath:
+        """Where the path leads; raises a problem, or OSError from the operating system."""
+        self._follow(self._path)
+        while self._pending:
+            name = self._pending.pop()
+            if name == "..":
+                self._up()
+            elif name == ".":
+                self._here()
+            elif self.kind is Kind.MISSING:
+                self._names.append(name)
+            elif self._root is None:
+                self._down_from_above(name)
+            else:
+                self._down(name)
+        if self._root is None:
+            return self._enter()
+        # Nested roots: the same file must get the same name by every way.
+        absolute = self._roots.absolute(self._root, "/".join(self._names))
+        return self._roots.owner(absolute) or self._outside()
+
+    def close(self) -> None:
+        """Let go of the directory it stands in."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _follow(self, path: str) -> None:
+        rest = path
+        if path.startswith("/"):
+            self._stand(None, [])
+            for prefix in self._roots.spellings:
+                if f"{path}/".startswith(prefix.text):
+                    rest = path[len(prefix.text) :]
+                    self._stand(prefix.root, [])
+                    break
+        # A slash at the end means "a directory", which `.` makes a step of its own.
+        names = [name for name in rest.split("/") if name]
+        self._pending += ["."] if path.endswith("/") else []
+        self._pending += reversed(names)
+
+    def _up(self) -> None:
+        if self.kind is Kind.MISSING:
+            raise ProblemRaised(
+                "not_found",
+                f"{quoted(self._path)} goes up from a directory that does not exist",
+                hint="give the path without '..'",
+            )
+        if self._root is not None and not self._names:
+            top = self._roots.paths[self._root]
+            self._stand(None, [name for name in top.split("/") if name])
+        self._stand(self._root, self._names[:-1])
+
+    def _here(self) -> None:
+        if self.kind is Kind.MISSING and not self._pending:
+            raise ProblemRaised(
+                "invalid_arguments",
+                f"{quoted(self._path)} ends like a directory, but there is none of that name",
+                hint="leave out the slash at the end to name a file",
+            )
+
+    def _down_from_above(self, name: str) -> None:
+        below = f"/{'/'.join([*self._names, name])}"
+        if any(f"{top}/".startswith(f"{below}/") for top in self._roots.paths):
+            self._names.append(name)
+            return
+        at = self._enter()
+        self._stand(at.root, at.rel.split("/") if at.rel else [])
+        self._down(name)
+
+    def _enter(self) -> Beneath:
+        return self._roots.owner(f"/{'/'.join(self._names)}") or self._outside()
+
+    def _down(self, name: str) -> None:
+        handle = self._here_handle()
+        try:
+            mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
+        except FileNotFoundError:
+            self._names.append(name)
+            self.kind = Kind.MISSING
+            return
+        try:
+            self._take(handle, name, mode)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTDIR):
+                raise
+            # It became something else since the look: look again, but not for ever.
+            self._count_link()
+            self._pending.append(name)
+
+    def _take(self, handle: int, name: str, mode: int) -> None:
+        if stat.S_ISLNK(mode):
+            target = os.readlink(name, dir_fd=handle)
+            self._count_link()
+            self._note_link(name)
+            self._follow(target)
+        elif stat.S_ISDIR(mode):
+            self._step_into(handle, name)
+        elif self._pending:
+            where = quoted("/".join([*self._names, name]))
+            raise ProblemRaised(
+                "not_found", f"{quoted(self._path)} does not exist: {where} is not a directory"
+            )
+        else:
+            self._names.append(name)
+            self.kind = Kind.FILE if stat.S_ISREG(mode) else Kind.SPECIAL
+
+    def _note_link(self, name: str) -> None:
+        rest = [] if ".." in self._pending else [one for one in self._pending if one != "."]
+        below = "/".join([*self._names, name, *reversed(rest)])
+        self.passed.append(self._roots.absolute(self._root or 0, below))
+
+    def _count_link(self) -> None:
+        self._links += 1
+        if self._links > _MAX_LINKS:
+            raise ProblemRaised(
+                "not_found", f"{quoted(self._path)} goes round in circles: too many symbolic links"
+            )
+
+    def _step_into(self, handle: int, name: str) -> None:
+        below = os.open(name, LOOK_IN | os.O_NOFOLLOW, dir_fd=handle) if self._pending else None
+        self.close()
+        self._handle = below
+        self._names.append(name)
+
+    def _here_handle(self) -> int:
+        if self._root is None:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        if self._handle is None:
+            path = os.fsencode("/".join(self._names)) or b"."
+            self._handle = self._roots.opener(self._roots.handles[self._root], path, LOOK_IN)
+        return self._handle
+
+    def _stand(self, root: int | None, names: list[str]) -> None:
+        self.close()
+        self._root = root
+        self._names = names
+        self.kind = Kind.DIRECTORY
+
+    def _outside(self) -> NoReturn:
+        ways = "leads outside the workspace through a symbolic link"
+        others = self._roots.paths[1:]
+        also = f" (also open: {', '.join(map(repr, others))})" if others else ""
+        raise ProblemRaised(
+            "outside_workspace",
+            f"{quoted(self._path)} {ways if self._links else 'is outside the workspace'}",
+            hint=f"stay inside {self._roots.paths[0]!r}{also}; relative paths start there",
+        )

@@ -1,0 +1,155 @@
+"""The directories that may be reached: a handle, a canonical name and an opener for each.
+
+Everything that opens a place does it here, beneath a handle, never by an absolute path.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from handrail.core.places import Place
+from handrail.core.problems import ProblemRaised
+from handrail.host.files.errors import explain, quoted
+from handrail.host.files.paths.openat2 import Opener, choose_opener, open_canonical
+from handrail.host.files.paths.real_path import real_path
+
+# A directory on the way may be exchanged for a link between the look and the opening.
+_TRIES: Final = 8
+
+
+class Prefix(NamedTuple):
+    """How a root is spelled at the start of an absolute path, ending in a slash."""
+
+    text: str
+    root: int
+
+
+class Beneath(NamedTuple):
+    """A root and a path from it."""
+
+    root: int
+    rel: str
+
+
+class Roots:
+    """Open handles on the workspace (first) and the additional directories."""
+
+    def __init__(self, given: Sequence[str | Path], hidden: Sequence[str]) -> None:
+        self.opener = choose_opener()
+        opened = _open_all(self.opener, given)
+        named = [(str(path), root.path) for path, root in zip(given, opened, strict=True)]
+        handles = {root.path: root.handle for root in opened}
+        self.paths = tuple(handles)
+        self.handles = tuple(handles.values())
+        self.tops = tuple(map(_with_slash, self.paths))
+        self.hidden = tuple(os.path.realpath(path) for path in hidden)
+        self.canonical = _ordered((path, at) for at, path in enumerate(self.paths))
+        # A root reached through a symlink may also be named by the link.
+        self.spellings = _ordered(
+            (str(Path(path).absolute()), self.paths.index(real))
+            for path, real in (*zip(self.paths, self.paths, strict=True), *named)
+            if ".." not in Path(path).parts
+        )
+
+    @property
+    def aliases(self) -> tuple[tuple[str, str], ...]:
+        """The spellings that are not canonical, each with the path of its root."""
+        named = ((prefix.text.rstrip("/"), self.paths[prefix.root]) for prefix in self.spellings)
+        return tuple((alias, path) for alias, path in named if alias != path.rstrip("/"))
+
+    def open(self, place: Place, flags: int) -> int:
+        """A descriptor of the place; raises OSError, never follows a symlink."""
+        if self.hidden and self.hides(self.absolute(place.root, place.rel)):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        return self.opener(self.handles[place.root], os.fsencode(place.rel) or b".", flags)
+
+    def hides(self, absolute: str) -> bool:
+        """Whether a path is, or lies in, a directory that tools may never see."""
+        return any(absolute == top or absolute.startswith(f"{top}/") for top in self.hidden)
+
+    def absolute(self, root: int, rel: str) -> str:
+        """The absolute path of a path beneath a root."""
+        return self.tops[root] + rel if rel else self.paths[root]
+
+    def owner(self, absolute: str) -> Beneath | None:
+        """Where a canonical absolute path belongs, None if outside.
+
+        Of nested roots the workspace comes first, then the deepest: one file, one name.
+        """
+        for prefix in self.canonical:
+            if f"{absolute}/".startswith(prefix.text):
+                return Beneath(prefix.root, absolute[len(prefix.text) :])
+        return None
+
+    def close(self) -> None:
+        """Let go of the handles; safe to call twice."""
+        handles, self.handles = self.handles, ()
+        for handle in handles:
+            os.close(handle)
+
+
+class _Opened(NamedTuple):
+    path: str
+    handle: int
+
+
+def _open_all(opener: Opener, given: Sequence[str | Path]) -> list[_Opened]:
+    """The canonical name and a handle of each; equal names share a handle."""
+    opened: list[_Opened] = []
+    try:
+        for path in given:
+            found = _open_root(opener, str(path))
+            known = next((one for one in opened if one.path == found.path), None)
+            if known is not None:
+                os.close(found.handle)
+            opened.append(known or found)
+    except ProblemRaised:
+        for handle in {one.handle for one in opened}:
+            os.close(handle)
+        raise
+    return opened
+
+
+def _open_root(opener: Opener, given: str) -> _Opened:
+    if "\0" in given:
+        raise ProblemRaised(
+            "invalid_arguments", f"{quoted(given)} is not a directory: it contains a NUL character"
+        )
+    for _ in range(_TRIES):
+        path = real_path(given)
+        try:
+            return _Opened(path, open_canonical(opener, path))
+        except UnicodeEncodeError:
+            raise ProblemRaised(
+                "invalid_arguments", f"the directory {path!r} has a name that is not valid UTF-8"
+            ) from None
+        except FileNotFoundError:
+            raise ProblemRaised(
+                "not_found",
+                f"the directory {quoted(path)} does not exist",
+                hint="create it first, or open another directory as the workspace",
+            ) from None
+        except NotADirectoryError:
+            raise ProblemRaised("not_found", f"{quoted(path)} is not a directory") from None
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise explain(error, path) from error
+    raise ProblemRaised(
+        "stale",
+        f"a part of {quoted(given)} keeps being exchanged for a symbolic link",
+        hint="find out which process does that, then open the directory again",
+        retryable=True,
+    )
+
+
+def _ordered(named: Iterable[tuple[str, int]]) -> tuple[Prefix, ...]:
+    found = {Prefix(_with_slash(path), root) for path, root in named}
+    return tuple(sorted(found, key=lambda prefix: (prefix.root != 0, -len(prefix.text))))
+
+
+def _with_slash(path: str) -> str:
+    return path if path.endswith("/") else f"{path}/"

@@ -1,0 +1,1 @@
+"""Reading files: whole, by lines, with a cache of decoded contents."""

@@ -1,0 +1,169 @@
+"""Reading regular files beneath the roots, whole or in part.
+
+Opened without blocking and looked at before the first byte is read: a pipe, a socket or a
+device is refused, never waited for.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from typing import Final, NamedTuple
+
+from handrail.core.content import Content
+from handrail.core.places import Kind, Place, Stat
+from handrail.core.ports import FileContent
+from handrail.core.problems import ProblemRaised
+from handrail.host.files.errors import explain, not_regular, quoted
+from handrail.host.files.paths.openat2 import LOOK, READ
+from handrail.host.files.paths.roots import Roots
+from handrail.host.files.reading.suggest import suggestions
+
+# Time stamps may be as coarse as a scheduler tick; a change inside it leaves no trace.
+_COARSE_NS: Final = 20_000_000
+_GROWTH: Final = 1 << 20
+_COMPARED_AT_ONCE: Final = 256 * 1024
+
+
+class Opened(NamedTuple):
+    """A regular file, open for reading, with the stat it had then."""
+
+    descriptor: int
+    info: os.stat_result
+
+
+def open_regular(roots: Roots, place: Place) -> Opened:
+    """Open for reading; raises `not_found`, `not_text`, `denied` or `stale`."""
+    if place.kind is Kind.SPECIAL:
+        # Opening some devices already does something, so it is not even tried.
+        _refuse_special(roots, place)
+    try:
+        descriptor = roots.open(place, READ)
+    except FileNotFoundError as error:
+        raise missing(roots, place) from error
+    except OSError as error:
+        raise explain(error, place.path) from error
+    try:
+        info = os.fstat(descriptor)
+    except OSError as error:
+        os.close(descriptor)
+        raise explain(error, place.path) from error
+    if not stat.S_ISREG(info.st_mode):
+        os.close(descriptor)
+        raise not_regular(info.st_mode, place.path)
+    return Opened(descriptor, info)
+
+
+def read(roots: Roots, place: Place, max_bytes: int | None) -> FileContent:
+    """The whole file; see `Files.read`."""
+    descriptor, info = open_regular(roots, place)
+    try:
+        if max_bytes is not None and info.st_size > max_bytes:
+            raise _too_large(place, info.st_size, max_bytes)
+        data = read_all(descriptor, info.st_size, place)
+    except OSError as error:
+        raise explain(error, place.path) from error
+    finally:
+        os.close(descriptor)
+    if max_bytes is not None and len(data) > max_bytes:
+        raise _too_large(place, len(data), max_bytes)
+    return FileContent(Content(data), stat_of(info))
+
+
+def read_part(roots: Roots, place: Place, offset: int, count: int) -> bytes:
+    """Bytes from the middle; see `Files.read_part`."""
+    descriptor, _ = open_regular(roots, place)
+    try:
+        return os.pread(descriptor, count, offset)
+    except OSError as error:
+        raise explain(error, place.path) from error
+    finally:
+        os.close(descriptor)
+
+
+def read_all(descriptor: int, size: int, place: Place) -> bytes:
+    """Everything from here to the end of a file that is said to have this size."""
+    # One byte more than expected: if it does not come, the end was seen in the same call.
+    data = os.read(descriptor, size + 1)
+    if len(data) == size:
+        return data
+    parts = [data]
+    had = len(data)
+    while part := os.read(descriptor, _GROWTH):
+        parts.append(part)
+        had += len(part)
+        if had > 2 * size + _GROWTH:
+            raise ProblemRaised(
+                "unavailable", f"{quoted(place.path)} grows while it is read", retryable=True
+            )
+    return b"".join(parts)
+
+
+def look(roots: Roots, place: Place) -> Stat | None:
+    """The stat of whatever stands there, None if nothing does; see `Files.stat`."""
+    try:
+        descriptor = roots.open(place, LOOK)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise explain(error, place.path) from error
+    try:
+        return stat_of(os.fstat(descriptor))
+    except OSError as error:
+        raise explain(error, place.path) from error
+    finally:
+        os.close(descriptor)
+
+
+def stat_of(info: os.stat_result) -> Stat:
+    """Our stat from the system's, with the question of its age answered now."""
+    changed = info.st_ctime_ns
+    return Stat(
+        info.st_dev,
+        info.st_ino,
+        info.st_size,
+        info.st_mtime_ns,
+        changed,
+        info.st_mode,
+        info.st_nlink,
+        changed < time.time_ns() - _COARSE_NS,
+    )
+
+
+def missing(roots: Roots, place: Place) -> ProblemRaised:
+    """The problem of a file that does not exist, with names that were perhaps meant."""
+    names = suggestions(roots, place)
+    hint = (
+        f"did you mean {', '.join(map(repr, names))}?"
+        if names
+        else "list_files shows what is there"
+    )
+    return ProblemRaised("not_found", f"{quoted(place.path)} does not exist", hint=hint)
+
+
+def _refuse_special(roots: Roots, place: Place) -> None:
+    now = look(roots, place)
+    if now is not None and not stat.S_ISREG(now.mode):
+        raise not_regular(now.mode, place.path)
+
+
+def _too_large(place: Place, size: int, max_bytes: int) -> ProblemRaised:
+    return ProblemRaised(
+        "too_large",
+        f"{quoted(place.path)} has {size} bytes, more than the {max_bytes} that are read at once",
+        hint="read a part of it with offset and limit",
+    )
+
+
+def holds(descriptor: int, content: Content) -> bool:
+    """Whether an open file has just this content, from where it stands to its end."""
+    for part in content.parts:
+        view = memoryview(part).cast("B")
+        while view:
+            data = os.read(descriptor, min(len(view), _COMPARED_AT_ONCE))
+            # As bytes: comparing with a view would look at one byte after the other.
+            if not data or bytes(view[: len(data)]) != data:
+                return False
+            view = view[len(data) :]
+    return not os.read(descriptor, 1)

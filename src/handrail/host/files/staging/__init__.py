@@ -1,0 +1,1 @@
+"""Staged changes: temporary files, folders and the renames that publish them."""

@@ -1,0 +1,386 @@
+"""Changing a file in one visible step: a temp file beside it, then a rename.
+
+The parent's handle stays open from staging to the end, so that what was prepared is what is
+published. Nothing here follows a symlink, and no file is ever written in place.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from handrail.core.content import Content
+from handrail.core.places import Form
+from handrail.core.plan import Change, temp_name
+from handrail.core.problems import ProblemRaised
+from handrail.host.files.errors import explain, not_regular, quoted
+from handrail.host.files.paths.entry import target_of
+from handrail.host.files.paths.openat2 import READ
+from handrail.host.files.paths.roots import Roots
+from handrail.host.files.reading.open_file import holds, stat_of
+from handrail.host.files.staging.parents import Parent, remove_name
+from handrail.host.files.staging.renames import exchange, rename_new
+from handrail.host.files.staging.temp import (
+    Announce,
+    Likeness,
+    LinkedTemp,
+    Temp,
+    TempLink,
+    Written,
+    link_to,
+    write_temp,
+    written,
+)
+
+# From here on giving a file's space back takes longer than holding it a little.
+_LARGE: Final = 64 * 1024
+# Linux alone has handles that only hold.
+_HOLD: Final = getattr(os, "O_PATH", None)
+
+
+class StagedChange:
+    """One change made ready; implements `Staged`.
+
+    Before `publish` the new content has no name, or the temp name where the file system wants
+    one; afterwards the file that was replaced or deleted stands under that name: it can be
+    put back without writing anything, and a crash leaves it to be found there. `announce` is
+    called before anything appears in the directory.
+    """
+
+    def __init__(
+        self,
+        roots: Roots,
+        change: Change,
+        temp: str | None,
+        *,
+        durable: bool,
+        break_links: bool,
+        announce: Announce,
+    ) -> None:
+        self._roots = roots
+        self._change = change
+        self._announce = announce
+        self._temp = temp or temp_name(os.urandom(8).hex(), 0)
+        self._durable = durable
+        self._break_links = break_links
+        self._new: Written | None = None
+        self._file: Temp | TempLink | LinkedTemp | None = None
+        self._visible = False
+        self._aside = False
+        # The old file after it lost its name: its space is given back when this is closed.
+        self._removed = -1
+        # The second name of the old file, while it is not known to stand under its own.
+        self._spare: str | None = None
+        with explained(change.path):
+            self._parent = Parent(
+                roots, change.place, announce if change.after is not None else None, durable=durable
+            )
+            try:
+                self._old = self._checked()
+                if change.after is not None:
+                    self._write(change.after)
+            except BaseException:
+                self.discard()
+                raise
+
+    def publish(self) -> None:
+        """Make it visible in one step; raises `stale` if the target is not what was seen."""
+        self._announce()
+        with explained(self._change.path):
+            if not self._parent.is_current():
+                raise stale(self._change, "its directory was moved or replaced")
+            self._old = self._checked()
+            if self._file is not None:
+                self._new = self._link_to_same() or self._file.appear(durable=self._durable)
+            self._switch()
+            self._visible = True
+            try:
+                self._check_replaced()
+                self._sync()
+            except (OSError, ProblemRaised):
+                self.revert()
+                raise
+
+    def keep_old(self, destination: str) -> bool:
+        """Move the replaced file to another path; False if there is none, or no way."""
+        if not self._aside or not _ours_alone(self._temp, self._parent.handle):
+            return False
+        try:
+            os.rename(self._temp, destination, src_dir_fd=self._parent.handle)
+        except OSError as error:
+            if error.errno in (errno.EXDEV, errno.EPERM, errno.EACCES, errno.EROFS):
+                return False
+            raise explain(error, self._change.path) from error
+        self._aside = False
+        return True
+
+    def revert(self) -> None:
+        """Put the old content back; raises `conflict` if somebody changed the file since. What
+        is back already stays so: it may be tried again.
+        """
+        if self._spare is not None:
+            with explained(self._change.path):
+                self._restore_spare(self._spare)
+        if not self._visible:
+            return
+        handle, name = self._parent.handle, self._parent.name
+        with explained(self._change.path):
+            self._ours()
+            if self._old is None:
+                os.unlink(name, dir_fd=handle)
+                self._parent.remove_made()
+            elif not self._aside:
+                self._restore_copy()
+            elif self._new is None:
+                rename_new(handle, self._temp, name)
+            elif not exchange(handle, self._temp, name):
+                os.rename(self._temp, name, src_dir_fd=handle, dst_dir_fd=handle)
+            self._visible = self._aside = False
+            self._sync()
+
+    def discard(self) -> bool:
+        """Remove what staging left behind; safe to call at any time, and twice. False if the
+        disk did not let go of something.
+        """
+        if self._parent.handle < 0:
+            return True
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.close()
+        clean = self._spare is None
+        if self._aside and self._old is not None and self._old.st_size >= _LARGE:
+            self._removed = _held(self._temp, self._parent.handle)
+        if self._aside or (self._file is not None and self._file.named and not self._visible):
+            clean = remove_name(self._temp, self._parent.handle) and clean
+        if not self._visible:
+            clean = self._parent.remove_made() and clean
+        self._parent.close()
+        return clean
+
+    @property
+    def folder_handle(self) -> int:
+        """The open directory of the change; -1 once it was discarded."""
+        return self._parent.handle
+
+    def let_go(self) -> None:
+        """Give the space of the file that was replaced back."""
+        removed, self._removed = self._removed, -1
+        if removed >= 0:
+            os.close(removed)
+
+    def _write(self, content: Content) -> None:
+        if self._change.after_form is Form.LINK:
+            self._file = TempLink(self._parent.handle, self._temp, content)
+            return
+        replaced = self._old if self._change.before_form is Form.FILE else None
+        like = Likeness(self._parent.name, replaced, self._change.mode)
+        self._file = Temp(self._parent.handle, self._temp, like, self._announce)
+        self._file.fill(content, durable=self._durable)
+
+    def _link_to_same(self) -> Written | None:
+        """Make the new file another name of one that holds its content; None if none does."""
+        content = self._change.after
+        if self._file is None or content is None or self._old is not None:
+            return None
+        for place in self._change.same_file:
+            made = link_to(self._roots, place, self._parent.handle, self._temp, content)
+            if made is not None:
+                self._file.close()
+                self._file = LinkedTemp()
+                return made
+        return None
+
+    def _switch(self) -> None:
+        handle, name = self._parent.handle, self._parent.name
+        if self._old is None:
+            try:
+                rename_new(handle, self._temp, name)
+            except FileExistsError:
+                raise stale(self._change, "another file of that name appeared") from None
+            except OSError:
+                self._visible = self._appeared()
+                raise
+        elif self._new is None:
+            rename_new(handle, name, self._temp)
+            self._aside = True
+        elif exchange(handle, self._temp, name):
+            self._aside = True
+        else:
+            self._switch_by_link()
+            self._aside = True
+
+    def _switch_by_link(self) -> None:
+        """The same where the file system has no exchange: a second name saves the old file."""
+        handle, name = self._parent.handle, self._parent.name
+        spare = f"{self._temp}~"
+        os.link(name, spare, src_dir_fd=handle, dst_dir_fd=handle, follow_symlinks=False)
+        self._spare = spare
+        try:
+            os.rename(self._temp, name, src_dir_fd=handle, dst_dir_fd=handle)
+            os.rename(spare, self._temp, src_dir_fd=handle, dst_dir_fd=handle)
+        except OSError:
+            self._restore_spare(spare)
+            raise
+        self._spare = None
+
+    def _restore_spare(self, spare: str) -> None:
+        handle, name = self._parent.handle, self._parent.name
+        os.rename(spare, name, src_dir_fd=handle, dst_dir_fd=handle)
+        # Where both were names of one file still, a rename leaves both.
+        with suppress(FileNotFoundError):
+            os.unlink(spare, dir_fd=handle)
+        self._spare = None
+
+    def _check_replaced(self) -> None:
+        """What stands aside must be what was looked at: nobody slipped in between."""
+        if not self._aside or self._old is None:
+            return
+        aside = os.stat(self._temp, dir_fd=self._parent.handle, follow_symlinks=False)
+        if written(aside) != written(self._old):
+            raise stale(self._change, "it was changed at the last moment")
+
+    def _restore_copy(self) -> None:
+        if self._change.before is None:
+            return
+        handle, name = self._parent.handle, self._parent.name
+        like = Likeness(name, self._old, None)
+        write_temp(handle, self._temp, self._change.before, like, durable=self._durable)
+        os.rename(self._temp, name, src_dir_fd=handle, dst_dir_fd=handle)
+
+    def _checked(self) -> os.stat_result | None:
+        """The target's stat, if it is what the plan saw and may be replaced."""
+        change = self._change
+        info = lstat(self._parent)
+        if change.before is None and info is not None and not stat.S_ISREG(info.st_mode):
+            raise not_regular(info.st_mode, change.path)
+        if not is_unchanged(self._parent, info, change):
+            raise stale(change, _what_happened(change, info))
+        several = info is not None and info.st_nlink > 1 and not stat.S_ISLNK(info.st_mode)
+        if several and change.after is not None:
+            self._check_links()
+        return info
+
+    def _check_links(self) -> None:
+        if not self._break_links:
+            raise ProblemRaised(
+                "conflict",
+                f"{quoted(self._change.path)} has other names (hard links), whose content a "
+                "write would either change too or part from it",
+                hint="write to another path; a person may allow it with break_hard_links = true",
+            )
+
+    def _appeared(self) -> bool:
+        """Whether a new file bears its name although giving it failed."""
+        try:
+            info = lstat(self._parent)
+        except OSError:
+            # Nobody can tell: then it is to be put back, which looks again.
+            return True
+        return info is not None and written(info) == self._new
+
+    def _ours(self) -> None:
+        info = lstat(self._parent)
+        if (written(info) if info is not None else None) != self._new:
+            raise ProblemRaised(
+                "conflict", f"{quoted(self._change.path)} was changed by somebody else meanwhile"
+            )
+
+    def _sync(self) -> None:
+        if self._durable:
+            os.fsync(self._parent.handle)
+
+
+def _ours_alone(name: str, directory: int) -> bool:
+    """Whether nobody else can change this file: no other name, nobody has it open to write."""
+    try:
+        descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=directory)
+    except OSError:
+        return False
+    try:
+        if os.fstat(descriptor).st_nlink > 1:
+            return False
+        # The kernel grants a read lease only on a file that nobody can write to just now.
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except (OSError, AttributeError):
+        return False
+    else:
+        return True
+    finally:
+        os.close(descriptor)
+
+
+def _held(name: str, directory: int) -> int:
+    """A handle on a file that is about to be removed; -1 if there is none to be had."""
+    if _HOLD is None:
+        return -1
+    try:
+        return os.open(name, _HOLD | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    except OSError:
+        return -1
+
+
+def lstat(parent: Parent) -> os.stat_result | None:
+    """What stands at the place, without following a link; None if nothing does."""
+    try:
+        return os.stat(parent.name, dir_fd=parent.handle, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def is_unchanged(parent: Parent, info: os.stat_result | None, change: Change) -> bool:
+    """Whether the target is what the plan saw: by its stat if that proves it, else its bytes."""
+    if info is None or change.before is None:
+        return info is None and change.before is None
+    if change.before_form is not Form.FILE:
+        return _is_still(parent, info, change)
+    if not stat.S_ISREG(info.st_mode) or info.st_size != change.before.size:
+        return False
+    seen = change.seen
+    if seen is not None and seen.settled and seen.same_as(stat_of(info)):
+        return True
+    descriptor = os.open(parent.name, READ | os.O_NOFOLLOW, dir_fd=parent.handle)
+    try:
+        return holds(descriptor, change.before)
+    finally:
+        os.close(descriptor)
+
+
+def _is_still(parent: Parent, info: os.stat_result, change: Change) -> bool:
+    """The same for a link or a folder, which has no bytes to compare."""
+    if change.before_form is Form.LINK:
+        leads = stat.S_ISLNK(info.st_mode) and target_of(parent.handle, parent.name)
+        return change.before is not None and leads == change.before.tobytes()
+    same = change.seen is None or change.seen.mode == info.st_mode
+    return stat.S_ISDIR(info.st_mode) and (change.after is None or same)
+
+
+def _what_happened(change: Change, info: os.stat_result | None) -> str:
+    if info is None:
+        return "it is gone"
+    if change.before is None:
+        return "a file of that name exists by now"
+    return "it is no longer what it was"
+
+
+def stale(change: Change, why: str) -> ProblemRaised:
+    """The problem of a target that is not what the plan saw."""
+    return ProblemRaised(
+        "stale",
+        f"{quoted(change.path)} was changed by somebody else: {why}",
+        hint="read the file again and redo the change on what it is now",
+    )
+
+
+@contextmanager
+def explained(path: str) -> Iterator[None]:
+    """What the operating system says about this path meanwhile, as a problem."""
+    try:
+        yield
+    except OSError as error:
+        raise explain(error, path) from error

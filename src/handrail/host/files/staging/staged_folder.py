@@ -1,0 +1,171 @@
+"""Making, removing and opening up a folder as a part of a plan.
+
+A folder is made or opened up when it is staged, because its entries are made ready in it; it
+gets permissions that close it at the very end, when nothing of ours is left in it. One that is to
+go goes then too, and only if it is empty: what somebody else put there is never touched.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from handrail.core.plan import Change
+from handrail.core.problems import ProblemRaised
+from handrail.host.files.errors import FAILING, quoted
+from handrail.host.files.paths.openat2 import LIST, LOOK_IN
+from handrail.host.files.paths.roots import Roots
+from handrail.host.files.staging.parents import Parent
+from handrail.host.files.staging.staged_change import explained, is_unchanged, lstat, stale
+from handrail.host.files.staging.temp import Announce
+
+_OURS = 0o700
+
+
+class StagedFolder:
+    """One change of a folder made ready; implements `Staged`."""
+
+    def __init__(self, roots: Roots, change: Change, *, durable: bool, announce: Announce) -> None:
+        self._change = change
+        self._announce = announce
+        self._durable = durable
+        self._visible = False
+        self._made = False
+        self._handle = -1
+        # The permissions that it had, and those that it gets in the end; None: not touched.
+        self._had: int | None = None
+        self._gets: int | None = None
+        with explained(change.path):
+            self._parent = Parent(
+                roots, change.place, announce if change.after is not None else None, durable=durable
+            )
+            try:
+                self._check()
+                self._prepare()
+            except BaseException:
+                self.discard()
+                raise
+
+    def publish(self) -> None:
+        """Give it its permissions, as far as they leave it open; all else waits for `discard`."""
+        self._announce()
+        with explained(self._change.path):
+            if not self._parent.is_current():
+                raise stale(self._change, "its directory was moved or replaced")
+            if self._change.after is None:
+                self._check()
+            elif self._change.mode is not None and not self._change.only_opens:
+                self._set(self._change.mode)
+            self._visible = True
+            self._sync()
+
+    def keep_old(self, destination: str) -> bool:
+        """There is nothing to move."""
+        del destination
+        return False
+
+    def revert(self) -> None:
+        """It is to get its old permissions back; one that was made goes when it is discarded."""
+        self._gets = self._had
+        self._visible = False
+
+    def discard(self) -> bool:
+        """Remove it if it was to go, or was made for nothing, as far as it is empty; else it
+        gets the permissions that it is to have.
+        """
+        if self._parent.handle < 0:
+            return True
+        removes = self._change.after is None
+        goes = self._visible == removes and (removes or self._made)
+        clean = self._remove() if goes else True
+        if self._gets is not None:
+            clean = self._finish(self._gets) and clean
+        if not self._visible:
+            clean = self._parent.remove_made() and clean
+        self._close()
+        return clean
+
+    @property
+    def folder_handle(self) -> int:
+        """The open directory of the change; -1 once it was discarded."""
+        return self._parent.handle
+
+    def let_go(self) -> None:
+        """A folder takes no space."""
+
+    def _check(self) -> None:
+        if not is_unchanged(self._parent, lstat(self._parent), self._change):
+            raise stale(self._change, "it is no longer what it was")
+
+    def _prepare(self) -> None:
+        """Make it, or open it up, so that files can be made ready in it."""
+        handle, name = self._parent.handle, self._parent.name
+        self._announce()
+        if self._change.before is not None:
+            self._open_up()
+            return
+        try:
+            os.mkdir(name, _OURS, dir_fd=handle)
+        except FileExistsError:
+            raise stale(self._change, "something of that name appeared") from None
+        self._made = True
+        self._handle = os.open(name, LIST | os.O_NOFOLLOW, dir_fd=handle)
+        mode = self._change.mode
+        os.fchmod(self._handle, _OURS if mode is None else mode | _OURS)
+
+    def _open_up(self) -> None:
+        handle, name = self._parent.handle, self._parent.name
+        look = os.open(name, LOOK_IN | os.O_NOFOLLOW, dir_fd=handle)
+        try:
+            mode = stat.S_IMODE(os.fstat(look).st_mode)
+            if not os.access(name, os.R_OK | os.W_OK | os.X_OK, dir_fd=handle, effective_ids=True):
+                # By its handle, which no other folder can slip under.
+                Path(f"/proc/self/fd/{look}").chmod(mode | _OURS)
+                self._gets = mode
+            self._had = mode
+            self._handle = os.open(".", LIST, dir_fd=look)
+        finally:
+            os.close(look)
+
+    def _set(self, mode: int) -> None:
+        closes = mode & _OURS != _OURS
+        os.fchmod(self._handle, mode | _OURS if closes else mode)
+        self._gets = mode if closes else None
+
+    def _finish(self, mode: int) -> bool:
+        try:
+            os.fchmod(self._handle, mode)
+        except OSError:
+            return False
+        return True
+
+    def _remove(self) -> bool:
+        try:
+            os.rmdir(self._parent.name, dir_fd=self._parent.handle)
+            self._sync()
+        except OSError as error:
+            return error.errno not in FAILING
+        return True
+
+    def _sync(self) -> None:
+        if self._durable:
+            os.fsync(self._parent.handle)
+
+    def _close(self) -> None:
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
+        self._parent.close()
+
+
+def refuse_exchange(change: Change) -> None:
+    """Raise `conflict` for a folder that would have to become something else."""
+    both = change.before is not None and change.after is not None
+    if both and change.before_form is not change.after_form:
+        raise ProblemRaised(
+            "conflict",
+            f"{quoted(change.path)} is a {change.before_form.value} now, and cannot become a "
+            f"{change.after_form.value} again",
+            hint="take the calls back one by one, or move it away first",
+        )

@@ -1,0 +1,260 @@
+"""New content in a temp file beside its target, with the attributes of what it replaces."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import islice
+from typing import Final, NamedTuple
+
+from handrail.core.content import Content
+from handrail.core.places import Place
+from handrail.host.files.paths.openat2 import LOOK_IN, READ
+from handrail.host.files.paths.roots import Roots
+from handrail.host.files.reading.open_file import holds
+
+_CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# Linux alone has files without a name; elsewhere the bit is missing.
+_UNNAMED: Final = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_TMPFILE", 0)
+_NO_UNNAMED: Final = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT, errno.ENOSYS)
+# No hard links on this file system, or no /proc to name the file by.
+_NO_LINKS: Final = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOENT, errno.EXDEV)
+_PARTS_AT_ONCE: Final = 512
+_KEPT_XATTRS: Final = ("user.", "system.posix_acl_access", "security.selinux")
+
+
+# Returns once it is on record that something is about to appear; raises if it may not.
+Announce = Callable[[], None]
+
+
+class Written(NamedTuple):
+    """A file as we wrote it, to be recognised later."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+
+
+class Likeness(NamedTuple):
+    """What the new file takes over: the old file, by name and stat, and the wanted mode."""
+
+    name: str
+    old: os.stat_result | None
+    mode: int | None
+
+
+class Temp:
+    """A new file in a directory: without a name where the file system can do that, so that a
+    crash leaves nothing; `appear` gives it its name.
+    """
+
+    def __init__(self, handle: int, name: str, like: Likeness, announce: Announce) -> None:
+        # A new file gets its mode from the umask, which cannot be asked for without changing it.
+        mode = 0o666 if like.old is None else 0o600
+        self._handle = handle
+        self._name = name
+        self._like = like
+        self.named = False
+        try:
+            self._descriptor = os.open(".", _UNNAMED, mode, dir_fd=handle)
+        except OSError as error:
+            if error.errno not in _NO_UNNAMED:
+                raise
+            # Not on this file system.
+            announce()
+            self._descriptor = os.open(name, _CREATE, mode, dir_fd=handle)
+            self.named = True
+
+    def fill(self, content: Content, *, durable: bool) -> None:
+        """Write the content; on OSError nothing is left behind."""
+        try:
+            _write(self._descriptor, content)
+            _dress(self._handle, self._descriptor, self._like)
+            if durable:
+                os.fsync(self._descriptor)
+        except BaseException:
+            self.discard()
+            raise
+
+    def appear(self, *, durable: bool) -> Written:
+        """Give it its name in the directory; returns what bears that name."""
+        try:
+            if not self.named:
+                self._link_or_copy(durable=durable)
+            return written(os.fstat(self._descriptor))
+        finally:
+            self.close()
+
+    def _link_or_copy(self, *, durable: bool) -> None:
+        source = f"/proc/self/fd/{self._descriptor}"
+        try:
+            os.link(source, self._name, dst_dir_fd=self._handle, follow_symlinks=True)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+        else:
+            self.named = True
+            return
+        unnamed = self._descriptor
+        self._descriptor = os.open(self._name, _CREATE, 0o600, dir_fd=self._handle)
+        self.named = True
+        try:
+            os.lseek(unnamed, 0, os.SEEK_SET)
+            while data := os.read(unnamed, 1 << 20):
+                _write(self._descriptor, Content(data))
+            os.fchmod(self._descriptor, stat.S_IMODE(os.fstat(unnamed).st_mode))
+            _dress(self._handle, self._descriptor, self._like)
+            if durable:
+                os.fsync(self._descriptor)
+        finally:
+            os.close(unnamed)
+
+    def discard(self) -> None:
+        """Remove it; safe to call twice."""
+        if self.named:
+            with suppress(OSError):
+                os.unlink(self._name, dir_fd=self._handle)
+        with suppress(OSError):
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the handle; safe to call twice."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def write_temp(
+    handle: int, name: str, content: Content, like: Likeness, *, durable: bool
+) -> Written:
+    """Write a temp file into the directory, under its name; on OSError nothing is left."""
+    temp = Temp(handle, name, like, lambda: None)
+    temp.fill(content, durable=durable)
+    try:
+        return temp.appear(durable=durable)
+    except OSError:
+        temp.discard()
+        raise
+
+
+def written(info: os.stat_result) -> Written:
+    """What identifies the file with this stat as the one that was written."""
+    return Written(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
+
+
+def _write(descriptor: int, content: Content) -> None:
+    pending = deque(memoryview(part).cast("B") for part in content.parts if len(part))
+    while pending:
+        count = os.writev(descriptor, list(islice(pending, _PARTS_AT_ONCE)))
+        if count <= 0:
+            raise OSError(errno.EIO, "nothing more could be written")
+        while pending and count >= len(pending[0]):
+            count -= len(pending.popleft())
+        if count:
+            pending[0] = pending[0][count:]
+
+
+def _dress(handle: int, descriptor: int, like: Likeness) -> None:
+    if like.old is None:
+        if like.mode is not None:
+            os.fchmod(descriptor, like.mode & 0o777)
+        return
+    mine = os.fstat(descriptor)
+    if (mine.st_uid, mine.st_gid) != (like.old.st_uid, like.old.st_gid):
+        # Only root may give files away; without that the writer owns what it wrote.
+        with suppress(PermissionError):
+            os.fchown(descriptor, like.old.st_uid, like.old.st_gid)
+    # Like any write, this takes set-uid and set-gid away.
+    mode = like.mode if like.mode is not None else stat.S_IMODE(like.old.st_mode)
+    os.fchmod(descriptor, mode & 0o777)
+    _copy_xattrs(handle, like.name, descriptor)
+
+
+def _copy_xattrs(handle: int, name: str, descriptor: int) -> None:
+    if not hasattr(os, "listxattr"):
+        return
+    # Best effort: not every file system has them, and some may only be set by root.
+    with suppress(OSError):
+        old = os.open(name, READ | os.O_NOFOLLOW, dir_fd=handle)
+        try:
+            for key in os.listxattr(old):
+                if key.startswith(_KEPT_XATTRS):
+                    with suppress(OSError):
+                        os.setxattr(descriptor, key, os.getxattr(old, key))
+        finally:
+            os.close(old)
+
+
+class TempLink:
+    """A new link in a directory; nothing of it is there before `appear`."""
+
+    def __init__(self, handle: int, name: str, target: Content) -> None:
+        self._handle = handle
+        self._name = name
+        self._target = target.tobytes()
+        self.named = False
+
+    def appear(self, *, durable: bool) -> Written:
+        """Make it under its temp name; returns what bears that name."""
+        del durable  # A link is in its directory, which the caller writes through.
+        os.symlink(self._target, os.fsencode(self._name), dir_fd=self._handle)
+        self.named = True
+        return written(os.stat(self._name, dir_fd=self._handle, follow_symlinks=False))
+
+    def close(self) -> None:
+        """There is no handle to let go of."""
+
+
+class LinkedTemp:
+    """A temp name that is another name of a file, and nothing more."""
+
+    named = True
+
+    def appear(self, *, durable: bool) -> Written:
+        """It is there already."""
+        raise NotImplementedError(f"a name appears once (durable={durable})")
+
+    def close(self) -> None:
+        """There is no handle to let go of."""
+
+
+def link_to(roots: Roots, place: Place, handle: int, name: str, content: Content) -> Written | None:
+    """Give the file at a place a second name in a directory, if it holds just this content;
+    None if it does not, is not there, or the file system cannot.
+    """
+    above, _, last = place.rel.rpartition("/")
+    try:
+        folder = roots.open(place._replace(rel=above), LOOK_IN)
+    except OSError:
+        return None
+    try:
+        os.link(last, name, src_dir_fd=folder, dst_dir_fd=handle, follow_symlinks=False)
+    except OSError:
+        return None
+    finally:
+        os.close(folder)
+    # What was linked is what counts, whoever exchanged it before that.
+    made = _written_if_same(handle, name, content)
+    if made is None:
+        os.unlink(name, dir_fd=handle)
+    return made
+
+
+def _written_if_same(handle: int, name: str, content: Content) -> Written | None:
+    info = os.stat(name, dir_fd=handle, follow_symlinks=False)
+    if not stat.S_ISREG(info.st_mode) or info.st_size != content.size:
+        return None
+    try:
+        descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=handle)
+    except OSError:
+        return None
+    try:
+        same = holds(descriptor, content)
+    finally:
+        os.close(descriptor)
+    return written(info) if same else None

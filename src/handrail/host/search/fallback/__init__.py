@@ -1,0 +1,1 @@
+"""Search in pure Python, used where ripgrep cannot run."""

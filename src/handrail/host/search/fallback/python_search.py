@@ -1,0 +1,199 @@
+"""Search without ripgrep: slower, the same answers, in a thread of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+import anyio.to_thread
+
+from handrail.core.places import Kind
+from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
+from handrail.host.denials.denied_inodes import Inode, InodeSet, inode_number
+from handrail.host.denials.search_filter import LeftOut, WithheldView
+from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.search import limits
+from handrail.host.search.decode import check_text, read_all
+from handrail.host.search.fallback.budget import Budget
+from handrail.host.search.fallback.file_types import type_globs, type_names, type_pattern
+from handrail.host.search.fallback.matcher import Matched, Matcher
+from handrail.host.search.fallback.tree_walk import Found, Walk
+from handrail.host.search.filters import PathFilter, path_filter
+from handrail.host.search.query import check_pattern, check_place, unknown_type
+from handrail.host.search.results import found_counts, found_files, found_lines, newest_first
+from handrail.host.search.search_roots import Root, close_roots, open_file, open_roots
+from handrail.host.search.text_search import grep_text
+
+_ENGINE: Final = "python"
+
+_T = TypeVar("_T")
+
+
+class PythonSearch:
+    """The `Search` port on the standard library and RE2."""
+
+    def __init__(
+        self,
+        roots: Sequence[str],
+        *,
+        hidden: Sequence[str] = (),
+        handles: Sequence[int] = (),
+        aliases: Sequence[tuple[str, str]] = (),
+        deadline_s: float = limits.DEADLINE_S,
+    ) -> None:
+        self._roots = open_roots(roots, hidden, handles, aliases)
+        self._deadline_s = deadline_s
+        self._left_out: LeftOut | None = None
+
+    def withhold(self, left_out: LeftOut) -> None:
+        """From now on leave out of every search of contents what no call may read."""
+        self._left_out = left_out
+
+    @property
+    def root_handles(self) -> tuple[RootHandle, ...]:
+        """The directories that are searched, by path and handle."""
+        return tuple(RootHandle(root.path, root.fd) for root in self._roots)
+
+    @property
+    def withholds(self) -> bool:
+        """Whether something is left out of searches of contents."""
+        return self._left_out is not None
+
+    async def grep(self, query: GrepQuery) -> GrepFound:
+        """Lines that match; see the port."""
+        check_pattern(query)
+        check_place(query.place)
+        root = self._roots[query.place.root]
+        allowed = path_filter(root, query.place, query.globs, "glob")
+        left_out = self._left_out
+        if left_out is not None:
+            left_out.check(query.place)
+            allowed = left_out.applied(allowed, root)
+        check_text(root, query.place)
+        return await self._aside(partial(_grep, root, query, allowed, Matcher(query), left_out))
+
+    async def grep_text(self, query: GrepQuery, text: str) -> GrepFound:
+        """The same in one text; see the port."""
+        return await grep_text(lambda top: PythonSearch([top]), query, text)
+
+    async def files(self, query: FilesQuery) -> FilesFound:
+        """Files whose names match; see the port."""
+        check_place(query.place)
+        root = self._roots[query.place.root]
+        allowed = path_filter(root, query.place, query.patterns, "pattern")
+        return await self._aside(partial(_files, root, query, allowed))
+
+    def close(self) -> None:
+        """Let go of the roots' handles."""
+        close_roots(self._roots)
+
+    async def _aside(self, work: Callable[[Budget], _T]) -> _T:
+        budget = Budget(self._deadline_s)
+        try:
+            return await anyio.to_thread.run_sync(work, budget, abandon_on_cancel=True)
+        finally:
+            budget.stop()
+
+
+def _grep(
+    root: Root,
+    query: GrepQuery,
+    allowed: PathFilter,
+    matcher: Matcher,
+    left_out: LeftOut | None,
+    budget: Budget,
+) -> GrepFound:
+    view = WithheldView(0, InodeSet())
+    if left_out is not None:
+        view = left_out.view(allowed, root, query.place)
+    walk = Walk(root, query.place, allowed, query.recursive, budget)
+    results = _Results()
+    for found in _of_type(walk, query):
+        _search(found, matcher, view.inodes, budget, results)
+        if results.lines > limits.MAX_HITS or budget.over:
+            break
+    notes: list[str | None] = [*_notes(walk, results.unreadable)]
+    if left_out is not None:
+        results.drop(left_out.inodes())
+        notes.append(limits.withheld(view.number, whole=view.inodes.complete))
+    if query.mode is GrepMode.CONTENT:
+        if results.turned_binary:
+            notes.append(limits.turned_binary(results.turned_binary))
+        by_rel = {rel: matched.lines for rel, matched in results.matched.items()}
+        return found_lines(root, by_rel, notes, _ENGINE)
+    counting = query.mode is GrepMode.COUNT
+    counts = {rel: matched.times if counting else 0 for rel, matched in results.matched.items()}
+    return found_counts(root, counts, notes, _ENGINE)
+
+
+def _files(root: Root, query: FilesQuery, allowed: PathFilter, budget: Budget) -> FilesFound:
+    walk = Walk(root, query.place, allowed, query.recursive, budget)
+    rels = [found.rel for found in walk]
+    ordered = newest_first(root, rels) if query.sort == "mtime" else sorted(rels)
+    return found_files(root, ordered, _notes(walk, 0), _ENGINE)
+
+
+class _Results:
+    """What a search has found so far."""
+
+    def __init__(self) -> None:
+        self.matched: dict[str, Matched] = {}
+        self._inodes: dict[str, Inode] = {}
+        self.lines = 0
+        self.unreadable = 0
+        self.turned_binary = 0
+
+    def add(self, rel: str, inode: Inode, matched: Matched) -> None:
+        """Take the result of one file."""
+        if matched.times:
+            self.matched[rel] = matched
+            self._inodes[rel] = inode
+            self.lines += len(matched.lines)
+            self.turned_binary += matched.turned_binary
+
+    def drop(self, withheld: InodeSet) -> None:
+        """Forget the files that turned out to be withheld meanwhile."""
+        for rel, inode in self._inodes.items():
+            if inode in withheld.inodes:
+                del self.matched[rel]
+
+
+def _of_type(walk: Walk, query: GrepQuery) -> Iterator[Found]:
+    if query.type is None or query.place.kind is Kind.FILE:
+        return iter(walk)
+    globs = type_globs(query.type)
+    if globs is None:
+        raise unknown_type(query.type, type_names())
+    matches = type_pattern(globs).fullmatch
+    return (found for found in walk if matches(found.name))
+
+
+def _search(
+    found: Found, matcher: Matcher, withheld: InodeSet, budget: Budget, results: _Results
+) -> None:
+    """Add what one file holds, unless it is withheld by another of its names."""
+    handle = open_file(found.name, found.directory)
+    if handle is None:
+        results.unreadable += 1
+        return
+    try:
+        info = os.fstat(handle)
+        if withheld.covers(info):
+            return
+        data = read_all(handle)
+    except OSError:
+        data = None
+    finally:
+        os.close(handle)
+    if data is None:
+        results.unreadable += 1
+    else:
+        results.add(found.rel, inode_number(info), matcher.match(data, budget))
+
+
+def _notes(walk: Walk, unreadable: int) -> list[str]:
+    missed = walk.unreadable + unreadable
+    notes = [limits.TOO_SLOW] if walk.budget.timed_out else []
+    return [*notes, limits.unreadable(missed)] if missed else notes

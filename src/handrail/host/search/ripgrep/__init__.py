@@ -1,0 +1,1 @@
+"""Search by ripgrep: command line, output, and re-reading where its answer is not trusted."""

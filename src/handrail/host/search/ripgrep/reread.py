@@ -1,0 +1,205 @@
+"""Searches files again through handles of ours, so that what is shown is what was checked.
+
+ripgrep opens files by name, and a name may lead elsewhere by then. Where that matters it only
+names candidates. Each of them is opened beneath the root, through no link, compared with what is
+withheld, and searched once more by its handle.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import time
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, NamedTuple, Protocol
+
+import anyio.to_thread
+
+from handrail.core.ports import GrepFound, GrepMode, GrepQuery
+from handrail.host.denials.denied_inodes import Inode, InodeSet, inode_number
+from handrail.host.processes.spawn import Finished
+from handrail.host.search import limits
+from handrail.host.search.decode import binary_behind, contains_nul
+from handrail.host.search.results import found_counts, found_lines
+from handrail.host.search.ripgrep.command_line import reread_command
+from handrail.host.search.ripgrep.output import (
+    ENGINE,
+    LinesRead,
+    LinesSource,
+    read_lines,
+    run_notes,
+)
+from handrail.host.search.ripgrep.parse import parse_counts
+from handrail.host.search.search_roots import Root, open_beneath
+
+_MOST_AT_ONCE: Final = 256
+_OPERAND: Final = "/proc/self/fd/"
+
+
+class RunRipgrep(Protocol):
+    """Runs ripgrep on open files; it may read these and nothing else."""
+
+    def __call__(
+        self, arguments: Sequence[str], handles: Sequence[int], deadline_s: float
+    ) -> Awaitable[Finished]:
+        """How the run ended."""
+
+
+class _Opened(NamedTuple):
+    rel: str
+    handle: int
+    inode: Inode
+
+
+class Findings:
+    """What was found so far, by path from the root."""
+
+    def __init__(self, query: GrepQuery) -> None:
+        self._query = query
+        self._inodes: dict[str, Inode] = {}
+        self._lines: dict[str, list[tuple[int, bool, str]]] = {}
+        self._counts: dict[str, int] = {}
+        self._binary = 0
+        self._notes: dict[str, None] = {}
+        self._hits = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether more could not be shown anyway."""
+        return self._hits > limits.MAX_HITS
+
+    def stop(self, note: str) -> None:
+        """Note why the rest is missing."""
+        self._notes[note] = None
+
+    def take(self, opened: Sequence[_Opened], ended: Finished) -> None:
+        """Add what ripgrep found in some open files."""
+        by_operand = {f"{_OPERAND}{one.handle}".encode(): one for one in opened}
+        by_rel = {one.rel: one for one in opened}
+        self._inodes.update((one.rel, one.inode) for one in opened)
+        self._notes |= dict.fromkeys(filter(None, run_notes(ended)))
+        if self._query.mode is GrepMode.CONTENT:
+            source = LinesSource(
+                lambda path: by_operand[path].rel if path in by_operand else "",
+                by_operand.__contains__,
+                lambda rel, offset: binary_behind(by_rel[rel].handle, offset),
+            )
+            read = read_lines(ended.stdout, source)
+            self._lines |= read.by_rel
+            self._binary += read.binary
+            self._hits += sum(map(len, read.by_rel.values()))
+            return
+        for path, count in parse_counts(ended.stdout).items():
+            one = by_operand.get(path)
+            if one is None or (self._skips_binary and contains_nul(one.handle)):
+                continue
+            self._counts[one.rel] = count if self._counting else 0
+            self._hits += 1
+
+    def answer(self, root: Root, withheld: InodeSet, note: str | None) -> GrepFound:
+        """All of it but what turned out to be withheld meanwhile."""
+        lines = {rel: found for rel, found in self._lines.items() if self._open(rel, withheld)}
+        counts = {rel: count for rel, count in self._counts.items() if self._open(rel, withheld)}
+        if self._query.mode is GrepMode.CONTENT:
+            notes = [*self._notes, *LinesRead(lines, self._binary).notes, note]
+            return found_lines(root, lines, notes, ENGINE)
+        return found_counts(root, counts, [*self._notes, note], ENGINE)
+
+    @property
+    def _counting(self) -> bool:
+        return self._query.mode is GrepMode.COUNT
+
+    @property
+    def _skips_binary(self) -> bool:
+        """Whether a NUL anywhere in a file takes it out of the answer: so ripgrep has it for
+        files that it finds, but not for files that it is given.
+        """
+        return self._counting and not self._query.multiline
+
+    def _open(self, rel: str, withheld: InodeSet) -> bool:
+        return self._inodes[rel] not in withheld.inodes
+
+
+async def reread(
+    root: Root,
+    query: GrepQuery,
+    rels: Sequence[str],
+    withheld: InodeSet,
+    run: RunRipgrep,
+    deadline_s: float,
+) -> Findings:
+    """Search those of the files that are there and not withheld, within the time."""
+    end = time.monotonic() + deadline_s
+    findings = Findings(query)
+    size = _batch_size()
+    for first in range(0, len(rels), size):
+        left = end - time.monotonic()
+        if left <= 0:
+            findings.stop(limits.TOO_SLOW)
+        if left <= 0 or findings.full:
+            break
+        with _opened(root, withheld) as files:
+            batch = rels[first : first + size]
+            opened = await anyio.to_thread.run_sync(files.open, batch)
+            if opened:
+                handles = [one.handle for one in opened]
+                operands = [f"{_OPERAND}{handle}" for handle in handles]
+                ended = await run(reread_command(query, operands), handles, left)
+                await anyio.to_thread.run_sync(findings.take, opened, ended)
+    return findings
+
+
+class _Files:
+    """Opens candidates, and closes them all in the end."""
+
+    def __init__(self, root: Root, withheld: InodeSet) -> None:
+        self._root = root
+        self._withheld = withheld
+        self._handles: list[int] = []
+
+    def open(self, rels: Sequence[str]) -> list[_Opened]:
+        """Those that are regular files beneath the root and not withheld."""
+        opened: list[_Opened] = []
+        for rel in rels:
+            handle = open_beneath(self._root, rel)
+            if handle is None:
+                continue
+            self._handles.append(_above_streams(handle))
+            info = os.fstat(self._handles[-1])
+            if not self._withheld.covers(info):
+                opened.append(_Opened(rel, self._handles[-1], inode_number(info)))
+        return opened
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for handle in self._handles:
+            os.close(handle)
+
+
+@contextmanager
+def _opened(root: Root, withheld: InodeSet) -> Iterator[_Files]:
+    files = _Files(root, withheld)
+    try:
+        yield files
+    finally:
+        files.close()
+
+
+def _above_streams(handle: int) -> int:
+    """The same file under a number that is not one of the child's standard streams."""
+    if handle > 2:
+        return handle
+    try:
+        return fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(handle)
+
+
+def _batch_size() -> int:
+    """A part of the handles that this process may have; others need some too."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit == resource.RLIM_INFINITY:
+        return _MOST_AT_ONCE
+    return max(1, min(_MOST_AT_ONCE, limit // 8))

@@ -1,0 +1,211 @@
+"""Search by ripgrep: started through the one door, in its root's handle, reading only it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final, TypeVar
+
+import anyio.to_thread
+
+from handrail.core.places import Place
+from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
+from handrail.core.problems import ProblemRaised
+from handrail.host.denials.denied_inodes import InodeSet
+from handrail.host.denials.search_filter import LeftOut, WithheldView
+from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.processes import landlock, spawn
+from handrail.host.search import limits
+from handrail.host.search.decode import check_text
+from handrail.host.search.filters import PathFilter, path_filter
+from handrail.host.search.query import bad_pattern, check_pattern, check_place, unknown_type
+from handrail.host.search.ripgrep.command_line import Way, files_command, grep_command
+from handrail.host.search.ripgrep.estimate_tree import glance
+from handrail.host.search.ripgrep.output import candidates, files_answer, grep_answer, run_notes
+from handrail.host.search.ripgrep.parse import pattern_error, unreadable_files
+from handrail.host.search.ripgrep.reread import reread
+from handrail.host.search.ripgrep.search_slots import Crowd
+from handrail.host.search.search_roots import Root, close_roots, open_roots, repository_above
+from handrail.host.search.text_search import grep_text
+
+_COMPLAINED: Final = 2
+# Above this, putting an answer together would hold up the loop for milliseconds.
+_INLINE_BYTES: Final = 64 << 10
+
+_T = TypeVar("_T")
+
+
+class RipgrepSearch:
+    """The `Search` port on ripgrep; `deadline_s` and `max_bytes` bound every search."""
+
+    def __init__(
+        self,
+        roots: Sequence[str],
+        binary: str,
+        *,
+        hidden: Sequence[str] = (),
+        handles: Sequence[int] = (),
+        aliases: Sequence[tuple[str, str]] = (),
+        deadline_s: float = limits.DEADLINE_S,
+        max_bytes: int = limits.MAX_BYTES,
+    ) -> None:
+        self.binary: Final = binary
+        self._roots = open_roots(roots, hidden, handles, aliases)
+        self._deadline_s = deadline_s
+        self._max_bytes = max_bytes
+        self._crowd = Crowd()
+        self._types: frozenset[str] | None = None
+        self._left_out: LeftOut | None = None
+
+    def withhold(self, left_out: LeftOut) -> None:
+        """From now on leave out of every search of contents what no call may read."""
+        self._left_out = left_out
+
+    @property
+    def root_handles(self) -> tuple[RootHandle, ...]:
+        """The directories that are searched, by path and handle."""
+        return tuple(RootHandle(root.path, root.fd) for root in self._roots)
+
+    @property
+    def withholds(self) -> bool:
+        """Whether something is left out of searches of contents."""
+        return self._left_out is not None
+
+    async def grep(self, query: GrepQuery) -> GrepFound:
+        """Lines that match; see the port."""
+        check_pattern(query)
+        check_place(query.place)
+        root = self._roots[query.place.root]
+        allowed = path_filter(root, query.place, query.globs, "glob")
+        if self._left_out is not None:
+            self._left_out.check(query.place)
+            allowed = self._left_out.applied(allowed, root)
+        view = await self._view(root, query.place, allowed)
+        check_text(root, query.place)
+        if query.type is not None:
+            await self._check_type(query.type)
+        note = limits.withheld(view.number, whole=view.inodes.complete)
+        # Where the kernel holds it to what it may show, its own words are shown.
+        if self._left_out is None and not root.hidden and landlock.abi():
+            ended = await self._run_grep(root, query, allowed)
+            if ended.confined:
+                return await _aside(ended, partial(grep_answer, root, query, allowed, ended, note))
+        return await self._grep_by_handles(root, query, allowed, view)
+
+    async def _view(self, root: Root, place: Place, allowed: PathFilter) -> WithheldView:
+        """What is withheld, as it is before the search."""
+        if self._left_out is None:
+            return WithheldView(0, InodeSet())
+        return await anyio.to_thread.run_sync(self._left_out.view, allowed, root, place)
+
+    async def _grep_by_handles(
+        self, root: Root, query: GrepQuery, allowed: PathFilter, view: WithheldView
+    ) -> GrepFound:
+        """Candidates by their names, then what they hold by handles that were checked."""
+        wide = replace(query, mode=GrepMode.FILES, before=0, after=0)
+        named = await self._run_grep(root, wide, allowed)
+        rels = await anyio.to_thread.run_sync(candidates, query, allowed, named)
+        found = await reread(root, query, rels, view.inodes, self._run_on, self._deadline_s)
+        for note in filter(None, run_notes(named)):
+            found.stop(note)
+        again = InodeSet()
+        if rels and self._left_out is not None:
+            # What was moved onto a withheld name meanwhile is withheld, too.
+            again = await anyio.to_thread.run_sync(self._left_out.inodes)
+        return found.answer(root, again, limits.withheld(view.number, whole=view.inodes.complete))
+
+    async def grep_text(self, query: GrepQuery, text: str) -> GrepFound:
+        """The same in one text; see the port."""
+        return await grep_text(lambda top: RipgrepSearch([top], self.binary), query, text)
+
+    async def files(self, query: FilesQuery) -> FilesFound:
+        """Files whose names match; see the port."""
+        check_place(query.place)
+        root = self._roots[query.place.root]
+        allowed = path_filter(root, query.place, query.patterns, "pattern")
+        ended = await self._run(root, query.place, partial(files_command, query, allowed))
+        return await _aside(ended, partial(files_answer, root, query, allowed, ended))
+
+    async def version(self) -> str:
+        """What the binary calls itself, for `doctor`."""
+        ended = await self._spawn(self._roots[0], ["--version"])
+        return ended.stdout.decode("utf-8", "replace").partition("\n")[0]
+
+    def close(self) -> None:
+        """Let go of the roots' handles."""
+        close_roots(self._roots)
+
+    async def _run(
+        self, root: Root, place: Place, arguments: Callable[[Way], list[str]]
+    ) -> spawn.Finished:
+        async with self._crowd.member() as alone:
+            seen = glance(root, place)
+            above = [f"{directory}/.gitignore" for directory in repository_above(root.path)]
+            way = Way(
+                one_thread=seen.small or not alone,
+                skip_git=seen.git,
+                heed_above=bool(place.rel or above),
+            )
+            return await self._spawn(root, arguments(way), [root.fd, *above], filtered=False)
+
+    async def _run_grep(self, root: Root, query: GrepQuery, allowed: PathFilter) -> spawn.Finished:
+        ended = await self._run(root, query.place, partial(grep_command, query, allowed))
+        if ended.exit_code == _COMPLAINED and not ended.stdout:
+            self._check_complaint(query, ended)
+        return ended
+
+    async def _run_on(
+        self, arguments: Sequence[str], handles: Sequence[int], deadline_s: float
+    ) -> spawn.Finished:
+        """Run it on open files: the kernel lets it open these and nothing else."""
+        async with self._crowd.member():
+            return await self._spawn(
+                self._roots[0], arguments, handles, handed=handles, deadline_s=deadline_s
+            )
+
+    async def _spawn(
+        self,
+        root: Root,
+        arguments: Sequence[str],
+        read: Sequence[str | int] = (),
+        *,
+        filtered: bool = True,
+        handed: Sequence[int] = (),
+        deadline_s: float | None = None,
+    ) -> spawn.Finished:
+        try:
+            return await spawn.run(
+                [self.binary, *arguments],
+                cwd_fd=root.fd,
+                read=read,
+                deadline_s=self._deadline_s if deadline_s is None else deadline_s,
+                max_bytes=self._max_bytes,
+                filtered=filtered,
+                handed=handed,
+            )
+        except OSError as error:
+            raise ProblemRaised(
+                "unavailable",
+                f"ripgrep ({self.binary!r}) could not be started: {error.strerror}.",
+                hint="`handrail doctor` shows which programs are found",
+            ) from error
+
+    async def _check_type(self, name: str) -> None:
+        if self._types is None:
+            listed = await self._spawn(self._roots[0], ["--no-config", "--type-list"])
+            lines = listed.stdout.decode("utf-8", "replace").splitlines()
+            self._types = frozenset(line.partition(":")[0] for line in lines)
+        if name not in self._types:
+            raise unknown_type(name, self._types)
+
+    def _check_complaint(self, query: GrepQuery, ended: spawn.Finished) -> None:
+        if not unreadable_files(ended.stderr):
+            raise bad_pattern(query, pattern_error(ended.stderr))
+
+
+async def _aside(ended: spawn.Finished, answer: Callable[[], _T]) -> _T:
+    """Compute the answer here if it is small, in a thread if it is not."""
+    if len(ended.stdout) <= _INLINE_BYTES and ended.confined:
+        return answer()
+    return await anyio.to_thread.run_sync(answer)
