@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from handrail.core.tool import Group, Params, Tool
     from handrail.core.tool_effects import Effects
     from handrail.core.verdicts import Effect, Risk, Verdict
-    from handrail.engine.function_tool import tool
+    from handrail.engine.functions.function_tool import tool
     from handrail.engine.hooking.callbacks import Hook, HookCall, Opinion, Rewrite
     from handrail.engine.planning.dry_run import PlannedAction
     from handrail.engine.registry import DuplicateToolError, Registry, ToolNotFoundError
@@ -71,7 +71,7 @@ _PUBLIC = {
     "Effect": "handrail.core.verdicts",
     "Risk": "handrail.core.verdicts",
     "Verdict": "handrail.core.verdicts",
-    "tool": "handrail.engine.function_tool",
+    "tool": "handrail.engine.functions.function_tool",
     "Hook": "handrail.engine.hooking.callbacks",
     "HookCall": "handrail.engine.hooking.callbacks",
     "Opinion": "handrail.engine.hooking.callbacks",

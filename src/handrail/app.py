@@ -34,23 +34,23 @@ from handrail.core.ports import Approver, Blobs, Clock
 from handrail.core.safe_text import safe_text
 from handrail.core.tool import Tool
 from handrail.core.verdicts import Effect
+from handrail.engine.batch.locks import Locks
+from handrail.engine.batch.loop_counter import Loops
+from handrail.engine.batch.path_leases import PathLocks
 from handrail.engine.catalog import Catalog
-from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.events import EventBus, tell
-from handrail.engine.freshness import Freshness
+from handrail.engine.executors.freshness import Freshness
 from handrail.engine.gate import Gate
 from handrail.engine.jobs import Jobs
-from handrail.engine.locks import Locks
-from handrail.engine.loops import Loops
-from handrail.engine.path_locks import PathLocks
 from handrail.engine.pipeline import Pipeline
-from handrail.engine.prepare import Preparer
-from handrail.engine.read_review import ReadReview, read_rules_digest
-from handrail.engine.recorder import Recorder, Recording
+from handrail.engine.prepare.preparer import Preparer
+from handrail.engine.recording.dead_letters import DeadLetters
+from handrail.engine.recording.read_review import ReadReview, read_rules_digest
+from handrail.engine.recording.recorder import Recorder, Recording
+from handrail.engine.recording.stored_results import StoredResults
 from handrail.engine.registry import Registry
 from handrail.engine.runtime import Parts, Runtime
-from handrail.engine.stored_results import StoredResults
-from handrail.engine.ticker import Ticker, Watch
+from handrail.engine.timing.deadlines import Ticker, Watch
 from handrail.history.interrupted import settle_abandoned
 from handrail.history.recovery import Recovered, Recovery
 from handrail.history.undo import Undo

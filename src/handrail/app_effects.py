@@ -10,9 +10,9 @@ from handrail.app_machine import Machine
 from handrail.config.model import Settings
 from handrail.core.ports import Blobs, Clock
 from handrail.core.shadows import ShadowLimits
-from handrail.engine.effects import CommandEffects
-from handrail.engine.effects_dead_jobs import DeadJobs
-from handrail.engine.effects_jobs import JobEffects
+from handrail.engine.executors.command_effects import CommandEffects
+from handrail.engine.executors.dead_job_effects import DeadJobs
+from handrail.engine.executors.job_effects import JobEffects
 from handrail.history.effects import Keeping
 from handrail.history.recovery import Recovered
 from handrail.host.snapshots.local_snapshots import LocalShadow

@@ -16,7 +16,7 @@ from handrail.core.context import Session
 from handrail.core.ports import Approver
 from handrail.engine.approval import Approval
 from handrail.engine.gate import Gate
-from handrail.engine.prepare import Preparer
+from handrail.engine.prepare.preparer import Preparer
 from handrail.host.clock import SystemClock
 from handrail.host.files.paths.links import TopLinks
 from handrail.host.snapshots.deletion_forecast import DeletionForecast

@@ -15,7 +15,7 @@ from handrail.core.ports import Clock
 from handrail.core.tool_effects import Effects
 from handrail.core.verdicts import Effect
 from handrail.dialects.base import Vocabulary
-from handrail.engine.commands import CommandRunner
+from handrail.engine.executors.command_runner import CommandRunner
 from handrail.engine.held_back import Holding
 from handrail.engine.registry import Origin as ToolOrigin
 from handrail.engine.registry import Registry

@@ -11,8 +11,8 @@ from handrail.config.model import Settings
 from handrail.core.context import ReadStates, Session, Whereabouts, go_to
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.known import vocabulary_of
-from handrail.engine.answered import Answered
-from handrail.engine.saved import load_reads, save_reads
+from handrail.engine.recording.idempotency import Answered
+from handrail.engine.recording.read_state_codec import load_reads, save_reads
 from handrail.host.state.artifacts import DirectoryArtifacts
 from handrail.host.state.folder_identity import folder_identity
 from handrail.host.state.process_identity import may_still_run, this_process

@@ -20,7 +20,7 @@ from handrail.core.processes import Repaired
 from handrail.core.protected_names import COMMAND_NAMES, COMMAND_PROTECTED_NAMES, row_globs
 from handrail.core.protected_table import EXECUTED, OBEYED
 from handrail.dialects.known import vocabulary_of
-from handrail.engine.commands import CommandRunner
+from handrail.engine.executors.command_runner import CommandRunner
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.git.config_files import git_configs

@@ -23,10 +23,10 @@ from handrail.core.events import Listener
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.core.tool import Tool
-from handrail.engine.messages import Provider
-from handrail.engine.running import current_session
+from handrail.engine.batch.scheduler import Ordering
+from handrail.engine.call_state import current_session
+from handrail.engine.providers.provider_messages import Provider
 from handrail.engine.runtime import Runtime
-from handrail.engine.scheduler import Ordering
 from handrail.history.recovery import Recovered
 
 T = TypeVar("T")

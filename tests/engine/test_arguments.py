@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.engine.arguments import MAX_CHARS, check_plain, parse_arguments
+from handrail.engine.prepare.arguments import MAX_CHARS, check_plain, parse_arguments
 
 
 def refusal(arguments: object) -> Problem:

@@ -9,7 +9,7 @@ from handrail.core.paths import ReadPath
 from handrail.core.problems import Problem
 from handrail.core.schema import model_from_schema
 from handrail.core.tool import Params
-from handrail.engine.coerce import coerce, explain_errors
+from handrail.engine.prepare.coerce import coerce, explain_errors
 
 
 class Edit(Params):

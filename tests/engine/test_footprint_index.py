@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.core.footprint import Access, Footprint, Touch
-from handrail.engine.footprint_index import Waves, find_conflicts
-from handrail.engine.locks import Turnstile
-from handrail.engine.scheduler import order
+from handrail.engine.batch.footprint_index import Waves, find_conflicts
+from handrail.engine.batch.locks import Turnstile
+from handrail.engine.batch.scheduler import order
 
 PATHS = ["", "/", "/w", "/w/", "/w/a", "/w/a/b", "/w/ab", "/w/a/b/c", "/v", "x", "x/y", "w"]
 KEYS = [f"{kind}:{path}" for kind in ("file", "tree") for path in PATHS]

@@ -25,8 +25,8 @@ from handrail.core.results import Output
 from handrail.core.schema import schema_of
 from handrail.core.tool import Group, Tool
 from handrail.core.verdicts import Risk
-from handrail.engine.coerce import coerce
-from handrail.engine.function_tool import FunctionTool, tool
+from handrail.engine.functions.function_tool import FunctionTool, tool
+from handrail.engine.prepare.coerce import coerce
 
 
 def context(**places: str) -> ToolContext:

@@ -248,7 +248,7 @@ def test_a_thousand_batches_do_what_the_calls_one_by_one_would_do(tmp_path, batc
 @pytest.mark.feature("L11")
 def test_the_grouping_is_pure_and_repeatable():
     from handrail.core.footprint import NOTHING, OPEN_ENDED, reading, writing
-    from handrail.engine.scheduler import order
+    from handrail.engine.batch.scheduler import order
 
     footprints = [
         writing("file:/w/a"),

@@ -7,8 +7,8 @@ import pytest
 import handrail.sync
 from handrail.core.call_ids import is_call_id
 from handrail.core.problems import ProblemRaised
-from handrail.engine.answering import MAX_CALLS
-from handrail.engine.arguments import MAX_BYTES
+from handrail.engine.prepare.arguments import MAX_BYTES
+from handrail.engine.providers.message_calls import MAX_CALLS
 
 ODD_TEXTS = [
     "",

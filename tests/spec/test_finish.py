@@ -9,7 +9,7 @@ import pytest
 
 import handrail
 from handrail.core.footprint import NOTHING, OPEN_ENDED
-from handrail.engine.finish import Finish, read_end
+from handrail.engine.providers.response_end import Finish, read_end
 
 
 def write(path):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.finding("F27")
 SCRIPT = """
 import asyncio, os, signal, sys
 import handrail
-from handrail.engine.recorder import Recorder
+from handrail.engine.recording.recorder import Recorder
 
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 

@@ -5,7 +5,7 @@ import errno
 import pytest
 
 import handrail
-from handrail.engine import retry
+from handrail.engine.timing import retry
 
 
 @pytest.fixture(autouse=True)

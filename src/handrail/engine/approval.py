@@ -17,11 +17,11 @@ from handrail.core.plan import Plan
 from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect, Verdict
-from handrail.engine.prepare import Prepared
-from handrail.engine.preview import whole_preview
-from handrail.engine.record import one_line
-from handrail.engine.running import Running
-from handrail.engine.scheduler import lend_slot
+from handrail.engine.batch.scheduler import lend_slot
+from handrail.engine.call_state import Running
+from handrail.engine.planning.preview import whole_preview
+from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.recording.payloads import one_line
 from handrail.policy.approval.approvers import reply_of
 from handrail.policy.approval.grants import Grants
 from handrail.policy.policy_input import Subject

@@ -10,17 +10,16 @@ from typing import Final
 
 from handrail.core.plan import Plan
 from handrail.core.problems import Code, ProblemRaised
-from handrail.core.results import ToolResult
+from handrail.core.results import Status, ToolResult
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.engine.approval import Approval, binding
-from handrail.engine.commands import starts_job
-from handrail.engine.counted import how_it_ended, key_of
+from handrail.engine.call_state import Outcome, Running
+from handrail.engine.executors.command_runner import starts_job
 from handrail.engine.hooking.callbacks import Hook, Rewrite, hook_call, normalize_opinion
 from handrail.engine.hooking.file_changes import HookFileNote, HookFileTracker, current_hook_tracker
 from handrail.engine.planning.dry_run import seen_of
-from handrail.engine.prepare import Prepared, Preparer
-from handrail.engine.recorder import Recorder
-from handrail.engine.running import Outcome, Running
+from handrail.engine.prepare.preparer import Prepared, Preparer
+from handrail.engine.recording.recorder import Recorder
 from handrail.policy.approval.grants import Grants
 from handrail.policy.clearance import Clearance
 from handrail.policy.denials.read_denials import WithheldPaths
@@ -28,6 +27,30 @@ from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.guardrails.limits import Ended
 from handrail.policy.modes import QUEUED
 from handrail.policy.policy_input import Subject
+
+# After these nothing was started.
+_NEVER_STARTED: Final = frozenset({"unavailable", "store_unavailable"})
+
+
+def key_of(running: Running) -> str:
+    """What a call is known by while it is under way; ids alone may be used twice."""
+    return f"{running.prepared.call.id} {id(running)}"
+
+
+def how_it_ended(running: Running, outcome: Outcome | None) -> Ended:
+    """`outcome` None: the caller cancelled it, and nobody knows how far it came."""
+    if running.changes:
+        return Ended.DONE
+    if running.prepared.entry is None or running.prepared.tool.plans:
+        done = outcome is not None and outcome.status is Status.OK
+        return Ended.DONE if done else Ended.NOTHING
+    if outcome is None:
+        return Ended.FAILED
+    if outcome.status is Status.OK:
+        return Ended.DONE
+    code = outcome.problem.code if outcome.problem is not None else ""
+    return Ended.NOTHING if code in _NEVER_STARTED else Ended.FAILED
+
 
 _log = logging.getLogger("handrail")
 _CODES: Final[Mapping[str, Code]] = {

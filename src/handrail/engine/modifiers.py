@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Modifier, PermissionGranted, Status
+from handrail.engine.call_state import Outcome, Running
 from handrail.engine.registry import Origin
-from handrail.engine.running import Outcome, Running
 from handrail.policy.approval.grants import Grants
 
 

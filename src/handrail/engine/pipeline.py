@@ -24,33 +24,33 @@ from handrail.core.results import ChangeRecord, Output, Status, ToolResult
 from handrail.core.syntax import SyntaxCheck
 from handrail.core.verdicts import Effect
 from handrail.engine.approval import Aborted
-from handrail.engine.by_system import said_of_a_path
-from handrail.engine.checked import syntax_notes
-from handrail.engine.commands import CommandRunner
-from handrail.engine.dead_letters import DeadLetters
-from handrail.engine.freshness import Freshness
-from handrail.engine.gate import Gate
-from handrail.engine.hooking.callbacks import current_hook_failures
-from handrail.engine.hooking.file_changes import HookFileTracker
-from handrail.engine.locks import Locks
-from handrail.engine.loops import Loops
-from handrail.engine.modifiers import take_up
-from handrail.engine.path_locks import PathLocks
-from handrail.engine.planning.mode import PlanMode
-from handrail.engine.prepare import Prepared, Preparer
-from handrail.engine.preview import preview_of
-from handrail.engine.record import one_line
-from handrail.engine.recorder import Recorder
-from handrail.engine.retry import tried
-from handrail.engine.running import (
+from handrail.engine.batch.locks import Locks
+from handrail.engine.batch.loop_counter import Loops
+from handrail.engine.batch.path_leases import PathLocks
+from handrail.engine.call_state import (
     Outcome,
     Running,
     current_session,
     of_output,
     of_problem,
 )
-from handrail.engine.threads import Awaited, NeverGiven, beside, ended, over, to_the_end
-from handrail.engine.ticker import Ticker, Watch
+from handrail.engine.executors.command_runner import CommandRunner
+from handrail.engine.executors.freshness import Freshness
+from handrail.engine.executors.os_errors import said_of_a_path
+from handrail.engine.executors.syntax_report import syntax_notes
+from handrail.engine.gate import Gate
+from handrail.engine.hooking.callbacks import current_hook_failures
+from handrail.engine.hooking.file_changes import HookFileTracker
+from handrail.engine.modifiers import take_up
+from handrail.engine.planning.mode import PlanMode
+from handrail.engine.planning.preview import preview_of
+from handrail.engine.prepare.preparer import Prepared, Preparer
+from handrail.engine.recording.dead_letters import DeadLetters
+from handrail.engine.recording.payloads import one_line
+from handrail.engine.recording.recorder import Recorder
+from handrail.engine.timing.deadlines import Ticker, Watch
+from handrail.engine.timing.retry import tried
+from handrail.engine.timing.threads import Awaited, NeverGiven, beside, ended, over, to_the_end
 from handrail.history.commit import Keeping, Mess, commit
 from handrail.history.hashing import hash_ahead
 from handrail.history.images import INLINE_BYTES, describe_changes, not_kept

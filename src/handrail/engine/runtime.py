@@ -26,28 +26,32 @@ from handrail.core.processes import Job
 from handrail.core.records import Store
 from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
-from handrail.engine.answered import Answered, said_before
-from handrail.engine.answering import MessagePreparer
-from handrail.engine.as_person import AsPerson, undo_arguments
-from handrail.engine.calls import Call, Calls
+from handrail.engine.batch.pacing import Pacer
+from handrail.engine.batch.scheduler import Ordering, Scheduler, group_calls, order
 from handrail.engine.catalog import Catalog
-from handrail.engine.dead_letters import DeadLetters
 from handrail.engine.events import EventBus
-from handrail.engine.finish import read_end
 from handrail.engine.hooking.callbacks import Hook
 from handrail.engine.jobs import Jobs
-from handrail.engine.messages import Provider, read_calls, response_id, tool_messages
-from handrail.engine.numbers import Numbers
-from handrail.engine.once import Once
-from handrail.engine.pacing import Pacer
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.planning.dry_run import PlannedAction
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.planning.queue_runner import QueuedCalls
-from handrail.engine.prepare import Prepared
+from handrail.engine.prepare.call_factory import Call, Calls
+from handrail.engine.prepare.ids import Numbers
+from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.providers.message_calls import MessagePreparer
+from handrail.engine.providers.provider_messages import (
+    Provider,
+    read_calls,
+    response_id,
+    tool_messages,
+)
+from handrail.engine.providers.response_end import read_end
+from handrail.engine.recording.dead_letters import DeadLetters
+from handrail.engine.recording.idempotency import Answered, Once, said_before
 from handrail.engine.registry import Registry
-from handrail.engine.scheduler import Ordering, Scheduler, group_calls, order
+from handrail.engine.user_actions import AsPerson, undo_arguments
 from handrail.history.recovery import Recovered
 from handrail.policy.agents import Agents
 from handrail.policy.approval.grants import Grants

@@ -12,7 +12,7 @@ from handrail.core.commands import CommandClass, Judgement
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Sandbox
 from handrail.core.withheld import Hidden
-from handrail.engine.threads import to_the_end
+from handrail.engine.timing.threads import to_the_end
 from handrail.policy.confinement import hides
 
 

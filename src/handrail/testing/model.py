@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
-from handrail.engine.messages import Provider
+from handrail.engine.providers.provider_messages import Provider
 
 
 class Said(NamedTuple):

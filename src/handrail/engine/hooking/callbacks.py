@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypedDict
 from handrail.core.places import Place
 from handrail.core.results import ToolResult
 from handrail.core.verdicts import Verdict
-from handrail.engine.prepare import Prepared
+from handrail.engine.prepare.preparer import Prepared
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.core.safe_text import safe_text
 from handrail.core.verdicts import Effect
-from handrail.engine.arguments import check_plain, load_json
 from handrail.engine.events import EventBus
 from handrail.engine.hooking.callbacks import HookCall, record_hook_failure
 from handrail.engine.hooking.claude_input import ClaudeCall, ClaudeTranslator, claude_payload
 from handrail.engine.hooking.hook_input import HookInput, HookPayload, own_payload
 from handrail.engine.hooking.runner import HookRunner
+from handrail.engine.prepare.arguments import check_plain, load_json
 from handrail.hooks.output import HookDecision, HookProcessResult, parse_hook_output
 from handrail.hooks.spec import HookEvent, HookSpec, HookStyle
 

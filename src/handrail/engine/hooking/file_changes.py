@@ -18,8 +18,8 @@ from handrail.core.places import Kind, Place, Stat, shown
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.sensitive import is_sensitive
-from handrail.engine.freshness import Freshness
-from handrail.engine.running import Running
+from handrail.engine.call_state import Running
+from handrail.engine.executors.freshness import Freshness
 
 # As many files as hooks are run for, and no more of them than is held in memory with ease.
 MAX_TRACKED_FILES: Final = 50

@@ -21,11 +21,11 @@ from handrail.core.processes import (
     Repaired,
     Strength,
 )
-from handrail.engine.commands import CommandRunner
+from handrail.engine.batch.locks import Locks
+from handrail.engine.executors.command_runner import CommandRunner
 from handrail.engine.hooking.file_changes import current_hook_tracker
 from handrail.engine.hooking.hook_input import HookPayload
-from handrail.engine.locks import Locks
-from handrail.engine.threads import to_the_end
+from handrail.engine.timing.threads import to_the_end
 from handrail.hooks.output import HookProcessResult
 from handrail.hooks.spec import HookSpec
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from handrail.core.plan import Plan
-from handrail.engine.prepare import Prepared
-from handrail.engine.preview import whole_preview
-from handrail.engine.record import one_line
+from handrail.engine.planning.preview import whole_preview
+from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.recording.payloads import one_line
 from handrail.planmode.approval import Seen, essence, shapes_of
 
 

@@ -10,7 +10,7 @@ from handrail.core.plan_mode import Announced, Left, PlanFile
 from handrail.core.problems import ProblemRaised
 from handrail.engine.planning.dry_run import PlannedActions
 from handrail.engine.planning.queue import PlanQueue
-from handrail.engine.prepare import Prepared
+from handrail.engine.prepare.preparer import Prepared
 from handrail.planmode.item import PlanItem
 from handrail.policy.approval.grants import AllowedPrompt, Grants
 from handrail.policy.clearance import Clearance

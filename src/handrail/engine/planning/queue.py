@@ -16,10 +16,10 @@ from handrail.core.plan import Plan
 from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Status, ToolResult
+from handrail.engine.call_state import Outcome, Running
 from handrail.engine.planning.dry_run import describe, seen_of
-from handrail.engine.prepare import Prepared
-from handrail.engine.record import one_line
-from handrail.engine.running import Outcome, Running
+from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.recording.payloads import one_line
 from handrail.planmode.approval import Promise
 from handrail.planmode.item import Bound, PlanItem, PlanStatus
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from handrail.core.call import ToolCall
 from handrail.core.results import ToolResult
-from handrail.engine.once import Once
+from handrail.engine.recording.idempotency import Once
 from handrail.planmode.approval import Promise
 from handrail.planmode.item import PlanItem
 

@@ -31,7 +31,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from handrail import __version__
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
-from handrail.engine.arguments import exceeds_limit, too_large
+from handrail.engine.prepare.arguments import exceeds_limit, too_large
 from handrail.mcp.server.config import shown_tools
 from handrail.mcp.server.elicitation import HandshakeChannel, Said, may_elicit
 from handrail.mcp.server.form import SCHEMA

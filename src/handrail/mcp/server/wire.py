@@ -13,7 +13,7 @@ from mcp_types.jsonrpc import ErrorData, JSONRPCError, JSONRPCMessage
 from pydantic import ValidationError
 
 from handrail.core.problems import ProblemRaised
-from handrail.engine.arguments import load_json
+from handrail.engine.prepare.arguments import load_json
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 

@@ -16,7 +16,7 @@ from handrail.core.problems import Problem, ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.core.results import ToolResult
-    from handrail.engine.scheduler import Ordering
+    from handrail.engine.batch.scheduler import Ordering
 
 _EPILOG: Final = """\
 a line:
@@ -122,7 +122,7 @@ def _read(file: str) -> Iterator[str]:
 
 def _understood(text: str) -> Line:
     from handrail.core.call_ids import check_call_id
-    from handrail.engine.arguments import check_plain, exceeds_limit, load_json, too_large
+    from handrail.engine.prepare.arguments import check_plain, exceeds_limit, load_json, too_large
 
     if exceeds_limit(text):
         return too_large()

@@ -116,7 +116,7 @@ def tell_summary(summary: str | None, *, as_json: bool) -> None:
 
 
 def _for_a_person(result: ToolResult) -> str:
-    from handrail.engine.changed import changed_line
+    from handrail.engine.recording.change_summary import changed_line
 
     line = changed_line(result.changes, result.meta, "undo with: handrail undo")
     if line is not None:

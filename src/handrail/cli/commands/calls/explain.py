@@ -102,7 +102,7 @@ def _judged(judge: CommandJudge, root: Path, line: bytes) -> dict[str, Any]:
 
 
 def _understood(line: bytes) -> tuple[str, Mapping[str, str], str | None]:
-    from handrail.engine.arguments import check_plain, load_json
+    from handrail.engine.prepare.arguments import check_plain, load_json
 
     # Bytes that are not UTF-8 become lone surrogates, which the reader refuses.
     row = load_json(line.decode("utf-8", "surrogateescape"))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from handrail.core.dead_letters import DeadLetter
-    from handrail.engine.dead_letters import DeadLetters
+    from handrail.engine.recording.dead_letters import DeadLetters
 
 _EPILOG: Final = """\
 actions:

@@ -1,0 +1,134 @@
+"""Paths that agents reserve for themselves, and what that means for the writes of others."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from handrail.core.commands import CommandClass
+from handrail.core.globs import split_glob
+from handrail.core.leases import Lease, Leases
+from handrail.core.plan import Plan
+from handrail.core.ports import Clock, Files
+from handrail.core.problems import ProblemRaised
+from handrail.core.safe_text import safe_text
+from handrail.engine.call_state import Running
+from handrail.engine.gate import subject_of
+from handrail.engine.held_back import fixed_part
+
+_SECOND_NS: Final = 1_000_000_000
+_LONGEST: Final = 200
+
+
+class PathLocks:
+    """The reserved paths of one store, as the agents of one session see them. What is reserved
+    here ends with `process`; empty: with its time. `may_still_run` tells of those of others.
+    """
+
+    def __init__(
+        self,
+        leases: Leases,
+        files: Files,
+        session: str,
+        clock: Clock,
+        *,
+        process: str,
+        may_still_run: Callable[[str], bool],
+    ) -> None:
+        self._process = process
+        self._may_still_run = may_still_run
+        self._leases = leases
+        self._files = files
+        self._roots = tuple(files.roots)
+        self._session = session
+        self._clock = clock
+        self._given: dict[str, str] = {}
+
+    async def lock(self, agent: str, globs: Sequence[str], ttl_s: float) -> dict[str, Any]:
+        """Reserve paths for an agent; what of it somebody else has, and for how long."""
+        owner = self._owner(agent)
+        absolute = {self._absolute(glob): glob for glob in globs}
+        await self.others(agent)
+        ttl_ns = round(ttl_s * _SECOND_NS)
+        reserved = await self._leases.reserve(owner, list(absolute), ttl_ns, self._process)
+        self._given.update({one.token: owner for one in reserved.acquired})
+        return {
+            "acquired": [
+                {"glob": absolute[one.glob], "token": one.token, "fence": one.fence}
+                for one in reserved.acquired
+            ],
+            "denied": [
+                {"glob": absolute[glob], "held_by": one.owner, "for_s": self._left_s(one)}
+                for glob, one in reserved.denied
+            ],
+        }
+
+    async def unlock(self, agent: str, tokens: Sequence[str]) -> Sequence[str]:
+        """Give back an agent's own locks; the tokens that there were."""
+        released = await self._leases.release(self._owner(agent), tokens)
+        for token in released:
+            self._given.pop(token, None)
+        return released
+
+    async def respect(self, running: Running, plan: Plan | None) -> None:
+        """Raise `conflict` if somebody else has reserved what the call is known to write. What
+        a command may write beyond that is noted in `running`, to be held back from it.
+        """
+        prepared = running.prepared
+        others = [] if prepared.call.by_person else await self.others(prepared.call.agent)
+        if not others:
+            return
+        subject = subject_of(prepared, plan)
+        judged = prepared.footprint.command
+        named = judged.effects.writes if judged is not None else ()
+        for path in (*subject.written_paths(), *named):
+            lease = next((one for one in others if one.covers(path.rstrip("/"))), None)
+            if lease is not None:
+                raise self._conflict(path, lease)
+        if judged is not None and judged.klass is not CommandClass.SAFE:
+            running.reserved = tuple(others)
+
+    async def others(self, agent: str) -> Sequence[Lease]:
+        """What somebody else has reserved; what the dead had is given back for them."""
+        owner = self._owner(agent)
+        found = [one for one in await self._leases.leases() if one.owner != owner]
+        dead = [one for one in found if one.process and not self._may_still_run(one.process)]
+        for one in dead:
+            await self._leases.release(one.owner, [one.token])
+        return [one for one in found if one not in dead]
+
+    async def aclose(self) -> None:
+        """Give back what was reserved here."""
+        for owner in set(self._given.values()):
+            mine = [token for token, one in self._given.items() if one == owner]
+            await self._leases.release(owner, mine)
+        self._given.clear()
+
+    def _conflict(self, path: str, lease: Lease) -> ProblemRaised:
+        shown = path.removeprefix(f"{self._roots[0]}/")
+        who = safe_text(lease.owner, one_line=True)
+        return ProblemRaised(
+            "conflict",
+            f"{shown!r} is reserved by {who} for another {self._left_s(lease)} s",
+            hint="work on something else, or try again when it is free",
+            retryable=True,
+        )
+
+    def _owner(self, agent: str) -> str:
+        return f"{self._session}/{agent}"
+
+    def _left_s(self, lease: Lease) -> int:
+        return max(0, -(-(lease.until_ns - self._clock.now_ns()) // _SECOND_NS))
+
+    def _absolute(self, glob: str) -> str:
+        joined = posixpath.normpath(posixpath.join(self._roots[0], glob))
+        if "\0" in glob or not glob.strip() or ".." in split_glob(glob) or len(glob) > _LONGEST:
+            raise ProblemRaised("invalid_arguments", f"{glob!r:.200} is no path", field="globs")
+        if not any(f"{joined}/".startswith(f"{root}/") for root in self._roots):
+            raise ProblemRaised(
+                "outside_workspace", f"{glob!r} lies outside the workspace", field="globs"
+            )
+        # By its real name: links lead the writes of others to the same place.
+        fixed = fixed_part(joined)
+        return self._files.locate(fixed).absolute + joined.removeprefix(fixed)

@@ -1,0 +1,186 @@
+"""In which order calls run: a call waits for every earlier call whose footprint conflicts
+with its own, and for nothing else.
+
+`order` is the pure rule; `Scheduler` carries it out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TypeVar
+
+import anyio
+
+from handrail.core.footprint import Footprint
+from handrail.core.results import ToolResult
+from handrail.engine.batch.footprint_index import Waves, find_conflicts
+from handrail.engine.batch.locks import Ticket, Turnstile
+from handrail.engine.batch.pacing import Pacer
+from handrail.engine.prepare.preparer import Prepared
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """How calls would run: `waits[i]` are the earlier calls that call i waits for; `groups`
+    are the calls that may be in flight together, wave by wave.
+    """
+
+    ids: tuple[str, ...]
+    waits: tuple[tuple[int, ...], ...]
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """Ids by wave: a call stands one wave behind the last call it waits for."""
+        wave: list[int] = []
+        for earlier in self.waits:
+            wave.append(1 + max((wave[index] for index in earlier), default=-1))
+        return _by_wave(self.ids, wave)
+
+    def __str__(self) -> str:
+        lines = []
+        for name, earlier in zip(self.ids, self.waits, strict=True):
+            after = ", ".join(self.ids[index] for index in earlier)
+            lines.append(f"{name} after {after}" if after else f"{name} at once")
+        return "\n".join(lines)
+
+
+def order(ids: Sequence[str], footprints: Sequence[Footprint]) -> Ordering:
+    """The ordering of a batch, from nothing but ids and footprints."""
+    return Ordering(tuple(ids), tuple(find_conflicts(footprints)))
+
+
+async def group_calls(calls: Sequence[Prepared], pacer: Pacer) -> tuple[tuple[str, ...], ...]:
+    """The groups of `order`, without the list of who waits for whom, which may be long."""
+    waves = Waves()
+    found: list[int] = []
+    for one in calls:
+        found.append(waves.add(one.footprint))
+        await pacer.step()
+    return _by_wave([one.call.id for one in calls], found)
+
+
+def _by_wave(ids: Sequence[str], waves: Sequence[int]) -> tuple[tuple[str, ...], ...]:
+    groups: list[list[str]] = [[] for _ in range(max(waves, default=-1) + 1)]
+    for name, wave in zip(ids, waves, strict=True):
+        groups[wave].append(name)
+    return tuple([tuple(group) for group in groups])
+
+
+class Slot:
+    """One of the places that limit how many calls run at once, acquired by the scheduler. It is
+    given back while a person is being asked, so that a question delays only the calls that
+    depend on it.
+    """
+
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        self._places = places
+
+    def release(self) -> None:
+        """Give the place back."""
+        self._places.release()
+
+    async def lend(self, waiting: Awaitable[None]) -> None:
+        """Give the place away while something is awaited, then take one again."""
+        self._places.release()
+        try:
+            await waiting
+        finally:
+            # Shielded: the block that holds this slot releases it once more on its way out.
+            with anyio.CancelScope(shield=True):
+                await self._places.acquire()
+
+
+current_slot: ContextVar[Slot | None] = ContextVar("handrail_slot", default=None)
+
+
+async def lend_slot(waiting: Awaitable[None]) -> None:
+    """Await something that others must not be kept waiting for: a person, another call."""
+    slot = current_slot.get()
+    await (slot.lend(waiting) if slot is not None else waiting)
+
+
+class Scheduler:
+    """Runs calls as their order allows; `results` come in the order of submission.
+
+    All calls are submitted before the first one runs, so that each of them knows whether it has
+    to wait. A call becomes a task when its turn has come and a place is free: only as many
+    tasks exist as calls are running, however long the batch is.
+    """
+
+    def __init__(
+        self, run: Callable[[Prepared, bool], Awaitable[ToolResult]], *, most_at_once: int
+    ) -> None:
+        self._run = run
+        self._turnstile = Turnstile()
+        self._places = asyncio.Semaphore(most_at_once)
+        # A call is let go of when it has ended: a long batch would keep all of them alive.
+        self._calls: list[Prepared | None] = []
+        self._waited: list[bool] = []
+        self._results: list[ToolResult | None] = []
+        # By their numbers: of calls that may run, the one that was made first comes first.
+        self._ready: list[tuple[int, Ticket]] = []
+        self._changed = asyncio.Event()
+        self._on_ready = self._begin_soon
+
+    def submit(self, prepared: Prepared) -> None:
+        """Queue a call behind those submitted before it."""
+        ticket = self._turnstile.enter(prepared.footprint, on_ready=self._on_ready)
+        self._calls.append(prepared)
+        self._waited.append(not ticket.ready)
+        self._results.append(None)
+        if ticket.ready:
+            self._begin_soon(ticket)
+
+    async def submit_all(self, calls: Sequence[Prepared], pacer: Pacer) -> None:
+        """Queue calls in their order, in slices that leave the event loop to others."""
+        for one in calls:
+            self.submit(one)
+            await pacer.step()
+
+    async def run_all(self) -> None:
+        """Run every submitted call, and return once the last one has ended."""
+        async with anyio.create_task_group() as tasks:
+            for _ in self._calls:
+                # No place is taken before a call is there for it: the call that others wait
+                # for may need the place back.
+                await self._wait_for_ready()
+                await self._places.acquire()
+                tasks.start_soon(self._carry_out, heappop(self._ready)[1])
+
+    @property
+    def results(self) -> list[ToolResult]:
+        """What came of the calls, in the order of submission, once all have ended."""
+        if None in self._results:
+            raise LookupError("not every call has ended")
+        return [result for result in self._results if result is not None]
+
+    def _begin_soon(self, ticket: Ticket) -> None:
+        heappush(self._ready, (ticket.number, ticket))
+        self._changed.set()
+
+    async def _wait_for_ready(self) -> None:
+        while not self._ready:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _carry_out(self, ticket: Ticket) -> None:
+        slot, number = Slot(self._places), ticket.number
+        current_slot.set(slot)
+        prepared, self._calls[number] = self._calls[number], None
+        try:
+            if prepared is not None:
+                self._results[number] = await self._run(prepared, self._waited[number])
+        finally:
+            slot.release()
+            self._turnstile.leave(ticket)
+
+
+async def into(found: list[T], waiting: Awaitable[T]) -> None:
+    """Wait for something and put it into a list, for code that is lent out."""
+    found.append(await waiting)

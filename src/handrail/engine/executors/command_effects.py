@@ -1,0 +1,201 @@
+"""Around the run of a command: a look before it and one after, and a report of what it did.
+
+A look that fails stops no command; its result then says that it cannot be undone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from handrail.core.commands import CommandClass
+from handrail.core.footprint import Access, Footprint
+from handrail.core.ports import Clock, Files
+from handrail.core.problems import ProblemRaised
+from handrail.core.shadows import Noted
+from handrail.engine.timing.threads import to_the_end
+from handrail.history.effects import OUTSIDE, Keeping, report_of
+from handrail.history.effects_evidence import Evidence, Window
+from handrail.history.effects_report import Report
+
+_log = logging.getLogger("handrail")
+_OFF: Final = "the setting `shadow` is off"
+_ELSEWHERE: Final = "outside of the workspace"
+
+
+class Extent(Protocol):
+    """How far a look went: `whole` if all roots were looked at, for a program that may write
+    anything if `open_ended`.
+    """
+
+    @property
+    def whole(self) -> bool: ...
+
+    @property
+    def open_ended(self) -> bool: ...
+
+
+@dataclass(slots=True)
+class Tracked:
+    """A command that is being looked at. `before` None: the look failed. `derived` are the
+    paths that its text shows as written. `whole`: all roots were looked at.
+    """
+
+    before: Any
+    derived: tuple[str, ...]
+    whole: bool
+    open_ended: bool
+    looked_ns: int
+    started_ns: int = 0
+    notes: str = ""
+
+
+class CommandEffects:
+    """Knows how the roots were before a command. `whole` False: no copies are made for
+    commands that may write anything, only for the paths that a command names.
+    """
+
+    def __init__(self, keeping: Keeping, clock: Clock, *, whole: bool) -> None:
+        self.keeping = keeping
+        self._clock = clock
+        self._whole = whole
+
+    async def begin(self, footprint: Footprint, *, others: bool = False) -> Tracked | None:
+        """Look at what the call may change, and copy it; None for what only looks. `others`:
+        something else of ours may write meanwhile.
+        """
+        judged = footprint.command
+        if judged is None or (judged.klass is CommandClass.SAFE and not judged.unconfined):
+            return None
+        open_ended = footprint.open_ended
+        tracked = Tracked(
+            None,
+            tuple(_written(footprint)),
+            open_ended and self._whole,
+            open_ended,
+            self._clock.now_ns(),
+        )
+
+        def look() -> None:
+            scopes = None if tracked.whole else self._scopes(tracked.derived)
+            try:
+                tracked.before = self.keeping.shadow.before(scopes)
+                # Alone, all that changes where the text says it writes is the command's.
+                if tracked.whole or others or not self.keeping.shadow.alone():
+                    tracked.notes = self.keeping.shadow.notes()
+            except OSError as error:
+                _log.warning("what a command changes cannot be kept: %s", error)
+
+        await to_the_end(look)
+        return tracked
+
+    def describe(self, tracked: Tracked) -> dict[str, Any]:
+        """For the intent: what finds the state before the command again after a crash."""
+        if tracked.before is None:
+            return {}
+        reference = self.keeping.shadow.reference(tracked.before, tracked.notes)
+        return {"shadow": dict(reference)} if reference else {}
+
+    def start(self, tracked: Tracked) -> str:
+        """The command starts now; returns the file for what it is seen to write, if any."""
+        tracked.started_ns = self._clock.now_ns()
+        return tracked.notes
+
+    async def end(self, tracked: Tracked, *, confined: bool, others: bool) -> Report:
+        """The command is over: what it changed. `confined`: it could write nothing outside.
+        `others`: something else of ours may have been writing meanwhile.
+        """
+        report = Report(blind=True)
+        window = Window(tracked.looked_ns, tracked.started_ns, self._clock.now_ns())
+
+        def look() -> None:
+            nonlocal report
+            if tracked.before is None:
+                return
+            try:
+                found = self.keeping.shadow.after(tracked.before)
+                noted = self._noted(tracked)
+                alone = self.keeping.shadow.alone()
+            except OSError as error:
+                _log.warning("what a command changed cannot be told: %s", error)
+                return
+            evidence = Evidence(window, tracked.derived, noted, others or not alone)
+            report = report_of(found, evidence, self.keeping)
+
+        await to_the_end(look)
+        if not report.blind:
+            self.limit(report, tracked, confined=confined)
+        return report
+
+    def unfinished(self, intent: Mapping[str, Any], ended_ns: int | None = None) -> Report | None:
+        """What a command changed whose runtime was ended meanwhile, by its intent; None if
+        that cannot be told. `ended_ns` is when it ended, if somebody saw it. Blocks.
+        """
+        reference = intent.get("shadow")
+        if not isinstance(reference, Mapping):
+            return None
+        try:
+            found = self.keeping.shadow.since(reference)
+        except OSError as error:
+            _log.warning("what a command changed cannot be told: %s", error)
+            return None
+        if found is None:
+            return None
+        look, noted = found
+        if ended_ns is None:
+            now_ns = self._clock.now_ns()
+            ended_ns = now_ns if noted is None or noted.blind else noted.written_ns
+        judged = intent.get("effects")
+        writes = judged.get("writes", ()) if isinstance(judged, Mapping) else ()
+        # Anything may have happened since: only what speaks for the command is its doing.
+        evidence = Evidence(Window(0, 0, ended_ns), tuple(writes), noted, others=True)
+        return report_of(look, evidence, self.keeping)
+
+    def close(self) -> None:
+        """Let go of the copies."""
+        self.keeping.shadow.close()
+
+    def _noted(self, tracked: Tracked) -> Noted | None:
+        return self.keeping.shadow.noted(tracked.notes) if tracked.notes else None
+
+    def limit(self, report: Report, tracked: Extent, *, confined: bool) -> None:
+        """Add what was not even looked at."""
+        if tracked.open_ended and not tracked.whole:
+            report.left_out["."] = _OFF
+        if not confined:
+            report.left_out[_ELSEWHERE] = OUTSIDE
+
+    def _scopes(self, derived: tuple[str, ...]) -> list[tuple[int, str]]:
+        """The places to look at, by root: each path where it leads, and as it is written."""
+        found: dict[tuple[int, str], None] = {}
+        files = self.keeping.files
+        for path in derived:
+            above, _, name = path.rstrip("/").rpartition("/")
+            place = _located(files, path)
+            if place is not None:
+                found[place] = None
+            folder = _located(files, above)
+            if folder is not None:
+                found[folder[0], f"{folder[1]}/{name}" if folder[1] else name] = None
+        return list(found)
+
+
+def _written(footprint: Footprint) -> list[str]:
+    """The paths that a call's text shows as written, trees with a slash at the end."""
+    found = []
+    for touch in footprint.touches:
+        kind, _, path = touch.key.partition(":")
+        if touch.access is Access.WRITE and kind in ("file", "tree"):
+            found.append(path if kind == "file" else f"{path.rstrip('/')}/")
+    return found
+
+
+def _located(files: Files, path: str) -> tuple[int, str] | None:
+    try:
+        place = files.locate(path or "/")
+    except ProblemRaised:
+        # Outside, so nothing of it is ours to keep.
+        return None
+    return place.root, place.rel

@@ -1,0 +1,193 @@
+"""Background jobs that are being followed are noted in the store, so that the next opening
+records what they changed if their runtime is killed.
+
+A job is on record exactly once: its note goes with its record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from handrail.core.call import ToolCall
+from handrail.core.ports import Clock
+from handrail.core.processes import Job, JobState, Processes
+from handrail.core.records import Row, Store
+from handrail.engine.executors.command_effects import CommandEffects, Tracked
+from handrail.engine.timing.threads import to_the_end
+from handrail.history.effects_report import Report
+from handrail.history.folders import Folders, Where, folders_seen_by
+from handrail.history.recovery import Recovered
+
+# Beside the states of sessions; no session has an empty name.
+_NOBODY: Final = ""
+_PREFIX: Final = "job: "
+OUTLIVES: Final = "it went on after Handrail had closed, and is not followed any more"
+
+
+class JobNote(NamedTuple):
+    """What is needed to record a job later. `intent` finds the look before it again."""
+
+    call: str
+    turn: int
+    agent: str
+    owner: str
+    began_ns: int
+    intent: Mapping[str, Any]
+    whole: bool
+    open_ended: bool
+    confined: bool
+
+
+def note_job(store: Store, session: str, job: str, noted: JobNote) -> None:
+    """A job is followed from now on."""
+    store.save_state(_NOBODY, _key(session, job), noted._asdict())
+
+
+def note_of(
+    effects: CommandEffects, tracked: Tracked, call: ToolCall, owner: str, *, confined: bool
+) -> JobNote:
+    """What is to be noted of a job that has begun."""
+    found = {**effects.describe(tracked), "effects": {"writes": list(tracked.derived)}}
+    return JobNote(
+        call.id, call.turn, call.agent, owner, tracked.looked_ns, found,
+        tracked.whole, tracked.open_ended, confined,
+    )  # fmt: skip
+
+
+def record_job(
+    store: Store, session: str, job: str, noted: JobNote, now_ns: int, done: Mapping[str, Any]
+) -> None:
+    """Record a job as a call of its own, `done` being how that ended; its note goes."""
+    asked = {
+        "tool": "job",
+        "called": "job",
+        "arguments": {"job": job, "call": noted.call},
+        "agent": noted.agent,
+    }
+    intent = {"tool": "job", "owner": noted.owner, "runs": "job", "call": noted.call}
+    ended = {"tool": "job", "data": None, "cleared": None, "asked": False, **done}
+    for kind, payload in (("requested", asked), ("intent", intent), ("completed", ended)):
+        store.append(Row(session, kind, f"job:{job}", noted.turn, now_ns, payload))  # type: ignore[arg-type]  # a literal out of a loop
+    store.save_state(_NOBODY, _key(session, job), None)
+
+
+class DeadJobs:
+    """Records the jobs of runtimes that were killed, as far as they came."""
+
+    def __init__(
+        self,
+        effects: CommandEffects,
+        store: Store,
+        processes: Processes,
+        clock: Clock,
+        alive: Callable[[str], bool],
+    ) -> None:
+        self._effects = effects
+        self._store = store
+        self._processes = processes
+        self._clock = clock
+        self._alive = alive
+
+    async def settle(self, session: str) -> list[Recovered]:
+        """What was found of them; `session` is open here, and other workspaces are left alone."""
+        noted = _read(await self._store.load_state(_NOBODY))
+        if not noted:
+            return []
+        root = self._effects.keeping.files.roots[0]
+        folders = folders_seen_by(await self._store.openings(), session, root)
+        jobs = {one.id: one for one in await self._processes.jobs()}
+        done = []
+        for (theirs, number), one in noted.items():
+            if self._alive(one.owner):
+                continue
+            if await self._store.find_completed(theirs, f"job:{number}") is not None:
+                self._store.save_state(_NOBODY, _key(theirs, number), None)
+            elif (found := await self._one(theirs, number, one, jobs, folders)) is not None:
+                done.append(found)
+        await self._store.flush()
+        return done
+
+    async def _one(
+        self, session: str, number: str, noted: JobNote, jobs: Mapping[str, Job], folders: Folders
+    ) -> Recovered | None:
+        where = folders.where(session, noted.began_ns)
+        if where is Where.ELSEWHERE:
+            return None
+        job, reports = jobs.get(number), list[Report | None]()
+        if job is not None and (job.session, job.call_id) != (session, noted.call):
+            job = None
+        if where is Where.HERE:
+            ended_ns = self._ended_ns(job)
+            await to_the_end(
+                lambda: reports.append(self._effects.unfinished(noted.intent, ended_ns))
+            )
+        report = reports[0] if reports else None
+        if report is not None:
+            self._effects.limit(report, noted, confined=noted.confined)
+            if _runs(job):
+                report.left_out[f"job:{number}"] = OUTLIVES
+        found = _told(number, job, report)
+        done = _done(found, report)
+        record_job(self._store, session, number, noted, self._clock.now_ns(), done)
+        return found
+
+    def _ended_ns(self, job: Job | None) -> int | None:
+        if _runs(job):
+            return self._clock.now_ns()
+        return None if job is None or job.ended_at is None else int(job.ended_at * 1e9)
+
+
+def _told(number: str, job: Job | None, report: Report | None) -> Recovered:
+    text = "it was not on record yet when Handrail ended"
+    if _runs(job):
+        text += "; it still runs, and what it changes from now on is not followed"
+    text += "; " + ("what it changed is not known" if report is None else report.told())
+    return Recovered(f"job:{number}", "job", "unknown", text, paths=_paths(report))
+
+
+def _done(found: Recovered, report: Report | None) -> dict[str, Any]:
+    problem = {
+        "code": "cancelled",
+        "message": f"job: {found.text}",
+        "hint": "look at the files that it changes",
+        "field": None,
+        "retryable": False,
+    }
+    done: dict[str, Any] = {
+        "status": found.status,
+        "is_error": True,
+        "text": found.text,
+        "data": {"paths": list(found.paths)},
+        "problem": problem,
+        "changes": [],
+        "meta": {"recovered": True},
+    }
+    if report is not None:
+        done["changes"] = [list(one) for one in report.changed()]
+        done["meta"] = {"recovered": True, **report.to_meta()}
+        done["effects"] = report.to_record()
+    return done
+
+
+def _paths(report: Report | None) -> tuple[str, ...]:
+    described = [] if report is None else [*report.changes, *report.unattributed]
+    return tuple(str(one["path"]) for one in described)
+
+
+def _runs(job: Job | None) -> bool:
+    return job is not None and job.state is JobState.RUNNING
+
+
+def _read(states: Mapping[str, Any]) -> dict[tuple[str, str], JobNote]:
+    found = {}
+    for key, value in states.items():
+        if value and key.startswith(_PREFIX):
+            session, job = json.loads(key.removeprefix(_PREFIX))
+            found[session, job] = JobNote(**value)
+    return found
+
+
+def _key(session: str, job: str) -> str:
+    return _PREFIX + json.dumps([session, job])

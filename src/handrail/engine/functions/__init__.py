@@ -1,0 +1,1 @@
+"""Tools made from plain Python functions."""

@@ -1,0 +1,126 @@
+"""What a person is shown before a call happens: its diff, or what its command would touch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import unified_diff
+from typing import Final
+
+from handrail.core.commands import Judgement
+from handrail.core.content import Content
+from handrail.core.places import shown
+from handrail.core.plan import Change, Plan
+from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.recording.payloads import fits_one_line
+
+# More than anybody reads; beyond it the tool's own preview says how much there is.
+_MOST: Final = 2_000_000
+# The comparison is quadratic; beyond this many pairs of lines a change is shown as one block.
+_PAIRS: Final = 250_000
+_LINES: Final = 20_000
+# What tools cut their own previews to.
+_SHORT: Final = 400
+_NARROW: Final = 490
+
+
+def whole_diff(plan: Plan) -> str | None:
+    """All changed lines of all files; None if the plan's own preview shows them, if it is too
+    much, or if it is no text.
+    """
+    lines = plan.preview.split("\n")
+    cut = len(lines) > _SHORT or any(len(line) > _NARROW for line in lines)
+    if not cut or plan.size > _MOST:
+        return None
+    try:
+        return "\n".join(line for change in plan.changes for line in _diff_lines(change))
+    except UnicodeDecodeError:
+        return None
+
+
+def _diff_lines(change: Change) -> Iterator[str]:
+    before, after = _text(change.before), _text(change.after)
+    head = _common(before, after)
+    tail = min(_common(before[::-1], after[::-1]), min(len(before), len(after)) - head)
+    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
+    names = (shown(f"a/{change.path}") if before else "/dev/null", shown(f"b/{change.path}"))
+    if len(old) * len(new) <= _PAIRS and len(before) + len(after) <= _LINES:
+        yield from unified_diff(before, after, *names, lineterm="")
+        return
+    yield f"--- {names[0]}"
+    yield f"+++ {names[1]}"
+    yield f"@@ -{head + 1},{len(old)} +{head + 1},{len(new)} @@"
+    yield from (f"-{line}" for line in old)
+    yield from (f"+{line}" for line in new)
+
+
+def _common(one: Sequence[str], two: Sequence[str]) -> int:
+    most = min(len(one), len(two))
+    return next((at for at in range(most) if one[at] != two[at]), most)
+
+
+def _text(content: Content | None) -> list[str]:
+    data = b"" if content is None else content.tobytes()
+    text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8")
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def preview_of(prepared: Prepared, plan: Plan | None) -> str:
+    """The plan's diff, or the command's class and effects; empty if there is nothing to show."""
+    if plan is not None:
+        return plan.preview
+    judged = prepared.footprint.command
+    if judged is None:
+        return prepared.tool.preview(prepared.args)
+    return "\n".join([*_surroundings(prepared, judged), *_lines(judged)])
+
+
+def whole_preview(prepared: Prepared, plan: Plan | None) -> str:
+    """The same with nothing left out, as far as a person could read it: no lines of a diff,
+    and the arguments of a call of which nothing else is known.
+    """
+    if plan is None:
+        return preview_of(prepared, plan) or _in_full(prepared)
+    return whole_diff(plan) or plan.preview
+
+
+def _in_full(prepared: Prepared) -> str:
+    if all(fits_one_line(value) for value in prepared.arguments.values()):
+        return ""
+    return json.dumps(prepared.arguments, indent=2, ensure_ascii=False, default=repr)
+
+
+def _surroundings(prepared: Prepared, judged: Judgement) -> list[str]:
+    """What decides about a command as much as its text does."""
+    lines = [f"directory: {judged.cwd}"] if judged.cwd else []
+    variables = prepared.arguments.get("env")
+    if isinstance(variables, Mapping):
+        lines += [f"variable: {name}={value}" for name, value in variables.items()]
+    if prepared.arguments.get("background") is True:
+        lines.append("in the background: it goes on after this call")
+    return lines
+
+
+def _lines(judged: Judgement) -> list[str]:
+    effects = judged.effects
+    lines = [f"class: {judged.klass.word}"]
+    lines += [f"because: {reason.text} ({reason.part})" for reason in judged.reasons]
+    for name, values in (
+        ("runs", effects.programs),
+        ("reads", effects.reads),
+        ("writes", effects.writes),
+        ("hosts", effects.hosts),
+    ):
+        if values:
+            lines.append(f"{name}: {', '.join(values)}")
+    if effects.open_ended:
+        lines.append("may touch more than its text shows")
+    if effects.background:
+        lines.append("starts something in the background")
+    if effects.needs_network:
+        lines.append("with network: opened for this command, if you say yes")
+    elif not judged.unconfined:
+        lines.append("without network: it is not opened for this command")
+    if judged.unconfined:
+        lines.append("OUTSIDE THE SANDBOX: nothing confines it")
+    return lines

@@ -1,0 +1,84 @@
+"""What a caller hands over, as calls that have been prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from handrail.core.call import ToolCall
+from handrail.core.call_ids import check_call_id
+from handrail.engine.batch.pacing import Pacer
+from handrail.engine.prepare.ids import Numbers
+from handrail.engine.prepare.preparer import Prepared, Preparer
+
+Call = Mapping[str, Any]
+
+_KEYS: Final = frozenset({"id", "name", "arguments"})
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Makes calls out of what a caller gave."""
+
+    preparer: Preparer
+    numbers: Numbers
+
+    def prepare_all(self, calls: Iterable[Call], turn: int, agent: str) -> list[Prepared]:
+        """Each call, understood; TypeError for what is no list of calls, `invalid_arguments`
+        for an id that cannot be used.
+        """
+        return [self._prepare(call, turn, agent) for call in _checked(calls)]
+
+    async def prepare_paced(
+        self, calls: Iterable[Call], turn: int, agent: str, pacer: Pacer
+    ) -> list[Prepared]:
+        """The same, in slices that leave the event loop to others in between."""
+        prepared: list[Prepared] = []
+        for call in _checked(calls):
+            prepared.append(self._prepare(call, turn, agent))
+            await pacer.step()
+        return prepared
+
+    def _prepare(self, call: Call, turn: int, agent: str) -> Prepared:
+        made = self.tool_call(call.get("id"), call.get("name"), call.get("arguments"), turn, agent)
+        prepared = self.preparer.prepare(made)
+        prepared.given_id = call.get("id") is not None
+        return prepared
+
+    def tool_call(
+        self,
+        id: Any,
+        name: Any,
+        arguments: Mapping[str, Any] | str | None,
+        turn: int,
+        agent: str,
+    ) -> ToolCall:
+        """One call; without an id of its own it gets a new one. Raises `invalid_arguments` for
+        an id that cannot be used.
+        """
+        call_id = check_call_id(id) if id is not None else self.numbers.fresh_id()
+        given = {} if arguments is None else arguments
+        return ToolCall(call_id, "" if name is None else str(name), given, turn, agent)
+
+
+def _checked(calls: Iterable[Call]) -> list[Call]:
+    found = list(calls)
+    for number, call in enumerate(found, 1):
+        _check(call, number)
+    return found
+
+
+def _check(call: object, number: int) -> None:
+    """TypeError for what is no call at all, or has its arguments under another name."""
+    if not isinstance(call, Mapping):
+        wrong = f"is a {type(call).__name__}"
+    elif "arguments" not in call and (others := call.keys() - _KEYS):
+        lacking = "arguments" if "name" in call else "name"
+        wrong = f"has no {lacking}, but {min(map(repr, others))}"
+    else:
+        return
+    raise TypeError(
+        'a batch is a list of calls, each {"name": ..., "arguments": {...}}; '
+        f"call {number} of this one {wrong}"
+    )

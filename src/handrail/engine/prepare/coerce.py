@@ -1,0 +1,293 @@
+"""Arguments of the wrong type: repaired where there is one harmless reading, else explained.
+
+Driven by the tool's schema, so it works for any tool. It never bends a value that already
+fits, never takes anything for true or false by its truthiness, and never guesses a name.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import reprlib
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+
+from handrail.core.path_arguments import read_path_arguments
+from handrail.core.problems import ProblemRaised
+from handrail.core.schema import Schema, full_schema
+from handrail.engine.prepare.arguments import check_plain, load_json
+
+_UNREPAIRED: Final = object()
+_WORDS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,30}(\.0{1,30})?", re.ASCII)
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
+_MAX_TOLD: Final = 10
+_TAGS: Final = re.compile(r"(str|int|float|bool|none|any|nullable)|.*[\[(].*")
+
+
+class Coerced(NamedTuple):
+    """The arguments after repair, and one note per repair for the record."""
+
+    arguments: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+def coerce(model: type[BaseModel], arguments: Mapping[str, Any]) -> Coerced:
+    """Repair what strict validation refused; what cannot be repaired stays as it is."""
+    schema = _schema(model)
+    paths = {attribute for attribute, _ in read_path_arguments(model).direct}
+    repaired: dict[str, Any] = {}
+    notes: list[str] = []
+    for name, value in arguments.items():
+        part = schema.get("properties", {}).get(name)
+        if part is None or _fits(value, part):
+            repaired[name] = value
+        elif name not in schema.get("required", ()) and _means_absent(value, part):
+            notes.append(f"{name}: {_brief(value)} taken as not given")
+        elif name in paths and isinstance(value, list) and len(value) != 1:
+            repaired[name] = value  # several paths joined by line breaks are no path
+        else:
+            result = _repair(value, part)
+            repaired[name] = value if result is _UNREPAIRED else result
+            if result is not _UNREPAIRED:
+                notes.append(f"{name}: {_brief(value)} taken as {_brief(result)}")
+    return Coerced(repaired, tuple(notes))
+
+
+@lru_cache(maxsize=256)
+def _schema(model: type[BaseModel]) -> Schema:
+    return full_schema(model)
+
+
+# --- does it fit ------------------------------------------------------------------------
+
+
+def _fits(value: Any, schema: Any) -> bool:
+    if not isinstance(schema, dict):
+        return True
+    if "enum" in schema or "const" in schema:
+        values = schema["enum"] if "enum" in schema else [schema["const"]]
+        return any(value == one and type(value) is type(one) for one in values)
+    if "anyOf" in schema:
+        return any(_fits(value, one) for one in schema["anyOf"])
+    check = _CHECKS.get(schema.get("type", ""))
+    return check is None or check(value, schema)
+
+
+def _fits_array(value: Any, schema: Schema) -> bool:
+    return isinstance(value, list) and all(_fits(one, schema.get("items")) for one in value)
+
+
+def _fits_object(value: Any, schema: Schema) -> bool:
+    properties = schema.get("properties", {})
+    extras = schema.get("additionalProperties")
+    return isinstance(value, dict) and all(
+        _fits(inner, properties.get(name, extras)) for name, inner in value.items()
+    )
+
+
+_CHECKS: Final[Mapping[str, Callable[[Any, Schema], bool]]] = {
+    "string": lambda value, _schema: isinstance(value, str),
+    "integer": lambda value, _schema: isinstance(value, int) and not isinstance(value, bool),
+    "number": lambda value, _schema: isinstance(value, int | float) and not isinstance(value, bool),
+    "boolean": lambda value, _schema: isinstance(value, bool),
+    "null": lambda value, _schema: value is None,
+    "array": _fits_array,
+    "object": _fits_object,
+}
+
+
+# --- repair -----------------------------------------------------------------------------
+
+
+def _means_absent(value: Any, schema: Schema) -> bool:
+    return value is None or (
+        isinstance(value, str)
+        and value.strip().lower() in ("", "null", "none")
+        and not _fits("", {key: schema[key] for key in schema if key not in ("enum", "const")})
+    )
+
+
+def _repair(value: Any, schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return _UNREPAIRED
+    for choice in schema.get("anyOf", ()):
+        result = _repair(value, choice)
+        if result is not _UNREPAIRED:
+            return result
+    repair = _REPAIRS.get(schema.get("type", ""))
+    result = repair(value, schema) if repair else _UNREPAIRED
+    return result if result is not _UNREPAIRED and _fits(result, schema) else _UNREPAIRED
+
+
+def _to_boolean(value: Any, _schema: Schema) -> Any:
+    if isinstance(value, str):
+        return _WORDS.get(value.strip().lower(), _UNREPAIRED)
+    return bool(value) if type(value) is int and value in (0, 1) else _UNREPAIRED
+
+
+def _to_string(value: Any, _schema: Schema) -> Any:
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        return "\n".join(value)
+    return _UNREPAIRED
+
+
+def _to_integer(value: Any, _schema: Schema) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
+        return int(value.strip().partition(".")[0])
+    return _UNREPAIRED
+
+
+def _to_number(value: Any, schema: Schema) -> Any:
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value.strip()):
+        return _UNREPAIRED
+    whole = _to_integer(value, schema)
+    if whole is not _UNREPAIRED:
+        return whole
+    return number if math.isfinite(number := float(value)) else _UNREPAIRED
+
+
+def _to_array(value: Any, schema: Schema) -> Any:
+    items = schema.get("items")
+    if isinstance(value, list):
+        return _all_repaired(value, items)
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        inside = _json_text(value)
+        # "[1]" may be JSON or a glob: as a list of strings it is taken only if it is one.
+        strings = isinstance(items, dict) and items.get("type") == "string"
+        if isinstance(inside, list) and (not strings or _fits(inside, schema)):
+            return _all_repaired(inside, items)
+    return _all_repaired([value], items)
+
+
+def _all_repaired(values: Sequence[Any], items: Any) -> Any:
+    result = [one if _fits(one, items) else _repair(one, items) for one in values]
+    return _UNREPAIRED if any(one is _UNREPAIRED for one in result) else result
+
+
+def _to_object(value: Any, schema: Schema) -> Any:
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        value = _json_text(value)
+    if not isinstance(value, dict):
+        return _UNREPAIRED
+    properties = schema.get("properties", {})
+    extras = schema.get("additionalProperties")
+    result = dict(value)
+    for name, inner in value.items():
+        part = properties.get(name, extras)
+        if not _fits(inner, part):
+            result[name] = _repair(inner, part)
+    return _UNREPAIRED if any(one is _UNREPAIRED for one in result.values()) else result
+
+
+def _json_text(text: str) -> Any:
+    try:
+        inside = load_json(text)
+        check_plain({"": inside})
+        return inside
+    except ProblemRaised:
+        return _UNREPAIRED
+
+
+_REPAIRS: Final[Mapping[str, Callable[[Any, Schema], Any]]] = {
+    "boolean": _to_boolean,
+    "string": _to_string,
+    "integer": _to_integer,
+    "number": _to_number,
+    "array": _to_array,
+    "object": _to_object,
+}
+
+
+# --- explain ----------------------------------------------------------------------------
+
+
+def explain_errors(
+    error: ValidationError, spelled: Mapping[str, str], accepted: Sequence[str] = ()
+) -> ProblemRaised:
+    """All that is wrong with the arguments, in the caller's own names.
+
+    `spelled` maps canonical names to the caller's; `accepted` are the names that the model
+    was shown, to list and to suggest from.
+    """
+    reasons: dict[str, list[str]] = {}
+    first: str | None = None
+    for one in error.errors(include_url=False):
+        top = str(one["loc"][0]) if one["loc"] else ""
+        name = spelled.get(top, top)
+        first = first or name
+        place = _place(name, one["loc"][1:])
+        reasons.setdefault(place, []).append(_reason(one["type"], one["msg"], one["input"]))
+        if one["type"] == "extra_forbidden":
+            reasons[place] = [_not_an_argument(name, accepted or [*spelled.values()])]
+    told = [_sentence(place, found) for place, found in reasons.items()]
+    if len(told) > _MAX_TOLD:
+        told[_MAX_TOLD:] = [f"and {len(told) - _MAX_TOLD} more"]
+    return ProblemRaised(
+        "invalid_arguments",
+        f"Invalid arguments: {'; '.join(told)}",
+        hint=f"accepted arguments: {', '.join(accepted)}" if accepted else None,
+        field=first or None,
+    )
+
+
+def _place(name: str, rest: Sequence[int | str]) -> str:
+    steps = [f"[{one}]" if isinstance(one, int) else f".{one}" for one in rest if not _is_tag(one)]
+    return name + "".join(steps)
+
+
+def _is_tag(step: int | str) -> bool:
+    # For a union pydantic adds the alternative it tried ("list[str]") to the location.
+    return isinstance(step, str) and _TAGS.fullmatch(step) is not None
+
+
+def _reason(kind: str, message: str, value: Any) -> str:
+    if kind == "missing":
+        return "is required"
+    plain = message.removeprefix("Input ").removeprefix("Value error, ")
+    if kind in ("too_short", "too_long"):
+        # How many there are "after validation" is told by the value itself.
+        plain = plain.partition(" after validation")[0].removeprefix("List ")
+    plain = plain.replace("a valid tuple", "a valid list")
+    return f"{plain}, not {_brief(value)}"
+
+
+def _not_an_argument(name: str, accepted: Sequence[str]) -> str:
+    close = get_close_matches(name, accepted, n=1, cutoff=0.5)
+    return "is not an argument" + (f" (did you mean {close[0]!r}?)" if close else "")
+
+
+def _sentence(place: str, reasons: Sequence[str]) -> str:
+    # The alternatives of a union end in the same ", not <value>": say it once.
+    endings = {reason.rpartition(", not ")[2] for reason in reasons}
+    if len(reasons) > 1 and len(endings) == 1:
+        heads = [reason.rpartition(", not ")[0].removeprefix("should be ") for reason in reasons]
+        told = f"should be {' or '.join(dict.fromkeys(heads))}, not {endings.pop()}"
+    else:
+        told = ", ".join(dict.fromkeys(reasons))
+    return f"{place!r} {told}" if place else told
+
+
+def _brief(value: Any) -> str:
+    return _SHORT.repr(value)
+
+
+class _Short(reprlib.Repr):
+    """Cuts while it writes: an argument of megabytes costs nothing to mention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = 40
+        self.maxlevel = self.maxlist = self.maxdict = 3
+
+
+_SHORT: Final = _Short()

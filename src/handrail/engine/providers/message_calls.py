@@ -1,0 +1,159 @@
+"""The calls of a model's message, made ready to run: which of them may, under which ids.
+
+The message comes from an endpoint that may be broken or hostile. Limits are applied before
+anything is parsed, and every call gets exactly one result, so that the conversation stays
+valid for the provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from handrail.core.call_ids import is_call_id, safe_call_id
+from handrail.core.problems import Problem
+from handrail.core.results import ToolResult
+from handrail.engine.prepare.arguments import exceeds_limit, too_large
+from handrail.engine.prepare.call_factory import Calls
+from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.providers.response_end import Finish, ResponseEnd
+
+# More calls than any model makes in one message, few enough to be run and recorded.
+MAX_CALLS: Final = 128
+
+_WHY: Final[Mapping[Finish, str]] = {
+    Finish.END: "ended without saying that it calls tools",
+    Finish.LENGTH: "was cut off at its length limit",
+    Finish.REFUSED: "was cut off by a refusal or content filter",
+    Finish.PAUSED: "was paused before it was complete",
+    Finish.CUT: "was cut off before it was complete",
+    Finish.UNKNOWN: "does not say why it ended",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MessageCalls:
+    """The calls of one message. `given_ids` are the provider's ids of all calls; beyond the
+    limit the last of `prepared` stands for all further calls, which are refused alike.
+    """
+
+    prepared: Sequence[Prepared]
+    given_ids: Sequence[Any]
+
+    def answers(self, results: Sequence[ToolResult]) -> list[ToolResult]:
+        """One result per call of the message, in order, under the ids that the provider gave."""
+        further = len(self.given_ids) - len(results)
+        spread = [*results, *[results[-1]] * further]
+        return [
+            result if result.call_id == given else replace(result, call_id=given)
+            for given, result in zip(self.given_ids, spread, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePreparer:
+    """Prepares the calls of messages for one runtime."""
+
+    calls: Calls
+
+    def prepare(
+        self,
+        asked: Sequence[Mapping[str, Any]],
+        end: ResponseEnd,
+        *,
+        response: str | None,
+        turn: int,
+        agent: str,
+    ) -> MessageCalls:
+        """Every call of a message up to the limit, understood or refused."""
+        last = len(asked) - 1
+        prepared: list[Prepared] = []
+        for position, call in enumerate(asked[:MAX_CALLS]):
+            problem = _refusal(call, position, end, cut=end.cuts_last_call and position == last)
+            if problem is None:
+                one = self._understand(call, position, response, turn, agent)
+                if _hold_effects(one, end):
+                    # A call that is not run leaves its id free: nothing happened under it.
+                    one.given_id = False
+                    one.call = one.call._replace(id=self.calls.numbers.fresh_id())
+            else:
+                one = self._refuse(call, problem, turn, agent)
+            one.response = response
+            prepared.append(one)
+        if len(asked) > MAX_CALLS:
+            prepared.append(self._refuse(asked[MAX_CALLS], _too_many(len(asked)), turn, agent))
+        return MessageCalls(prepared, [call["id"] for call in asked])
+
+    def _understand(
+        self, call: Mapping[str, Any], position: int, response: str | None, turn: int, agent: str
+    ) -> Prepared:
+        name = _internal_id(call["id"], position, response)
+        made = self.calls.tool_call(name, call["name"], call["arguments"], turn, agent)
+        made = made._replace(from_model=True)
+        prepared = self.calls.preparer.prepare(made)
+        prepared.given_id = name is not None
+        return prepared
+
+    def _refuse(self, call: Mapping[str, Any], problem: Problem, turn: int, agent: str) -> Prepared:
+        """The call without its arguments, which nobody parsed."""
+        made = self.calls.tool_call(None, call["name"], None, turn, agent)
+        return Prepared(made, made.name, {}, problem=problem)
+
+
+def _internal_id(given: Any, position: int, response: str | None) -> str | None:
+    """The id to run a call under, so that the same message again means the same calls; None
+    where nothing tells it apart from others.
+    """
+    if is_call_id(given):
+        return str(given)
+    if isinstance(given, str) and given:
+        return safe_call_id(given)
+    # Not of the form of an id, so that it cannot be one that was given.
+    return None if response is None else safe_call_id(f"{response}/{position}")
+
+
+def _refusal(
+    call: Mapping[str, Any], position: int, end: ResponseEnd, *, cut: bool
+) -> Problem | None:
+    """Why a call is refused before its arguments are looked at."""
+    if cut or position in end.unfinished:
+        why = _WHY[end.finish] if cut and end.finish is not None else "marks it as incomplete"
+        return Problem(
+            "blocked",
+            f"not run: the message {_ended(why, end)}, so this call may be incomplete",
+            hint="make the call again, complete; make large changes in several smaller calls",
+        )
+    if exceeds_limit(call["arguments"]):
+        return too_large()
+    return None
+
+
+def _hold_effects(prepared: Prepared, end: ResponseEnd) -> bool:
+    """Let the call only read if the end of the message does not mean tool calls; whether that
+    refuses it.
+    """
+    if end.runs_effects or end.finish is None:
+        return False
+    problem = Problem(
+        "blocked",
+        f"not run: the message {_ended(_WHY[end.finish], end)}, and this call changes something",
+        hint="make the call again in a message that ends with its tool calls",
+    )
+    prepared.only_reads = problem
+    if prepared.problem is not None or prepared.reads_only:
+        return False
+    prepared.problem = problem
+    return True
+
+
+def _ended(why: str, end: ResponseEnd) -> str:
+    return f"{why} ({end.reason!r})" if end.reason else why
+
+
+def _too_many(count: int) -> Problem:
+    return Problem(
+        "blocked",
+        f"not run: the message has {count:,} calls, and at most {MAX_CALLS} of one message are run",
+        hint="make the further calls in the next message",
+    )

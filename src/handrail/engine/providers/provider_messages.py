@@ -1,0 +1,215 @@
+"""Tool calls out of a provider's response, and results back as that provider's messages.
+
+Works by shape, with objects and dicts alike, and imports no SDK: what a response is like
+is public and stable, which classes carry it is not.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from handrail.core.call_ids import safe_call_id
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import Image, ToolResult
+from handrail.engine.providers.response_end import get
+
+Provider = Literal["openai", "openai-responses", "anthropic"]
+
+_VISIBLE: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_ANTHROPIC_BLOCKS: Final = frozenset(
+    {"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use"}
+)
+
+
+class Asked(NamedTuple):
+    """The calls a model makes in one response; each `{"id", "name", "arguments"}`."""
+
+    provider: Provider
+    calls: list[dict[str, Any]]
+
+
+def response_id(response: Any) -> str | None:
+    """The response's own id, by which calls are told apart whose server counts them anew. An
+    id that is too long or has odd characters is replaced by one made from its hash.
+    """
+    given = None if isinstance(response, list | tuple) else get(response, "id")
+    return safe_call_id(given) if isinstance(given, str) and given else None
+
+
+def read_calls(response: Any) -> Asked:
+    """The tool calls of a response, in order; raises `invalid_arguments` for other shapes.
+
+    Takes an OpenAI chat completion, its message or the calls in it, an OpenAI response or its
+    output list, an Anthropic message or its content list. Calls of tools that the provider
+    runs itself are not ours and are left out.
+    """
+    if isinstance(response, list | tuple):
+        return _from_items(response)
+    choices = get(response, "choices")
+    if isinstance(choices, Sequence) and choices:
+        return _from_chat(get(choices[0], "message"))
+    output = get(response, "output")
+    if isinstance(output, list | tuple):
+        return _from_output(output)
+    if get(response, "role") != "assistant":
+        raise _unknown_shape(response)
+    content = get(response, "content")
+    if isinstance(content, list | tuple) and get(response, "tool_calls") is None:
+        return _from_blocks(content)
+    return _from_chat(response)
+
+
+def tool_messages(results: Sequence[ToolResult], provider: Provider) -> list[dict[str, Any]]:
+    """One message per result in their order; for Anthropic one message with all of them."""
+    if not results:
+        return []
+    if provider == "anthropic":
+        return [{"role": "user", "content": [_anthropic(result) for result in results]}]
+    form = _FORMS.get(provider)
+    if form is None:
+        raise ProblemRaised(
+            "invalid_arguments",
+            f"there is no message format for {provider!r}",
+            hint=f"formats: {', '.join(_FORMS)}, anthropic",
+            field="provider",
+        )
+    return [form(result) for result in results]
+
+
+# --- reading ----------------------------------------------------------------------------
+
+
+def _from_items(items: Sequence[Any]) -> Asked:
+    if any(get(item, "type") in _ANTHROPIC_BLOCKS for item in items):
+        return _from_blocks(items)
+    if any(get(item, "function") is not None for item in items):
+        return _from_functions(items)
+    return _from_output(items)
+
+
+def _from_chat(message: Any) -> Asked:
+    calls = get(message, "tool_calls")
+    if get(message, "role") != "assistant" or not isinstance(calls or [], list | tuple):
+        raise _unknown_shape(message)
+    return _from_functions(calls or ())
+
+
+def _from_functions(calls: Iterable[Any]) -> Asked:
+    functions = [(call, get(call, "function")) for call in calls]
+    return Asked(
+        "openai",
+        [
+            _call(get(call, "id"), get(function, "name"), get(function, "arguments"))
+            for call, function in functions
+            if function is not None
+        ],
+    )
+
+
+def _from_output(items: Iterable[Any]) -> Asked:
+    calls = []
+    for item in items:
+        if not isinstance(get(item, "type"), str):
+            raise _unknown_shape(item)
+        if get(item, "type") == "function_call":
+            calls.append(_call(get(item, "call_id"), get(item, "name"), get(item, "arguments")))
+    return Asked("openai-responses", calls)
+
+
+def _from_blocks(blocks: Iterable[Any]) -> Asked:
+    return Asked(
+        "anthropic",
+        [
+            _call(get(block, "id"), get(block, "name"), get(block, "input"))
+            for block in blocks
+            if get(block, "type") == "tool_use"
+        ],
+    )
+
+
+def _call(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:
+    """One call; its id may be anything but missing, and goes back as it came."""
+    if call_id is None or not isinstance(name, str):
+        raise ProblemRaised(
+            "invalid_arguments",
+            "a tool call in the response has no id or no name "
+            f"(id {call_id!r:.100}, name {name!r:.100})",
+            hint="hand over the complete response, not a part of a stream",
+        )
+    return {"id": call_id, "name": name, "arguments": "" if arguments is None else arguments}
+
+
+def _unknown_shape(thing: Any) -> ProblemRaised:
+    return ProblemRaised(
+        "invalid_arguments",
+        f"this {type(thing).__name__} is not of the shape of a response that can be answered",
+        hint=(
+            "hand over an OpenAI chat completion, its message or the calls in it, an OpenAI "
+            "response or its output list, or an Anthropic message; as object or dict, complete, "
+            "not streamed"
+        ),
+        field="response",
+    )
+
+
+# --- answering --------------------------------------------------------------------------
+
+
+def _chat(result: ToolResult) -> dict[str, Any]:
+    notes = [_note(image) for image in result.images]
+    content = "\n".join([result.text, *notes] if result.text else notes)
+    return {"role": "tool", "tool_call_id": result.call_id, "content": content}
+
+
+def _responses(result: ToolResult) -> dict[str, Any]:
+    output: str | list[dict[str, Any]] = result.text
+    if result.images:
+        output = _parts(result, "input_text", _input_image)
+    return {"type": "function_call_output", "call_id": result.call_id, "output": output}
+
+
+def _anthropic(result: ToolResult) -> dict[str, Any]:
+    content: str | list[dict[str, Any]] = result.text
+    if result.images:
+        content = _parts(result, "text", _image_block)
+    return {
+        "type": "tool_result",
+        "tool_use_id": result.call_id,
+        "content": content,
+        "is_error": result.is_error,
+    }
+
+
+def _parts(
+    result: ToolResult, text_type: str, block: Callable[[Image], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    parts = [{"type": text_type, "text": result.text}] if result.text else []
+    for image in result.images:
+        if image.media_type in _VISIBLE:
+            parts.append(block(image))
+        else:
+            parts.append({"type": text_type, "text": _note(image)})
+    return parts
+
+
+def _image_block(image: Image) -> dict[str, Any]:
+    data = base64.b64encode(image.data).decode("ascii")
+    source = {"type": "base64", "media_type": image.media_type, "data": data}
+    return {"type": "image", "source": source}
+
+
+def _input_image(image: Image) -> dict[str, Any]:
+    data = base64.b64encode(image.data).decode("ascii")
+    return {"type": "input_image", "image_url": f"data:{image.media_type};base64,{data}"}
+
+
+def _note(image: Image) -> str:
+    return f"[an image, {image.media_type}, {len(image.data):,} bytes, cannot be shown here]"
+
+
+_FORMS: Final[Mapping[str, Callable[[ToolResult], dict[str, Any]]]] = {
+    "openai": _chat,
+    "openai-responses": _responses,
+}

@@ -1,0 +1,366 @@
+"""Calls that come twice: the same id with the same arguments gets the recorded result, with
+others it is a `duplicate_id`. Nothing runs twice because a client repeated itself. Some
+servers count their ids anew in every response; there the response's id tells them apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from handrail.core.events import Listener
+from handrail.core.outputs import Outputs
+from handrail.core.places import shown
+from handrail.core.problems import Problem, ProblemRaised
+from handrail.core.records import CallRecord, Store
+from handrail.core.results import ToolResult
+from handrail.engine.batch.scheduler import into, lend_slot
+from handrail.engine.line import Rank
+from handrail.engine.pipeline import Pipeline
+from handrail.engine.prepare.ids import Numbers
+from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.recording.payloads import replay
+from handrail.history.undone import undone_since
+
+# How long a call waits for its first time in another process, and how often it looks.
+PATIENCE_S: Final = 10.0
+_LOOK_S: Final = 0.02
+_LISTED: Final = 8
+
+
+class Claim(NamedTuple):
+    """Whether a call may run: it may if there is neither a clash nor an earlier time.
+
+    `earlier` gives the result of the first time. None from it: that time is over without a
+    result; claim again, and whoever is first may run. It raises `ProblemRaised` where there
+    is no result to give and the call must not run either.
+    """
+
+    earlier: Callable[[], Awaitable[ToolResult | None]] | None = None
+    clash: Problem | None = None
+
+
+_FRESH: Final = Claim()
+
+
+class _Running(NamedTuple):
+    fingerprint: str
+    ended: asyncio.Future[ToolResult | None]
+    rank: Rank | None
+
+
+class _Past:
+    """What the store knows of the calls of one session."""
+
+    def __init__(self, session: str, store: Store) -> None:
+        self.session = session
+        self.store = store
+
+    async def find(self, call_id: str) -> CallRecord | None:
+        return await self.store.find_completed(self.session, call_id)
+
+    async def result(self, call_id: str) -> ToolResult | None:
+        found = await self.find(call_id)
+        if found is None or found.completed is None:
+            return None
+        if "status" not in found.completed:
+            raise ProblemRaised.of(_gone(call_id, found.completed))
+        result = replay(found)
+        return result if result is None or not result.changes else await self._as_it_is(result)
+
+    async def _as_it_is(self, result: ToolResult) -> ToolResult:
+        """The result of a change, which may have been taken back since."""
+        undone = await undone_since(self.store, self.session, result.call_id)
+        if not undone:
+            return result
+        listed = ", ".join(shown(path) for path in undone[:_LISTED])
+        more = f" and {len(undone) - _LISTED} more" if len(undone) > _LISTED else ""
+        said = f"{result.text}\n[handrail: undone since, and not done again: {listed}{more}]"
+        return replace(result, text=said, meta={**result.meta, "undone": undone})
+
+    async def began(self, call_id: str) -> bool:
+        """Whether the call announced a change, which it may have made."""
+        newest = await self.store.calls(session=self.session, call_id=call_id, limit=1)
+        return bool(newest) and newest[0].intent is not None
+
+    def compare(self, found: CallRecord, known: str | None, fingerprint: str) -> Claim:
+        if known is None:
+            return Claim(clash=_gone(found.call_id, found.requested))
+        if known != fingerprint:
+            return Claim(clash=_clash(found.call_id))
+        return Claim(earlier=partial(self.result, found.call_id))
+
+
+class _Shared:
+    """The ids of a session that other processes may have open too: the store decides."""
+
+    def __init__(self, past: _Past, owner: str, alive: Callable[[str], bool]) -> None:
+        self._past = past
+        self._owner = owner
+        self._alive = alive
+
+    async def claim(self, call_id: str, fingerprint: str) -> Claim:
+        past = self._past
+        held = await past.store.claim(past.session, call_id, fingerprint, self._owner)
+        if held is None:
+            return _FRESH
+        found = await past.find(call_id)
+        if found is not None:
+            known = held.fingerprint or _recorded_fingerprint(found.requested)
+            return past.compare(found, known, fingerprint)
+        if held.fingerprint != fingerprint:
+            return Claim(clash=_clash(call_id))
+        if self._alive(held.owner):
+            return Claim(earlier=partial(self._wait, call_id, held.owner))
+        return await self._inherit(call_id, held.owner)
+
+    async def _inherit(self, call_id: str, dead: str) -> Claim:
+        past = self._past
+        if await past.began(call_id):
+            return Claim(clash=_unknown(call_id))
+        if await past.store.take_over(past.session, call_id, dead, self._owner):
+            return _FRESH
+        return Claim(earlier=partial(self._wait, call_id, dead))
+
+    async def _wait(self, call_id: str, owner: str) -> ToolResult | None:
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + PATIENCE_S
+        while (result := await self._past.result(call_id)) is None:
+            if not self._alive(owner):
+                return None
+            if clock() >= deadline:
+                raise ProblemRaised.of(_elsewhere(call_id))
+            await asyncio.sleep(_LOOK_S)
+        return result
+
+
+def _nobody_knows(owner: str) -> bool:
+    del owner
+    return True
+
+
+class Answered:
+    """The ids that callers gave in one session.
+
+    `resumed`: the session has a name, so that others may have used it or use it now; its
+    ids are claimed in the store. `owner` names this process there, `alive` says whether the
+    process of such a name may still run: the id of a dead one can be taken over.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        store: Store,
+        *,
+        resumed: bool,
+        owner: str = "",
+        alive: Callable[[str], bool] = _nobody_knows,
+    ) -> None:
+        self._past = _Past(session, store)
+        self._shared = _Shared(self._past, owner, alive) if resumed else None
+        # Part of every id that we make ourselves; no caller can come upon it by chance.
+        self.prefix = os.urandom(4).hex()
+        self._seen: dict[str, str] = {}
+        # Seen, but over without a result: may be run again if it has changed nothing.
+        self._lapsed: set[str] = set()
+        self._responses: dict[str, str] = {}
+        self._running: dict[str, _Running] = {}
+
+    async def name_for(self, call_id: str, response: str | None) -> str:
+        """The id to record a call under: its own, unless another response has used it."""
+        if response is None:
+            return call_id
+        if self._shared is not None and call_id not in self._responses:
+            found = await self._past.find(call_id)
+            if found is not None:
+                self._responses[call_id] = str(found.requested.get("response"))
+        if self._responses.setdefault(call_id, response) == response:
+            return call_id
+        return f"{call_id}~{hashlib.sha256(response.encode()).hexdigest()[:8]}"
+
+    async def claim(self, prepared: Prepared) -> Claim:
+        """Take the id for this call, or say who had it before. Whoever gets it settles it."""
+        call_id, fingerprint = prepared.call.id, _fingerprint(prepared)
+        running = self._running.get(call_id)
+        known = running.fingerprint if running is not None else self._seen.get(call_id)
+        if known is not None and known != fingerprint:
+            return Claim(clash=_clash(call_id))
+        if running is not None:
+            if running.rank is not None:
+                # Somebody waits for it now: it must not wait for the others of its batch.
+                running.rank.leave()
+            return Claim(earlier=lambda: asyncio.shield(running.ended))
+        if known is not None and call_id not in self._lapsed:
+            return Claim(earlier=partial(self._recorded, call_id))
+        # Before anything is waited for: of several at once, one is first.
+        future = asyncio.get_running_loop().create_future()
+        self._running[call_id] = _Running(fingerprint, future, prepared.rank)
+        claim: Claim | None = None
+        try:
+            claim = await self._decide(call_id, fingerprint)
+        finally:
+            if claim is not _FRESH:
+                del self._running[call_id]
+                future.set_result(None)
+        return claim
+
+    def settle(self, call_id: str, result: ToolResult | None) -> None:
+        """The call of this id is over; None if it was cancelled away."""
+        running = self._running.pop(call_id, None)
+        if running is None:
+            return
+        self._seen[call_id] = running.fingerprint
+        if result is None:
+            self._lapsed.add(call_id)
+        else:
+            self._lapsed.discard(call_id)
+        running.ended.set_result(result)
+
+    async def _decide(self, call_id: str, fingerprint: str) -> Claim:
+        if call_id in self._lapsed:
+            if not await self._past.began(call_id):
+                return _FRESH
+            self._lapsed.discard(call_id)
+            return Claim(earlier=partial(self._recorded, call_id))
+        if self.prefix in call_id:
+            found = await self._past.find(call_id)
+            if found is None:
+                return Claim(clash=_clash(call_id))
+            known = _recorded_fingerprint(found.requested)
+            return self._past.compare(found, known, fingerprint)
+        if self._shared is not None:
+            return await self._shared.claim(call_id, fingerprint)
+        return _FRESH
+
+    async def _recorded(self, call_id: str) -> ToolResult | None:
+        result = await self._past.result(call_id)
+        if result is None:
+            if await self._past.began(call_id):
+                raise ProblemRaised.of(_unknown(call_id))
+            self._lapsed.add(call_id)
+        return result
+
+
+def said_before(result: ToolResult) -> ToolResult:
+    """The result with a word about it if it is that of an earlier call: where nothing tells
+    responses apart, an id that comes again may be another call to whoever made it.
+    """
+    if not result.meta.get("replayed"):
+        return result
+    note = "a call with this id was made before; this is what came of it then, and nothing was run"
+    return replace(result, text=f"{result.text}\n[handrail: {note}]")
+
+
+def _fingerprint(prepared: Prepared) -> str:
+    # By agent, as one must not be shown what another was allowed to see.
+    parts: list[Any] = [prepared.call.agent, prepared.name, prepared.arguments]
+    if prepared.args is None and prepared.problem is not None:
+        # Not understood, so its arguments may be missing here.
+        parts.append(prepared.problem.message)
+    return _digest(parts)
+
+
+def _recorded_fingerprint(requested: Mapping[str, Any]) -> str | None:
+    if "arguments" not in requested:
+        return None
+    return _digest([requested.get("agent"), requested.get("tool"), requested["arguments"]])
+
+
+def _digest(value: object) -> str:
+    # A hash, because it is kept when the arguments themselves are purged.
+    text = json.dumps(value, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _clash(call_id: str) -> Problem:
+    return Problem(
+        "duplicate_id",
+        f"a call with id {call_id!r} was made before, with other arguments or by another agent",
+        hint="give every call an id of its own",
+    )
+
+
+def _gone(call_id: str, payload: Mapping[str, Any]) -> Problem:
+    why = "was purged from the record" if payload.get("purged") else "could not be recorded"
+    return Problem(
+        "not_found",
+        f"the call with id {call_id!r} was made before, and its result {why}",
+        hint="it was not run again; to run it again, give it a new id",
+    )
+
+
+def _unknown(call_id: str) -> Problem:
+    return Problem(
+        "conflict",
+        f"the call with id {call_id!r} was begun before and has no recorded end; it may have"
+        " changed something, so it was not run again",
+        hint="look at what it changes; to run it again, give it a new id",
+    )
+
+
+def _elsewhere(call_id: str) -> Problem:
+    return Problem(
+        "conflict",
+        f"the call with id {call_id!r} was begun by another process and has not ended yet",
+        hint="call again later for its result, or give the call a new id",
+        retryable=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Carries out calls with ids that somebody else gave."""
+
+    pipeline: Pipeline
+    answered: Answered
+    numbers: Numbers
+    stored: Outputs
+
+    async def run(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
+        """Run a call unless its id was used before."""
+        given = prepared.call.id
+        try:
+            name = await self.answered.name_for(given, prepared.response)
+            prepared.call = prepared.call._replace(id=name)
+            result = await self._claimed(prepared, listener)
+        except ProblemRaised as raised:
+            # Whether the id was used cannot be told: refused, not run at a venture.
+            # Recorded under a name of its own: the id may belong to an earlier call.
+            prepared.problem = raised.problem
+            prepared.call = prepared.call._replace(id=self._other_id(prepared))
+            result = await self.pipeline.finish(prepared, listener)
+        return result if result.call_id == given else replace(result, call_id=given)
+
+    async def _claimed(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
+        claim = await self.answered.claim(prepared)
+        if claim.clash is not None:
+            prepared.problem = claim.clash
+            # Recorded under a name of its own: the id belongs to the earlier call.
+            prepared.call = prepared.call._replace(id=self._other_id(prepared))
+            return await self.pipeline.finish(prepared, listener)
+        if claim.earlier is not None:
+            found: list[ToolResult | None] = []
+            await lend_slot(into(found, claim.earlier()))
+            earlier = found[0]
+            if earlier is None:
+                # Whoever had it gave up; one of those who waited may take it.
+                return await self._claimed(prepared, listener)
+            # Its text is read once more, under the rules that hold now.
+            await self.stored.check(prepared.call.id, prepared.call)
+            self.pipeline.recorder.replayed(prepared, self._other_id(prepared), earlier)
+            return earlier
+        result: ToolResult | None = None
+        try:
+            result = await self.pipeline.finish(prepared, listener)
+        finally:
+            self.answered.settle(prepared.call.id, result)
+        return result
+
+    def _other_id(self, prepared: Prepared) -> str:
+        return self.numbers.repeated_id(prepared.call.id)

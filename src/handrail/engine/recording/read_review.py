@@ -1,0 +1,188 @@
+"""Whether the result of an earlier call may be read again, under the rules that hold now.
+
+A result quotes what its call has read. Rules, limits of agents and links change; so its
+footprint is judged anew each time, as a read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple, Protocol
+
+from handrail.core.call import ToolCall
+from handrail.core.commands import Judgement
+from handrail.core.footprint import Access, Footprint, Touch
+from handrail.core.outputs import OUTPUT_OF
+from handrail.core.places import Place
+from handrail.core.ports import Files
+from handrail.core.problems import ProblemRaised
+from handrail.core.records import CallRecord
+from handrail.core.results import Status
+from handrail.core.verdicts import Effect, Risk, Verdict
+from handrail.core.withheld import Withheld
+from handrail.engine.prepare.preparer import Prepared, Preparer
+from handrail.engine.registry import Origin
+from handrail.policy.policy_input import Subject
+
+_READING: Final = "read_file"
+_MAX_PATHS: Final = 20_000
+
+
+class ReadDenials(Withheld, Protocol):
+    """The paths that no call may read, and whether a command may reach one of them."""
+
+    def minds(self, judged: Judgement) -> bool:
+        """Whether the command may read one of them, were nothing hidden from it."""
+
+
+class ReadJudge(Protocol):
+    """What judges a read."""
+
+    def judge_read(self, subject: Subject) -> Verdict:
+        """The verdict of guards, rules and mode, as if a user could be asked."""
+
+
+class ReadReview(NamedTuple):
+    """Judges recorded calls as reads. `denials` None: no path is withheld now."""
+
+    preparer: Preparer
+    files: Files
+    judge: ReadJudge
+    denials: ReadDenials | None = None
+
+    def check(self, record: CallRecord, caller: ToolCall) -> None:
+        """Raise `denied` unless the caller may read what the recorded call has returned."""
+        done = record.completed
+        if done is None or done.get("status") == Status.REFUSED or caller.by_person:
+            # A refusal quotes nothing but the call itself.
+            return
+        maker = str(record.requested.get("agent", "main"))
+        if not self.preparer.agents.same_chain(maker, caller.agent):
+            raise _denied(record, f"it belongs to the agent {maker!r}")
+        prepared = self._prepared(record, caller)
+        verdict = self.judge.judge_read(self._subject(prepared, done))
+        if verdict.effect is Effect.DENY:
+            raise _denied(record, verdict.reason)
+        by_rule = not verdict.rule.startswith("mode:")
+        if verdict.effect is Effect.ASK and by_rule and not done.get("asked"):
+            raise _denied(record, f"it would be asked about now: {verdict.reason}")
+        denials = self.denials
+        if denials is not None and done.get("read_rules") != read_rules_digest(denials):
+            self._check_newly_withheld(record, prepared, denials)
+
+    def _prepared(self, record: CallRecord, caller: ToolCall) -> Prepared:
+        """The call as it ran, understood as if the caller made it now."""
+        done = record.completed or {}
+        arguments = done.get("rewritten", record.requested.get("arguments"))
+        if not isinstance(arguments, Mapping):
+            raise _denied(record, "its arguments are no longer kept")
+        call = ToolCall(record.call_id, str(done.get("tool")), arguments, agent=caller.agent)
+        prepared = self.preparer.prepare(call)
+        if prepared.problem is not None or prepared.entry is None:
+            why = "its tool is gone" if prepared.problem is None else prepared.problem.message
+            raise _denied(record, f"the call could not be made now: {why}")
+        return prepared
+
+    def _subject(self, prepared: Prepared, done: Mapping[str, Any]) -> Subject:
+        """The call as a read of everything that it touched, then and now."""
+        tool, command = prepared.name, prepared.footprint.command
+        if command is not None or not prepared.reads_only:
+            tool = _READING
+        touches = [
+            Touch(touch.key, Access.READ)
+            for touch in prepared.footprint.touches
+            if touch.key.startswith(("file:", "tree:"))
+        ]
+        touches += [Touch(f"file:{path}", Access.READ) for path in done.get("linked", ())]
+        places = [*prepared.places.values(), *self._places(_changed(done))]
+        touches += [Touch(place.key, Access.READ) for place in places]
+        footprint = Footprint(tuple(dict.fromkeys(touches)))
+        return Subject(tool, Risk.SAFE, footprint, True, None, False, tuple(places))
+
+    def _check_newly_withheld(
+        self, record: CallRecord, prepared: Prepared, denials: ReadDenials
+    ) -> None:
+        """The rules have changed since the call: look at what it may have shown beside the
+        paths that it named.
+        """
+        footprint = prepared.footprint
+        if footprint.command is not None:
+            withheld = denials.minds(footprint.command)
+        elif footprint.open_ended or _reads_unnamed_job(record, footprint):
+            withheld = True
+        else:
+            withheld = self._shows_withheld(record, prepared, denials)
+        if withheld:
+            raise _denied(record, "it may hold text that a rule withholds by now")
+
+    def _shows_withheld(self, record: CallRecord, prepared: Prepared, denials: ReadDenials) -> bool:
+        trees = [
+            touch.key.removeprefix("tree:")
+            for touch in prepared.footprint.touches
+            if touch.key.startswith("tree:")
+        ]
+        if not any(denials.hides(tree) or denials.reaches(tree) for tree in trees):
+            return False
+        data = (record.completed or {}).get("data")
+        if data is None or prepared.entry is None or prepared.entry.origin is not Origin.BUILTIN:
+            # Nobody knows which files it quotes.
+            return True
+        shown = list(_paths_in(data))
+        if len(shown) >= _MAX_PATHS:
+            return True
+        return any(denials.hides(place.absolute) for place in self._places(shown))
+
+    def _places(self, paths: list[str]) -> Iterator[Place]:
+        """Where paths lead; one that cannot be resolved any more is no file to be read."""
+        for path in dict.fromkeys(paths):
+            try:
+                yield self.files.locate(path)
+            except ProblemRaised:
+                continue
+
+
+def read_rules_digest(denials: Withheld | None) -> str | None:
+    """A name for the paths that are withheld, to tell whether that has changed."""
+    if denials is None:
+        return None
+    globs = sorted([glob.top, list(glob.names), glob.floating] for glob in denials.globs)
+    return hashlib.sha256(json.dumps(globs).encode()).hexdigest()[:16]
+
+
+def _reads_unnamed_job(record: CallRecord, footprint: Footprint) -> bool:
+    """Whether the call shows a job and its record does not say which call started that."""
+    meta = (record.completed or {}).get("meta")
+    if isinstance(meta, Mapping) and OUTPUT_OF in meta:
+        return False
+    return any(key.startswith("job:") and use is Access.READ for key, use in footprint.touches)
+
+
+def _changed(done: Mapping[str, Any]) -> list[str]:
+    return [str(change[0]) for change in done.get("changes", ()) if change]
+
+
+def _paths_in(data: Any) -> Iterator[str]:
+    """The paths that a result names, as our own tools name them."""
+    waiting, found = [data], 0
+    while waiting and found < _MAX_PATHS:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            paths = value.get("paths", ())
+            listed = [value.get("path"), *(paths if isinstance(paths, list) else ())]
+            for one in listed:
+                if isinstance(one, str):
+                    found += 1
+                    yield one
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += [one for one in value if isinstance(one, Mapping | list)]
+
+
+def _denied(record: CallRecord, why: str) -> ProblemRaised:
+    return ProblemRaised(
+        "denied",
+        f"the output of the call {record.call_id!r} cannot be read: {why}",
+        hint="make the call again under a new id; it is then judged by the rules of now",
+    )

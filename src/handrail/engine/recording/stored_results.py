@@ -1,0 +1,134 @@
+"""Results of earlier calls of this session, by their ids: for replays and for handles."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from handrail.core.call import ToolCall
+from handrail.core.outputs import OUTPUT_OF, StoredOutput, StoredStream, output_call_id
+from handrail.core.ports import Artifacts
+from handrail.core.problems import ProblemRaised
+from handrail.core.records import CallRecord, Store
+from handrail.core.results import Status
+from handrail.engine.recording.read_review import ReadReview
+
+_STREAMS: Final = ("stdout", "stderr")
+# So many outputs of outputs are followed to what was read in the first place.
+_MOST_STEPS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResults:
+    """Implements `core.outputs.Outputs` on the record and the kept texts of one session."""
+
+    session: str
+    store: Store
+    artifacts: Artifacts
+    review: ReadReview
+
+    async def check(self, call_id: str, caller: ToolCall) -> None:
+        """Raise `denied` if the caller may not read what a call has returned."""
+        record = await self.store.find_completed(self.session, call_id)
+        if record is not None:
+            await self._review(record, caller)
+
+    async def load(self, call_id: str, caller: ToolCall) -> StoredOutput:
+        """The full output of a call; raises `not_found` or `denied`."""
+        record = await self._find(call_id)
+        done = record.completed
+        if done is None or "status" not in done:
+            raise _gone(call_id, "it was deleted from the record")
+        await self._review(record, caller)
+        meta = done.get("meta")
+        try:
+            return self._assembled(call_id, done, meta if isinstance(meta, Mapping) else {})
+        except ProblemRaised as raised:
+            if raised.problem.code != "not_found":
+                raise
+            raise _gone(call_id, "it was deleted to make room, or by `handrail gc`") from raised
+
+    async def _review(self, record: CallRecord, caller: ToolCall) -> None:
+        """Look at the call, and where it has read the output of another call, at that too."""
+        for _ in range(_MOST_STEPS):
+            self.review.check(record, caller)
+            source = _source(record)
+            if source is None:
+                return
+            found = await self.store.find_completed(self.session, source)
+            if found is None:
+                break
+            record = found
+        raise ProblemRaised(
+            "denied",
+            f"the output of the call {record.call_id!r} quotes another one that is no longer kept",
+            hint="make the call again",
+        )
+
+    async def _find(self, call_id: str) -> CallRecord:
+        record = await self.store.find_completed(self.session, call_id)
+        if record is not None:
+            return record
+        if await self.store.calls(call_id=call_id, limit=1):
+            raise ProblemRaised(
+                "denied",
+                f"the output of the call {call_id!r:.300} belongs to another session",
+                hint="make the call again here",
+                field="path",
+            )
+        raise ProblemRaised(
+            "not_found",
+            f"no call with the id {call_id!r:.300} has ended in this session",
+            hint="the note in a cut result names its handle; a file of this name is ./output:…",
+            field="path",
+        )
+
+    def _assembled(
+        self, call_id: str, done: Mapping[str, Any], meta: Mapping[str, Any]
+    ) -> StoredOutput:
+        text = str(done.get("text", ""))
+        data = done.get("data")
+        if any(f"{name}_saved" in meta for name in _STREAMS) and isinstance(data, Mapping):
+            streams = [StoredStream(name, self._stream(name, meta, data)) for name in _STREAMS]
+            return StoredOutput(call_id, text, tuple(streams), data.get("exit_code"))
+        oversize = meta.get("oversize")
+        if isinstance(oversize, Mapping):
+            saved = oversize.get("saved")
+            if saved is None:
+                raise _gone(call_id, "it could not be kept, or holds what must not be kept")
+            text = self.artifacts.load(str(saved)).decode("utf-8", "surrogatepass")
+        return StoredOutput(call_id, text)
+
+    def _stream(self, name: str, meta: Mapping[str, Any], data: Mapping[str, Any]) -> str:
+        saved = meta.get(f"{name}_saved")
+        if saved is None:
+            return str(data.get(name) or "")
+        kept = self.artifacts.load(posixpath.basename(str(saved)))
+        text = kept.decode("utf-8", "replace")
+        total = meta.get(f"{name}_bytes")
+        if isinstance(total, int) and total > len(kept):
+            text = f"{text}\n[{total - len(kept):,} bytes more were not kept]"
+        return text
+
+
+def _source(record: CallRecord) -> str | None:
+    """The call whose output a call has read: a handle, or a job; None if it has read none."""
+    done = record.completed or {}
+    if done.get("status") == Status.REFUSED:
+        return None
+    meta = done.get("meta")
+    if isinstance(meta, Mapping) and OUTPUT_OF in meta:
+        return str(meta[OUTPUT_OF])
+    arguments = done.get("rewritten", record.requested.get("arguments"))
+    return output_call_id(arguments.get("path")) if isinstance(arguments, Mapping) else None
+
+
+def _gone(call_id: str, why: str) -> ProblemRaised:
+    return ProblemRaised(
+        "not_found",
+        f"the full output of the call {call_id!r} is no longer kept: {why}",
+        hint="make the call again",
+        field="path",
+    )

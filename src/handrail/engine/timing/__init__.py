@@ -1,0 +1,1 @@
+"""Deadlines, heartbeats, retries, and work in threads that must not be interrupted."""

@@ -1,0 +1,179 @@
+"""What a person asks for themselves: recorded like any call, and asked of nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from handrail.core.call import ToolCall
+from handrail.core.events import Listener
+from handrail.core.places import shown
+from handrail.core.problems import Problem
+from handrail.core.results import ChangeRecord, ToolResult
+from handrail.engine.pipeline import Pipeline
+from handrail.engine.prepare.ids import Numbers
+from handrail.policy.guardrails.gates import GateResult, GateRun, gate_run
+
+_NAMED: Final = 20
+_WORDS: Final = {"create": "brought back", "write": "restored", "delete": "removed"}
+# Lists in the data of each part that belong together.
+_LISTS: Final = ("forced", "undid", "redid", "passed_over")
+
+
+class UndoResult:
+    """Collects the results of the parts; `rest` counts the files that are still to come."""
+
+    def __init__(self, first: ToolResult) -> None:
+        self._first = self._last = first
+        self._duration_s = float(first.meta.get("duration_s", 0.0))
+        self._changes: list[ChangeRecord] = list(first.changes)
+        self._lists: dict[str, dict[str, None]] = {}
+        self._collect(first)
+
+    @property
+    def rest(self) -> int:
+        """How many files are still to be undone, by the last part that was carried out."""
+        return int(_data(self._last).get("rest", 0))
+
+    def add(self, part: ToolResult) -> None:
+        """One more part has ended, or failed."""
+        self._duration_s += float(part.meta.get("duration_s", 0.0))
+        self._changes += part.changes
+        self._collect(part)
+        self._last = part
+
+    def result(self) -> ToolResult:
+        """The result of all parts; that of the only one, if there is only one."""
+        first, last = self._first, self._last
+        if last is first:
+            return first
+        names = {name: list(found) for name, found in self._lists.items()}
+        paths = [one.path for one in self._changes]
+        data = {**_data(first), **names, "paths": paths, "done": len(paths), "rest": self.rest}
+        text, problem = self._text(), last.problem
+        if problem is not None:
+            problem = self._stopped(problem)
+            text = f"{text}\n{problem}"
+        return replace(
+            last,
+            call_id=first.call_id,
+            text=text,
+            display=None,
+            data=data,
+            problem=problem,
+            changes=tuple(self._changes),
+            meta={**last.meta, "duration_s": self._duration_s},
+        )
+
+    def _collect(self, part: ToolResult) -> None:
+        data = _data(part)
+        for name in _LISTS:
+            if name in data:
+                self._lists.setdefault(name, {}).update(dict.fromkeys(data[name]))
+
+    def _text(self) -> str:
+        said = self._first.text.partition("; ")[0].partition("\n")[0]
+        passed = list(self._lists.get("passed_over", ()))
+        counts = ", ".join(f"{count:,} {what}" for what, count in _counts(self._changes).items())
+        total = f"{len(self._changes):,} files and folders: {counts}"
+        lines = [f"  {_WORDS[one.operation]} {shown(one.path)}" for one in self._changes[:_NAMED]]
+        if (left := len(self._changes) - _NAMED) > 0:
+            lines.append(f"  and {left:,} more")
+        return "\n".join(["; ".join([said, *passed[:8], total]), *lines])
+
+    def _stopped(self, problem: Problem) -> Problem:
+        data = _data(self._first)
+        done, total = len(self._changes), int(data.get("total", 0))
+        message = f"{done:,} of {total:,} are done, then it stopped: {problem.message}"
+        again = "`handrail redo`" if data.get("redo") else "`handrail undo`"
+        hint = f"what is done stays; {again} goes on with the rest"
+        return replace(
+            problem, message=message, hint=f"{problem.hint}; {hint}" if problem.hint else hint
+        )
+
+
+def _counts(changes: Sequence[ChangeRecord]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for one in changes:
+        what = _WORDS[one.operation]
+        found[what] = found.get(what, 0) + 1
+    return found
+
+
+def _data(result: ToolResult) -> Mapping[str, Any]:
+    return result.data if isinstance(result.data, Mapping) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class AsPerson:
+    """Makes calls in the person's name."""
+
+    pipeline: Pipeline
+    numbers: Numbers
+
+    async def run(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """Make one call."""
+        return await self._call(name, arguments, self.numbers.turn())
+
+    async def undo(
+        self, arguments: Mapping[str, Any], listener: Listener | None = None
+    ) -> ToolResult:
+        """Undo or redo, part after part where there are very many files. What happened is said
+        in one result; a part that fails leaves the parts before it done.
+        """
+        turn = self.numbers.turn()
+        first = result = await self._call("undo", arguments, turn, listener)
+        whole = UndoResult(first)
+        while result.ok and whole.rest:
+            result = await self._call("undo", arguments, turn, listener, first.call_id)
+            whole.add(result)
+        return whole.result()
+
+    async def _call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        turn: int,
+        listener: Listener | None = None,
+        continues: str | None = None,
+    ) -> ToolResult:
+        given = self.numbers.fresh_id()
+        call = ToolCall(given, name, arguments, turn, "person", by_person=True, continues=continues)
+        return await self.pipeline.finish(self.pipeline.preparer.prepare(call), listener)
+
+    async def run_quality_gates(self) -> Sequence[GateResult]:
+        """Run the commands that the settings name as quality gates."""
+
+        async def run(command: str, timeout_s: float) -> GateRun:
+            arguments = {"command": command, "timeout_s": timeout_s}
+            return gate_run(await self.run("run_command", arguments))
+
+        return await self.pipeline.gate.guardrails.run_quality_gates(run)
+
+
+def undo_arguments(
+    session: str,
+    call: str | None,
+    *,
+    turn: str | int | None = None,
+    path: str | None = None,
+    since: str | None = None,
+    force: bool = False,
+) -> dict[str, Any]:
+    """The arguments of the tool `undo`; raises TypeError if more than one thing is named.
+
+    A turn given as a number is one of `session`: other sessions count theirs alike.
+    """
+    own = f"{session}:{turn}" if isinstance(turn, int) else turn
+    # Arguments are text; a name that is not valid UTF-8 is given as it is shown.
+    written = None if path is None else path.encode("utf-8", "backslashreplace").decode("utf-8")
+    named = {"call": call, "turn": own, "path": written, "since": since}
+    given = {scope: target for scope, target in named.items() if target is not None}
+    if len(given) > 1:
+        raise TypeError(f"name one of {', '.join(given)}, not {len(given)}")
+    # As short as it was asked, since the record shows it.
+    arguments: dict[str, Any] = {"target": "last"}
+    for scope, target in given.items():
+        arguments = {"target": target} if scope == "call" else {"scope": scope, "target": target}
+    return {**arguments, "force": True} if force else arguments
