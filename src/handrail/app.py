@@ -36,21 +36,21 @@ from handrail.core.tool import Tool
 from handrail.core.verdicts import Effect
 from handrail.engine.batch.locks import Locks
 from handrail.engine.batch.loop_counter import Loops
-from handrail.engine.batch.path_leases import PathLocks
+from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus, tell
 from handrail.engine.executors.freshness import Freshness
 from handrail.engine.gate import Gate
-from handrail.engine.jobs import Jobs
+from handrail.engine.jobs import BackgroundJobs
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.engine.recording.read_review import ReadReview, read_rules_digest
-from handrail.engine.recording.recorder import Recorder, Recording
+from handrail.engine.recording.recorder import Recorder, RecorderOptions
 from handrail.engine.recording.stored_results import StoredResults
 from handrail.engine.registry import Registry
-from handrail.engine.runtime import Parts, Runtime
-from handrail.engine.timing.deadlines import Ticker, Watch
+from handrail.engine.runtime import Runtime, RuntimeServices
+from handrail.engine.timing.deadlines import CallTimer, DeadlineTimer
 from handrail.history.interrupted import settle_abandoned
 from handrail.history.recovery import Recovered, Recovery
 from handrail.history.undo import Undo
@@ -188,7 +188,7 @@ class _Begun:
     plans: Plans
     recovered: Sequence[Recovered]
     past: Undo
-    reserved: PathLocks
+    reserved: PathLeases
     letters: DeadLetters
 
 
@@ -208,7 +208,7 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
     if resumed:
         await restore_reads(session, store)
     process = "" if named else this_process()
-    reserved = PathLocks(
+    reserved = PathLeases(
         store, machine.files, session.id, clock, process=process, may_still_run=may_still_run
     )
     if not named:
@@ -256,7 +256,7 @@ async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtim
     if begun.resumed:
         first = await next_turn(begun.session, machine.store)
     return Runtime(
-        Parts(
+        RuntimeServices(
             session=begun.session,
             registry=registry,
             catalog=catalog,
@@ -270,7 +270,7 @@ async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtim
             first_turn=first,
             recovered=begun.recovered,
             letters=begun.letters,
-            jobs=Jobs(None if commands is None else commands.processes),
+            jobs=BackgroundJobs(None if commands is None else commands.processes),
             close=close,
         )
     )
@@ -327,7 +327,7 @@ def _pipeline(
         preparer=preparer,
         gate=gate,
         locks=Locks(open_locks(machine.home)),
-        ticker=Ticker(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
+        ticker=DeadlineTimer(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
         recorder=Recorder(
             session, machine.store, bus, clock, _recording(settings, gate, named=named)
         ),
@@ -349,8 +349,8 @@ def _freshness(settings: Settings) -> Literal["off", "warn", "strict"]:
     return "strict" if settings.dialect == "claude" else "warn"
 
 
-def _recording(settings: Settings, gate: Gate, *, named: bool) -> Recording:
-    return Recording(
+def _recording(settings: Settings, gate: Gate, *, named: bool) -> RecorderOptions:
+    return RecorderOptions(
         settings.dialect,
         this_process(),
         settings.durability,
@@ -382,7 +382,7 @@ def _many(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
     return [given] if isinstance(given, str | Path) else list(given)
 
 
-def _beat(bus: EventBus, watch: Watch, elapsed_s: float) -> None:
+def _beat(bus: EventBus, watch: CallTimer, elapsed_s: float) -> None:
     event = CallHeartbeat(watch.call_id, watch.tool, elapsed_s)
     if watch.listener is not None:
         tell(watch.listener, event)

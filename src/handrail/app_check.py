@@ -20,7 +20,7 @@ from handrail.core.commands import CommandJudge
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.known import vocabulary_of
-from handrail.engine.registry import Origin
+from handrail.engine.registry import ToolOrigin
 from handrail.hooks.fields import ParsedHooks
 from handrail.policy.agents import Agents
 from handrail.policy.guardrails.settings import GuardrailSettings
@@ -62,7 +62,7 @@ def checked(loaded: Loaded, root: Path, own: Collection[str] = ()) -> Checked:
     texts = [str(real_directory(Path(one))) for one in roots]
     judge = _judge(loaded, texts)
 
-    names = canonical_names(vocabulary, lambda name: Origin.USER if name in own else None)
+    names = canonical_names(vocabulary, lambda name: ToolOrigin.USER if name in own else None)
     aliases = [(given, real) for given, real in zip(roots, texts, strict=True) if given != real]
     later = accept_later(names, (*vocabulary.names, *own))
     rules = rules_of(

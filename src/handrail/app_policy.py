@@ -17,8 +17,8 @@ from handrail.core.verdicts import Effect
 from handrail.dialects.base import Vocabulary
 from handrail.engine.executors.command_runner import CommandRunner
 from handrail.engine.held_back import Holding
-from handrail.engine.registry import Origin as ToolOrigin
 from handrail.engine.registry import Registry
+from handrail.engine.registry import ToolOrigin as ToolOrigin
 from handrail.engine.withholding import Withholding
 from handrail.host.denials.denied_paths import WithheldFinder
 from handrail.host.denials.search_filter import LeftOut

@@ -11,7 +11,7 @@ from handrail.config.model import Settings
 from handrail.core.context import ReadStates, Session, Whereabouts, go_to
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.known import vocabulary_of
-from handrail.engine.recording.idempotency import Answered
+from handrail.engine.recording.idempotency import CallIdLedger
 from handrail.engine.recording.read_state_codec import load_reads, save_reads
 from handrail.host.state.artifacts import DirectoryArtifacts
 from handrail.host.state.folder_identity import folder_identity
@@ -109,7 +109,7 @@ async def next_turn(session: Session, store: SqliteStore) -> int:
     return newest[0].turn + 1 if newest else 1
 
 
-def answered_in(session: Session, store: SqliteStore, *, named: bool) -> Answered:
+def answered_in(session: Session, store: SqliteStore, *, named: bool) -> CallIdLedger:
     """What remembers the calls that brought their own ids."""
     owner = this_process()
-    return Answered(session.id, store, resumed=named, owner=owner, alive=may_still_run)
+    return CallIdLedger(session.id, store, resumed=named, owner=owner, alive=may_still_run)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.engine.batch.footprint_index import Waves, find_conflicts
-from handrail.engine.batch.locks import Turnstile
+from handrail.engine.batch.locks import FootprintQueue
 from handrail.engine.batch.scheduler import order
 
 PATHS = ["", "/", "/w", "/w/", "/w/a", "/w/a/b", "/w/ab", "/w/a/b/c", "/v", "x", "x/y", "w"]
@@ -81,7 +81,7 @@ class Model:
 @settings(max_examples=500, deadline=None)
 @given(st.data())
 def test_the_queue_lets_through_whom_its_definition_lets_through(data):
-    queue, model = Turnstile(), Model()
+    queue, model = FootprintQueue(), Model()
     inside, told = {}, set()
     for name in range(data.draw(st.integers(1, 14))):
         if inside and data.draw(st.booleans()):
@@ -143,7 +143,7 @@ def steps(work):
 
 
 def pass_through(found):
-    queue = Turnstile()
+    queue = FootprintQueue()
     tickets = [queue.enter(one) for one in found]
     for ticket in tickets:
         queue.leave(ticket)

@@ -12,10 +12,10 @@ from handrail.core.call import ToolCall
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.records import Row
 from handrail.core.results import Status, ToolResult
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.recording import idempotency as answered_module
 from handrail.engine.recording import payloads
-from handrail.engine.recording.idempotency import Answered
+from handrail.engine.recording.idempotency import CallIdLedger
 from handrail.store.purge import purge_payloads
 from handrail.store.sqlite import open_store
 
@@ -35,7 +35,7 @@ async def store(path):
 def prepared(call_id="1", agent="main", problem=None, **arguments):
     call = ToolCall(call_id, "append", arguments, 1, agent)
     understood = object() if problem is None else None
-    return Prepared(call, "append", arguments, args=understood, problem=problem)
+    return PreparedCall(call, "append", arguments, args=understood, problem=problem)
 
 
 class Runs:
@@ -92,11 +92,11 @@ class Runs:
 
 
 def named(store, **more):
-    return Runs(Answered("s", store, resumed=True, **more), store)
+    return Runs(CallIdLedger("s", store, resumed=True, **more), store)
 
 
 def unnamed(store):
-    return Runs(Answered("s", store, resumed=False), store)
+    return Runs(CallIdLedger("s", store, resumed=False), store)
 
 
 def code(told):
@@ -325,7 +325,7 @@ async def test_ids_that_a_server_counts_anew_are_told_apart_by_the_response(stor
     assert await runs.answered.name_for("call_0", "resp-1") == "call_0"
     await runs(one)
 
-    later = Answered("s", store, resumed=True)
+    later = CallIdLedger("s", store, resumed=True)
 
     assert await later.name_for("call_0", "resp-1") == "call_0"
     assert (await later.name_for("call_0", "resp-2")).startswith("call_0~")

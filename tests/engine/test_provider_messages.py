@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import Image, Status, ToolResult
-from handrail.engine.providers.provider_messages import Asked, read_calls, tool_messages
+from handrail.engine.providers.provider_messages import RequestedCalls, read_calls, tool_messages
 
 CHAT: dict[str, Any] = {
     "id": "chatcmpl-1",
@@ -117,22 +117,38 @@ message = Message.model_validate(MESSAGE)
 @pytest.mark.parametrize(
     ("given", "asked"),
     [
-        pytest.param(chat, Asked("openai", CHAT_CALLS), id="ChatCompletion"),
-        pytest.param(chat.choices[0].message, Asked("openai", CHAT_CALLS), id="its message"),
-        pytest.param(CHAT, Asked("openai", CHAT_CALLS), id="chat dict"),
-        pytest.param(CHAT["choices"][0]["message"], Asked("openai", CHAT_CALLS), id="message dict"),
-        pytest.param(chat.choices[0].message.tool_calls, Asked("openai", CHAT_CALLS), id="calls"),
-        pytest.param(chat.model_dump(), Asked("openai", CHAT_CALLS), id="chat dumped"),
-        pytest.param(response, Asked("openai-responses", RESPONSE_CALLS), id="Response"),
-        pytest.param(response.output, Asked("openai-responses", RESPONSE_CALLS), id="its output"),
-        pytest.param(RESPONSE, Asked("openai-responses", RESPONSE_CALLS), id="response dict"),
+        pytest.param(chat, RequestedCalls("openai", CHAT_CALLS), id="ChatCompletion"),
         pytest.param(
-            RESPONSE["output"], Asked("openai-responses", RESPONSE_CALLS), id="output dicts"
+            chat.choices[0].message, RequestedCalls("openai", CHAT_CALLS), id="its message"
         ),
-        pytest.param(message, Asked("anthropic", MESSAGE_CALLS), id="Message"),
-        pytest.param(message.content, Asked("anthropic", MESSAGE_CALLS), id="its content"),
-        pytest.param(MESSAGE, Asked("anthropic", MESSAGE_CALLS), id="message dict of anthropic"),
-        pytest.param(message.to_dict(), Asked("anthropic", MESSAGE_CALLS), id="message dumped"),
+        pytest.param(CHAT, RequestedCalls("openai", CHAT_CALLS), id="chat dict"),
+        pytest.param(
+            CHAT["choices"][0]["message"], RequestedCalls("openai", CHAT_CALLS), id="message dict"
+        ),
+        pytest.param(
+            chat.choices[0].message.tool_calls, RequestedCalls("openai", CHAT_CALLS), id="calls"
+        ),
+        pytest.param(chat.model_dump(), RequestedCalls("openai", CHAT_CALLS), id="chat dumped"),
+        pytest.param(response, RequestedCalls("openai-responses", RESPONSE_CALLS), id="Response"),
+        pytest.param(
+            response.output, RequestedCalls("openai-responses", RESPONSE_CALLS), id="its output"
+        ),
+        pytest.param(
+            RESPONSE, RequestedCalls("openai-responses", RESPONSE_CALLS), id="response dict"
+        ),
+        pytest.param(
+            RESPONSE["output"],
+            RequestedCalls("openai-responses", RESPONSE_CALLS),
+            id="output dicts",
+        ),
+        pytest.param(message, RequestedCalls("anthropic", MESSAGE_CALLS), id="Message"),
+        pytest.param(message.content, RequestedCalls("anthropic", MESSAGE_CALLS), id="its content"),
+        pytest.param(
+            MESSAGE, RequestedCalls("anthropic", MESSAGE_CALLS), id="message dict of anthropic"
+        ),
+        pytest.param(
+            message.to_dict(), RequestedCalls("anthropic", MESSAGE_CALLS), id="message dumped"
+        ),
     ],
 )
 def test_calls_are_read_from_objects_and_dicts_of_each_provider(given, asked):

@@ -4,7 +4,7 @@ import pytest
 
 import handrail
 from handrail import DuplicateToolError, Group, Output, Registry, Risk, ToolNotFoundError
-from handrail.engine.registry import Origin
+from handrail.engine.registry import ToolOrigin
 
 
 def named(name, group=Group.META, summary="Does something."):
@@ -39,7 +39,7 @@ def test_a_name_is_unique_unless_overriding_is_asked_for():
 def test_a_built_in_is_never_replaced():
     registry = Registry()
     builtin = named("read_file")
-    registry.register(builtin, origin=Origin.BUILTIN)
+    registry.register(builtin, origin=ToolOrigin.BUILTIN)
 
     with pytest.raises(DuplicateToolError, match="built in"):
         registry.register(named("read_file"), allow_override=True)

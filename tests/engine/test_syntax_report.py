@@ -6,7 +6,7 @@ from handrail.core.content import Content
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
 from handrail.core.syntax import SyntaxFault
-from handrail.engine.executors.syntax_report import syntax_notes
+from handrail.engine.executors.syntax_report import syntax_report
 from handrail.host.syntax.check import LocalSyntaxCheck
 
 
@@ -17,7 +17,7 @@ def change(path, before, after):
 
 
 async def notes(*changes):
-    return await syntax_notes(Plan(changes, "done"), LocalSyntaxCheck())
+    return await syntax_report(Plan(changes, "done"), LocalSyntaxCheck())
 
 
 @pytest.mark.feature("F17", "R-18")
@@ -96,7 +96,7 @@ async def test_several_errors_of_one_file_are_counted():
         async def new_errors(self, path, before, after):
             return (SyntaxFault(1, 2, "one", "a", "X"), SyntaxFault(3, 4, "two", "", "X"))
 
-    found = await syntax_notes(Plan((change("a.x", None, "a"),), "done"), Two())
+    found = await syntax_report(Plan((change("a.x", None, "a"),), "done"), Two())
 
     assert found.text == (
         "[a.x now has 2 syntax errors that were not there before, says X; the change stands]\n"

@@ -9,7 +9,7 @@ import pytest
 
 import handrail
 from handrail import Answer, Effect, PermissionGranted, Reply, Risk, Status, Verdict
-from handrail.engine.registry import Origin
+from handrail.engine.registry import ToolOrigin
 from handrail.host.terminal import approval_queue
 
 
@@ -572,11 +572,11 @@ async def test_a_permission_that_a_foreign_tool_grants_is_ignored_and_said(open_
 async def test_a_permission_that_a_built_in_tool_grants_holds_unless_it_is_too_broad(open_runtime):
     async with open_runtime(mode="default", approver=lambda request: request.tool == "own") as rt:
         narrow = Granting("own", PermissionGranted("write_file", "a"))
-        rt.registry.register(narrow, origin=Origin.BUILTIN)
+        rt.registry.register(narrow, origin=ToolOrigin.BUILTIN)
         await rt.call("own")
         allowed = await rt.call("write_file", write("a")["arguments"])
         broad = Granting("own", PermissionGranted("write_file", "**"))
-        rt.registry.register(broad, origin=Origin.BUILTIN, allow_override=True)
+        rt.registry.register(broad, origin=ToolOrigin.BUILTIN, allow_override=True)
         said = await rt.call("own")
         other = await rt.call("write_file", write("b")["arguments"])
 

@@ -108,7 +108,7 @@ async def test_only_what_is_idempotent_can_be_tried_again(open_runtime):
 @pytest.mark.feature("R-03")
 def test_pauses_grow_to_a_cap_and_are_never_in_step(monkeypatch):
     monkeypatch.setattr(retry, "BASE_S", 0.5)
-    middle = [retry.pause_s(number, lambda: 0.5) for number in range(1, 7)]
+    middle = [retry.backoff_s(number, lambda: 0.5) for number in range(1, 7)]
 
     assert middle == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
-    assert (retry.pause_s(1, lambda: 0.0), retry.pause_s(1, lambda: 1.0)) == (0.375, 0.625)
+    assert (retry.backoff_s(1, lambda: 0.0), retry.backoff_s(1, lambda: 1.0)) == (0.375, 0.625)

@@ -17,10 +17,10 @@ from handrail.core.plan import Plan
 from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect, Verdict
-from handrail.engine.batch.scheduler import lend_slot
-from handrail.engine.call_state import Running
-from handrail.engine.planning.preview import whole_preview
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.batch.scheduler import release_slot_while
+from handrail.engine.call_state import CallState
+from handrail.engine.planning.preview import full_preview
+from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.recording.payloads import one_line
 from handrail.policy.approval.approvers import reply_of
 from handrail.policy.approval.grants import Grants
@@ -29,7 +29,7 @@ from handrail.policy.policy_input import Subject
 _BY_MODE: Final = "mode:"
 
 
-class Aborted(ProblemRaised):
+class RunAborted(ProblemRaised):
     """The person ended everything, in answer to the question about this call."""
 
 
@@ -52,7 +52,7 @@ class Approval:
         self._one_at_a_time = asyncio.Lock()
         self.aborted = False
 
-    def check(self, prepared: Prepared) -> None:
+    def check(self, prepared: PreparedCall) -> None:
         """Refuse a call after the person has aborted; undoing it all is still theirs to do."""
         if self.aborted and not prepared.call.by_person:
             raise ProblemRaised(
@@ -62,7 +62,7 @@ class Approval:
             )
 
     async def ask(
-        self, running: Running, verdict: Verdict, plan: Plan | None, subject: Subject
+        self, running: CallState, verdict: Verdict, plan: Plan | None, subject: Subject
     ) -> None:
         """Return if the person says yes to exactly this; raise `denied` or `cancelled`
         otherwise, `needs_approval` if nobody can be asked.
@@ -81,7 +81,7 @@ class Approval:
                     replies.append(await _reply(approver, request))
 
         running.watch.deadline = None  # waiting for a person has no deadline
-        await lend_slot(wait(self._approver))
+        await release_slot_while(wait(self._approver))
         if not replies:
             return
         running.asked = True
@@ -89,7 +89,7 @@ class Approval:
         self._obey(replies[0].answer, running, request)
         running.approved = request.binding
 
-    def _obey(self, answer: Answer, running: Running, request: ApprovalRequest) -> None:
+    def _obey(self, answer: Answer, running: CallState, request: ApprovalRequest) -> None:
         match answer:
             case Answer.YES:
                 return
@@ -103,7 +103,7 @@ class Approval:
                 )
             case Answer.ABORT:
                 self.aborted = True
-                raise Aborted(
+                raise RunAborted(
                     "cancelled",
                     f"the user aborted the run at this question; {request.tool} was not carried "
                     "out",
@@ -116,7 +116,7 @@ class Approval:
                     hint="the person said no to this call; ask what they want instead",
                 )
 
-    def _granted_meanwhile(self, running: Running, verdict: Verdict, subject: Subject) -> bool:
+    def _granted_meanwhile(self, running: CallState, verdict: Verdict, subject: Subject) -> bool:
         """Whether an "always" to the question before this one covers this call too."""
         granted = self._grants.judge(subject) if verdict.rule.startswith(_BY_MODE) else None
         if granted is None or granted.effect is not Effect.ALLOW:
@@ -168,7 +168,7 @@ def _answered(reply: Reply, request: ApprovalRequest) -> dict[str, Any]:
     return answered
 
 
-def binding(running: Running, plan: Plan | None) -> str:
+def binding(running: CallState, plan: Plan | None) -> str:
     """What an approval is good for: this call, these arguments, this plan, once."""
     prepared = running.prepared
     bound = [
@@ -187,7 +187,7 @@ def _held(judged: Judgement | None) -> object:
 
 
 def _request(
-    running: Running, verdict: Verdict, plan: Plan | None, always: str | None
+    running: CallState, verdict: Verdict, plan: Plan | None, always: str | None
 ) -> ApprovalRequest:
     prepared = running.prepared
     judged = prepared.footprint.command
@@ -197,7 +197,7 @@ def _request(
         action=prepared.tool.render_call(prepared.args) or one_line(prepared),
         reason=verdict.reason,
         risk=prepared.risk,
-        preview=whole_preview(prepared, plan),
+        preview=full_preview(prepared, plan),
         binding=binding(running, plan),
         model_says=_text(prepared.arguments.get("description")),
         agent=prepared.call.agent,
@@ -219,7 +219,7 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _nobody(running: Running, verdict: Verdict, rule: str | None) -> ProblemRaised:
+def _nobody(running: CallState, verdict: Verdict, rule: str | None) -> ProblemRaised:
     if verdict.code == "protected":
         return ProblemRaised("protected", verdict.reason, hint=verdict.hint)
     ways = [verdict.hint or "run where a person can be asked (give an approver)"]

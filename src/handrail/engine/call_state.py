@@ -14,8 +14,8 @@ from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, Image, Modifier, Output, Status
 from handrail.core.verdicts import Verdict
 from handrail.engine.hooking.callbacks import HookFailure
-from handrail.engine.prepare.preparer import Prepared
-from handrail.engine.timing.deadlines import Watch
+from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.timing.deadlines import CallTimer
 from handrail.history.commit import Mess
 from handrail.history.hashing import Hashing
 
@@ -39,13 +39,13 @@ current_session: ContextVar[Session | None] = ContextVar("handrail_session", def
 
 
 @dataclass(slots=True)
-class Running:
+class CallState:
     """What the steps of one call hand to each other. `notes` are for the model alone (what it
     did not know), `remarks` for the person as well.
     """
 
-    prepared: Prepared
-    watch: Watch
+    prepared: PreparedCall
+    watch: CallTimer
     listener: Listener | None
     verdict: Verdict | None = None
     asked: bool = False
@@ -77,7 +77,7 @@ class Running:
 
 
 @dataclass(slots=True)
-class Outcome:
+class CallOutcome:
     """How a call went, before it becomes a result."""
 
     status: Status
@@ -90,7 +90,7 @@ class Outcome:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
 
-def of_output(output: Output) -> Outcome:
+def of_output(output: Output) -> CallOutcome:
     """A tool ran and this is what it said; TypeError if that is no output at all."""
     # Types are promises of the author's, and this is where they are held to them.
     if (
@@ -102,7 +102,7 @@ def of_output(output: Output) -> Outcome:
         raise TypeError(f"it returned {output!r:.200}, which is not an Output with text")
     if not isinstance(output.meta, Mapping):
         raise TypeError(f"its meta is {output.meta!r:.200}, which is not a mapping")
-    return Outcome(
+    return CallOutcome(
         Status.OK if output.problem is None else Status.FAILED,
         output.text,
         output.display,
@@ -114,7 +114,7 @@ def of_output(output: Output) -> Outcome:
     )
 
 
-def of_problem(problem: Problem, spelled: Mapping[str, str] | None = None) -> Outcome:
+def of_problem(problem: Problem, spelled: Mapping[str, str] | None = None) -> CallOutcome:
     """The call did not do what was asked, and this is why, in the caller's own words."""
     if spelled and problem.field is not None and problem.field in spelled:
         problem = replace(problem, field=spelled[problem.field])
@@ -122,4 +122,4 @@ def of_problem(problem: Problem, spelled: Mapping[str, str] | None = None) -> Ou
         status = Status.INTERRUPTED
     else:
         status = Status.REFUSED if problem.code in _REFUSALS else Status.FAILED
-    return Outcome(status, str(problem), problem=problem)
+    return CallOutcome(status, str(problem), problem=problem)

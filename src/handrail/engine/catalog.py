@@ -19,7 +19,7 @@ from handrail.core.tool_names import check_name_list
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import Declared, declarations
 from handrail.engine.prepare.declared_tools import callable_tools
-from handrail.engine.registry import Entry, Registry
+from handrail.engine.registry import Registry, ToolEntry
 
 
 class _Declarations(NamedTuple):
@@ -127,7 +127,7 @@ class Catalog:
         view = self._vocabulary.resolve(name)
         return view.tool if view is not None else name
 
-    def _declared(self, entry: Entry, view: int) -> Declared:
+    def _declared(self, entry: ToolEntry, view: int) -> Declared:
         tool = entry.tool
         return Declared(
             view=self._vocabulary.views(tool.name)[view],

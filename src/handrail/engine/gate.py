@@ -13,12 +13,12 @@ from handrail.core.problems import Code, ProblemRaised
 from handrail.core.results import Status, ToolResult
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
 from handrail.engine.approval import Approval, binding
-from handrail.engine.call_state import Outcome, Running
+from handrail.engine.call_state import CallOutcome, CallState
 from handrail.engine.executors.command_runner import starts_job
 from handrail.engine.hooking.callbacks import Hook, Rewrite, hook_call, normalize_opinion
 from handrail.engine.hooking.file_changes import HookFileNote, HookFileTracker, current_hook_tracker
 from handrail.engine.planning.dry_run import seen_of
-from handrail.engine.prepare.preparer import Prepared, Preparer
+from handrail.engine.prepare.preparer import PreparedCall, Preparer
 from handrail.engine.recording.recorder import Recorder
 from handrail.policy.approval.grants import Grants
 from handrail.policy.clearance import Clearance
@@ -32,12 +32,12 @@ from handrail.policy.policy_input import Subject
 _NEVER_STARTED: Final = frozenset({"unavailable", "store_unavailable"})
 
 
-def key_of(running: Running) -> str:
+def quota_key(running: CallState) -> str:
     """What a call is known by while it is under way; ids alone may be used twice."""
     return f"{running.prepared.call.id} {id(running)}"
 
 
-def how_it_ended(running: Running, outcome: Outcome | None) -> Ended:
+def quota_outcome(running: CallState, outcome: CallOutcome | None) -> Ended:
     """`outcome` None: the caller cancelled it, and nobody knows how far it came."""
     if running.changes:
         return Ended.DONE
@@ -87,18 +87,18 @@ class Gate:
         """Whether the person has ended everything."""
         return self._approval.aborted
 
-    def check(self, running: Running) -> None:
+    def check(self, running: CallState) -> None:
         """Refuse every call once the person has aborted."""
         if self._approval.aborted:
             self._approval.check(running.prepared)
 
-    def check_effects(self, running: Running) -> None:
+    def check_effects(self, running: CallState) -> None:
         """Refuse a call that may only read and turned out to change something."""
         prepared = running.prepared
         if prepared.only_reads is not None and not prepared.reads_only:
             raise ProblemRaised.of(prepared.only_reads)
 
-    def refuse(self, running: Running) -> None:
+    def refuse(self, running: CallState) -> None:
         """Stop, before any hook runs, what the call alone shows to be forbidden."""
         if running.prepared.call.by_person:
             return
@@ -106,7 +106,7 @@ class Gate:
         if verdict.effect is Effect.DENY and verdict.code != QUEUED:
             raise _denied(verdict)
 
-    async def before_hooks(self, running: Running) -> None:
+    async def before_hooks(self, running: CallState) -> None:
         """Let every hook speak; a rewrite is prepared and guarded like any call. Those that
         spoke before the last rewrite are asked once more: they saw other arguments.
         """
@@ -122,7 +122,7 @@ class Gate:
                     hint="the person can change their order, or make one of the two",
                 )
 
-    async def _heard(self, running: Running, hook: Hook) -> bool:
+    async def _heard(self, running: CallState, hook: Hook) -> bool:
         """Let one hook speak; whether the call has other arguments now."""
         opinion = normalize_opinion(await hook.before(hook_call(running.prepared)))
         verdict, rewrite = opinion.verdict, opinion.rewrite
@@ -143,7 +143,7 @@ class Gate:
             running.allowed = verdict
         return rewritten
 
-    async def clear(self, running: Running, plan: Plan | None, *, ask: bool) -> Effect:
+    async def clear(self, running: CallState, plan: Plan | None, *, ask: bool) -> Effect:
         """ALLOW if the call may happen; asks the person where the verdict says so, unless
         nobody is to be asked (a dry run): then it is ASK. DENY: plan mode queues it.
         """
@@ -160,7 +160,7 @@ class Gate:
             raise _denied(verdict)
         if verdict.effect is Effect.ASK and ask:
             if not self._promised(running, verdict, plan):
-                subject = self._clearance.measured(subject_of(prepared, plan))
+                subject = self._clearance.measured(policy_input(prepared, plan))
                 await self._approval.ask(running, running.verdict, plan, subject)
             self._reserve(running, plan)
             return Effect.ALLOW
@@ -170,24 +170,24 @@ class Gate:
                 self._use_grants(prepared, plan)
         return verdict.effect
 
-    def _reserve(self, running: Running, plan: Plan | None) -> None:
+    def _reserve(self, running: CallState, plan: Plan | None) -> None:
         """Hold the call's share of the limits; another one may have taken it meanwhile."""
         if not self.guardrails.counts:
             return
-        call, subject = running.prepared.call, subject_of(running.prepared, plan)
+        call, subject = running.prepared.call, policy_input(running.prepared, plan)
         counted = not call.by_person
-        verdict = self.guardrails.reserve(key_of(running), subject, counted=counted)
+        verdict = self.guardrails.reserve(quota_key(running), subject, counted=counted)
         if verdict is not None:
             running.verdict = verdict
             raise _denied(verdict)
 
-    def _use_grants(self, prepared: Prepared, plan: Plan | None) -> None:
-        subject = self._clearance.measured(subject_of(prepared, plan))
+    def _use_grants(self, prepared: PreparedCall, plan: Plan | None) -> None:
+        subject = self._clearance.measured(policy_input(prepared, plan))
         if starts_job(prepared.footprint):
             self.grants.note_use(subject, prepared.call.id)
         self.grants.spend(subject)
 
-    def _promised(self, running: Running, verdict: Verdict, plan: Plan | None) -> bool:
+    def _promised(self, running: CallState, verdict: Verdict, plan: Plan | None) -> bool:
         """Whether the person said yes to exactly this while it was queued."""
         promise = running.prepared.promise
         if promise is None or verdict.code == "protected":
@@ -200,9 +200,9 @@ class Gate:
         running.approved = binding(running, plan)
         return True
 
-    def still_clear(self, running: Running, plan: Plan) -> bool:
+    def still_clear(self, running: CallState, plan: Plan) -> bool:
         """Whether a plan that was made anew needs no new question."""
-        self.guardrails.settle(key_of(running), Ended.NOTHING)
+        self.guardrails.settle(quota_key(running), Ended.NOTHING)
         verdict = self._judge(running, plan)
         if verdict.effect is not Effect.ALLOW and binding(running, plan) != running.approved:
             return False
@@ -213,18 +213,18 @@ class Gate:
         """What guards, rules and mode say of a read, as if a user could be asked."""
         return self._clearance.judge(subject, approved=True)
 
-    def settle(self, running: Running, outcome: Outcome | None) -> None:
+    def settle(self, running: CallState, outcome: CallOutcome | None) -> None:
         """Count what the call did, however it ended."""
         if self.guardrails.counts:
-            self.guardrails.settle(key_of(running), how_it_ended(running, outcome))
+            self.guardrails.settle(quota_key(running), quota_outcome(running, outcome))
 
-    def warnings(self, running: Running, plan: Plan | None) -> list[str]:
+    def warnings(self, running: CallState, plan: Plan | None) -> list[str]:
         """What the guardrails have to say about what was done."""
         if running.prepared.call.by_person:
             return []
-        return self.guardrails.warnings(subject_of(running.prepared, plan))
+        return self.guardrails.warnings(policy_input(running.prepared, plan))
 
-    def _judge(self, running: Running, plan: Plan | None) -> Verdict:
+    def _judge(self, running: CallState, plan: Plan | None) -> Verdict:
         if running.prepared.call.by_person:
             return _PERSON
         verdict = self._cleared(running.prepared, plan)
@@ -240,12 +240,12 @@ class Gate:
             return replace(verdict, effect=Effect.DENY)
         return verdict
 
-    def _cleared(self, prepared: Prepared, plan: Plan | None) -> Verdict:
+    def _cleared(self, prepared: PreparedCall, plan: Plan | None) -> Verdict:
         approved = prepared.promise is not None
-        return self._clearance.judge(subject_of(prepared, plan), approved=approved)
+        return self._clearance.judge(policy_input(prepared, plan), approved=approved)
 
     async def after_hooks(
-        self, running: Running, outcome: Outcome, recorder: Recorder, left: HookFileTracker
+        self, running: CallState, outcome: CallOutcome, recorder: Recorder, left: HookFileTracker
     ) -> None:
         """Let every hook add words, which the person sees as well; what one changes in the
         call's files counts as the call's own doing, and is said.
@@ -270,7 +270,11 @@ class Gate:
             left.told()
 
     async def _after(
-        self, running: Running, result: ToolResult, left: HookFileTracker, added: list[HookFileNote]
+        self,
+        running: CallState,
+        result: ToolResult,
+        left: HookFileTracker,
+        added: list[HookFileNote],
     ) -> None:
         for hook in self.hooks:
             try:
@@ -288,7 +292,7 @@ class Gate:
             added += [HookFileNote(words, words)] if words else []
             added += left.take_notes()
 
-    def _rewritten(self, prepared: Prepared, rewrite: Rewrite) -> Prepared:
+    def _rewritten(self, prepared: PreparedCall, rewrite: Rewrite) -> PreparedCall:
         old = prepared.call
         call = old._replace(name=prepared.name, arguments=rewrite.arguments, by_person=False)
         rewritten = self._preparer.prepare(call)
@@ -299,7 +303,7 @@ class Gate:
         return rewritten
 
 
-def _opinions(running: Running) -> tuple[Verdict, ...]:
+def _opinions(running: CallState) -> tuple[Verdict, ...]:
     """What hooks and the tool itself have against the call."""
     prepared = running.prepared
     own = prepared.tool.opinion(prepared.args) if prepared.tool.has_opinion else None
@@ -308,7 +312,7 @@ def _opinions(running: Running) -> tuple[Verdict, ...]:
     return (*running.opinions, own)
 
 
-def subject_of(prepared: Prepared, plan: Plan | None) -> Subject:
+def policy_input(prepared: PreparedCall, plan: Plan | None) -> Subject:
     """The call as the policy sees it."""
     return Subject(
         prepared.name,

@@ -8,7 +8,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Job, JobOutput, JobState, Processes
 
 
-class Jobs:
+class BackgroundJobs:
     """All jobs of the workspace; what a model may see of them is up to its tools."""
 
     def __init__(self, processes: Processes | None) -> None:

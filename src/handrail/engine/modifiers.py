@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Modifier, PermissionGranted, Status
-from handrail.engine.call_state import Outcome, Running
-from handrail.engine.registry import Origin
+from handrail.engine.call_state import CallOutcome, CallState
+from handrail.engine.registry import ToolOrigin
 from handrail.policy.approval.grants import Grants
 
 
-def take_up(running: Running, outcome: Outcome, grants: Grants) -> None:
+def take_up(running: CallState, outcome: CallOutcome, grants: Grants) -> None:
     """Grant what a built-in tool's result grants; what another tool wants granted, or what is
     too broad, is dropped, and that is said.
     """
     kept: list[Modifier] = []
     entry = running.prepared.entry
-    ours = entry is not None and entry.origin is Origin.BUILTIN
+    ours = entry is not None and entry.origin is ToolOrigin.BUILTIN
     for modifier in outcome.modifiers:
         try:
             if isinstance(modifier, PermissionGranted):

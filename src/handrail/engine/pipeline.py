@@ -23,34 +23,41 @@ from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import ChangeRecord, Output, Status, ToolResult
 from handrail.core.syntax import SyntaxCheck
 from handrail.core.verdicts import Effect
-from handrail.engine.approval import Aborted
+from handrail.engine.approval import RunAborted
 from handrail.engine.batch.locks import Locks
 from handrail.engine.batch.loop_counter import Loops
-from handrail.engine.batch.path_leases import PathLocks
+from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.call_state import (
-    Outcome,
-    Running,
+    CallOutcome,
+    CallState,
     current_session,
     of_output,
     of_problem,
 )
 from handrail.engine.executors.command_runner import CommandRunner
 from handrail.engine.executors.freshness import Freshness
-from handrail.engine.executors.os_errors import said_of_a_path
-from handrail.engine.executors.syntax_report import syntax_notes
+from handrail.engine.executors.os_errors import problem_from_oserror
+from handrail.engine.executors.syntax_report import syntax_report
 from handrail.engine.gate import Gate
 from handrail.engine.hooking.callbacks import current_hook_failures
 from handrail.engine.hooking.file_changes import HookFileTracker
 from handrail.engine.modifiers import take_up
 from handrail.engine.planning.mode import PlanMode
-from handrail.engine.planning.preview import preview_of
-from handrail.engine.prepare.preparer import Prepared, Preparer
+from handrail.engine.planning.preview import call_preview
+from handrail.engine.prepare.preparer import PreparedCall, Preparer
 from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.engine.recording.payloads import one_line
 from handrail.engine.recording.recorder import Recorder
-from handrail.engine.timing.deadlines import Ticker, Watch
-from handrail.engine.timing.retry import tried
-from handrail.engine.timing.threads import Awaited, NeverGiven, beside, ended, over, to_the_end
+from handrail.engine.timing.deadlines import CallTimer, DeadlineTimer
+from handrail.engine.timing.retry import retry
+from handrail.engine.timing.threads import (
+    HandedValue,
+    ValueWithheld,
+    join_uncancellable,
+    run_in_thread_uncancellable,
+    start_in_thread,
+    wait_uncancellable,
+)
 from handrail.history.commit import Keeping, Mess, commit
 from handrail.history.hashing import hash_ahead
 from handrail.history.images import INLINE_BYTES, describe_changes, not_kept
@@ -70,14 +77,14 @@ class Pipeline:
     preparer: Preparer
     gate: Gate
     locks: Locks
-    ticker: Ticker
+    ticker: DeadlineTimer
     recorder: Recorder
     freshness: Freshness
     syntax: SyntaxCheck
     dry_run: bool
     durable: bool
     loops: Loops
-    reserved: PathLocks
+    reserved: PathLeases
     plans: PlanMode
     commands: CommandRunner | None = None
     letters: DeadLetters | None = None
@@ -88,13 +95,13 @@ class Pipeline:
         """Both halves: understand the call, then carry it out."""
         return await self.finish(self.preparer.prepare(call), listener)
 
-    async def finish(self, prepared: Prepared, listener: Listener | None = None) -> ToolResult:
+    async def finish(self, prepared: PreparedCall, listener: Listener | None = None) -> ToolResult:
         """The second half: clear, carry out, settle. A tool's failure is a result."""
         watch = self.ticker.watch(prepared.call.id, prepared.name, listener)
-        running = Running(prepared, watch, listener)
+        running = CallState(prepared, watch, listener)
         inside, noting = current_session.set(self.session), current_reads.set(running.reads)
         noted = current_hook_failures.set(running.hook_failures)
-        outcome: Outcome | None = None
+        outcome: CallOutcome | None = None
         try:
             outcome = await self._outcome(running)
             if outcome.modifiers:
@@ -124,14 +131,14 @@ class Pipeline:
                 self.after_call()
             self.ticker.forget(watch)
 
-    async def _outcome(self, running: Running) -> Outcome:
+    async def _outcome(self, running: CallState) -> CallOutcome:
         """What came of it; raises only what the caller itself asked for: to be cancelled."""
         try:
             await self.recorder.begin(running)
             if running.prepared.rank is not None:
                 await self.loops.wait_to_begin(running.prepared)
             return await self._carry_out(running)
-        except Aborted as aborted:
+        except RunAborted as aborted:
             self.ticker.end_others(running.watch)
             return of_problem(aborted.problem)
         except ProblemRaised as raised:
@@ -153,7 +160,7 @@ class Pipeline:
         except BaseException as bug:  # noqa: BLE001 - the one boundary: a bug becomes a result
             return of_problem(_unforeseen(running.prepared, bug))
 
-    async def _carry_out(self, running: Running) -> Outcome:
+    async def _carry_out(self, running: CallState) -> CallOutcome:
         self.gate.check(running)
         if running.prepared.problem is not None:
             raise ProblemRaised.of(running.prepared.problem)
@@ -187,7 +194,7 @@ class Pipeline:
             if outcome is not None:
                 return outcome
 
-    async def _execute(self, running: Running, context: ToolContext) -> Outcome:
+    async def _execute(self, running: CallState, context: ToolContext) -> CallOutcome:
         prepared, tool = running.prepared, running.prepared.tool
         judged, commands = prepared.footprint.command, self.commands
         if not prepared.reads_only:
@@ -208,9 +215,11 @@ class Pipeline:
             self.ticker.limit(running.watch, tool.timeout_s)
             return await tool.run(prepared.args, context)
 
-        return of_output(await tried(run, prepared.attempts, context.report))
+        return of_output(await retry(run, prepared.attempts, context.report))
 
-    async def _commit(self, running: Running, context: ToolContext, plan: Plan) -> Outcome | None:
+    async def _commit(
+        self, running: CallState, context: ToolContext, plan: Plan
+    ) -> CallOutcome | None:
         """Commit the plan; None if it had to be made anew and the person must see that."""
         if not all(self.files.unchanged(change) for change in plan.changes):
             prepared = running.prepared
@@ -221,7 +230,7 @@ class Pipeline:
             plan = await self._plan(running, context)
             if not self.gate.still_clear(running, plan):
                 return None
-        outcome = Outcome(Status.OK, plan.text, plan.preview or None, plan.data)
+        outcome = CallOutcome(Status.OK, plan.text, plan.preview or None, plan.data)
         if plan.changes:
             await self.reserved.respect(running, plan)
             await self._write(running, plan)
@@ -232,10 +241,10 @@ class Pipeline:
             await self._remark(running, plan, outcome)
         return outcome
 
-    async def _remark(self, running: Running, plan: Plan, outcome: Outcome) -> None:
+    async def _remark(self, running: CallState, plan: Plan, outcome: CallOutcome) -> None:
         """What else is to be said about a change that has happened."""
         remarks = [f"[{one}]" for one in (*running.remarks, *self.gate.warnings(running, plan))]
-        broken = await syntax_notes(plan, self.syntax)
+        broken = await syntax_report(plan, self.syntax)
         if broken.faults:
             remarks.append(broken.text)
             outcome.meta = {"syntax": broken.faults}
@@ -243,7 +252,7 @@ class Pipeline:
             outcome.meta = {**outcome.meta, "remarks": remarks}
         outcome.text = "\n".join([plan.text, *_noted(running), *remarks])
 
-    async def _first_plan(self, running: Running, context: ToolContext) -> Plan | None:
+    async def _first_plan(self, running: CallState, context: ToolContext) -> Plan | None:
         """The plan of a tool that makes one; None if only a queued call makes it possible."""
         prepared = running.prepared
         try:
@@ -253,7 +262,7 @@ class Pipeline:
                 return None
             raise
 
-    async def _plan(self, running: Running, context: ToolContext) -> Plan:
+    async def _plan(self, running: CallState, context: ToolContext) -> Plan:
         """What the tool wants changed, if the model knows what it changes."""
         prepared = running.prepared
         try:
@@ -267,12 +276,12 @@ class Pipeline:
             running.hashing = hash_ahead(plan, self.blobs)
         return plan
 
-    async def _write(self, running: Running, plan: Plan) -> None:
+    async def _write(self, running: CallState, plan: Plan) -> None:
         """Announce the plan and carry it out. Its contents are written while the intent is
         still on its way to the disk; nothing appears before it is there.
         """
         token = os.urandom(8).hex()
-        intent = Awaited[Keeping | None]()
+        intent = HandedValue[Keeping | None]()
         running.mess = mess = Mess()
         power = self.durable
 
@@ -291,21 +300,21 @@ class Pipeline:
                 done=done,
             )
 
-        writing = beside(work)
+        writing = start_in_thread(work)
         try:
             await self._announce(running, plan, token, intent)
         except BaseException:
             intent.fail()
-            await over(writing)
+            await wait_uncancellable(writing)
             failure = writing.exception()
-            if failure is not None and not isinstance(failure, NeverGiven):
+            if failure is not None and not isinstance(failure, ValueWithheld):
                 # It had been told to go on, and what came of that counts.
                 raise failure from None
             raise
-        await ended(writing)
+        await join_uncancellable(writing)
 
     async def _announce(
-        self, running: Running, plan: Plan, token: str, on_disk: Awaited[Keeping | None]
+        self, running: CallState, plan: Plan, token: str, on_disk: HandedValue[Keeping | None]
     ) -> None:
         """Put the intent on disk; tells the thread that writes so, and what it is to keep."""
         described: list[dict[str, object]] = []
@@ -314,7 +323,9 @@ class Pipeline:
         if self.blobs is None or plan.size <= INLINE_BYTES or running.hashing:
             described = describe_changes(plan, self.blobs)
         else:
-            await to_the_end(lambda: described.extend(describe_changes(plan, self.blobs)))
+            await run_in_thread_uncancellable(
+                lambda: described.extend(describe_changes(plan, self.blobs))
+            )
         keeping: Keeping | None = None
         if self.blobs is not None:
             running.remarks = [
@@ -332,7 +343,7 @@ class Pipeline:
         # For a store that tells nobody at once.
         on_disk.give(keeping)
 
-    def _context(self, running: Running) -> ToolContext:
+    def _context(self, running: CallState) -> ToolContext:
         return ToolContext(
             running.prepared.call,
             self.session,
@@ -343,11 +354,11 @@ class Pipeline:
         )
 
 
-def _noted(running: Running) -> list[str]:
+def _noted(running: CallState) -> list[str]:
     return [f"[{note}]" for note in running.notes]
 
 
-async def _absorb(watch: Watch) -> None:
+async def _absorb(watch: CallTimer) -> None:
     """A tool that went on although it was ended leaves our request behind: take it back."""
     try:
         await asyncio.sleep(0)
@@ -358,8 +369,8 @@ async def _absorb(watch: Watch) -> None:
     watch.take_back()
 
 
-def _planned(running: Running, plan: Plan | None) -> Outcome:
-    preview = preview_of(running.prepared, plan)
+def _planned(running: CallState, plan: Plan | None) -> CallOutcome:
+    preview = call_preview(running.prepared, plan)
     lines = [f"[DRY-RUN] Would execute: {one_line(running.prepared)}"]
     if running.verdict is not None and running.verdict.effect is Effect.ASK:
         lines.append(f"(a person would be asked first: {running.verdict.reason})")
@@ -367,10 +378,10 @@ def _planned(running: Running, plan: Plan | None) -> Outcome:
         lines.append("(plan mode: it would be queued for the person instead)")
     if preview:
         lines.append(preview)
-    return Outcome(Status.PLANNED, "\n".join(lines), preview or None)
+    return CallOutcome(Status.PLANNED, "\n".join(lines), preview or None)
 
 
-def _ended(running: Running) -> Problem:
+def _ended(running: CallState) -> Problem:
     name, watch = running.prepared.name, running.watch
     happened = "; its changes had happened already" if running.changes else ""
     if watch.expired:
@@ -380,15 +391,15 @@ def _ended(running: Running) -> Problem:
     return Problem("cancelled", f"{name} was cancelled{happened}")
 
 
-def _unforeseen(prepared: Prepared, error: BaseException) -> Problem:
-    said = said_of_a_path(prepared, error)
+def _unforeseen(prepared: PreparedCall, error: BaseException) -> Problem:
+    said = problem_from_oserror(prepared, error)
     if said is not None:
         return said
     _log.exception("%s failed in a way that it should not", prepared.name)
     return _bug(prepared, error)
 
 
-def _bug(prepared: Prepared, bug: BaseException) -> Problem:
+def _bug(prepared: PreparedCall, bug: BaseException) -> Problem:
     if isinstance(bug, OSError) and bug.errno in _DISK:
         return Problem("unavailable", f"{prepared.name} failed: the disk reported {bug.strerror!r}")
     return Problem(

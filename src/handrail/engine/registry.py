@@ -29,7 +29,7 @@ class ToolNotFoundError(KeyError):
     """No tool has that name."""
 
 
-class Origin(StrEnum):
+class ToolOrigin(StrEnum):
     """Where a tool comes from; a built-in can never be replaced by another origin."""
 
     BUILTIN = "builtin"
@@ -37,7 +37,7 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ToolEntry:
     """A registered tool with what every call of it needs, worked out once.
 
     `base` is what a call touches beside its paths, unless `own_footprint`: then the tool says it
@@ -46,7 +46,7 @@ class Entry:
     """
 
     tool: Tool[Any]
-    origin: Origin
+    origin: ToolOrigin
     params: type[BaseModel]
     paths: tuple[tuple[str, PathUse], ...]
     validate: Callable[[Any], BaseModel]
@@ -62,7 +62,7 @@ class Entry:
     @property
     def edits_files(self) -> bool:
         """Whether a call may change files: by a plan, or as a tool of the user's own."""
-        own = self.origin is not Origin.BUILTIN
+        own = self.origin is not ToolOrigin.BUILTIN
         return self.plans or (own and bool(self.effects & _EDITS))
 
 
@@ -74,12 +74,12 @@ class Registry:
 
     def __init__(self, bus: EventBus | None = None) -> None:
         self._bus = bus or EventBus()
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, ToolEntry] = {}
         # Counts changes, so that what is derived from the tools knows when it is stale.
         self.version = 0
 
     def register(
-        self, tool: Tool[Any], *, allow_override: bool = False, origin: Origin = Origin.USER
+        self, tool: Tool[Any], *, allow_override: bool = False, origin: ToolOrigin = ToolOrigin.USER
     ) -> None:
         """Add a tool; raises `DuplicateToolError` unless an own tool may be overridden, TypeError
         if it has no usable name, does not state its effects or its parameters contradict them.
@@ -88,7 +88,11 @@ class Registry:
         old = self._entries.get(tool.name)
         if old is not None and not allow_override:
             raise DuplicateToolError(f"a tool named {tool.name!r} exists already")
-        if old is not None and old.origin is Origin.BUILTIN and origin is not Origin.BUILTIN:
+        if (
+            old is not None
+            and old.origin is ToolOrigin.BUILTIN
+            and origin is not ToolOrigin.BUILTIN
+        ):
             raise DuplicateToolError(f"{tool.name!r} is built in and cannot be replaced")
         self._entries[tool.name] = _entry(tool, origin)
         self.version += 1
@@ -97,7 +101,7 @@ class Registry:
     def register_builtin(self, tools: Iterable[Tool[Any]]) -> None:
         """Add the tools that nobody can replace."""
         for tool in tools:
-            self.register(tool, origin=Origin.BUILTIN)
+            self.register(tool, origin=ToolOrigin.BUILTIN)
 
     def with_retry(self, name: str, attempts: int) -> None:
         """Try calls of a tool up to so many times; raises ValueError unless it is idempotent,
@@ -116,7 +120,7 @@ class Registry:
         self.version += 1
         self._bus.emit(ToolUnregistered(name))
 
-    def entry(self, name: str) -> Entry | None:
+    def entry(self, name: str) -> ToolEntry | None:
         """The tool with what a call of it needs, None if there is none."""
         return self._entries.get(name)
 
@@ -201,7 +205,7 @@ def _read_groups(groups: Iterable[Group | str]) -> set[Group]:
     return {Group(group) for group in wanted}
 
 
-def _entry(tool: Tool[Any], origin: Origin) -> Entry:
+def _entry(tool: Tool[Any], origin: ToolOrigin) -> ToolEntry:
     declared = getattr(tool, "params", None)
     if (declared is None) == (tool.raw_schema is None):
         raise TypeError(f"{tool.name!r} must declare either params or raw_schema, not both")
@@ -217,7 +221,7 @@ def _entry(tool: Tool[Any], origin: Origin) -> Entry:
     if tool.plans and PathUse.WRITE not in paths.uses:
         # Only the plan will say what is written.
         base = base._replace(open_ended=True)
-    return Entry(
+    return ToolEntry(
         tool=tool,
         origin=origin,
         params=params,

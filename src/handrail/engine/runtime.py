@@ -31,15 +31,15 @@ from handrail.engine.batch.scheduler import Ordering, Scheduler, group_calls, or
 from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus
 from handrail.engine.hooking.callbacks import Hook
-from handrail.engine.jobs import Jobs
+from handrail.engine.jobs import BackgroundJobs
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.planning.dry_run import PlannedAction
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.planning.queue_runner import QueuedCalls
-from handrail.engine.prepare.call_factory import Call, Calls
-from handrail.engine.prepare.ids import Numbers
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.prepare.call_factory import Call, CallFactory
+from handrail.engine.prepare.ids import CallIds
+from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.providers.message_calls import MessagePreparer
 from handrail.engine.providers.provider_messages import (
     Provider,
@@ -49,9 +49,9 @@ from handrail.engine.providers.provider_messages import (
 )
 from handrail.engine.providers.response_end import read_end
 from handrail.engine.recording.dead_letters import DeadLetters
-from handrail.engine.recording.idempotency import Answered, Once, said_before
+from handrail.engine.recording.idempotency import CallIdLedger, IdempotentRunner, mark_replayed
 from handrail.engine.registry import Registry
-from handrail.engine.user_actions import AsPerson, undo_arguments
+from handrail.engine.user_actions import UserActions, undo_arguments
 from handrail.history.recovery import Recovered
 from handrail.policy.agents import Agents
 from handrail.policy.approval.grants import Grants
@@ -59,7 +59,7 @@ from handrail.policy.guardrails.gates import GateResult
 
 
 @dataclass(slots=True)
-class Parts:
+class RuntimeServices:
     """What a runtime is made of; put together in `handrail.app`."""
 
     session: Session
@@ -69,12 +69,12 @@ class Parts:
     store: Store
     bus: EventBus
     clock: Clock
-    answered: Answered
+    answered: CallIdLedger
     stored: Outputs
     most_at_once: int
     first_turn: int
     recovered: Sequence[Recovered]
-    jobs: Jobs
+    jobs: BackgroundJobs
     letters: DeadLetters
     close: Callable[[], Awaitable[None]]
 
@@ -86,14 +86,14 @@ class Runtime:
     (a closed one, a response of unknown shape).
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: RuntimeServices) -> None:
         self._parts = parts
         self._pipeline = parts.pipeline
-        self._numbers = Numbers(parts.answered.prefix, parts.first_turn, self.grants.end_turn)
-        self._calls = Calls(parts.pipeline.preparer, self._numbers)
+        self._numbers = CallIds(parts.answered.prefix, parts.first_turn, self.grants.end_turn)
+        self._calls = CallFactory(parts.pipeline.preparer, self._numbers)
         self._messages = MessagePreparer(self._calls)
-        self._person = AsPerson(parts.pipeline, self._numbers)
-        self._once = Once(parts.pipeline, parts.answered, self._numbers, parts.stored)
+        self._person = UserActions(parts.pipeline, self._numbers)
+        self._once = IdempotentRunner(parts.pipeline, parts.answered, self._numbers, parts.stored)
         parts.pipeline.plans.queue.maker = QueuedCalls(self._once)
         parts.letters.caller, parts.letters.knows = self.call, parts.registry.has_tool
         self._closed = False
@@ -120,7 +120,7 @@ class Runtime:
         return self._parts.recovered
 
     @property
-    def jobs(self) -> Jobs:
+    def jobs(self) -> BackgroundJobs:
         """The background jobs of the workspace."""
         return self._parts.jobs
 
@@ -202,7 +202,7 @@ class Runtime:
         return await self._run(await paced, turn, on_event)
 
     async def _run(
-        self, prepared: Sequence[Prepared], turn: int, on_event: Listener | None
+        self, prepared: Sequence[PreparedCall], turn: int, on_event: Listener | None
     ) -> list[ToolResult]:
         loops, pacer = self._pipeline.loops, Pacer(self._parts.clock)
         await loops.line_up(prepared, pacer)
@@ -211,7 +211,7 @@ class Runtime:
         self._parts.bus.emit(BatchStarted(turn, tuple(ids), groups), on_event)
         started = self._parts.clock.monotonic()
 
-        async def run(one: Prepared, waited: bool) -> ToolResult:
+        async def run(one: PreparedCall, waited: bool) -> ToolResult:
             try:
                 if waited:
                     self._pipeline.preparer.resolve_again(one)
@@ -290,7 +290,7 @@ class Runtime:
         )
         results = message.answers(await self._run(message.prepared, turn, on_event))
         if name is None:
-            results = [said_before(one) for one in results]
+            results = [mark_replayed(one) for one in results]
         return tool_messages(results, asked.provider)
 
     def tool_messages(

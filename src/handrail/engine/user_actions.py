@@ -12,7 +12,7 @@ from handrail.core.places import shown
 from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, ToolResult
 from handrail.engine.pipeline import Pipeline
-from handrail.engine.prepare.ids import Numbers
+from handrail.engine.prepare.ids import CallIds
 from handrail.policy.guardrails.gates import GateResult, GateRun, gate_run
 
 _NAMED: Final = 20
@@ -106,11 +106,11 @@ def _data(result: ToolResult) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class AsPerson:
+class UserActions:
     """Makes calls in the person's name."""
 
     pipeline: Pipeline
-    numbers: Numbers
+    numbers: CallIds
 
     async def run(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Make one call."""

@@ -12,7 +12,7 @@ from handrail.core.commands import CommandClass, Judgement
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Sandbox
 from handrail.core.withheld import Hidden
-from handrail.engine.timing.threads import to_the_end
+from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.policy.confinement import hides
 
 
@@ -53,7 +53,7 @@ class Withholding:
 
         measured = self._measured(judged)
         known = not measured or self._gap is not None
-        await to_the_end(look)
+        await run_in_thread_uncancellable(look)
         gap = found[0].gap
         if measured:
             self._gap, self._looked = gap, True

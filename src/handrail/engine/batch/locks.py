@@ -18,7 +18,7 @@ from handrail.core.ports import Held, ProcessLocks
 from handrail.engine.batch.footprint_index import Marks, find_marks
 
 
-class Ticket:
+class QueueEntry:
     """A place in the queue; `number` counts the tickets of a queue from 0. `on_ready` is called
     with the ticket once nothing earlier stands in the way any more, unless that is so from the
     beginning.
@@ -37,7 +37,7 @@ class Ticket:
     )
 
     def __init__(
-        self, footprint: Footprint, number: int, on_ready: Callable[[Ticket], None] | None
+        self, footprint: Footprint, number: int, on_ready: Callable[[QueueEntry], None] | None
     ) -> None:
         self.footprint = footprint
         self.number = number
@@ -47,8 +47,8 @@ class Ticket:
         self.pending = 0
         # Of a call inside others: the tickets that hold it up; and the tickets of such calls
         # that this one holds up.
-        self.blockers: set[Ticket] | None = None
-        self.dependents: list[Ticket] | None = None
+        self.blockers: set[QueueEntry] | None = None
+        self.dependents: list[QueueEntry] | None = None
         self.left = False
         self._future: asyncio.Future[None] | None = None
 
@@ -68,7 +68,7 @@ class Ticket:
         self.pending -= 1
         self._go_if_ready()
 
-    def unblock(self, finished: Ticket) -> None:
+    def unblock(self, finished: QueueEntry) -> None:
         """A ticket that held it up has left."""
         if self.blockers is not None:
             self.blockers.discard(finished)
@@ -91,10 +91,10 @@ class _Lane:
     __slots__ = ("holders", "waiting")
 
     def __init__(self) -> None:
-        self.holders: deque[Ticket] = deque()
-        self.waiting: deque[Ticket] | None = None
+        self.holders: deque[QueueEntry] = deque()
+        self.waiting: deque[QueueEntry] | None = None
 
-    def wait(self, ticket: Ticket) -> None:
+    def wait(self, ticket: QueueEntry) -> None:
         """Hold a ticket up until all holders of now have left."""
         if self.waiting is None:
             self.waiting = deque()
@@ -113,7 +113,7 @@ class _Lane:
         return not holders and not waiting
 
 
-class Turnstile:
+class FootprintQueue:
     """Lets footprints through in order of arrival, conflicting ones one after the other.
 
     Every mark of a footprint is a lane. A ticket waits at the lanes whose marks it conflicts
@@ -121,22 +121,22 @@ class Turnstile:
     """
 
     def __init__(self) -> None:
-        self._tickets: dict[int, Ticket] = {}
+        self._tickets: dict[int, QueueEntry] = {}
         self._lanes: dict[str, _Lane] = {}
         self._next = 0
         # A lone ticket needs no lanes until a second one comes.
-        self._alone: Ticket | None = None
+        self._alone: QueueEntry | None = None
 
     def enter(
         self,
         footprint: Footprint,
-        around: Sequence[Ticket] = (),
-        on_ready: Callable[[Ticket], None] | None = None,
-    ) -> Ticket:
+        around: Sequence[QueueEntry] = (),
+        on_ready: Callable[[QueueEntry], None] | None = None,
+    ) -> QueueEntry:
         """Queue up; the ticket must be given back with `leave`, whatever happens. The calls
         `around`, inside which this one is made, are not waited for.
         """
-        ticket = Ticket(footprint, self._next, on_ready)
+        ticket = QueueEntry(footprint, self._next, on_ready)
         self._next += 1
         if not self._tickets:
             self._alone = ticket
@@ -153,7 +153,7 @@ class Turnstile:
         self._tickets[ticket.number] = ticket
         return ticket
 
-    def leave(self, ticket: Ticket) -> None:
+    def leave(self, ticket: QueueEntry) -> None:
         """Done, or given up: let those behind go on."""
         ticket.left = True
         del self._tickets[ticket.number]
@@ -166,7 +166,7 @@ class Turnstile:
         for dependent in ticket.dependents or ():
             dependent.unblock(ticket)
 
-    def _hold(self, ticket: Ticket, marks: Marks) -> None:
+    def _hold(self, ticket: QueueEntry, marks: Marks) -> None:
         ticket.marks = marks.own
         for mark in marks.own:
             lane = self._lanes.get(mark)
@@ -174,14 +174,14 @@ class Turnstile:
                 lane = self._lanes[mark] = _Lane()
             lane.holders.append(ticket)
 
-    def _wait_in_lanes(self, ticket: Ticket, marks: Marks) -> None:
+    def _wait_in_lanes(self, ticket: QueueEntry, marks: Marks) -> None:
         for mark in marks.conflicting:
             lane = self._lanes.get(mark)
             if lane is not None and lane.holders:
                 lane.wait(ticket)
 
-    def _wait_for_tickets(self, ticket: Ticket, around: Sequence[Ticket]) -> None:
-        blockers: set[Ticket] = set()
+    def _wait_for_tickets(self, ticket: QueueEntry, around: Sequence[QueueEntry]) -> None:
+        blockers: set[QueueEntry] = set()
         for one in self._tickets.values():
             if one not in around and one.footprint.conflicts_with(ticket.footprint):
                 blockers.add(one)
@@ -191,31 +191,31 @@ class Turnstile:
 
 # What the calls hold inside which this code runs: a tool that calls a tool waits for others,
 # never for itself.
-_around: ContextVar[tuple[Ticket, ...]] = ContextVar("handrail_tickets", default=())
+_around: ContextVar[tuple[QueueEntry, ...]] = ContextVar("handrail_tickets", default=())
 
 
 class Locks:
     """What running calls hold: in this process, and for writes between processes too."""
 
     def __init__(self, between_processes: ProcessLocks | None) -> None:
-        self._turnstile = Turnstile()
+        self._turnstile = FootprintQueue()
         self._between = between_processes
 
-    def hold(self, footprint: Footprint, plan: Plan | None = None) -> Holding:
+    def hold(self, footprint: Footprint, plan: Plan | None = None) -> LockScope:
         """Everything the footprint names, for the length of an `async with` block; between
         processes also the files of a plan whose footprint could not name them.
         """
-        return Holding(self._turnstile, self._between, footprint, plan)
+        return LockScope(self._turnstile, self._between, footprint, plan)
 
 
-class Holding:
+class LockScope:
     """The locks of one call; a class, because a generator would double the cost of a read."""
 
     __slots__ = ("_between", "_footprint", "_held", "_plan", "_ticket", "_token", "_turnstile")
 
     def __init__(
         self,
-        turnstile: Turnstile,
+        turnstile: FootprintQueue,
         between: ProcessLocks | None,
         footprint: Footprint,
         plan: Plan | None,
@@ -224,9 +224,9 @@ class Holding:
         self._turnstile = turnstile
         self._between = between
         self._footprint = footprint
-        self._ticket: Ticket | None = None
+        self._ticket: QueueEntry | None = None
         self._held: Held | None = None
-        self._token: Token[tuple[Ticket, ...]] | None = None
+        self._token: Token[tuple[QueueEntry, ...]] | None = None
 
     async def __aenter__(self) -> None:
         around = _around.get()
@@ -243,7 +243,7 @@ class Holding:
             raise
         self._token = _around.set((*around, self._ticket))
 
-    def _keys(self, around: Sequence[Ticket]) -> list[str]:
+    def _keys(self, around: Sequence[QueueEntry]) -> list[str]:
         had = {key for ticket in around for key in written_files(ticket.footprint)}
         return [key for key in written_files(self._footprint, self._plan) if key not in had]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from handrail.core.problems import ProblemRaised
 from handrail.engine.batch.pacing import Pacer
-from handrail.engine.batch.scheduler import lend_slot
-from handrail.engine.call_state import Outcome, Running
+from handrail.engine.batch.scheduler import release_slot_while
+from handrail.engine.call_state import CallOutcome, CallState
 from handrail.engine.line import ranks_of
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.prepare.preparer import PreparedCall
 from handrail.policy.loop_guard import LoopGuard, call_key
 
 
@@ -25,7 +25,7 @@ class Loops:
 
     guard: LoopGuard
 
-    async def line_up(self, calls: Sequence[Prepared], pacer: Pacer) -> None:
+    async def line_up(self, calls: Sequence[PreparedCall], pacer: Pacer) -> None:
         """These are the calls of one batch."""
         if not self.guard.listens:
             return
@@ -36,20 +36,20 @@ class Loops:
         for one, rank in zip(calls, ranks_of(keys), strict=True):
             one.rank = rank
 
-    def step_out(self, prepared: Prepared) -> None:
+    def step_out(self, prepared: PreparedCall) -> None:
         """The call waits for no other of its batch any more, nor any for it."""
         if prepared.rank is not None:
             prepared.rank.leave()
 
-    async def wait_to_begin(self, prepared: Prepared) -> None:
+    async def wait_to_begin(self, prepared: PreparedCall) -> None:
         """Of a batch: until it is known whether the call is refused, if that is in doubt."""
         rank = prepared.rank
         if rank is None or _polls(prepared):
             return
         if self.guard.may_stop(*_made(prepared), ahead=rank.same):
-            await lend_slot(rank.reached())
+            await release_slot_while(rank.reached())
 
-    def refuse(self, prepared: Prepared) -> None:
+    def refuse(self, prepared: PreparedCall) -> None:
         """Raise if the call goes in circles and is not to be made once more."""
         why = self.guard.stopped(*_made(prepared))
         if why is not None and not prepared.call.by_person:
@@ -59,7 +59,7 @@ class Loops:
             )
             raise ProblemRaised("blocked", why, hint=hint)
 
-    async def wait_to_end(self, running: Running) -> None:
+    async def wait_to_end(self, running: CallState) -> None:
         """Of a batch: until it is known what is to be said of the call, if anything may be.
 
         The call itself is done, so that whoever ends it now ends only the waiting; one that was
@@ -75,13 +75,13 @@ class Loops:
             return
         watch.deadline = None
         try:
-            await lend_slot(rank.reached())
+            await release_slot_while(rank.reached())
         except asyncio.CancelledError:
             watch.take_back()
             if watch.cancelled_by_caller or not watch.ended:
                 raise
 
-    def heed(self, running: Running, outcome: Outcome) -> None:
+    def heed(self, running: CallState, outcome: CallOutcome) -> None:
         """Tell a model that goes in circles."""
         prepared = running.prepared
         if prepared.call.by_person or _polls(prepared):
@@ -93,10 +93,10 @@ class Loops:
             outcome.text = f"{outcome.text}\n[handrail: {words}]"
 
 
-def _made(prepared: Prepared) -> tuple[str, str, Mapping[str, Any]]:
+def _made(prepared: PreparedCall) -> tuple[str, str, Mapping[str, Any]]:
     return prepared.call.agent, prepared.name, prepared.arguments
 
 
-def _polls(prepared: Prepared) -> bool:
+def _polls(prepared: PreparedCall) -> bool:
     """Looking at what still runs is no circle."""
     return prepared.entry is not None and prepared.entry.tool.polls

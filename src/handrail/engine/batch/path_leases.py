@@ -13,15 +13,15 @@ from handrail.core.plan import Plan
 from handrail.core.ports import Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text
-from handrail.engine.call_state import Running
-from handrail.engine.gate import subject_of
+from handrail.engine.call_state import CallState
+from handrail.engine.gate import policy_input
 from handrail.engine.held_back import fixed_part
 
 _SECOND_NS: Final = 1_000_000_000
 _LONGEST: Final = 200
 
 
-class PathLocks:
+class PathLeases:
     """The reserved paths of one store, as the agents of one session see them. What is reserved
     here ends with `process`; empty: with its time. `may_still_run` tells of those of others.
     """
@@ -71,7 +71,7 @@ class PathLocks:
             self._given.pop(token, None)
         return released
 
-    async def respect(self, running: Running, plan: Plan | None) -> None:
+    async def respect(self, running: CallState, plan: Plan | None) -> None:
         """Raise `conflict` if somebody else has reserved what the call is known to write. What
         a command may write beyond that is noted in `running`, to be held back from it.
         """
@@ -79,7 +79,7 @@ class PathLocks:
         others = [] if prepared.call.by_person else await self.others(prepared.call.agent)
         if not others:
             return
-        subject = subject_of(prepared, plan)
+        subject = policy_input(prepared, plan)
         judged = prepared.footprint.command
         named = judged.effects.writes if judged is not None else ()
         for path in (*subject.written_paths(), *named):

@@ -18,9 +18,9 @@ import anyio
 from handrail.core.footprint import Footprint
 from handrail.core.results import ToolResult
 from handrail.engine.batch.footprint_index import Waves, find_conflicts
-from handrail.engine.batch.locks import Ticket, Turnstile
+from handrail.engine.batch.locks import FootprintQueue, QueueEntry
 from handrail.engine.batch.pacing import Pacer
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.prepare.preparer import PreparedCall
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ def order(ids: Sequence[str], footprints: Sequence[Footprint]) -> Ordering:
     return Ordering(tuple(ids), tuple(find_conflicts(footprints)))
 
 
-async def group_calls(calls: Sequence[Prepared], pacer: Pacer) -> tuple[tuple[str, ...], ...]:
+async def group_calls(calls: Sequence[PreparedCall], pacer: Pacer) -> tuple[tuple[str, ...], ...]:
     """The groups of `order`, without the list of who waits for whom, which may be long."""
     waves = Waves()
     found: list[int] = []
@@ -72,7 +72,7 @@ def _by_wave(ids: Sequence[str], waves: Sequence[int]) -> tuple[tuple[str, ...],
     return tuple([tuple(group) for group in groups])
 
 
-class Slot:
+class ConcurrencySlot:
     """One of the places that limit how many calls run at once, acquired by the scheduler. It is
     given back while a person is being asked, so that a question delays only the calls that
     depend on it.
@@ -96,10 +96,10 @@ class Slot:
                 await self._places.acquire()
 
 
-current_slot: ContextVar[Slot | None] = ContextVar("handrail_slot", default=None)
+current_slot: ContextVar[ConcurrencySlot | None] = ContextVar("handrail_slot", default=None)
 
 
-async def lend_slot(waiting: Awaitable[None]) -> None:
+async def release_slot_while(waiting: Awaitable[None]) -> None:
     """Await something that others must not be kept waiting for: a person, another call."""
     slot = current_slot.get()
     await (slot.lend(waiting) if slot is not None else waiting)
@@ -114,21 +114,21 @@ class Scheduler:
     """
 
     def __init__(
-        self, run: Callable[[Prepared, bool], Awaitable[ToolResult]], *, most_at_once: int
+        self, run: Callable[[PreparedCall, bool], Awaitable[ToolResult]], *, most_at_once: int
     ) -> None:
         self._run = run
-        self._turnstile = Turnstile()
+        self._turnstile = FootprintQueue()
         self._places = asyncio.Semaphore(most_at_once)
         # A call is let go of when it has ended: a long batch would keep all of them alive.
-        self._calls: list[Prepared | None] = []
+        self._calls: list[PreparedCall | None] = []
         self._waited: list[bool] = []
         self._results: list[ToolResult | None] = []
         # By their numbers: of calls that may run, the one that was made first comes first.
-        self._ready: list[tuple[int, Ticket]] = []
+        self._ready: list[tuple[int, QueueEntry]] = []
         self._changed = asyncio.Event()
         self._on_ready = self._begin_soon
 
-    def submit(self, prepared: Prepared) -> None:
+    def submit(self, prepared: PreparedCall) -> None:
         """Queue a call behind those submitted before it."""
         ticket = self._turnstile.enter(prepared.footprint, on_ready=self._on_ready)
         self._calls.append(prepared)
@@ -137,7 +137,7 @@ class Scheduler:
         if ticket.ready:
             self._begin_soon(ticket)
 
-    async def submit_all(self, calls: Sequence[Prepared], pacer: Pacer) -> None:
+    async def submit_all(self, calls: Sequence[PreparedCall], pacer: Pacer) -> None:
         """Queue calls in their order, in slices that leave the event loop to others."""
         for one in calls:
             self.submit(one)
@@ -160,7 +160,7 @@ class Scheduler:
             raise LookupError("not every call has ended")
         return [result for result in self._results if result is not None]
 
-    def _begin_soon(self, ticket: Ticket) -> None:
+    def _begin_soon(self, ticket: QueueEntry) -> None:
         heappush(self._ready, (ticket.number, ticket))
         self._changed.set()
 
@@ -169,8 +169,8 @@ class Scheduler:
             self._changed.clear()
             await self._changed.wait()
 
-    async def _carry_out(self, ticket: Ticket) -> None:
-        slot, number = Slot(self._places), ticket.number
+    async def _carry_out(self, ticket: QueueEntry) -> None:
+        slot, number = ConcurrencySlot(self._places), ticket.number
         current_slot.set(slot)
         prepared, self._calls[number] = self._calls[number], None
         try:
@@ -181,6 +181,6 @@ class Scheduler:
             self._turnstile.leave(ticket)
 
 
-async def into(found: list[T], waiting: Awaitable[T]) -> None:
+async def collect_into(found: list[T], waiting: Awaitable[T]) -> None:
     """Wait for something and put it into a list, for code that is lent out."""
     found.append(await waiting)

@@ -15,7 +15,7 @@ from handrail.core.footprint import Access, Footprint
 from handrail.core.ports import Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.shadows import Noted
-from handrail.engine.timing.threads import to_the_end
+from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.history.effects import OUTSIDE, Keeping, report_of
 from handrail.history.effects_evidence import Evidence, Window
 from handrail.history.effects_report import Report
@@ -25,7 +25,7 @@ _OFF: Final = "the setting `shadow` is off"
 _ELSEWHERE: Final = "outside of the workspace"
 
 
-class Extent(Protocol):
+class SnapshotExtent(Protocol):
     """How far a look went: `whole` if all roots were looked at, for a program that may write
     anything if `open_ended`.
     """
@@ -38,7 +38,7 @@ class Extent(Protocol):
 
 
 @dataclass(slots=True)
-class Tracked:
+class CommandSnapshot:
     """A command that is being looked at. `before` None: the look failed. `derived` are the
     paths that its text shows as written. `whole`: all roots were looked at.
     """
@@ -62,7 +62,7 @@ class CommandEffects:
         self._clock = clock
         self._whole = whole
 
-    async def begin(self, footprint: Footprint, *, others: bool = False) -> Tracked | None:
+    async def begin(self, footprint: Footprint, *, others: bool = False) -> CommandSnapshot | None:
         """Look at what the call may change, and copy it; None for what only looks. `others`:
         something else of ours may write meanwhile.
         """
@@ -70,7 +70,7 @@ class CommandEffects:
         if judged is None or (judged.klass is CommandClass.SAFE and not judged.unconfined):
             return None
         open_ended = footprint.open_ended
-        tracked = Tracked(
+        tracked = CommandSnapshot(
             None,
             tuple(_written(footprint)),
             open_ended and self._whole,
@@ -88,22 +88,22 @@ class CommandEffects:
             except OSError as error:
                 _log.warning("what a command changes cannot be kept: %s", error)
 
-        await to_the_end(look)
+        await run_in_thread_uncancellable(look)
         return tracked
 
-    def describe(self, tracked: Tracked) -> dict[str, Any]:
+    def describe(self, tracked: CommandSnapshot) -> dict[str, Any]:
         """For the intent: what finds the state before the command again after a crash."""
         if tracked.before is None:
             return {}
         reference = self.keeping.shadow.reference(tracked.before, tracked.notes)
         return {"shadow": dict(reference)} if reference else {}
 
-    def start(self, tracked: Tracked) -> str:
+    def start(self, tracked: CommandSnapshot) -> str:
         """The command starts now; returns the file for what it is seen to write, if any."""
         tracked.started_ns = self._clock.now_ns()
         return tracked.notes
 
-    async def end(self, tracked: Tracked, *, confined: bool, others: bool) -> Report:
+    async def end(self, tracked: CommandSnapshot, *, confined: bool, others: bool) -> Report:
         """The command is over: what it changed. `confined`: it could write nothing outside.
         `others`: something else of ours may have been writing meanwhile.
         """
@@ -124,7 +124,7 @@ class CommandEffects:
             evidence = Evidence(window, tracked.derived, noted, others or not alone)
             report = report_of(found, evidence, self.keeping)
 
-        await to_the_end(look)
+        await run_in_thread_uncancellable(look)
         if not report.blind:
             self.limit(report, tracked, confined=confined)
         return report
@@ -157,10 +157,10 @@ class CommandEffects:
         """Let go of the copies."""
         self.keeping.shadow.close()
 
-    def _noted(self, tracked: Tracked) -> Noted | None:
+    def _noted(self, tracked: CommandSnapshot) -> Noted | None:
         return self.keeping.shadow.noted(tracked.notes) if tracked.notes else None
 
-    def limit(self, report: Report, tracked: Extent, *, confined: bool) -> None:
+    def limit(self, report: Report, tracked: SnapshotExtent, *, confined: bool) -> None:
         """Add what was not even looked at."""
         if tracked.open_ended and not tracked.whole:
             report.left_out["."] = _OFF

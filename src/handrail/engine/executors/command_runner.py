@@ -17,11 +17,11 @@ from handrail.core.plan import Plan
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox, Strength
 from handrail.core.results import Output, Status
-from handrail.engine.call_state import Outcome, Running, of_output
+from handrail.engine.call_state import CallOutcome, CallState, of_output
 from handrail.engine.executors.command_effects import CommandEffects
 from handrail.engine.executors.job_effects import JobEffects
 from handrail.engine.held_back import Holding, hold_back
-from handrail.engine.timing.threads import to_the_end
+from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.engine.withholding import Withholding
 from handrail.history.effects_report import Report
 
@@ -72,7 +72,7 @@ class CommandRunner:
             "sandbox": {"backend": backend, "measured": held},
         }
 
-    async def begin(self, running: Running, judged: Judgement) -> dict[str, Any]:
+    async def begin(self, running: CallState, judged: Judgement) -> dict[str, Any]:
         """The same for one that is about to change something, with all that it may change
         looked at first.
         """
@@ -87,7 +87,7 @@ class CommandRunner:
             return described
         return {**described, **self.effects.describe(running.tracked)}
 
-    async def run(self, running: Running, context: ToolContext) -> Outcome:
+    async def run(self, running: CallState, context: ToolContext) -> CallOutcome:
         """Run the call's tool with the confinement that its verdict allows."""
         prepared, judged = running.prepared, running.prepared.footprint.command
         if judged is None:
@@ -127,7 +127,9 @@ class CommandRunner:
         try:
             output = await prepared.tool.run(prepared.args, context)
         finally:
-            await to_the_end(lambda: repaired.extend(self.guarded.repair(snapshot, held=held)))
+            await run_in_thread_uncancellable(
+                lambda: repaired.extend(self.guarded.repair(snapshot, held=held))
+            )
             _warn(prepared.name, repaired)
             report = await self._look_after(running, judged, output)
             # A job goes on after its call; what it does is mended before the next command.
@@ -146,7 +148,7 @@ class CommandRunner:
         """How the protected names are that background jobs must leave alone."""
         return await self._take(lifted, git_writable=True, sequences=True)
 
-    def _start(self, running: Running, context: ToolContext) -> None:
+    def _start(self, running: CallState, context: ToolContext) -> None:
         if self.effects is None or running.tracked is None or context.confinement is None:
             return
         notes = self.effects.start(running.tracked)
@@ -154,7 +156,7 @@ class CommandRunner:
             context.confinement = context.confinement._replace(notes=notes)
 
     async def _look_after(
-        self, running: Running, judged: Judgement, output: Output | None
+        self, running: CallState, judged: Judgement, output: Output | None
     ) -> Report:
         """What the program changed, for its result and its record."""
         tracked, job = running.tracked, _job_of(output)
@@ -193,7 +195,7 @@ class CommandRunner:
         if baseline is None:
             return ()
         repaired: list[Repaired] = []
-        await to_the_end(lambda: repaired.extend(self.guarded.repair(baseline)))
+        await run_in_thread_uncancellable(lambda: repaired.extend(self.guarded.repair(baseline)))
         _warn("a background job", repaired)
         return repaired
 
@@ -235,7 +237,7 @@ class CommandRunner:
                 )
             )
 
-        await to_the_end(take)
+        await run_in_thread_uncancellable(take)
         return taken[0]
 
     async def _withheld(
@@ -321,7 +323,7 @@ def starts_job(footprint: Footprint) -> bool:
     )
 
 
-def _tampered(outcome: Outcome, repaired: Sequence[Repaired]) -> Outcome:
+def _tampered(outcome: CallOutcome, repaired: Sequence[Repaired]) -> CallOutcome:
     problem = Problem(
         "tampered",
         f"the command {_changed(repaired)}",

@@ -14,8 +14,8 @@ from handrail.core.call import ToolCall
 from handrail.core.ports import Clock
 from handrail.core.processes import Job, JobState, Processes
 from handrail.core.records import Row, Store
-from handrail.engine.executors.command_effects import CommandEffects, Tracked
-from handrail.engine.timing.threads import to_the_end
+from handrail.engine.executors.command_effects import CommandEffects, CommandSnapshot
+from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.history.effects_report import Report
 from handrail.history.folders import Folders, Where, folders_seen_by
 from handrail.history.recovery import Recovered
@@ -46,7 +46,7 @@ def note_job(store: Store, session: str, job: str, noted: JobNote) -> None:
 
 
 def note_of(
-    effects: CommandEffects, tracked: Tracked, call: ToolCall, owner: str, *, confined: bool
+    effects: CommandEffects, tracked: CommandSnapshot, call: ToolCall, owner: str, *, confined: bool
 ) -> JobNote:
     """What is to be noted of a job that has begun."""
     found = {**effects.describe(tracked), "effects": {"writes": list(tracked.derived)}}
@@ -120,7 +120,7 @@ class DeadJobs:
             job = None
         if where is Where.HERE:
             ended_ns = self._ended_ns(job)
-            await to_the_end(
+            await run_in_thread_uncancellable(
                 lambda: reports.append(self._effects.unfinished(noted.intent, ended_ns))
             )
         report = reports[0] if reports else None

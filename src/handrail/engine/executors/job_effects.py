@@ -14,7 +14,7 @@ from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import JobState, Processes
 from handrail.core.records import Store
-from handrail.engine.executors.command_effects import CommandEffects, Tracked
+from handrail.engine.executors.command_effects import CommandEffects, CommandSnapshot
 from handrail.engine.executors.dead_job_effects import (
     OUTLIVES,
     JobNote,
@@ -22,7 +22,7 @@ from handrail.engine.executors.dead_job_effects import (
     note_of,
     record_job,
 )
-from handrail.engine.timing.threads import to_the_end
+from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.history.effects_report import Report
 
 LATER: Final = "what a background job changes is recorded when it is over"
@@ -33,11 +33,11 @@ KEPT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedJob:
     """A job, how the files were when it began, and what is noted of it."""
 
     job: str
-    tracked: Tracked
+    tracked: CommandSnapshot
     noted: JobNote
 
 
@@ -60,17 +60,19 @@ class JobEffects:
         self._clock = clock
         self._session = session
         self._owner = owner
-        self._followed: list[Followed] = []
+        self._followed: list[FollowedJob] = []
 
-    async def follow(self, job: str, tracked: Tracked, call: ToolCall, *, confined: bool) -> Report:
+    async def follow(
+        self, job: str, tracked: CommandSnapshot, call: ToolCall, *, confined: bool
+    ) -> Report:
         """A job has begun; what can be said of it so far."""
         if tracked.before is None:
             return Report(blind=True)
         shadow, looks = self._effects.keeping.shadow, list[Any]()
-        await to_the_end(lambda: looks.append(shadow.pin(tracked.before)))
+        await run_in_thread_uncancellable(lambda: looks.append(shadow.pin(tracked.before)))
         pinned = replace(tracked, before=looks[0])
         noted = note_of(self._effects, pinned, call, self._owner, confined=confined)
-        self._followed.append(Followed(job, pinned, noted))
+        self._followed.append(FollowedJob(job, pinned, noted))
         note_job(self._store, self._session, job, noted)
         # In the store before the call ends: the next opening looks for the job after a kill. A
         # store that fails is reported by the calls.
@@ -96,7 +98,7 @@ class JobEffects:
                 report.left_out[f"job:{one.job}"] = OUTLIVES
             self._record(one, report)
 
-    def _record(self, followed: Followed, report: Report) -> None:
+    def _record(self, followed: FollowedJob, report: Report) -> None:
         changes = [list(one) for one in report.changed()]
         done = {
             "status": "ok",

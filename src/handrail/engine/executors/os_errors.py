@@ -8,7 +8,7 @@ import errno
 from typing import Final
 
 from handrail.core.problems import Code, Problem
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.prepare.preparer import PreparedCall
 
 _CODES: Final[dict[int | None, Code]] = {
     errno.ENOENT: "not_found",
@@ -19,7 +19,7 @@ _CODES: Final[dict[int | None, Code]] = {
 }
 
 
-def said_of_a_path(prepared: Prepared, error: BaseException) -> Problem | None:
+def problem_from_oserror(prepared: PreparedCall, error: BaseException) -> Problem | None:
     """The problem of a tool's OSError about one of the call's own paths; None for any other."""
     if not isinstance(error, OSError) or error.errno not in _CODES:
         return None

@@ -20,7 +20,7 @@ _MOST_ALIKE: Final = 100
 _MAX_S: Final = 10.0
 
 
-class SyntaxNotes(NamedTuple):
+class SyntaxReport(NamedTuple):
     """`text` is added to what the model reads (empty: all is well), `faults` is for
     `meta["syntax"]`.
     """
@@ -29,7 +29,7 @@ class SyntaxNotes(NamedTuple):
     faults: list[dict[str, Any]]
 
 
-async def syntax_notes(plan: Plan, check: SyntaxCheck) -> SyntaxNotes:
+async def syntax_report(plan: Plan, check: SyntaxCheck) -> SyntaxReport:
     """Errors that these changes brought into their files; to be asked once they have happened."""
     texts: list[str] = []
     faults: list[dict[str, Any]] = []
@@ -44,7 +44,7 @@ async def syntax_notes(plan: Plan, check: SyntaxCheck) -> SyntaxNotes:
             if shown:
                 texts.append(_note(change.path, shown))
                 faults += [{"path": change.path, **fault._asdict()} for fault in shown]
-    return SyntaxNotes("\n".join(texts), faults)
+    return SyntaxReport("\n".join(texts), faults)
 
 
 def _removed_files(plan: Plan) -> dict[str, list[Change]]:

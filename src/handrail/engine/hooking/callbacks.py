@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypedDict
 from handrail.core.places import Place
 from handrail.core.results import ToolResult
 from handrail.core.verdicts import Verdict
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.prepare.preparer import PreparedCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Hook(Protocol):
 _ATTRIBUTE: Final = re.compile(r"\w+")
 
 
-def hook_call(prepared: Prepared) -> HookCall:
+def hook_call(prepared: PreparedCall) -> HookCall:
     """The call with every path resolved, so that no spelling of one passes a guard."""
     call, runs = prepared.call, prepared.footprint.command is not None
     places = prepared.places
@@ -98,7 +98,7 @@ def normalize_opinion(said: Verdict | Rewrite | Opinion | None) -> Opinion:
     return Opinion(verdict=said)
 
 
-def _given_name(prepared: Prepared, name: str) -> str:
+def _given_name(prepared: PreparedCall, name: str) -> str:
     """The name of a path by the argument as the caller gives it, not by the model's attribute."""
     attribute = _ATTRIBUTE.match(name)
     top = attribute[0] if attribute is not None else ""
@@ -111,7 +111,7 @@ def _named(places: Mapping[str, Place]) -> tuple[str, ...]:
     return tuple(place.absolute for place in places.values())
 
 
-def _touched(prepared: Prepared) -> tuple[str, ...]:
+def _touched(prepared: PreparedCall) -> tuple[str, ...]:
     kinds = (touch.key.partition(":") for touch in prepared.footprint.touches)
     return tuple(path for kind, _, path in kinds if kind == "file")
 

@@ -18,7 +18,7 @@ from handrail.core.places import Kind, Place, Stat, shown
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.sensitive import is_sensitive
-from handrail.engine.call_state import Running
+from handrail.engine.call_state import CallState
 from handrail.engine.executors.freshness import Freshness
 
 # As many files as hooks are run for, and no more of them than is held in memory with ease.
@@ -59,7 +59,7 @@ class HookFileNote(NamedTuple):
 class HookFileTracker:
     """The files of one call as it left them, and what its hooks make of them."""
 
-    def __init__(self, running: Running, files: Files, freshness: Freshness) -> None:
+    def __init__(self, running: CallState, files: Files, freshness: Freshness) -> None:
         self._running = running
         self._files = files
         self._freshness = freshness

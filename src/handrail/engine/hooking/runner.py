@@ -25,7 +25,7 @@ from handrail.engine.batch.locks import Locks
 from handrail.engine.executors.command_runner import CommandRunner
 from handrail.engine.hooking.file_changes import current_hook_tracker
 from handrail.engine.hooking.hook_input import HookPayload
-from handrail.engine.timing.threads import to_the_end
+from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.hooks.output import HookProcessResult
 from handrail.hooks.spec import HookSpec
 
@@ -74,16 +74,16 @@ class HookRunner:
         left = current_hook_tracker.get()
         if left is None:
             return await self._run_guarded(spec, message)
-        await to_the_end(left.look)
+        await run_in_thread_uncancellable(left.look)
         try:
             return await self._run_guarded(spec, message)
         finally:
-            await to_the_end(lambda: left.compare(spec.name))
+            await run_in_thread_uncancellable(lambda: left.compare(spec.name))
 
     async def _run_guarded(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
         guarded = self.commands.guarded
         taken: list[Any] = []
-        await to_the_end(
+        await run_in_thread_uncancellable(
             lambda: taken.append(
                 guarded.take(lifted=self.commands.lifted, git_writable=False, sequences=False)
             )
@@ -99,7 +99,9 @@ class HookRunner:
         try:
             heard_ = await self._run_held(spec, message, confinement)
         finally:
-            await to_the_end(lambda: repaired.extend(guarded.repair(taken[0], held=held)))
+            await run_in_thread_uncancellable(
+                lambda: repaired.extend(guarded.repair(taken[0], held=held))
+            )
         return heard_._replace(trouble=_tampering_error(repaired))
 
     async def _run_held(

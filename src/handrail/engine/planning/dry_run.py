@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from handrail.core.plan import Plan
-from handrail.engine.planning.preview import whole_preview
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.planning.preview import full_preview
+from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.recording.payloads import one_line
 from handrail.planmode.approval import Seen, essence, shapes_of
 
@@ -28,7 +28,7 @@ class PlannedActions:
     def __init__(self) -> None:
         self._actions: list[PlannedAction] = []
 
-    def note(self, prepared: Prepared, plan: Plan | None) -> None:
+    def note(self, prepared: PreparedCall, plan: Plan | None) -> None:
         """A call was described instead of carried out."""
         action = PlannedAction(prepared.name, describe(prepared, plan), prepared.arguments)
         self._actions.append(action)
@@ -50,7 +50,7 @@ class PlannedActions:
         return "\n".join([f"Dry run: {many} would be carried out.", *listed])
 
 
-def describe(prepared: Prepared, plan: Plan | None) -> str:
+def describe(prepared: PreparedCall, plan: Plan | None) -> str:
     """What a call would do, in a line."""
     if plan is not None and plan.changes:
         return ", ".join(f"{change.operation} {change.place.shown}" for change in plan.changes)
@@ -61,7 +61,7 @@ def describe(prepared: Prepared, plan: Plan | None) -> str:
     return one_line(prepared)
 
 
-def seen_of(prepared: Prepared, plan: Plan | None) -> Seen:
+def seen_of(prepared: PreparedCall, plan: Plan | None) -> Seen:
     """What a yes to the call is a yes to."""
     what = essence(prepared.name, prepared.arguments, prepared.footprint.command)
-    return Seen(what, shapes_of(plan), whole_preview(prepared, plan))
+    return Seen(what, shapes_of(plan), full_preview(prepared, plan))

@@ -10,7 +10,7 @@ from handrail.core.plan_mode import Announced, Left, PlanFile
 from handrail.core.problems import ProblemRaised
 from handrail.engine.planning.dry_run import PlannedActions
 from handrail.engine.planning.queue import PlanQueue
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.prepare.preparer import PreparedCall
 from handrail.planmode.item import PlanItem
 from handrail.policy.approval.grants import AllowedPrompt, Grants
 from handrail.policy.clearance import Clearance
@@ -54,7 +54,7 @@ class PlanMode:
         """What the plan file says; empty if it was not written."""
         return self._file.read() or ""
 
-    def awaits(self, prepared: Prepared) -> bool:
+    def awaits(self, prepared: PreparedCall) -> bool:
         """Whether a call can only be planned once a queued one has happened."""
         return self.active and self.queue.awaits(prepared)
 

@@ -11,7 +11,7 @@ from handrail.core.commands import Judgement
 from handrail.core.content import Content
 from handrail.core.places import shown
 from handrail.core.plan import Change, Plan
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.recording.payloads import fits_one_line
 
 # More than anybody reads; beyond it the tool's own preview says how much there is.
@@ -65,7 +65,7 @@ def _text(content: Content | None) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-def preview_of(prepared: Prepared, plan: Plan | None) -> str:
+def call_preview(prepared: PreparedCall, plan: Plan | None) -> str:
     """The plan's diff, or the command's class and effects; empty if there is nothing to show."""
     if plan is not None:
         return plan.preview
@@ -75,22 +75,22 @@ def preview_of(prepared: Prepared, plan: Plan | None) -> str:
     return "\n".join([*_surroundings(prepared, judged), *_lines(judged)])
 
 
-def whole_preview(prepared: Prepared, plan: Plan | None) -> str:
+def full_preview(prepared: PreparedCall, plan: Plan | None) -> str:
     """The same with nothing left out, as far as a person could read it: no lines of a diff,
     and the arguments of a call of which nothing else is known.
     """
     if plan is None:
-        return preview_of(prepared, plan) or _in_full(prepared)
+        return call_preview(prepared, plan) or _in_full(prepared)
     return whole_diff(plan) or plan.preview
 
 
-def _in_full(prepared: Prepared) -> str:
+def _in_full(prepared: PreparedCall) -> str:
     if all(fits_one_line(value) for value in prepared.arguments.values()):
         return ""
     return json.dumps(prepared.arguments, indent=2, ensure_ascii=False, default=repr)
 
 
-def _surroundings(prepared: Prepared, judged: Judgement) -> list[str]:
+def _surroundings(prepared: PreparedCall, judged: Judgement) -> list[str]:
     """What decides about a command as much as its text does."""
     lines = [f"directory: {judged.cwd}"] if judged.cwd else []
     variables = prepared.arguments.get("env")

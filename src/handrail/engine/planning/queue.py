@@ -16,9 +16,9 @@ from handrail.core.plan import Plan
 from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Status, ToolResult
-from handrail.engine.call_state import Outcome, Running
+from handrail.engine.call_state import CallOutcome, CallState
 from handrail.engine.planning.dry_run import describe, seen_of
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.recording.payloads import one_line
 from handrail.planmode.approval import Promise
 from handrail.planmode.item import Bound, PlanItem, PlanStatus
@@ -128,7 +128,7 @@ class PlanQueue:
                 self._put(item)
             return gone
 
-    def add(self, running: Running, plan: Plan | None) -> Outcome:
+    def add(self, running: CallState, plan: Plan | None) -> CallOutcome:
         """Queue a call that plan mode does not carry out; raises `denied` if too many wait."""
         prepared = running.prepared
         if len(self.pending) >= MOST:
@@ -147,19 +147,19 @@ class PlanQueue:
             f"[PLAN MODE] Queued as {item.id}, not executed: {one_line(prepared)}\n"
             "Nothing has changed. The call is made if the person approves it; do not repeat it."
         )
-        return Outcome(
+        return CallOutcome(
             Status.PLANNED, text, item.preview or None, data={"queued": item.id},
             meta={"queued": item.id},
         )  # fmt: skip
 
-    def awaits(self, prepared: Prepared) -> bool:
+    def awaits(self, prepared: PreparedCall) -> bool:
         """Whether a call concerns a file that a queued call would write: it can only be
         planned once that has happened.
         """
         written = {path for item in self.pending for path in item.bound.paths}
         return any(place.path in written for place in prepared.places.values())
 
-    def _item(self, prepared: Prepared, plan: Plan | None) -> PlanItem:
+    def _item(self, prepared: PreparedCall, plan: Plan | None) -> PlanItem:
         order = max((item.order for item in self._items), default=0) + 1
         seen = seen_of(prepared, plan)
         paths = [one.path for one in seen.shapes] or [one.path for one in prepared.places.values()]

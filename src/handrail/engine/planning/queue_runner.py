@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from handrail.core.call import ToolCall
 from handrail.core.results import ToolResult
-from handrail.engine.recording.idempotency import Once
+from handrail.engine.recording.idempotency import IdempotentRunner
 from handrail.planmode.approval import Promise
 from handrail.planmode.item import PlanItem
 
@@ -16,7 +16,7 @@ from handrail.planmode.item import PlanItem
 class QueuedCalls:
     """Makes them; each id happens once, whichever process approves."""
 
-    once: Once
+    once: IdempotentRunner
 
     def same_turn(self) -> AbstractContextManager[int]:
         """One turn for all that is approved together."""

@@ -9,8 +9,8 @@ from typing import Any, Final
 from handrail.core.call import ToolCall
 from handrail.core.call_ids import check_call_id
 from handrail.engine.batch.pacing import Pacer
-from handrail.engine.prepare.ids import Numbers
-from handrail.engine.prepare.preparer import Prepared, Preparer
+from handrail.engine.prepare.ids import CallIds
+from handrail.engine.prepare.preparer import PreparedCall, Preparer
 
 Call = Mapping[str, Any]
 
@@ -18,13 +18,13 @@ _KEYS: Final = frozenset({"id", "name", "arguments"})
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class CallFactory:
     """Makes calls out of what a caller gave."""
 
     preparer: Preparer
-    numbers: Numbers
+    numbers: CallIds
 
-    def prepare_all(self, calls: Iterable[Call], turn: int, agent: str) -> list[Prepared]:
+    def prepare_all(self, calls: Iterable[Call], turn: int, agent: str) -> list[PreparedCall]:
         """Each call, understood; TypeError for what is no list of calls, `invalid_arguments`
         for an id that cannot be used.
         """
@@ -32,15 +32,15 @@ class Calls:
 
     async def prepare_paced(
         self, calls: Iterable[Call], turn: int, agent: str, pacer: Pacer
-    ) -> list[Prepared]:
+    ) -> list[PreparedCall]:
         """The same, in slices that leave the event loop to others in between."""
-        prepared: list[Prepared] = []
+        prepared: list[PreparedCall] = []
         for call in _checked(calls):
             prepared.append(self._prepare(call, turn, agent))
             await pacer.step()
         return prepared
 
-    def _prepare(self, call: Call, turn: int, agent: str) -> Prepared:
+    def _prepare(self, call: Call, turn: int, agent: str) -> PreparedCall:
         made = self.tool_call(call.get("id"), call.get("name"), call.get("arguments"), turn, agent)
         prepared = self.preparer.prepare(made)
         prepared.given_id = call.get("id") is not None

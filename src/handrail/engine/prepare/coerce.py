@@ -30,14 +30,14 @@ _MAX_TOLD: Final = 10
 _TAGS: Final = re.compile(r"(str|int|float|bool|none|any|nullable)|.*[\[(].*")
 
 
-class Coerced(NamedTuple):
+class CoercedArguments(NamedTuple):
     """The arguments after repair, and one note per repair for the record."""
 
     arguments: dict[str, Any]
     notes: tuple[str, ...]
 
 
-def coerce(model: type[BaseModel], arguments: Mapping[str, Any]) -> Coerced:
+def coerce(model: type[BaseModel], arguments: Mapping[str, Any]) -> CoercedArguments:
     """Repair what strict validation refused; what cannot be repaired stays as it is."""
     schema = _schema(model)
     paths = {attribute for attribute, _ in read_path_arguments(model).direct}
@@ -56,7 +56,7 @@ def coerce(model: type[BaseModel], arguments: Mapping[str, Any]) -> Coerced:
             repaired[name] = value if result is _UNREPAIRED else result
             if result is not _UNREPAIRED:
                 notes.append(f"{name}: {_brief(value)} taken as {_brief(result)}")
-    return Coerced(repaired, tuple(notes))
+    return CoercedArguments(repaired, tuple(notes))
 
 
 @lru_cache(maxsize=256)

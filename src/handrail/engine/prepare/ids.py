@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 
-class Numbers:
+class CallIds:
     """Gives out what calls are known by. `on_turn` is called as each new turn begins."""
 
     def __init__(self, prefix: str, first_turn: int, on_turn: Callable[[], None]) -> None:

@@ -16,11 +16,11 @@ from handrail.core.places import ASIDE, Place
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool_effects import find_excess
-from handrail.engine.registry import Entry, Origin
+from handrail.engine.registry import ToolEntry, ToolOrigin
 
 
 def resolve_nested(
-    entry: Entry, args: BaseModel | None, files: Files
+    entry: ToolEntry, args: BaseModel | None, files: Files
 ) -> tuple[dict[str, Place], list[Touch]]:
     """The paths inside other arguments by name (`paths[0]`, `edits[1].path`), and what they
     make the call touch. Raises what `Files.locate` raises, naming the path's place.
@@ -50,7 +50,7 @@ def _locate(value: PathValue, files: Files) -> Place:
 
 
 def resolve_direct(
-    entry: Entry, args: BaseModel | None, files: Files
+    entry: ToolEntry, args: BaseModel | None, files: Files
 ) -> tuple[dict[str, Place], list[Touch]]:
     """The plain path arguments by name, and what they make the call touch. A handle of an
     earlier result has no place. Raises what `Files.locate` raises.
@@ -97,7 +97,9 @@ def check_tree(name: str, use: PathUse, place: Place) -> None:
         raise ProblemRaised("not_found", f"{place.path!r} cannot be searched", field=name)
 
 
-def call_footprint(entry: Entry, args: Any, touches: Sequence[Touch], files: Files) -> Footprint:
+def call_footprint(
+    entry: ToolEntry, args: Any, touches: Sequence[Touch], files: Files
+) -> Footprint:
     """What the call touches: its paths, and what the tool states or says of this call.
 
     Raises `internal` for a footprint that goes beyond the stated effects, and
@@ -110,7 +112,7 @@ def call_footprint(entry: Entry, args: Any, touches: Sequence[Touch], files: Fil
         return entry.base._replace(touches=(*touches, *entry.base.touches))
     if not isinstance(said, Footprint):
         raise TypeError(f"its footprint is {said!r:.200}, which is not a Footprint")
-    if entry.origin is not Origin.BUILTIN:
+    if entry.origin is not ToolOrigin.BUILTIN:
         said = said._replace(touches=tuple([_typed(*touch) for touch in said.touches]))
     excess = find_excess(entry.effects, said)
     if excess is not None:
@@ -120,7 +122,7 @@ def call_footprint(entry: Entry, args: Any, touches: Sequence[Touch], files: Fil
             f"states: {excess}",
             hint="this is a defect in the tool, not in your arguments; try another way",
         )
-    if entry.origin is not Origin.BUILTIN:
+    if entry.origin is not ToolOrigin.BUILTIN:
         said = _contained(said, files)
     if said.command is not None or not touches:
         return said

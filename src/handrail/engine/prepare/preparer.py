@@ -1,7 +1,7 @@
 """The first half of a call: understand it. Reads, but changes nothing and asks nobody.
 
 name → tool, arguments → canonical, coerced, validated, paths resolved, footprint, risk.
-What is wrong is kept in `Prepared.problem`: a call that cannot be understood still takes
+What is wrong is kept in `PreparedCall.problem`: a call that cannot be understood still takes
 its place in a batch and leaves its record.
 """
 
@@ -30,7 +30,7 @@ from handrail.engine.prepare.arguments import check_plain, parse_arguments
 from handrail.engine.prepare.coerce import coerce, explain_errors
 from handrail.engine.prepare.declared_tools import DeclaredTools, drop_hidden_names
 from handrail.engine.prepare.paths import call_footprint, resolve_direct, resolve_nested
-from handrail.engine.registry import Entry, Origin, Registry
+from handrail.engine.registry import Registry, ToolEntry, ToolOrigin
 from handrail.planmode.approval import Promise
 from handrail.policy.agents import Action, AgentAccess, Agents
 
@@ -38,13 +38,13 @@ _log = logging.getLogger("handrail")
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedCall:
     """A call that has been understood, or the reason why it cannot be."""
 
     call: ToolCall
     name: str
     arguments: Mapping[str, Any]
-    entry: Entry | None = None
+    entry: ToolEntry | None = None
     args: BaseModel | None = None
     places: Mapping[str, Place] = field(default_factory=dict)
     footprint: Footprint = NOTHING
@@ -119,18 +119,18 @@ class Preparer:
         names = [tool.name for tool in self._registry.list_all()]
         return [name for name in names if _open_to(access, entry(name))]
 
-    def prepare(self, call: ToolCall) -> Prepared:
+    def prepare(self, call: ToolCall) -> PreparedCall:
         """Understand the call; never raises."""
-        prepared = Prepared(call, call.name, {})
+        prepared = PreparedCall(call, call.name, {})
         self._keep_problem(prepared, self._understand)
         return prepared
 
-    def resolve_again(self, prepared: Prepared) -> None:
+    def resolve_again(self, prepared: PreparedCall) -> None:
         """Look anew where the paths lead: earlier calls may have changed that."""
         if prepared.problem is None:
             self._keep_problem(prepared, self._resolve)
 
-    def _keep_problem(self, prepared: Prepared, step: Callable[[Prepared], None]) -> None:
+    def _keep_problem(self, prepared: PreparedCall, step: Callable[[PreparedCall], None]) -> None:
         try:
             step(prepared)
         except ProblemRaised as raised:
@@ -140,7 +140,7 @@ class Preparer:
             message = f"{prepared.name} cannot be prepared: {type(bug).__name__}: {bug}"
             prepared.problem = Problem("internal", message[:2000])
 
-    def _understand(self, prepared: Prepared) -> None:
+    def _understand(self, prepared: PreparedCall) -> None:
         call = prepared.call
         if isinstance(call.arguments, str):
             given: Mapping[str, Any] = parse_arguments(call.arguments)
@@ -166,11 +166,11 @@ class Preparer:
         self._resolve(prepared)
         self._check_writes(prepared)
 
-    def _find(self, call: ToolCall) -> tuple[View, Entry]:
+    def _find(self, call: ToolCall) -> tuple[View, ToolEntry]:
         view = self._vocabulary.resolve(call.name)
         entry = self._registry.entry(call.name)
         # A tool of the user's own wins over another vocabulary's word for one of ours.
-        own = entry is not None and entry.origin is not Origin.BUILTIN
+        own = entry is not None and entry.origin is not ToolOrigin.BUILTIN
         if view is None or (own and not self._vocabulary.shows(view)):
             view = self._vocabulary.shown(call.name)
         else:
@@ -185,7 +185,7 @@ class Preparer:
             )
         return view, entry
 
-    def _check_writes(self, prepared: Prepared) -> None:
+    def _check_writes(self, prepared: PreparedCall) -> None:
         """An agent that may not change files may not let a command do it either: what its text
         shows is refused here, and the sandbox keeps it from writing anything else.
         """
@@ -204,7 +204,7 @@ class Preparer:
                 hint="only look, and say what should be changed",
             )
 
-    def _open_to(self, call: ToolCall, entry: Entry | None) -> bool:
+    def _open_to(self, call: ToolCall, entry: ToolEntry | None) -> bool:
         """Whether the caller may use a tool: by the limits of its agent, and if it is a model,
         by what it was shown.
         """
@@ -244,7 +244,7 @@ class Preparer:
         return ProblemRaised("unknown_tool", f"there is no tool named {name!r:.200}", hint=hint)
 
     def _repair(
-        self, prepared: Prepared, entry: Entry, view: View, spelled: Mapping[str, str]
+        self, prepared: PreparedCall, entry: ToolEntry, view: View, spelled: Mapping[str, str]
     ) -> None:
         repaired = coerce(entry.params, prepared.arguments)
         try:
@@ -255,7 +255,7 @@ class Preparer:
         prepared.arguments = repaired.arguments
         prepared.coerced = repaired.notes
 
-    def _resolve(self, prepared: Prepared) -> None:
+    def _resolve(self, prepared: PreparedCall) -> None:
         entry, args = prepared.entry, prepared.args
         if entry is None:
             return
@@ -278,7 +278,7 @@ class Preparer:
         prepared.risk = risk
 
 
-def _validated(entry: Entry, arguments: Mapping[str, Any]) -> BaseModel:
+def _validated(entry: ToolEntry, arguments: Mapping[str, Any]) -> BaseModel:
     """The arguments as the tool takes them; raises pydantic's ValidationError."""
     try:
         return entry.validate(arguments)
@@ -291,7 +291,7 @@ def _validated(entry: Entry, arguments: Mapping[str, Any]) -> BaseModel:
         raise
 
 
-def _open_to(access: AgentAccess | None, entry: Entry | None) -> bool:
+def _open_to(access: AgentAccess | None, entry: ToolEntry | None) -> bool:
     if access is None or entry is None:
         return entry is not None
     return access.may_call(entry.tool.name, edits_files=entry.edits_files)

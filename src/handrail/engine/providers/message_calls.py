@@ -15,8 +15,8 @@ from handrail.core.call_ids import is_call_id, safe_call_id
 from handrail.core.problems import Problem
 from handrail.core.results import ToolResult
 from handrail.engine.prepare.arguments import exceeds_limit, too_large
-from handrail.engine.prepare.call_factory import Calls
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.prepare.call_factory import CallFactory
+from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.providers.response_end import Finish, ResponseEnd
 
 # More calls than any model makes in one message, few enough to be run and recorded.
@@ -38,7 +38,7 @@ class MessageCalls:
     limit the last of `prepared` stands for all further calls, which are refused alike.
     """
 
-    prepared: Sequence[Prepared]
+    prepared: Sequence[PreparedCall]
     given_ids: Sequence[Any]
 
     def answers(self, results: Sequence[ToolResult]) -> list[ToolResult]:
@@ -55,7 +55,7 @@ class MessageCalls:
 class MessagePreparer:
     """Prepares the calls of messages for one runtime."""
 
-    calls: Calls
+    calls: CallFactory
 
     def prepare(
         self,
@@ -68,7 +68,7 @@ class MessagePreparer:
     ) -> MessageCalls:
         """Every call of a message up to the limit, understood or refused."""
         last = len(asked) - 1
-        prepared: list[Prepared] = []
+        prepared: list[PreparedCall] = []
         for position, call in enumerate(asked[:MAX_CALLS]):
             problem = _refusal(call, position, end, cut=end.cuts_last_call and position == last)
             if problem is None:
@@ -87,7 +87,7 @@ class MessagePreparer:
 
     def _understand(
         self, call: Mapping[str, Any], position: int, response: str | None, turn: int, agent: str
-    ) -> Prepared:
+    ) -> PreparedCall:
         name = _internal_id(call["id"], position, response)
         made = self.calls.tool_call(name, call["name"], call["arguments"], turn, agent)
         made = made._replace(from_model=True)
@@ -95,10 +95,12 @@ class MessagePreparer:
         prepared.given_id = name is not None
         return prepared
 
-    def _refuse(self, call: Mapping[str, Any], problem: Problem, turn: int, agent: str) -> Prepared:
+    def _refuse(
+        self, call: Mapping[str, Any], problem: Problem, turn: int, agent: str
+    ) -> PreparedCall:
         """The call without its arguments, which nobody parsed."""
         made = self.calls.tool_call(None, call["name"], None, turn, agent)
-        return Prepared(made, made.name, {}, problem=problem)
+        return PreparedCall(made, made.name, {}, problem=problem)
 
 
 def _internal_id(given: Any, position: int, response: str | None) -> str | None:
@@ -129,7 +131,7 @@ def _refusal(
     return None
 
 
-def _hold_effects(prepared: Prepared, end: ResponseEnd) -> bool:
+def _hold_effects(prepared: PreparedCall, end: ResponseEnd) -> bool:
     """Let the call only read if the end of the message does not mean tool calls; whether that
     refuses it.
     """

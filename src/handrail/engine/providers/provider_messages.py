@@ -23,7 +23,7 @@ _ANTHROPIC_BLOCKS: Final = frozenset(
 )
 
 
-class Asked(NamedTuple):
+class RequestedCalls(NamedTuple):
     """The calls a model makes in one response; each `{"id", "name", "arguments"}`."""
 
     provider: Provider
@@ -38,7 +38,7 @@ def response_id(response: Any) -> str | None:
     return safe_call_id(given) if isinstance(given, str) and given else None
 
 
-def read_calls(response: Any) -> Asked:
+def read_calls(response: Any) -> RequestedCalls:
     """The tool calls of a response, in order; raises `invalid_arguments` for other shapes.
 
     Takes an OpenAI chat completion, its message or the calls in it, an OpenAI response or its
@@ -81,7 +81,7 @@ def tool_messages(results: Sequence[ToolResult], provider: Provider) -> list[dic
 # --- reading ----------------------------------------------------------------------------
 
 
-def _from_items(items: Sequence[Any]) -> Asked:
+def _from_items(items: Sequence[Any]) -> RequestedCalls:
     if any(get(item, "type") in _ANTHROPIC_BLOCKS for item in items):
         return _from_blocks(items)
     if any(get(item, "function") is not None for item in items):
@@ -89,16 +89,16 @@ def _from_items(items: Sequence[Any]) -> Asked:
     return _from_output(items)
 
 
-def _from_chat(message: Any) -> Asked:
+def _from_chat(message: Any) -> RequestedCalls:
     calls = get(message, "tool_calls")
     if get(message, "role") != "assistant" or not isinstance(calls or [], list | tuple):
         raise _unknown_shape(message)
     return _from_functions(calls or ())
 
 
-def _from_functions(calls: Iterable[Any]) -> Asked:
+def _from_functions(calls: Iterable[Any]) -> RequestedCalls:
     functions = [(call, get(call, "function")) for call in calls]
-    return Asked(
+    return RequestedCalls(
         "openai",
         [
             _call(get(call, "id"), get(function, "name"), get(function, "arguments"))
@@ -108,18 +108,18 @@ def _from_functions(calls: Iterable[Any]) -> Asked:
     )
 
 
-def _from_output(items: Iterable[Any]) -> Asked:
+def _from_output(items: Iterable[Any]) -> RequestedCalls:
     calls = []
     for item in items:
         if not isinstance(get(item, "type"), str):
             raise _unknown_shape(item)
         if get(item, "type") == "function_call":
             calls.append(_call(get(item, "call_id"), get(item, "name"), get(item, "arguments")))
-    return Asked("openai-responses", calls)
+    return RequestedCalls("openai-responses", calls)
 
 
-def _from_blocks(blocks: Iterable[Any]) -> Asked:
-    return Asked(
+def _from_blocks(blocks: Iterable[Any]) -> RequestedCalls:
+    return RequestedCalls(
         "anthropic",
         [
             _call(get(block, "id"), get(block, "name"), get(block, "input"))

@@ -14,7 +14,7 @@ _LISTED: Final = 4
 _LEFT: Final = 2
 
 
-def changed_line(
+def change_summary(
     changes: Sequence[ChangeRecord], meta: Mapping[str, Any], way: str = "undo takes it back"
 ) -> str | None:
     """The line for the result of a command; None if there is nothing to say. `way` is how the

@@ -15,7 +15,7 @@ from handrail.core.context import Session
 from handrail.core.dead_letters import DeadLetter, DeadLetterStore, LetterState, Moved, NewLetter
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Status, ToolResult
-from handrail.engine.call_state import Running
+from handrail.engine.call_state import CallState
 
 _log = logging.getLogger("handrail")
 RETRY_S: Final = 60.0
@@ -37,7 +37,7 @@ class _Refusal(NamedTuple):
     hint: str
 
 
-def is_dead(running: Running, result: ToolResult) -> bool:
+def is_dead(running: CallState, result: ToolResult) -> bool:
     """Whether a failure is nobody's mistake and passes neither by waiting nor by itself: a
     defect, tries that are used up, a call cut off whose effects nobody knows.
     """
@@ -66,7 +66,7 @@ class DeadLetters:
     caller: MakesCalls | None = None
     knows: Callable[[str], bool] | None = None
 
-    async def note(self, running: Running, result: ToolResult) -> None:
+    async def note(self, running: CallState, result: ToolResult) -> None:
         """Keep the call if it is dead; that it cannot be kept must not change its result."""
         if not is_dead(running, result) or result.problem is None:
             return

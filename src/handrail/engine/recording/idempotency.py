@@ -20,11 +20,11 @@ from handrail.core.places import shown
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.records import CallRecord, Store
 from handrail.core.results import ToolResult
-from handrail.engine.batch.scheduler import into, lend_slot
+from handrail.engine.batch.scheduler import collect_into, release_slot_while
 from handrail.engine.line import Rank
 from handrail.engine.pipeline import Pipeline
-from handrail.engine.prepare.ids import Numbers
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.prepare.ids import CallIds
+from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.recording.payloads import replay
 from handrail.history.undone import undone_since
 
@@ -34,7 +34,7 @@ _LOOK_S: Final = 0.02
 _LISTED: Final = 8
 
 
-class Claim(NamedTuple):
+class IdClaim(NamedTuple):
     """Whether a call may run: it may if there is neither a clash nor an earlier time.
 
     `earlier` gives the result of the first time. None from it: that time is over without a
@@ -46,16 +46,16 @@ class Claim(NamedTuple):
     clash: Problem | None = None
 
 
-_FRESH: Final = Claim()
+_FRESH: Final = IdClaim()
 
 
-class _Running(NamedTuple):
+class InFlightCall(NamedTuple):
     fingerprint: str
     ended: asyncio.Future[ToolResult | None]
     rank: Rank | None
 
 
-class _Past:
+class _CallHistory:
     """What the store knows of the calls of one session."""
 
     def __init__(self, session: str, store: Store) -> None:
@@ -89,23 +89,23 @@ class _Past:
         newest = await self.store.calls(session=self.session, call_id=call_id, limit=1)
         return bool(newest) and newest[0].intent is not None
 
-    def compare(self, found: CallRecord, known: str | None, fingerprint: str) -> Claim:
+    def compare(self, found: CallRecord, known: str | None, fingerprint: str) -> IdClaim:
         if known is None:
-            return Claim(clash=_gone(found.call_id, found.requested))
+            return IdClaim(clash=_gone(found.call_id, found.requested))
         if known != fingerprint:
-            return Claim(clash=_clash(found.call_id))
-        return Claim(earlier=partial(self.result, found.call_id))
+            return IdClaim(clash=_clash(found.call_id))
+        return IdClaim(earlier=partial(self.result, found.call_id))
 
 
-class _Shared:
+class _SharedIds:
     """The ids of a session that other processes may have open too: the store decides."""
 
-    def __init__(self, past: _Past, owner: str, alive: Callable[[str], bool]) -> None:
+    def __init__(self, past: _CallHistory, owner: str, alive: Callable[[str], bool]) -> None:
         self._past = past
         self._owner = owner
         self._alive = alive
 
-    async def claim(self, call_id: str, fingerprint: str) -> Claim:
+    async def claim(self, call_id: str, fingerprint: str) -> IdClaim:
         past = self._past
         held = await past.store.claim(past.session, call_id, fingerprint, self._owner)
         if held is None:
@@ -115,18 +115,18 @@ class _Shared:
             known = held.fingerprint or _recorded_fingerprint(found.requested)
             return past.compare(found, known, fingerprint)
         if held.fingerprint != fingerprint:
-            return Claim(clash=_clash(call_id))
+            return IdClaim(clash=_clash(call_id))
         if self._alive(held.owner):
-            return Claim(earlier=partial(self._wait, call_id, held.owner))
+            return IdClaim(earlier=partial(self._wait, call_id, held.owner))
         return await self._inherit(call_id, held.owner)
 
-    async def _inherit(self, call_id: str, dead: str) -> Claim:
+    async def _inherit(self, call_id: str, dead: str) -> IdClaim:
         past = self._past
         if await past.began(call_id):
-            return Claim(clash=_unknown(call_id))
+            return IdClaim(clash=_unknown(call_id))
         if await past.store.take_over(past.session, call_id, dead, self._owner):
             return _FRESH
-        return Claim(earlier=partial(self._wait, call_id, dead))
+        return IdClaim(earlier=partial(self._wait, call_id, dead))
 
     async def _wait(self, call_id: str, owner: str) -> ToolResult | None:
         clock = asyncio.get_running_loop().time
@@ -145,7 +145,7 @@ def _nobody_knows(owner: str) -> bool:
     return True
 
 
-class Answered:
+class CallIdLedger:
     """The ids that callers gave in one session.
 
     `resumed`: the session has a name, so that others may have used it or use it now; its
@@ -162,15 +162,15 @@ class Answered:
         owner: str = "",
         alive: Callable[[str], bool] = _nobody_knows,
     ) -> None:
-        self._past = _Past(session, store)
-        self._shared = _Shared(self._past, owner, alive) if resumed else None
+        self._past = _CallHistory(session, store)
+        self._shared = _SharedIds(self._past, owner, alive) if resumed else None
         # Part of every id that we make ourselves; no caller can come upon it by chance.
         self.prefix = os.urandom(4).hex()
         self._seen: dict[str, str] = {}
         # Seen, but over without a result: may be run again if it has changed nothing.
         self._lapsed: set[str] = set()
         self._responses: dict[str, str] = {}
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, InFlightCall] = {}
 
     async def name_for(self, call_id: str, response: str | None) -> str:
         """The id to record a call under: its own, unless another response has used it."""
@@ -184,24 +184,24 @@ class Answered:
             return call_id
         return f"{call_id}~{hashlib.sha256(response.encode()).hexdigest()[:8]}"
 
-    async def claim(self, prepared: Prepared) -> Claim:
+    async def claim(self, prepared: PreparedCall) -> IdClaim:
         """Take the id for this call, or say who had it before. Whoever gets it settles it."""
         call_id, fingerprint = prepared.call.id, _fingerprint(prepared)
         running = self._running.get(call_id)
         known = running.fingerprint if running is not None else self._seen.get(call_id)
         if known is not None and known != fingerprint:
-            return Claim(clash=_clash(call_id))
+            return IdClaim(clash=_clash(call_id))
         if running is not None:
             if running.rank is not None:
                 # Somebody waits for it now: it must not wait for the others of its batch.
                 running.rank.leave()
-            return Claim(earlier=lambda: asyncio.shield(running.ended))
+            return IdClaim(earlier=lambda: asyncio.shield(running.ended))
         if known is not None and call_id not in self._lapsed:
-            return Claim(earlier=partial(self._recorded, call_id))
+            return IdClaim(earlier=partial(self._recorded, call_id))
         # Before anything is waited for: of several at once, one is first.
         future = asyncio.get_running_loop().create_future()
-        self._running[call_id] = _Running(fingerprint, future, prepared.rank)
-        claim: Claim | None = None
+        self._running[call_id] = InFlightCall(fingerprint, future, prepared.rank)
+        claim: IdClaim | None = None
         try:
             claim = await self._decide(call_id, fingerprint)
         finally:
@@ -222,16 +222,16 @@ class Answered:
             self._lapsed.discard(call_id)
         running.ended.set_result(result)
 
-    async def _decide(self, call_id: str, fingerprint: str) -> Claim:
+    async def _decide(self, call_id: str, fingerprint: str) -> IdClaim:
         if call_id in self._lapsed:
             if not await self._past.began(call_id):
                 return _FRESH
             self._lapsed.discard(call_id)
-            return Claim(earlier=partial(self._recorded, call_id))
+            return IdClaim(earlier=partial(self._recorded, call_id))
         if self.prefix in call_id:
             found = await self._past.find(call_id)
             if found is None:
-                return Claim(clash=_clash(call_id))
+                return IdClaim(clash=_clash(call_id))
             known = _recorded_fingerprint(found.requested)
             return self._past.compare(found, known, fingerprint)
         if self._shared is not None:
@@ -247,7 +247,7 @@ class Answered:
         return result
 
 
-def said_before(result: ToolResult) -> ToolResult:
+def mark_replayed(result: ToolResult) -> ToolResult:
     """The result with a word about it if it is that of an earlier call: where nothing tells
     responses apart, an id that comes again may be another call to whoever made it.
     """
@@ -257,7 +257,7 @@ def said_before(result: ToolResult) -> ToolResult:
     return replace(result, text=f"{result.text}\n[handrail: {note}]")
 
 
-def _fingerprint(prepared: Prepared) -> str:
+def _fingerprint(prepared: PreparedCall) -> str:
     # By agent, as one must not be shown what another was allowed to see.
     parts: list[Any] = [prepared.call.agent, prepared.name, prepared.arguments]
     if prepared.args is None and prepared.problem is not None:
@@ -314,15 +314,15 @@ def _elsewhere(call_id: str) -> Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class IdempotentRunner:
     """Carries out calls with ids that somebody else gave."""
 
     pipeline: Pipeline
-    answered: Answered
-    numbers: Numbers
+    answered: CallIdLedger
+    numbers: CallIds
     stored: Outputs
 
-    async def run(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
+    async def run(self, prepared: PreparedCall, listener: Listener | None) -> ToolResult:
         """Run a call unless its id was used before."""
         given = prepared.call.id
         try:
@@ -337,7 +337,7 @@ class Once:
             result = await self.pipeline.finish(prepared, listener)
         return result if result.call_id == given else replace(result, call_id=given)
 
-    async def _claimed(self, prepared: Prepared, listener: Listener | None) -> ToolResult:
+    async def _claimed(self, prepared: PreparedCall, listener: Listener | None) -> ToolResult:
         claim = await self.answered.claim(prepared)
         if claim.clash is not None:
             prepared.problem = claim.clash
@@ -346,7 +346,7 @@ class Once:
             return await self.pipeline.finish(prepared, listener)
         if claim.earlier is not None:
             found: list[ToolResult | None] = []
-            await lend_slot(into(found, claim.earlier()))
+            await release_slot_while(collect_into(found, claim.earlier()))
             earlier = found[0]
             if earlier is None:
                 # Whoever had it gave up; one of those who waited may take it.
@@ -362,5 +362,5 @@ class Once:
             self.answered.settle(prepared.call.id, result)
         return result
 
-    def _other_id(self, prepared: Prepared) -> str:
+    def _other_id(self, prepared: PreparedCall) -> str:
         return self.numbers.repeated_id(prepared.call.id)

@@ -8,13 +8,13 @@ from typing import Any, Final
 from handrail.core.problems import Problem
 from handrail.core.records import CallRecord
 from handrail.core.results import ChangeRecord, Status, ToolResult
-from handrail.engine.call_state import Running
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.call_state import CallState
+from handrail.engine.prepare.preparer import PreparedCall
 
 _WIDEST: Final = 80
 
 
-def requested(prepared: Prepared, dialect: str) -> dict[str, Any]:
+def requested(prepared: PreparedCall, dialect: str) -> dict[str, Any]:
     """The payload of a `requested` row: what was asked, by whom, as it was understood."""
     payload = {
         "tool": prepared.name,
@@ -33,7 +33,7 @@ def requested(prepared: Prepared, dialect: str) -> dict[str, Any]:
     return payload
 
 
-def completed(running: Running, result: ToolResult) -> dict[str, Any]:
+def completed(running: CallState, result: ToolResult) -> dict[str, Any]:
     """The payload of a `completed` row: what came of it and who cleared it by which rule."""
     verdict = running.verdict
     payload = {
@@ -67,7 +67,7 @@ def completed(running: Running, result: ToolResult) -> dict[str, Any]:
     return payload
 
 
-def reads_of_call(running: Running) -> dict[str, Any]:
+def reads_of_call(running: CallState) -> dict[str, Any]:
     """What the model knows of files since this call, and which agent it is that knows."""
     return {"agent": running.prepared.call.agent, "files": dict(running.reads)}
 
@@ -93,7 +93,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def one_line(prepared: Prepared) -> str:
+def one_line(prepared: PreparedCall) -> str:
     """A call in one line: its name and its arguments, long ones cut."""
     shown = ", ".join(f"{key}={_short(value)}" for key, value in prepared.arguments.items())
     return f"{prepared.name}({shown})"

@@ -22,8 +22,8 @@ from handrail.core.records import CallRecord
 from handrail.core.results import Status
 from handrail.core.verdicts import Effect, Risk, Verdict
 from handrail.core.withheld import Withheld
-from handrail.engine.prepare.preparer import Prepared, Preparer
-from handrail.engine.registry import Origin
+from handrail.engine.prepare.preparer import PreparedCall, Preparer
+from handrail.engine.registry import ToolOrigin
 from handrail.policy.policy_input import Subject
 
 _READING: Final = "read_file"
@@ -72,7 +72,7 @@ class ReadReview(NamedTuple):
         if denials is not None and done.get("read_rules") != read_rules_digest(denials):
             self._check_newly_withheld(record, prepared, denials)
 
-    def _prepared(self, record: CallRecord, caller: ToolCall) -> Prepared:
+    def _prepared(self, record: CallRecord, caller: ToolCall) -> PreparedCall:
         """The call as it ran, understood as if the caller made it now."""
         done = record.completed or {}
         arguments = done.get("rewritten", record.requested.get("arguments"))
@@ -85,7 +85,7 @@ class ReadReview(NamedTuple):
             raise _denied(record, f"the call could not be made now: {why}")
         return prepared
 
-    def _subject(self, prepared: Prepared, done: Mapping[str, Any]) -> Subject:
+    def _subject(self, prepared: PreparedCall, done: Mapping[str, Any]) -> Subject:
         """The call as a read of everything that it touched, then and now."""
         tool, command = prepared.name, prepared.footprint.command
         if command is not None or not prepared.reads_only:
@@ -102,7 +102,7 @@ class ReadReview(NamedTuple):
         return Subject(tool, Risk.SAFE, footprint, True, None, False, tuple(places))
 
     def _check_newly_withheld(
-        self, record: CallRecord, prepared: Prepared, denials: ReadDenials
+        self, record: CallRecord, prepared: PreparedCall, denials: ReadDenials
     ) -> None:
         """The rules have changed since the call: look at what it may have shown beside the
         paths that it named.
@@ -117,7 +117,9 @@ class ReadReview(NamedTuple):
         if withheld:
             raise _denied(record, "it may hold text that a rule withholds by now")
 
-    def _shows_withheld(self, record: CallRecord, prepared: Prepared, denials: ReadDenials) -> bool:
+    def _shows_withheld(
+        self, record: CallRecord, prepared: PreparedCall, denials: ReadDenials
+    ) -> bool:
         trees = [
             touch.key.removeprefix("tree:")
             for touch in prepared.footprint.touches
@@ -126,7 +128,11 @@ class ReadReview(NamedTuple):
         if not any(denials.hides(tree) or denials.reaches(tree) for tree in trees):
             return False
         data = (record.completed or {}).get("data")
-        if data is None or prepared.entry is None or prepared.entry.origin is not Origin.BUILTIN:
+        if (
+            data is None
+            or prepared.entry is None
+            or prepared.entry.origin is not ToolOrigin.BUILTIN
+        ):
             # Nobody knows which files it quotes.
             return True
         shown = list(_paths_in(data))

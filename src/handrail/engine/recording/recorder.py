@@ -30,19 +30,19 @@ from handrail.core.records import Durability, Row, Store
 from handrail.core.results import ToolResult
 from handrail.core.sensitive import is_sensitive
 from handrail.core.tool import Keep
-from handrail.engine.call_state import Outcome, Running
+from handrail.engine.call_state import CallOutcome, CallState
 from handrail.engine.events import EventBus
-from handrail.engine.prepare.preparer import Prepared
+from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.recording import payloads
-from handrail.engine.recording.change_summary import changed_line
-from handrail.engine.recording.truncation import fit
+from handrail.engine.recording.change_summary import change_summary
+from handrail.engine.recording.truncation import truncate
 from handrail.history.given_up import give_up
 
 _log = logging.getLogger("handrail")
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RecorderOptions:
     """How much is shown and how durably it is kept; `max_chars` None: as each tool says.
     `owner` names this process, so that recovery leaves the living alone.
     """
@@ -64,7 +64,12 @@ class Recorder:
     """Writes down and tells what happens to calls of one session."""
 
     def __init__(
-        self, session: Session, store: Store, bus: EventBus, clock: Clock, recording: Recording
+        self,
+        session: Session,
+        store: Store,
+        bus: EventBus,
+        clock: Clock,
+        recording: RecorderOptions,
     ) -> None:
         self._session = session
         self._store = store
@@ -74,7 +79,7 @@ class Recorder:
         # Two runtimes may go on with one session, and then count the same turns.
         self._run = os.urandom(4).hex()
 
-    async def begin(self, running: Running) -> None:
+    async def begin(self, running: CallState) -> None:
         """The call was asked for; raises `store_unavailable` if that cannot be recorded."""
         prepared = running.prepared
         payload = payloads.requested(prepared, self._recording.dialect)
@@ -87,7 +92,7 @@ class Recorder:
             started = CallStarted(call.id, prepared.name, call.turn, call.agent, line)
             self._emit(running, started)
 
-    async def _recover(self, running: Running) -> None:
+    async def _recover(self, running: CallState) -> None:
         """A store that failed holds the row back; see whether it can write it by now."""
         try:
             await self._store.flush()
@@ -98,7 +103,7 @@ class Recorder:
 
     async def intent(
         self,
-        running: Running,
+        running: CallState,
         payload: Mapping[str, Any],
         at_once: Callable[[], None] | None = None,
     ) -> None:
@@ -110,13 +115,13 @@ class Recorder:
         row = self._row(running, "intent", said)
         await self._store.commit(row, self._recording.durability, at_once)
 
-    def report(self, running: Running, text: str) -> None:
+    def report(self, running: CallState, text: str) -> None:
         """The tool says how far it is."""
         prepared = running.prepared
         if self._heard(running):
             self._emit(running, CallProgress(prepared.call.id, prepared.name, text))
 
-    def listens(self, running: Running) -> OnOutput | None:
+    def listens(self, running: CallState) -> OnOutput | None:
         """Who hears what the call's program says while it runs; None if nobody does."""
         if running.prepared.footprint.command is None or not self._heard(running):
             return None
@@ -128,7 +133,7 @@ class Recorder:
 
         return hear
 
-    def replayed(self, prepared: Prepared, own_id: str, result: ToolResult) -> None:
+    def replayed(self, prepared: PreparedCall, own_id: str, result: ToolResult) -> None:
         """A call that was made before was made again; nothing ran, but it is on record."""
         asked = {**payloads.requested(prepared, self._recording.dialect), "repeats": result.call_id}
         told = {"tool": prepared.name, "status": result.status, "repeats": result.call_id}
@@ -137,7 +142,7 @@ class Recorder:
             self._store.append(Row(self._session.id, "requested", own_id, turn, now, asked))
             self._store.append(Row(self._session.id, "completed", own_id, turn, now, told))
 
-    def settle(self, running: Running, outcome: Outcome) -> ToolResult:
+    def settle(self, running: CallState, outcome: CallOutcome) -> ToolResult:
         """The one exit of every call: result, record, events."""
         result = self.result(running, outcome)
         name, mess = running.prepared.name, running.mess
@@ -166,7 +171,7 @@ class Recorder:
             _log.info("%s: %s", shown(name), ended, extra={"call_id": result.call_id})
         return result
 
-    def result(self, running: Running, outcome: Outcome) -> ToolResult:
+    def result(self, running: CallState, outcome: CallOutcome) -> ToolResult:
         """What the caller gets: the outcome, cut to size, with its measures."""
         prepared = running.prepared
         meta: dict[str, Any] = {
@@ -183,7 +188,7 @@ class Recorder:
             meta["ignored"] = list(prepared.ignored)
         said = _in_own_words(prepared, outcome)
         text, display = self._fitted(running, said, meta), outcome.display
-        line = changed_line(running.changes, meta) if display is None else None
+        line = change_summary(running.changes, meta) if display is None else None
         return ToolResult(
             prepared.call.id,
             outcome.status,
@@ -197,24 +202,24 @@ class Recorder:
             outcome.images,
         )
 
-    def fits(self, running: Running, text: str) -> bool:
+    def fits(self, running: CallState, text: str) -> bool:
         """Whether the model is told all of it."""
         return running.prepared.entry is None or len(text) <= self._limit(running)
 
-    def cut(self, text: str, running: Running) -> str:
+    def cut(self, text: str, running: CallState) -> str:
         """The text as the model would be told it, without keeping the rest of a long one."""
         if self.fits(running, text):
             return text
         keep = self._recording.keep or running.prepared.tool.keep
-        return fit(text, self._limit(running), keep, None, "").text
+        return truncate(text, self._limit(running), keep, None, "").text
 
-    def _limit(self, running: Running) -> int:
+    def _limit(self, running: CallState) -> int:
         limit = running.prepared.tool.max_chars
         if self._recording.max_chars is not None:
             limit = min(limit, self._recording.max_chars)
         return limit
 
-    def _fitted(self, running: Running, text: str, meta: dict[str, Any]) -> str:
+    def _fitted(self, running: CallState, text: str, meta: dict[str, Any]) -> str:
         if self.fits(running, text):
             return text
         prepared, limit = running.prepared, self._limit(running)
@@ -224,28 +229,28 @@ class Recorder:
         named += command.effects.reads if command is not None else ()
         artifacts = None if any(map(is_sensitive, named)) else self._session.artifacts
         keep = self._recording.keep or tool.keep
-        fitted = fit(text, limit, keep, artifacts, prepared.call.id)
+        fitted = truncate(text, limit, keep, artifacts, prepared.call.id)
         meta["oversize"] = {"cut": fitted.cut, "saved": fitted.saved}
         return fitted.text
 
     def _row(
         self,
-        running: Running,
+        running: CallState,
         kind: Literal["requested", "intent", "completed"],
         payload: Mapping[str, Any],
     ) -> Row:
         call = running.prepared.call
         return Row(self._session.id, kind, call.id, call.turn, self._clock.now_ns(), payload)
 
-    def _heard(self, running: Running) -> bool:
+    def _heard(self, running: CallState) -> bool:
         """Whether anybody listens; if not, no event need be built."""
         return running.listener is not None or not self._bus.idle
 
-    def _emit(self, running: Running, event: Event) -> None:
+    def _emit(self, running: CallState, event: Event) -> None:
         self._bus.emit(event, running.listener)
 
 
-def _in_own_words(prepared: Prepared, outcome: Outcome) -> str:
+def _in_own_words(prepared: PreparedCall, outcome: CallOutcome) -> str:
     """The text as the caller's vocabulary begins it; what a program printed stays."""
     data = outcome.data
     if prepared.openings and isinstance(data, Mapping):

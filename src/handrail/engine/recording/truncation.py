@@ -16,7 +16,7 @@ from handrail.core.tool import Keep
 _log = logging.getLogger("handrail")
 
 
-class Fitted(NamedTuple):
+class TruncatedText(NamedTuple):
     """A text that fits, how many characters it lacks, and where the whole is kept."""
 
     text: str
@@ -24,12 +24,14 @@ class Fitted(NamedTuple):
     saved: str | None
 
 
-def fit(text: str, limit: int, keep: Keep, artifacts: Artifacts | None, name: str) -> Fitted:
+def truncate(
+    text: str, limit: int, keep: Keep, artifacts: Artifacts | None, name: str
+) -> TruncatedText:
     """The text itself, or a window of at most about `limit` characters with a marker that names
     the handle of the whole; `name` is the call's id. Without `artifacts` the rest is not kept.
     """
     if len(text) <= limit:
-        return Fitted(text, 0, None)
+        return TruncatedText(text, 0, None)
     saved = None if artifacts is None else _save(artifacts, name, text)
     handle = output_handle(name)
     where = f"full text kept as {handle}" if saved else "the full text could not be kept"
@@ -37,7 +39,7 @@ def fit(text: str, limit: int, keep: Keep, artifacts: Artifacts | None, name: st
     cut = len(text) - len(head) - len(tail)
     marker = f"[{cut} characters cut here; {where}]"
     shown = "\n".join(part for part in (head.rstrip("\n"), marker, tail.lstrip("\n")) if part)
-    return Fitted(shown, cut, saved)
+    return TruncatedText(shown, cut, saved)
 
 
 def _window(text: str, limit: int, keep: Keep) -> tuple[str, str]:

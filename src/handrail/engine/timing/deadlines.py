@@ -17,7 +17,7 @@ _PATIENCE_S: Final = 30.0
 _LOOK_S: Final = 0.005
 
 
-class Watch:
+class CallTimer:
     """One running call: since when, until when, and whether it was ended by us.
 
     A cancellation of ours (`end`) is told from the caller's own by counting: asyncio counts
@@ -73,30 +73,30 @@ class Watch:
         return self.task is not None and self.task.cancelling() > self._asked_before
 
 
-class Ticker:
+class DeadlineTimer:
     """Looks after the running calls of one runtime."""
 
     def __init__(
-        self, clock: Clock, heartbeat_s: float, beat: Callable[[Watch, float], None]
+        self, clock: Clock, heartbeat_s: float, beat: Callable[[CallTimer, float], None]
     ) -> None:
         self._clock = clock
         self._heartbeat_s = heartbeat_s
         self._beat = beat
-        self._watches: dict[int, Watch] = {}
+        self._watches: dict[int, CallTimer] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
 
-    def watch(self, call_id: str, tool: str, listener: Listener | None = None) -> Watch:
+    def watch(self, call_id: str, tool: str, listener: Listener | None = None) -> CallTimer:
         """Look after a call from now on, until `forget`."""
         now = self._clock.monotonic()
         beat_at = now + self._heartbeat_s if self._heartbeat_s > 0 else float("inf")
-        watch = Watch(call_id, tool, now, beat_at, listener)
+        watch = CallTimer(call_id, tool, now, beat_at, listener)
         self._watches[id(watch)] = watch
         if self._timer is None:
             self._arm(now)
         return watch
 
-    def limit(self, watch: Watch, timeout_s: float | None) -> None:
+    def limit(self, watch: CallTimer, timeout_s: float | None) -> None:
         """Set the deadline of a call, counted from now; None: it has none."""
         if timeout_s is None:
             watch.deadline = None
@@ -106,19 +106,19 @@ class Ticker:
         if deadline < self._due or self._timer is None:
             self._arm(now)
 
-    def forget(self, watch: Watch) -> None:
+    def forget(self, watch: CallTimer) -> None:
         """The call is over."""
         self._watches.pop(id(watch), None)
 
-    def find(self, call_id: str) -> Watch | None:
+    def find(self, call_id: str) -> CallTimer | None:
         """The running call of an id."""
         return next((one for one in self._watches.values() if one.call_id == call_id), None)
 
-    def running(self) -> list[Watch]:
+    def running(self) -> list[CallTimer]:
         """All running calls."""
         return list(self._watches.values())
 
-    def end_others(self, watch: Watch) -> None:
+    def end_others(self, watch: CallTimer) -> None:
         """End every running call but one."""
         for other in self.running():
             if other is not watch:

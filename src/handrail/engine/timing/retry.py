@@ -25,13 +25,13 @@ _PASSING_KINDS: Final = (ConnectionError, TimeoutError, InterruptedError, Blocki
 _WORDS: Final = ("timeout", "timed out", "temporarily unavailable")
 
 
-def pause_s(failures: int, chance: Callable[[], float] = random.random) -> float:
+def backoff_s(failures: int, chance: Callable[[], float] = random.random) -> float:
     """How long to wait after so many failures: growing, capped, and never in step with others."""
     wanted = min(BASE_S * FACTOR ** (failures - 1), CAP_S)
     return wanted * (1 + JITTER * (2 * chance() - 1))
 
 
-def may_pass(error: Exception) -> bool:
+def is_transient(error: Exception) -> bool:
     """Whether a failure may be gone if one waits."""
     if isinstance(error, ProblemRaised):
         return error.problem.retryable
@@ -43,7 +43,7 @@ def may_pass(error: Exception) -> bool:
     return any(word in said for word in _WORDS)
 
 
-async def tried(
+async def retry(
     run: Callable[[], Awaitable[Output]], attempts: int, tell: Callable[[str], None]
 ) -> Output:
     """Run it, again where a failure may pass; the last failure is the caller's to see."""
@@ -52,9 +52,9 @@ async def tried(
         try:
             return await run()
         except (ProblemRaised, OSError) as error:
-            if made >= attempts or not may_pass(error):
+            if made >= attempts or not is_transient(error):
                 raise
-            wait = pause_s(made)
+            wait = backoff_s(made)
             why = str(error) or type(error).__name__
             tell(f"attempt {made} of {attempts} failed ({why}); again in {wait:.1f} s")
         made += 1

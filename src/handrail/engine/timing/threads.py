@@ -11,11 +11,11 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class NeverGiven(Exception):
+class ValueWithheld(Exception):
     """What a thread waited for will not come; whoever withheld it tells why."""
 
 
-class Awaited(Generic[T]):
+class HandedValue(Generic[T]):
     """A value that a thread waits for and another gives, once or again."""
 
     def __init__(self) -> None:
@@ -35,18 +35,18 @@ class Awaited(Generic[T]):
         """The value, as soon as it is there; may be asked again."""
         self._ready.wait()
         if not self._value:
-            raise NeverGiven
+            raise ValueWithheld
         return self._value[0]
 
 
-async def to_the_end(work: Callable[[], None]) -> None:
+async def run_in_thread_uncancellable(work: Callable[[], None]) -> None:
     """Run blocking work in a thread and wait until it is over, even when cancelled: what it
     changes must be known before anybody goes on. A cancellation is raised afterwards.
     """
-    await ended(asyncio.get_running_loop().run_in_executor(None, work))
+    await join_uncancellable(asyncio.get_running_loop().run_in_executor(None, work))
 
 
-def beside(work: Callable[[Callable[[], None]], None]) -> asyncio.Future[None]:
+def start_in_thread(work: Callable[[Callable[[], None]], None]) -> asyncio.Future[None]:
     """Run blocking work in a thread. It is told how to say that it is done: whoever waits for
     it goes on then, while the work may clear up still.
     """
@@ -78,15 +78,15 @@ def beside(work: Callable[[Callable[[], None]], None]) -> asyncio.Future[None]:
     return told
 
 
-async def ended(work: asyncio.Future[None]) -> None:
+async def join_uncancellable(work: asyncio.Future[None]) -> None:
     """Wait for work in a thread, however often we are cancelled meanwhile."""
-    cancelled = await over(work)
+    cancelled = await wait_uncancellable(work)
     if cancelled is not None and work.exception() is None:
         raise cancelled
     work.result()
 
 
-async def over(work: asyncio.Future[None]) -> asyncio.CancelledError | None:
+async def wait_uncancellable(work: asyncio.Future[None]) -> asyncio.CancelledError | None:
     """The same, but without a word on how it ended; returns a cancellation that came."""
     cancelled: asyncio.CancelledError | None = None
     while not work.done():
@@ -94,7 +94,7 @@ async def over(work: asyncio.Future[None]) -> asyncio.CancelledError | None:
             await asyncio.shield(work)
         except asyncio.CancelledError as error:
             cancelled = error
-        except BaseException:  # noqa: BLE001, S110 - told by `ended`, or not to be told
+        except BaseException:  # noqa: BLE001, S110 - told by `join_uncancellable`, or not to be told
             pass
     if not work.cancelled():
         # Looked at: asyncio complains of a failure that nobody asks for.

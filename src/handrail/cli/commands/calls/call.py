@@ -116,9 +116,9 @@ def tell_summary(summary: str | None, *, as_json: bool) -> None:
 
 
 def _for_a_person(result: ToolResult) -> str:
-    from handrail.engine.recording.change_summary import changed_line
+    from handrail.engine.recording.change_summary import change_summary
 
-    line = changed_line(result.changes, result.meta, "undo with: handrail undo")
+    line = change_summary(result.changes, result.meta, "undo with: handrail undo")
     if line is not None:
         return f"{result.text}\n{line}"
     # What was only planned says so in its text; what is shown of it could be taken for done.
