@@ -50,7 +50,7 @@ from handrail.host.processes.helpers.bundled import find_helper
 from handrail.host.processes.shfmt import Shfmt
 from handrail.policy.modes import Mode
 from handrail.policy.protected_names import protected_reason
-from handrail.shell.environment import child_environment
+from handrail.shell.classify.environment import child_environment
 
 _log = logging.getLogger("handrail")
 _MAX_NESTING: Final = 64

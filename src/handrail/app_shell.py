@@ -36,10 +36,10 @@ from handrail.policy.command_guard import CommandPolicy
 from handrail.policy.confinement import PROPERTIES, SandboxRequired, holds
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected_names import Guard, protected_reason
-from handrail.shell.environment import child_environment
-from handrail.shell.git import git_environment, git_is_tame
-from handrail.shell.judge import Judge
-from handrail.shell.programs import load
+from handrail.shell.analyzer import Judge
+from handrail.shell.classify.environment import child_environment
+from handrail.shell.classify.git import git_environment, git_is_tame
+from handrail.shell.tables.program_table import load
 from handrail.tools._lib.services import Shell
 
 _BASH: Final = "/usr/bin:/bin:/usr/local/bin"

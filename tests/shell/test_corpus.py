@@ -6,8 +6,8 @@ from tests.support.commands import ROOT, WHERE, parser, rows, understood
 from handrail.app_shell import command_judge
 from handrail.config.model import Settings
 from handrail.core.commands import CommandClass
-from handrail.shell.judge import Judge
-from handrail.shell.syntax import Simple
+from handrail.shell.analyzer import Judge
+from handrail.shell.parse.syntax import Simple
 
 CORE = ("exec", "write", "net")
 

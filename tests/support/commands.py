@@ -8,9 +8,9 @@ from pathlib import Path
 from handrail.core.commands import Surroundings, Unreadable
 from handrail.host.processes.binaries import find
 from handrail.host.processes.shfmt import Shfmt
-from handrail.shell import blocklist
-from handrail.shell.reader import read
-from handrail.shell.walk import flatten
+from handrail.shell.analyze.walk import flatten
+from handrail.shell.blocklist import matcher
+from handrail.shell.parse.reader import read
 
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "corpus"
 ROOT = "/home/u/projects/app"
@@ -35,8 +35,8 @@ def refused(command, *, where=WHERE, extra=(), env=None):
     """Why the command is on the blocklist."""
     script, flat = understood(command)
     if script is None:
-        return blocklist.find_in_text(command, where, extra)
-    return blocklist.find(flat, where, extra, script, env)
+        return matcher.find_in_text(command, where, extra)
+    return matcher.find(flat, where, extra, script, env)
 
 
 def rows(name):

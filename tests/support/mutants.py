@@ -11,7 +11,7 @@ from tests.support.recheck import Suspicious, recheck
 
 from handrail.core.commands import CommandClass, Unreadable
 from handrail.host.processes.binaries import find
-from handrail.shell.judge import Judge
+from handrail.shell.analyzer import Judge
 
 _JOINS = [";", "&&", "||", "|", "&", "\n", "|&", " ", "; ;", " \\\n", ">", "<", ">>", "<<<", "2>&1"]
 _WRAPS = [

@@ -4,10 +4,10 @@ from functools import cache
 
 from handrail.host.processes.binaries import find
 from handrail.host.processes.shfmt import Shfmt
-from handrail.shell.invocation import Flat
-from handrail.shell.reader import read
-from handrail.shell.syntax import Script
-from handrail.shell.walk import flatten
+from handrail.shell.analyze.invocation import Flat
+from handrail.shell.analyze.walk import flatten
+from handrail.shell.parse.reader import read
+from handrail.shell.parse.syntax import Script
 
 
 @cache

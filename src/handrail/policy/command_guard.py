@@ -8,7 +8,7 @@ from typing import Final, Literal
 from handrail.core.commands import CommandClass, Judgement, Reason
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.policy_input import Subject
-from handrail.shell.allowlist import refusals
+from handrail.shell.classify.allowlist import refusals
 
 Policy = Literal["classify", "allowlist", "blocklist"]
 

@@ -1,1 +1,1 @@
-"""What a command line means: syntax tree, effects, classes. Pure: no files, no processes."""
+"""Static analysis of shell command lines: parsing, expansion, classification and the blocklist."""

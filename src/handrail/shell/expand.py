@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from handrail.shell.syntax import Braces, Opaque, Part, Substitution, Text, Variable, Word
+from handrail.shell.parse.syntax import Braces, Opaque, Part, Substitution, Text, Variable, Word
 
 MAX_WORDS: Final = 256
 _MAX_BRACES: Final = 50

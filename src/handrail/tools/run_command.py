@@ -19,7 +19,7 @@ from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
 from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Risk
-from handrail.shell.anyshell import same_in_any_shell
+from handrail.shell.parse.trivial import same_in_any_shell
 from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.commands.running import (
     DEFAULT_S,

@@ -14,7 +14,7 @@ from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.guardrails.section import parse_guardrails
 from handrail.policy.policy_input import Subject
 from handrail.policy.rules.path_pattern import Grounds
-from handrail.shell.judge import Judge
+from handrail.shell.analyzer import Judge
 
 ROOT = "/home/u/app"
 GROUNDS = Grounds((ROOT,), "/home/u")

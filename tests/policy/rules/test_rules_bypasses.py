@@ -15,7 +15,7 @@ from handrail.host.processes.binaries import find
 from handrail.host.processes.shfmt import Shfmt
 from handrail.policy.policy_input import Subject
 from handrail.policy.rules.path_pattern import Grounds
-from handrail.shell.judge import Judge
+from handrail.shell.analyzer import Judge
 
 ROOT = "/home/u/projects/app"
 GROUNDS = Grounds((ROOT,), "/home/u")

@@ -1,0 +1,94 @@
+"""find and fd: the commands that they run for what they find."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from handrail.shell.analyze.invocation import Run, Unwrapped
+from handrail.shell.expand import after, marked, start_of
+from handrail.shell.parse.syntax import Word
+
+_FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_FD_RUNS: Final = frozenset({"--exec", "--exec-batch"})
+_FD: Final = frozenset({"fd", "fdfind"})
+_FD_VALUES: Final = "cCdeEjoSt"
+
+
+def unwrap(name: str, words: Sequence[Word]) -> Unwrapped | None:
+    """What a finder runs; None if it is none."""
+    if name in ("find", "gfind", "bfs"):
+        return _find(words)
+    if name in _FD:
+        return _fd(words)
+    return None
+
+
+def _find(words: Sequence[Word]) -> Unwrapped:
+    runs: list[Run] = []
+    doubts: list[str] = []
+    index = 1
+    while index < len(words):
+        word = words[index]
+        index += 1
+        if word.value is None and not _a_place(word):
+            doubts.append("find has an argument that is not known")
+        if word.value not in _FIND_RUNS:
+            continue
+        end = next((i for i in range(index, len(words)) if _ends(words, i)), len(words))
+        if end > index:
+            runs.append(_run(words[index:end], moves=word.value in ("-execdir", "-okdir")))
+        index = end + 1
+    return Unwrapped(tuple(runs), tuple(doubts), open=True)
+
+
+def _a_place(word: Word) -> bool:
+    """Whatever follows, a word with such a start cannot become an option or a test."""
+    return start_of(word)[:1] not in ("", "-", "(", "!", ",")
+
+
+def _ends(words: Sequence[Word], index: int) -> bool:
+    value = words[index].value
+    return value == ";" or (value == "+" and words[index - 1].value == "{}")
+
+
+def _run(words: Sequence[Word], *, moves: bool) -> Run:
+    return Run("words", tuple(marked(word, "{}") for word in words), extra=True, moves=moves)
+
+
+def _fd(words: Sequence[Word]) -> Unwrapped:
+    for index, word in enumerate(words[1:], 1):
+        start = start_of(word)
+        if start == "--":
+            break
+        attached = _after_long(word, start) if start.startswith("--") else _after_short(word, start)
+        if attached is not None:
+            inner = [attached] if attached.parts else []
+            return _fd_runs([*inner, *words[index + 1 :]])
+    return Unwrapped((), open=True)
+
+
+def _after_long(word: Word, start: str) -> Word | None:
+    name, equals, _ = start.partition("=")
+    # `--ex` could still become `--exclude` or `--extension`.
+    if not (name.startswith("--exe") and any(option.startswith(name) for option in _FD_RUNS)):
+        return None
+    return after(word, len(name) + len(equals))
+
+
+def _after_short(word: Word, start: str) -> Word | None:
+    if not start.startswith("-"):
+        return None
+    for index, letter in enumerate(start[1:], 1):
+        if letter in "xX":
+            return after(word, index + 1)
+        if letter in _FD_VALUES:
+            return None
+    return None
+
+
+def _fd_runs(inner: list[Word]) -> Unwrapped:
+    end = next((i for i, word in enumerate(inner) if word.value == ";"), len(inner))
+    runs = [_run(inner[:end], moves=False)] if inner[:end] else []
+    doubts = () if end >= len(inner) - 1 else ("fd has words after its command",)
+    return Unwrapped(tuple(runs), doubts, open=True)

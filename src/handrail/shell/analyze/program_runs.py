@@ -1,0 +1,136 @@
+"""One program at a time: is it a wrapper, what does it run in turn, where does it leave us."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from handrail.core.commands import Unreadable
+from handrail.shell.analyze import builtins, shells, static_text, working_directory
+from handrail.shell.analyze.invocation import Invocation, Run, Unwrapped
+from handrail.shell.analyze.walk_state import Context, Found
+from handrail.shell.analyze.working_directory import Flow, Places
+from handrail.shell.analyze.wrappers import unwrap
+from handrail.shell.expand import spelled
+from handrail.shell.parse.syntax import Script, Word
+
+_MAX_WRAPPED: Final = 20
+_STDIN: Final = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+
+
+class Programs:
+    """Follows programs; `whole` walks a text that one of them runs."""
+
+    def __init__(self, found: Found, whole: Callable[[Script, Context, Places], Flow]) -> None:
+        self._found = found
+        self._whole = whole
+
+    def run(self, one: Invocation, context: Context, at: Places) -> Flow:
+        """A program with its arguments, and all that it runs."""
+        if len(context.wrapped_by) > _MAX_WRAPPED:
+            raise Unreadable(f"it is wrapped more than {_MAX_WRAPPED} times")
+        unwrapped = unwrap(one.words) or Unwrapped(())
+        wraps = any(run.kind != "file" for run in unwrapped.runs)
+        self._found.emit(replace(one, wraps=wraps), context, at)
+        program = one.program
+        if program is None or one.words[0].globs:
+            self._found.doubt("the program's name is computed", one.words[0].source)
+            return self._anywhere(context)
+        self._note(program, one, context, unwrapped)
+        known = {assignment.name for assignment in one.assignments}
+        sets = tuple(each for each in builtins.sets(one.words) if each.name not in known)
+        if sets:
+            self._found.names.assigned(sets)
+            self._found.emit(Invocation((), one.source, sets), context, at)
+        end = self._moved(program, one, context, at)
+        for run in unwrapped.runs:
+            end = self._inner(run, one, context, at)
+        return end
+
+    def _note(self, program: str, one: Invocation, context: Context, unwrapped: Unwrapped) -> None:
+        for text in (*unwrapped.doubts, *builtins.doubts(one.words)):
+            self._found.doubt(text, one.source)
+        if context.extra and unwrapped.open:
+            self._found.doubt(f"what {program} runs may come from elsewhere", one.source)
+        self._found.functions.called(program, outside=context.outside)
+
+    def _moved(self, program: str, one: Invocation, context: Context, at: Places) -> Flow:
+        functions = self._found.functions
+        if program in functions.names:
+            functions.elsewhere |= at != working_directory.START
+            return self._anywhere(context) if functions.move else working_directory.stays(at)
+        if program in working_directory.MOVERS:
+            self._found.moves |= context.here
+            end = working_directory.moved(one.words, at)
+            return (
+                Flow(working_directory.UNKNOWN, at) if self._found.names.search_directories else end
+            )
+        if program in ("exit", "return") and not context.wrapped_by:
+            return working_directory.stays(working_directory.NOWHERE)
+        return working_directory.stays(at)
+
+    def _anywhere(self, context: Context) -> Flow:
+        self._found.moves |= context.here
+        return working_directory.stays(working_directory.UNKNOWN)
+
+    def _inner(self, run: Run, one: Invocation, context: Context, at: Places) -> Flow:
+        name = (one.program or "").rpartition("/")[2]
+        as_words = run.kind == "words"
+        self._found.names.assigned(run.assignments)
+        inside = replace(
+            context,
+            wrapped_by=(*context.wrapped_by, name),
+            assignments=context.assignments + one.assignments + run.assignments,
+            stdin=static_text.shared(context.stdin) if run.kind == "text" else context.stdin,
+            remote=context.remote or run.remote,
+            extra=run.extra or (context.extra and as_words),
+            here=context.here and run.inside,
+            certain=context.certain and run.inside,
+            outside=(context.outside or not run.inside) if as_words else False,
+        )
+        if as_words and name in ("command", "builtin", "exec"):
+            inside = replace(inside, outside=True)
+        end = self._started(run, one, inside, working_directory.UNKNOWN if run.moves else at)
+        return end if run.inside and not run.moves else working_directory.stays(at)
+
+    def _started(self, run: Run, one: Invocation, context: Context, at: Places) -> Flow:
+        match run.kind:
+            case "words":
+                return self.run(Invocation(run.words, one.source), context, at)
+            case "text":
+                return self._text(run, run.words, context, at)
+            case "input":
+                fed = context.stdin
+                if fed is None or fed is static_text.UNKNOWN:
+                    self._found.doubt(f"{one.program} runs what it reads", one.source)
+                    return working_directory.stays(at)
+                if "\n" in spelled(fed)[0].strip():
+                    # `read -N1` on one line eats the `#` of the next.
+                    self._found.doubt(f"{one.program} and what it runs read the same", one.source)
+                unknown = replace(context, stdin=static_text.UNKNOWN)
+                return self._text(run, (fed,), unknown, at)
+            case _:
+                return self._file(run, one, context, at)
+
+    def _file(self, run: Run, one: Invocation, context: Context, at: Places) -> Flow:
+        word = run.words[0]
+        text: Word | None = static_text.substituted(word)
+        if word.value in _STDIN:
+            text = context.stdin
+        if text is not None and text is not static_text.UNKNOWN:
+            self._text(run, (text,), context, at)
+        elif word.value is None or word.value in _STDIN:
+            self._found.doubt(f"{one.program} runs a file that is not known", one.source)
+        return self._anywhere(context)
+
+    def _text(self, run: Run, words: Sequence[Word], context: Context, at: Places) -> Flow:
+        texts = [spelled(word) for word in words]
+        text = " ".join(letters for letters, _ in texts)
+        if not all(exact for _, exact in texts):
+            self._found.doubt("a text is run that is put together first", text)
+        odd = shells.foreign(run.dialect, text)
+        if odd:
+            self._found.doubt(odd, text)
+        script = self._found.script(text)
+        return self._anywhere(context) if script is None else self._whole(script, context, at)

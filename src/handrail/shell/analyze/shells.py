@@ -1,0 +1,124 @@
+"""Shells as programs, and the builtins that read text: `bash -c`, `eval`, `trap`, `source`.
+
+A text for another shell than bash is read as bash would read it, so it must not use what the
+two understand differently; else it is doubtful.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from handrail.shell.analyze.invocation import Run, Unwrapped
+from handrail.shell.expand import start_of
+from handrail.shell.parse.syntax import Word
+
+_BASH: Final = frozenset({"bash", "rbash"})
+_POSIX: Final = frozenset({"sh", "dash", "ash"})
+_OTHER: Final = frozenset(
+    {"zsh", "ksh", "ksh93", "mksh", "pdksh", "oksh", "yash", "fish", "csh", "tcsh", "rc", "es",
+     "elvish", "nu", "xonsh", "osh", "posh", "rksh", "rzsh", "pwsh", "lksh", "loksh", "bosh"}
+)  # fmt: skip
+SHELLS: Final = _BASH | _POSIX | _OTHER
+_LONG_VALUES: Final = ("--rcfile", "--init-file", "--emulate")
+_LONG_FLAGS: Final = frozenset(
+    {"--login", "--norc", "--noprofile", "--posix", "--noediting", "--restricted", "--verbose",
+     "--no-globalrcs", "--no-rcs", "--debugger", "--no-config", "--private"}
+)  # fmt: skip
+_LONG: Final = _LONG_FLAGS.union(_LONG_VALUES)
+# What dash and other shells read differently; also inside quotes, to be on the safe side.
+_BASHISMS: Final = re.compile(
+    r"\[\[|\(\(|[<>=]\(|\$['\"\[]|&>|<<<|\|&|>&[^0-9-]|\{[^}]*(?:,|\.\.)|\$\{!|[@?*+!]\("
+    r"|(?:^|[\s;&|(])(?:function|select|coproc|time|source|let|declare|typeset)\b"
+)
+
+
+def unwrap(name: str, words: Sequence[Word]) -> Unwrapped | None:
+    """What a shell or a text-reading builtin runs; None for any other program."""
+    if name in SHELLS:
+        return _shell(name, words[1:])
+    if name in ("busybox", "toybox") and len(words) > 1 and words[1].value in SHELLS:
+        return _shell("sh", words[2:])
+    if name == "eval":
+        rest = words[2:] if len(words) > 1 and words[1].value == "--" else words[1:]
+        return Unwrapped((Run("text", tuple(rest), inside=True, dialect="bash"),) if rest else ())
+    if name == "trap":
+        return _trap(words[1:])
+    if name in ("source", "."):
+        return _source(words[1:])
+    return None
+
+
+def foreign(dialect: str, text: str) -> str | None:
+    """Why a text for this shell may not mean what bash makes of it; None if it does."""
+    if dialect in _BASH:
+        return None
+    if dialect not in _POSIX:
+        return f"{dialect} does not read text as bash does"
+    odd = _BASHISMS.search(text)
+    return f"{dialect} may not read {odd[0].strip()!r} as bash does" if odd else None
+
+
+def _shell(name: str, words: Sequence[Word]) -> Unwrapped:
+    doubts: list[str] = []
+    command = stdin = False
+    index = 0
+    while index < len(words):
+        value = words[index].value
+        start = start_of(words[index])
+        if value is None and start[:1] in ("", "-", "+"):
+            doubts.append(f"{name} has an argument that is not known")
+        if start[:1] not in ("-", "+") or start in ("-", "--", "+"):
+            index += start in ("-", "--")
+            break
+        index += 1
+        # bash takes its long options with one dash as well.
+        if start.startswith("--") or "-" + start.partition("=")[0] in _LONG:
+            index += _long(name, "--" + start.lstrip("-"), doubts)
+            continue
+        letters = start[1:]
+        if "i" in letters:
+            doubts.append(f"{name} is interactive: it runs files of its own and knows aliases")
+        command = command or ("c" in letters and start[0] == "-")
+        stdin = stdin or "s" in letters
+        index += letters.count("o") + letters.count("O")
+    runs = _runs(name, words[index:], command=command, stdin=stdin)
+    return Unwrapped(runs, tuple(doubts), open=not words[index:])
+
+
+def _long(name: str, start: str, doubts: list[str]) -> int:
+    """How many further words a long option takes."""
+    option, equals, _ = start.partition("=")
+    if option in _LONG_VALUES:
+        doubts.append(f"{name} runs the file after {option}")
+        return 0 if equals else 1
+    if option not in _LONG_FLAGS:
+        doubts.append(f"{name} has the option {start!r}, which is not understood")
+    return 0
+
+
+def _runs(name: str, operands: Sequence[Word], *, command: bool, stdin: bool) -> tuple[Run, ...]:
+    if command:
+        return (Run("text", tuple(operands[:1]), dialect=name),) if operands else ()
+    if stdin or not operands:
+        return (Run("input", dialect=name),)
+    return (Run("file", (operands[0],), dialect=name),)
+
+
+def _trap(words: Sequence[Word]) -> Unwrapped:
+    if words and words[0].value == "--":
+        words = words[1:]
+    text = words[0].value if words else ""
+    if text in ("", "-") or (len(words) == 1 and text is not None):
+        return Unwrapped(())
+    if text is not None and re.fullmatch(r"-[lpP]+|\d+", text):
+        return Unwrapped(())
+    # It runs later, wherever the shell is by then.
+    return Unwrapped((Run("text", (words[0],), inside=True, moves=True, dialect="bash"),))
+
+
+def _source(words: Sequence[Word]) -> Unwrapped:
+    if words and words[0].value == "--":
+        words = words[1:]
+    return Unwrapped((Run("file", (words[0],), inside=True, dialect="bash"),) if words else ())

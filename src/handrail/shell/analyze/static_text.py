@@ -1,0 +1,114 @@
+"""Text that a command feeds to another one, where it can be known from the command alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from handrail.shell.expand import spelled
+from handrail.shell.parse.syntax import (
+    Opaque,
+    Redirect,
+    Script,
+    Simple,
+    Statement,
+    Substitution,
+    Text,
+    Word,
+)
+
+_INPUTS: Final = frozenset({"<", "<<", "<<-", "<<<", "<>", "<&"})
+_FORMAT: Final = re.compile(r"(?:[^%\\]|%s|%%|\\n)*")
+
+# Marks a text that is only likely: the word has no value then.
+UNSURE: Final = (Opaque(""),)
+# What is fed, but cannot be known.
+UNKNOWN: Final = Word("", UNSURE)
+
+
+def fed(redirects: Sequence[Redirect], otherwise: Word | None) -> Word | None:
+    """The text on standard input: None if there is none, `UNKNOWN` if it cannot be known."""
+    for redirect in reversed(redirects):
+        if redirect.fd in ("", "0") and redirect.operator in _INPUTS:
+            if redirect.operator == "<<<":
+                return redirect.target
+            return UNKNOWN if redirect.body is None else redirect.body
+    return otherwise
+
+
+def shared(text: Word | None) -> Word | None:
+    """The same text where somebody else may have read a part of it."""
+    if text is None or text is UNKNOWN:
+        return text
+    return Word(text.source, (*text.parts, *UNSURE))
+
+
+def output(statement: Statement) -> Word:
+    """What a statement prints, if it is an `echo`, a `printf` or a `cat` of known text."""
+    command = statement.command
+    if not isinstance(command, Simple) or not command.words or command.declares:
+        return UNKNOWN
+    program = command.words[0].value
+    if program == "cat" and [w.value for w in command.words[1:]] in ([], ["-"]):
+        return fed(statement.redirects, None) or UNKNOWN
+    if statement.redirects:
+        return UNKNOWN
+    if program == "echo":
+        return _echo(command.words[1:])
+    if program == "printf":
+        return _printf(command.words[1:])
+    return UNKNOWN
+
+
+def substituted(word: Word) -> Word:
+    """What can be read from the `<(…)` that a word is, if that is known."""
+    part = word.parts[0] if len(word.parts) == 1 else None
+    if isinstance(part, Substitution) and part.kind == "<":
+        return _of_script(part.script)
+    return UNKNOWN
+
+
+def _of_script(script: Script) -> Word:
+    return output(script.statements[0]) if len(script.statements) == 1 else UNKNOWN
+
+
+def _echo(words: Sequence[Word]) -> Word:
+    while words and re.fullmatch(r"-[neE]+", words[0].value or ""):
+        words = words[1:]
+    texts = [spelled(word) for word in words]
+    return _told(" ".join(text for text, _ in texts), exact=all(sure for _, sure in texts))
+
+
+def _told(text: str, *, exact: bool) -> Word:
+    # A backslash may be an escape to echo, in some shells without being asked.
+    sure = exact and "\\" not in text
+    return Word(text, (Text(text, quoted=True),) if sure else (Text(text, quoted=True), *UNSURE))
+
+
+def _printf(words: Sequence[Word]) -> Word:
+    if words and words[0].value == "--":
+        words = words[1:]
+    texts = [spelled(word) for word in words]
+    if not texts or texts[0][0].startswith("-"):
+        return UNKNOWN
+    form, arguments = texts[0][0], [text for text, _ in texts[1:]]
+    exact = all(sure for _, sure in texts) and bool(_FORMAT.fullmatch(form))
+    made = _formatted(form, arguments)
+    return Word(made, (Text(made, quoted=True),) if exact else (Text(made, quoted=True), *UNSURE))
+
+
+def _formatted(form: str, arguments: list[str]) -> str:
+    """Printf's answer; the format is used again until no argument is left."""
+    per_round = form.replace("%%", "").count("%s")
+    made: list[str] = []
+    left = list(arguments)
+    while True:
+        filled = re.sub(
+            r"%%|%s|\\n",
+            lambda m: {"%%": "%", "\\n": "\n"}.get(m[0]) or (left.pop(0) if left else ""),
+            form,
+        )
+        made.append(filled)
+        if not left or not per_round:
+            return "".join(made)

@@ -1,0 +1,273 @@
+"""A tree flattened into every program it would start, in any branch, however deep.
+
+Nothing that could run may be left out: what cannot be followed becomes a doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from handrail.core.commands import Unreadable
+from handrail.shell.analyze import static_text, working_directory
+from handrail.shell.analyze.invocation import Flat, Invocation
+from handrail.shell.analyze.program_runs import Programs
+from handrail.shell.analyze.walk_state import Context, Found
+from handrail.shell.analyze.working_directory import Flow, Places
+from handrail.shell.expand import words_of
+from handrail.shell.parse.syntax import (
+    Assignment,
+    Block,
+    Braces,
+    Chain,
+    Compound,
+    Function,
+    Opaque,
+    Pipeline,
+    Redirect,
+    Script,
+    Simple,
+    Statement,
+    Substitution,
+    Text,
+    Variable,
+    Word,
+)
+
+_MAX_WORDS: Final = 4096
+
+
+def flatten(script: Script, reread: Callable[[str], Script]) -> Flat:
+    """Everything a script runs; `reread` reads text that is run (`bash -c '…'`).
+
+    Raises `Unreadable` for a script so large or deep that it cannot be followed.
+    """
+    found = Found(reread)
+    try:
+        _Walk(found).whole(script, Context(), working_directory.START)
+    except RecursionError:
+        raise Unreadable("it is nested too deep to be followed") from None
+    return found.flat()
+
+
+class _Walk:
+    def __init__(self, found: Found) -> None:
+        self._found = found
+        self._programs = Programs(found, self.whole)
+
+    def whole(self, script: Script, context: Context, at: Places) -> Flow:
+        """A text of its own: the command, or one that it runs."""
+        self._found.names.evaluated |= script.evaluates
+        if script.assigns:
+            set_here = tuple(Assignment(name, None) for name in sorted(script.assigns))
+            self._found.names.assigned(set_here)
+            self._found.names.texts |= script.texts
+            bare = Invocation((), ", ".join(sorted(script.assigns)), set_here)
+            self._found.emit(bare, context, at)
+        return self._script(script, context, at)
+
+    def _script(self, script: Script, context: Context, at: Places) -> Flow:
+        end = working_directory.stays(at)
+        for statement in script.statements:
+            end = self._statement(statement, context, end.after)
+        return end
+
+    def _statement(self, statement: Statement, context: Context, at: Places) -> Flow:
+        if statement.background:
+            context = replace(context.apart(), background=True)
+        stdin = static_text.fed(statement.redirects, context.stdin)
+        if isinstance(statement.command, Simple):
+            inside = replace(context, stdin=stdin)
+            end = self._simple(statement.command, statement, inside, at)
+        else:
+            inside = replace(context, stdin=static_text.shared(stdin))
+            if statement.redirects:
+                bare = Invocation((), statement.source, redirects=statement.redirects)
+                self._found.emit(bare, context, at)
+            end = self._joined(statement, inside, at)
+        self._redirected(statement.redirects, context, at)
+        if statement.background:
+            return working_directory.stays(at)
+        return Flow(end.failed, end.ok) if statement.negated else end
+
+    def _joined(self, statement: Statement, context: Context, at: Places) -> Flow:
+        match statement.command:
+            case Pipeline(stages):
+                end = self._pipeline(stages, context, at)
+            case Chain() as chain:
+                end = self._chain(chain, context, at)
+            case Block(script, subshell):
+                end = self._script(script, context.apart() if subshell else context, at)
+                end = working_directory.stays(at) if subshell else end
+            case Compound() as command:
+                self._words(command.words, context, at)
+                end = self._construct(command, context, at)
+            case Function(name, body):
+                end = self._function(name, body, context, at)
+            case Simple() as command:
+                end = self._simple(command, statement, context, at)
+        return end
+
+    def _pipeline(self, stages: Sequence[Statement], context: Context, at: Places) -> Flow:
+        context = context.unsure()
+        last = at
+        for stage in stages:
+            if stage is not stages[0] and _is(stage, "time"):
+                # Only at the start of a pipeline `time` is the shell's own word.
+                self._found.doubt("a program called time is run", stage.source)
+            start = len(self._found.invocations)
+            last = self._statement(stage, context, at).after
+            fed = self._found.invocations[start:]
+            feeds = tuple(one for one in fed if one.substituted == context.substituted)
+            context = replace(context, feeds=feeds, stdin=static_text.output(stage))
+        # With `shopt -s lastpipe` the last stage runs in the shell itself.
+        return working_directory.stays(working_directory.either(at, last))
+
+    def _chain(self, chain: Chain, context: Context, at: Places) -> Flow:
+        # The left side of a chain can be as long as the text: no recursion into it.
+        links: list[tuple[str, Statement]] = []
+        first = Statement(chain, "")
+        while isinstance(first.command, Chain) and not (
+            first.negated or first.background or first.redirects
+        ):
+            links.append((first.command.operator, first.command.second))
+            first = first.command.first
+        end = self._statement(first, context, at)
+        for operator, second in reversed(links):
+            if operator == "&&":
+                then = self._statement(second, context.unsure(), end.ok)
+                end = Flow(then.ok, working_directory.either(end.failed, then.failed))
+            else:
+                then = self._statement(second, context.unsure(), end.failed)
+                end = Flow(working_directory.either(end.ok, then.ok), then.failed)
+        return end
+
+    def _construct(self, command: Compound, context: Context, at: Places) -> Flow:
+        end = working_directory.stays(at)
+        scripts = command.scripts
+        match command.kind:
+            case "if":
+                end = self._if(scripts, context, at)
+            case "while" | "until" | "for ((":
+                self._found.loops = True
+                end = self._loop(scripts, context.unsure(), at)
+            case "for" | "select":
+                self._loop_variable(command, context, at)
+                end = self._loop(scripts, context.unsure(), at)
+            case "case":
+                end = self._case(scripts, context.unsure(), at)
+            case "time":
+                end = self._script(_timed(scripts[0]), context, at)
+            case "coproc":
+                if context.substituted or _is(scripts[0].statements[0], "time"):
+                    self._found.doubt("shells disagree on this coproc", command.kind)
+                self._script(scripts[0], replace(context.apart(), background=True), at)
+        return end
+
+    def _if(self, scripts: Sequence[Script], context: Context, at: Places) -> Flow:
+        after = working_directory.NOWHERE
+        for index in range(0, len(scripts) - 1, 2):
+            condition = self._script(scripts[index], context.unsure() if index else context, at)
+            then = self._script(scripts[index + 1], context.unsure(), condition.ok)
+            after = working_directory.either(after, then.after)
+            at = condition.failed
+        if len(scripts) % 2:
+            at = self._script(scripts[-1], context.unsure(), at).after
+        return working_directory.stays(working_directory.either(after, at))
+
+    def _case(self, scripts: Sequence[Script], context: Context, at: Places) -> Flow:
+        after = at
+        for script in scripts:
+            # With `;&` one branch goes on in the next.
+            after = working_directory.either(after, self._script(script, context, after).after)
+        return working_directory.stays(after)
+
+    def _loop(self, scripts: Sequence[Script], context: Context, at: Places) -> Flow:
+        start = len(self._found.invocations)
+        end = at
+        for script in scripts:
+            end = working_directory.either(at, self._script(script, context, end).after)
+        if end == at:
+            return working_directory.stays(at)
+        # Every round starts where the one before has ended.
+        del self._found.invocations[start:]
+        for script in scripts:
+            self._script(script, context, working_directory.UNKNOWN)
+        return working_directory.stays(working_directory.UNKNOWN)
+
+    def _loop_variable(self, command: Compound, context: Context, at: Places) -> None:
+        for name in command.variables:
+            # Without a list it takes the arguments of the script, which nobody knows.
+            words = command.words or (static_text.UNKNOWN,)
+            assignments = tuple(Assignment(name, word) for word in words)
+            self._found.names.assigned(assignments)
+            self._found.emit(Invocation((), f"{command.kind} {name}", assignments), context, at)
+
+    def _function(self, name: str, body: Statement, context: Context, at: Places) -> Flow:
+        called = {one.program for one in self._found.invocations}
+        functions = self._found.functions
+        functions.define(name, certain=context.certain and name not in called)
+        inside = replace(
+            context.apart(), feeds=(), stdin=static_text.UNKNOWN, function=name, extra=False
+        )
+        end = self._statement(body, inside, working_directory.START)
+        functions.move |= not end.after <= working_directory.START
+        return working_directory.stays(at)
+
+    def _simple(self, command: Simple, statement: Statement, context: Context, at: Places) -> Flow:
+        words = [one for word in command.words for one in words_of(word)]
+        if len(words) > _MAX_WORDS:
+            raise Unreadable(f"it makes more than {_MAX_WORDS} words of its braces")
+        assignments = command.assignments
+        self._found.names.assigned(assignments)
+        one = Invocation(tuple(words), statement.source, assignments, statement.redirects)
+        end = working_directory.stays(at)
+        if words:
+            end = self._programs.run(one, context, at)
+        elif assignments or statement.redirects:
+            self._found.emit(one, context, at)
+        for assignment in assignments:
+            # The words of a declaration hold the values already.
+            values = () if command.declares else (assignment.value,)
+            self._words((*values, *assignment.inner), context, at)
+        self._words(command.words, context, at)
+        return end
+
+    def _redirected(self, redirects: Sequence[Redirect], context: Context, at: Places) -> None:
+        for redirect in redirects:
+            self._words((redirect.target, redirect.body), context, at)
+
+    def _words(self, words: Iterable[Word | None], context: Context, at: Places) -> None:
+        """What runs while words are expanded."""
+        for word in words:
+            for part in word.parts if word is not None else ():
+                match part:
+                    case Substitution(script):
+                        self._substitution(script, context, at)
+                    case Variable(inner=inner) | Opaque(inner=inner):
+                        self._words(inner, context, at)
+                    case Braces(alternatives):
+                        self._words(alternatives, context, at)
+                    case Text():
+                        pass
+
+    def _substitution(self, script: Script, context: Context, at: Places) -> None:
+        stdin = static_text.shared(context.stdin)
+        inside = replace(context.apart(), feeds=(), stdin=stdin, substituted=True, extra=False)
+        self._script(script, inside, at)
+
+
+def _is(statement: Statement, kind: str) -> bool:
+    return isinstance(statement.command, Compound) and statement.command.kind == kind
+
+
+def _timed(script: Script) -> Script:
+    """`time -- ls`: the parser takes `--` for the program, bash does not."""
+    first = script.statements[0] if script.statements else None
+    if first is None or not isinstance(first.command, Simple):
+        return script
+    words = first.command.words
+    if not words or words[0].value != "--":
+        return script
+    return Script((replace(first, command=replace(first.command, words=words[1:])),))

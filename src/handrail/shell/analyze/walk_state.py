@@ -1,0 +1,161 @@
+"""What a walk through a command has found so far, and what holds where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from handrail.core.commands import Reason, Unreadable
+from handrail.shell.analyze.evaluated_names import Names
+from handrail.shell.analyze.invocation import Flat, Invocation
+from handrail.shell.analyze.working_directory import Places
+from handrail.shell.parse.syntax import Assignment, Script, Word
+
+_PRINTING: Final = frozenset({"echo", "printf", "cat"})
+
+
+class Functions:
+    """The functions of one command.
+
+    `move`: calling one may change the directory; `elsewhere`: one is called in another.
+    """
+
+    def __init__(self) -> None:
+        self.move = False
+        self.elsewhere = False
+        self._certain: set[str] = set()
+        self._uncertain: set[str] = set()
+        self._outside: set[str] = set()
+        self._dropped = False
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every name that is defined."""
+        return frozenset(self._certain | self._uncertain)
+
+    def define(self, name: str, *, certain: bool) -> None:
+        """A function is defined, `certain`ly before anything could call its name."""
+        if certain and name not in self._certain:
+            self._certain.add(name)
+        else:
+            self._uncertain.add(name)
+
+    def called(self, name: str, *, outside: bool) -> None:
+        """A name is run; from `outside` the shell it means a program, whatever is defined."""
+        if outside:
+            self._outside.add(name)
+        if name == "unset":
+            self._dropped = True
+
+    def doubts(self) -> Iterator[Reason]:
+        """Why a name may mean a program as well."""
+        for name in sorted(self._uncertain):
+            yield Reason("a function is defined where it may not hold", name)
+        for name in sorted(self.names & self._outside):
+            yield Reason("a function's name is run by another program", name)
+        for name in sorted(self.names & _PRINTING):
+            yield Reason("a function takes the place of what prints known text", name)
+        if self._dropped and self.names:
+            yield Reason("functions are defined, and something is unset", "unset")
+
+
+_MAX_INVOCATIONS: Final = 5000
+_MAX_TEXTS: Final = 60
+_MAX_PART: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What holds for everything inside a construct."""
+
+    wrapped_by: tuple[str, ...] = ()
+    feeds: tuple[Invocation, ...] = ()
+    stdin: Word | None = None
+    assignments: tuple[Assignment, ...] = ()
+    background: bool = False
+    function: str | None = None
+    substituted: bool = False
+    remote: bool = False
+    extra: bool = False
+    # In the shell that reads the command: here `cd` lasts.
+    here: bool = True
+    # And for certain: a function defined here holds from here on.
+    certain: bool = True
+    # Another program looks for the program: functions do not count.
+    outside: bool = False
+
+    def apart(self) -> Context:
+        """The same in a shell of its own, a subshell."""
+        return replace(self, here=False, certain=False)
+
+    def unsure(self) -> Context:
+        """The same where it may not run at all."""
+        return replace(self, certain=False)
+
+
+class Found:
+    """The invocations and doubts of one command."""
+
+    def __init__(self, reread: Callable[[str], Script]) -> None:
+        self.invocations: list[Invocation] = []
+        self.functions = Functions()
+        self.names = Names()
+        self.moves = False
+        self.loops = False
+        self._doubts: dict[Reason, None] = {}
+        self._reread = reread
+        self._texts: dict[str, Script | None] = {}
+
+    def emit(self, one: Invocation, context: Context, at: Places) -> None:
+        """Note an invocation, once for every place where it may run."""
+        if len(self.invocations) >= _MAX_INVOCATIONS:
+            raise Unreadable(f"it starts more than {_MAX_INVOCATIONS} programs")
+        for place in sorted(at, key=str) or [None]:
+            self.invocations.append(
+                replace(
+                    one,
+                    assignments=context.assignments + one.assignments,
+                    feeds=context.feeds,
+                    wrapped_by=context.wrapped_by,
+                    extra=context.extra,
+                    background=context.background,
+                    cwd=place,
+                    function=context.function,
+                    substituted=context.substituted,
+                    remote=context.remote,
+                )
+            )
+
+    def doubt(self, text: str, part: str) -> None:
+        """Note why something cannot be vouched for."""
+        self._doubts[Reason(text, part[:_MAX_PART])] = None
+
+    def script(self, text: str) -> Script | None:
+        """The tree of a text that is run; None, and a doubt, if it cannot be read."""
+        if text not in self._texts:
+            if len(self._texts) >= _MAX_TEXTS:
+                raise Unreadable(f"it runs more than {_MAX_TEXTS} texts")
+            try:
+                self._texts[text] = self._reread(text)
+            except Unreadable as error:
+                self.doubt(f"a text is run that cannot be read: {error}", text)
+                self._texts[text] = None
+        return self._texts[text]
+
+    def flat(self) -> Flat:
+        """The answer, once everything is walked."""
+        doubts = (*self._doubts, *self.functions.doubts(), *self.names.doubts())
+        invocations = self.invocations
+        if self.functions.elsewhere:
+            invocations = [
+                one if one.function is None else replace(one, cwd=None) for one in invocations
+            ]
+        return Flat(
+            tuple(invocations),
+            self.functions.names,
+            doubts,
+            changes_directory=self.moves,
+            evaluates=frozenset(self.names.evaluated),
+            loops=self.loops,
+        )

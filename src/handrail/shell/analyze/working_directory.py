@@ -1,0 +1,70 @@
+"""Where a command stands while it runs: the directories it may be in, after success and after
+failure. None means: cannot be known.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from handrail.shell.parse.syntax import Word
+
+Places = frozenset[str | None]
+
+START: Final[Places] = frozenset({""})
+UNKNOWN: Final[Places] = frozenset({None})
+NOWHERE: Final[Places] = frozenset()
+# With more, a list of everything that could be touched says nothing any more.
+_MAX_PLACES: Final = 4
+
+MOVERS: Final = frozenset({"cd", "chdir", "pushd", "popd"})
+
+
+class Flow(NamedTuple):
+    """Where the shell is if what ran succeeded, and if it failed; nowhere: never gets there."""
+
+    ok: Places
+    failed: Places
+
+    @property
+    def after(self) -> Places:
+        """Where it is whatever happened."""
+        return either(self.ok, self.failed)
+
+
+def stays(places: Places) -> Flow:
+    """What ran did not move the shell."""
+    return Flow(places, places)
+
+
+def either(first: Places, second: Places) -> Places:
+    """The places of two ways; too many, or an unknown one, make all unknown."""
+    places = first | second
+    return UNKNOWN if None in places or len(places) > _MAX_PLACES else places
+
+
+def moved(words: Sequence[Word], places: Places) -> Flow:
+    """`cd`, `pushd` or `popd` with its arguments; a failed one stays where it was."""
+    target = _target([word for word in words[1:] if word.value not in ("-L", "-P", "-e", "--")])
+    if target is None or words[0].value == "popd":
+        return Flow(UNKNOWN, places)
+    reached = frozenset(None if at is None else _joined(at, target) for at in places)
+    if target.startswith("/"):
+        reached = frozenset({_joined("", target)})
+    return Flow(either(reached, NOWHERE), places)
+
+
+def _target(operands: Sequence[Word]) -> str | None:
+    if len(operands) != 1:
+        return None
+    word = operands[0]
+    value = word.value
+    if not value or word.globs or word.tilde or value[0] in "-+":
+        return None
+    return value
+
+
+def _joined(at: str, target: str) -> str:
+    path = posixpath.normpath(posixpath.join(at, target))
+    return "" if path == "." else path

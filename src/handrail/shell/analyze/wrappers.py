@@ -1,0 +1,203 @@
+"""What a program that runs other programs would run: its own words parted from the command's.
+
+What is not understood is a doubt, and the words are still read as well as they can be: the
+blocklist wants to see the command behind an option that nobody knows.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from handrail.shell.analyze import finders, shells
+from handrail.shell.analyze.invocation import Run, Unwrapped
+from handrail.shell.expand import after, becomes_several, marked, start_of
+from handrail.shell.parse.syntax import Assignment, Text, Word
+from handrail.shell.tables.wrapper_table import Options, Wrapper, table
+
+_ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
+_SPLITTABLE: Final = re.compile(r"[\w./=:,+@% -]*", re.ASCII)
+_NO_VALUE: Final = Word("", (Text(""),))
+
+
+def unwrap(words: Sequence[Word]) -> Unwrapped | None:
+    """What a program would run; None if it is no program that runs others."""
+    program = words[0].value
+    if program is None:
+        return None
+    name = posixpath.basename(program)
+    for reads in (shells.unwrap, finders.unwrap):
+        found = reads(name, words)
+        if found is not None:
+            return found
+    wrapper = table().get(name)
+    return None if wrapper is None else _Reading(name, wrapper, list(words[1:])).result()
+
+
+@dataclass
+class _Reading:
+    """One wrapper's words on their way through the table."""
+
+    name: str
+    wrapper: Wrapper
+    words: list[Word]
+    doubts: list[str] = field(default_factory=list)
+    options: dict[str, Word] = field(default_factory=dict)
+    assignments: list[Assignment] = field(default_factory=list)
+
+    def result(self) -> Unwrapped:
+        """All that the wrapper runs."""
+        if self.wrapper.doubt:
+            self._doubt(self.wrapper.doubt)
+        self._take_options()
+        if self.wrapper.assigns:
+            self._take_assignments()
+        if self._given(self.wrapper.idle):
+            return Unwrapped((), tuple(self.doubts))
+        texts = sorted(self.wrapper.text & self.options.keys())
+        runs = [self._dressed(Run("text", (self.options[o],))) for o in texts] or self._rest()
+        return Unwrapped(tuple(runs), tuple(self.doubts), open=not runs)
+
+    def _rest(self) -> list[Run]:
+        own, rest = self.words[: self.wrapper.operands], self.words[self.wrapper.operands :]
+        if any(word.value is None for word in own):
+            self._doubt("has an argument that is not known")
+        for word in own:
+            self._stays_one(word)
+        # flock takes its `-c` behind the file as well.
+        if rest and rest[0].value in self.wrapper.text:
+            return [self._dressed(Run("text", tuple(rest[1:2])))]
+        if self.wrapper.only and not self._given(self.wrapper.only):
+            return []
+        if not rest or self.wrapper.rest == "none":
+            return [self._dressed(Run("input"))] if self._given(self.wrapper.bare) else []
+        if self._reads_text():
+            return [self._dressed(Run("text", tuple(self._until(rest))))]
+        return [self._dressed(Run("words", self._replaced(rest)))]
+
+    def _reads_text(self) -> bool:
+        if self.wrapper.rest == "text":
+            return not self._given(self.wrapper.program)
+        return self._given(self.wrapper.shell)
+
+    def _until(self, rest: Sequence[Word]) -> Sequence[Word]:
+        ends = [i for i, word in enumerate(rest) if word.value in self.wrapper.until]
+        return rest[: ends[0]] if ends else rest
+
+    def _dressed(self, run: Run) -> Run:
+        return replace(
+            run,
+            assignments=tuple(self.assignments),
+            extra=self.wrapper.extra,
+            moves=self._given(self.wrapper.moves),
+            remote=self.wrapper.remote,
+            inside=self.wrapper.inside,
+        )
+
+    def _given(self, options: Options) -> bool:
+        return "always" in options or not options.isdisjoint(self.options)
+
+    def _replaced(self, words: Sequence[Word]) -> tuple[Word, ...]:
+        for option in self.wrapper.replaces & self.options.keys():
+            mark = self.options[option].value
+            if mark is None:
+                self._doubt("has a placeholder that is not known")
+            else:
+                words = [marked(word, mark or "{}") for word in words]
+        return tuple(words)
+
+    def _take_options(self) -> None:
+        operands: list[Word] = []
+        while self.words and self._is_own(self.words[0]):
+            word = self.words.pop(0)
+            start = start_of(word)
+            if start == "--":
+                break
+            if not start.startswith("-") or start == "-":
+                operands.append(word)
+            elif start.startswith("--"):
+                self._long(word, start)
+            else:
+                self._short(word, start)
+        # The lone `-` of `env -` and `su -` is no operand.
+        self.words[:0] = [word for word in operands if word.value != "-"]
+
+    def _is_own(self, word: Word) -> bool:
+        """Whether the options go on with this word."""
+        start = start_of(word)
+        if word.value is None and not start and self.wrapper.operands:
+            self._doubt("has an argument that is not known")
+        if start == "-":
+            return self.name in ("env", "su", "runuser")
+        return start.startswith("-") or self.wrapper.permutes
+
+    def _long(self, word: Word, start: str) -> None:
+        name, equals, _ = start[2:].partition("=")
+        known = self.wrapper.long
+        exact = {option for option in known if option.rstrip("=") == name}
+        fitting = exact or {option for option in known if option.startswith(name)}
+        if len(fitting) != 1:
+            self._doubt(f"has the option {start!r}, which is not understood")
+        option = min(fitting, default=name)
+        given = _NO_VALUE
+        if equals:
+            given = after(word, len("--") + len(name) + len("="))
+        elif option.endswith("="):
+            given = self._next()
+        self._keep("--" + option.rstrip("="), given)
+
+    def _short(self, word: Word, start: str) -> None:
+        if self.wrapper.numbers and start[1:].isdigit():
+            return
+        for index, letter in enumerate(start[1:], 1):
+            rest = after(word, index + 1)
+            if letter in self.wrapper.values:
+                self._keep("-" + letter, rest if rest.parts else self._next())
+                return
+            if letter in self.wrapper.attached:
+                self._keep("-" + letter, rest)
+                return
+            if letter not in self.wrapper.flags:
+                self._doubt(f"has the option '-{letter}', which is not understood")
+            self._keep("-" + letter, _NO_VALUE)
+        if word.value is None:
+            self._doubt("has an option that is not known")
+
+    def _next(self) -> Word:
+        if not self.words:
+            return _NO_VALUE
+        self._stays_one(self.words[0])
+        return self.words.pop(0)
+
+    def _stays_one(self, word: Word) -> None:
+        """The second of several words would be the program."""
+        if becomes_several(word):
+            self._doubt(f"{word.source!r} may become several words")
+
+    def _keep(self, option: str, value: Word) -> None:
+        self.options[option] = value
+        if self.name == "env" and option in ("-S", "--split-string"):
+            self._split(value)
+
+    def _split(self, word: Word) -> None:
+        """`env -S` makes words of one; its own quoting rules are not worked out."""
+        text = word.value
+        if text is None or not _SPLITTABLE.fullmatch(text):
+            self._doubt("splits a text by rules of its own")
+        pieces = (text or "").split()
+        self.words[:0] = [Word(piece, (Text(piece, quoted=True),)) for piece in pieces]
+
+    def _take_assignments(self) -> None:
+        while self.words and "=" in start_of(self.words[0]):
+            word = self._next()
+            match = _ASSIGNMENT.match(start_of(word))
+            if match:
+                self.assignments.append(Assignment(match[1], after(word, match.end())))
+            else:
+                self._doubt("sets a variable with an odd name")
+
+    def _doubt(self, text: str) -> None:
+        self.doubts.append(f"{self.name}: {text}")

@@ -1,0 +1,172 @@
+"""The judge of commands: reads, flattens, classifies; the one door of this package.
+
+Where programs and paths lead is asked anew each time, since the disk may have changed in
+between; what was judged before is only said again if all the answers are the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from handrail.core.commands import (
+    CommandClass,
+    Judgement,
+    ShellParser,
+    Surroundings,
+    Unreadable,
+)
+from handrail.shell.analysis_cache import Answers, Disk, Remembered, noting
+from handrail.shell.analyze import evaluated_names
+from handrail.shell.analyze.invocation import Flat
+from handrail.shell.analyze.variables import bindings
+from handrail.shell.analyze.walk import flatten
+from handrail.shell.blocklist import matcher
+from handrail.shell.blocklist.writes import derived
+from handrail.shell.classify import allowlist, environment
+from handrail.shell.classify.classifier import Classifier, Values
+from handrail.shell.classify.effects import Tally
+from handrail.shell.classify.rule_parts import is_plain, is_told, parts_of
+from handrail.shell.parse.reader import read
+from handrail.shell.parse.syntax import Script
+from handrail.shell.tables.program_table import Programs, load
+
+_KEPT: Final = 256
+_MAX_KEPT_TEXT: Final = 4096
+
+
+class _Read(NamedTuple):
+    text: str
+    script: Script
+    flat: Flat
+
+
+class Judge:
+    """Judges commands for one workspace; safe in any thread.
+
+    `surroundings` answers, for a directory, where a command would run. `blocked` are further
+    programs or beginnings of commands that are always refused. `protected` answers why a path
+    below a root is protected, by its name alone; `tame`, whether git in a directory would run nothing that the
+    repository's configuration names.
+    """
+
+    def __init__(
+        self,
+        parser: ShellParser,
+        surroundings: Callable[[str], Surroundings],
+        programs: Programs | None = None,
+        *,
+        blocked: Sequence[str] = (),
+        protected: Callable[[str], str | None] | None = None,
+        tame: Callable[[str], bool] | None = None,
+    ) -> None:
+        self._parser = parser
+        self._surroundings = surroundings
+        self._programs = programs
+        self._blocked = tuple(blocked)
+        self._protected = protected
+        self._tame = tame
+        self._kept: OrderedDict[str, _Read] = OrderedDict()
+        self._remembered = Remembered()
+        self._lock = threading.Lock()
+        # A workspace is held open by its handle: where its name led then is where it works.
+        self._roots: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def judge(self, command: str, *, cwd: str, env: Mapping[str, str]) -> Judgement:
+        """The class, reasons and effects of a command run there, with these variables."""
+        where = self._with_real_roots(self._surroundings(cwd))
+        key = command, tuple(env.items()), where.cwd, where.roots, where.home
+        before = self._remembered.find(key, Disk(where.find_program, where.resolve, self._tame))
+        if before is not None:
+            return before
+        tally = Tally()
+        _weigh_environment(env, tally)
+        if not command.isprintable():
+            _weigh_letters(command, tally)
+        try:
+            known = self._read(command)
+        except Unreadable as error:
+            return self._unreadable(command, str(error), where, tally)
+        values = bindings(known.script, known.flat, env)
+        asked: Answers = {}
+        disk = noting(Disk(where.find_program, where.resolve, self._tame), asked)
+        judgement = self._judgement(known, values, where, disk, tally, env)
+        if len(command) <= _MAX_KEPT_TEXT:
+            self._remembered.keep(key, judgement, asked)
+        return judgement
+
+    def _judgement(
+        self,
+        known: _Read,
+        values: Values,
+        where: Surroundings,
+        disk: Disk,
+        tally: Tally,
+        env: Mapping[str, str],
+    ) -> Judgement:
+        where = where._replace(find_program=disk.find_program, resolve=disk.resolve)
+        if self._programs is None:
+            self._programs = load()
+        flat = known.flat
+        for doubt in evaluated_names.given(flat.evaluates, env):
+            tally.note(CommandClass.DANGEROUS, doubt.text, doubt.part)
+        classifier = Classifier(self._programs, where, protected=self._protected, tame=disk.tame)
+        classes = classifier.weigh(flat, values, tally)
+        # What only looks can be no catastrophe, unless the person says what else is one.
+        if tally.klass > CommandClass.SAFE or self._blocked:
+            for reason in matcher.find(flat, where, self._blocked, known.script, env):
+                tally.note(CommandClass.BLOCKED, reason.text, reason.part)
+            for reason in derived(tally.effects().writes, where):
+                tally.note(CommandClass.BLOCKED, reason.text, reason.part)
+        return tally.judgement()._replace(
+            parts=parts_of(flat, classes),
+            plain=is_plain(flat, env),
+            told=is_told(flat, env),
+            cwd=where.cwd,
+            segments=allowlist.segments(flat),
+            text=known.text,
+        )
+
+    def _unreadable(self, command: str, why: str, where: Surroundings, tally: Tally) -> Judgement:
+        tally.note(CommandClass.DANGEROUS, f"the command cannot be read: {why}", "")
+        tally.open_ended = True
+        for reason in matcher.find_in_text(command, where, self._blocked):
+            tally.note(CommandClass.BLOCKED, reason.text, reason.part)
+        return tally.judgement()._replace(cwd=where.cwd, text=command)
+
+    def _with_real_roots(self, where: Surroundings) -> Surroundings:
+        """A root may be named by a link; what lies in it is then known by both names."""
+        known = self._roots.get(where.roots)
+        if known is None:
+            real = (where.resolve(root) for root in where.roots)
+            known = self._roots[where.roots] = tuple(dict.fromkeys((*where.roots, *real)))
+        return where._replace(roots=known)
+
+    def _read(self, command: str) -> _Read:
+        with self._lock:
+            known = self._kept.get(command)
+            if known is not None:
+                self._kept.move_to_end(command)
+                return known
+        script = read(command, self._parser)
+        fresh = _Read(command, script, flatten(script, lambda text: read(text, self._parser)))
+        if len(command) <= _MAX_KEPT_TEXT:
+            with self._lock:
+                self._kept[command] = fresh
+                if len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+        return fresh
+
+
+def _weigh_environment(env: Mapping[str, Any], tally: Tally) -> None:
+    for name in env:
+        tally.note(environment.weigh(name), f"the variable {name} is set", name)
+
+
+def _weigh_letters(command: str, tally: Tally) -> None:
+    """Letters that nobody sees make a command read differently from what it says."""
+    odd = next((one for one in command if not one.isprintable() and one not in "\n\t"), None)
+    if odd is not None:
+        tally.note(CommandClass.DANGEROUS, "it holds letters that cannot be seen", f"{odd!a}")

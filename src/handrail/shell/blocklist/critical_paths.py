@@ -1,0 +1,276 @@
+"""The places whose loss or change is a catastrophe, and whether a path reaches one.
+
+Paths are judged as written and as their links lead; what lies inside a root is the
+workspace's own, wherever the root is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from handrail.core.commands import Surroundings
+from handrail.shell.blocklist.words import UNKNOWN, UNSET, plain
+
+# A system does not start, or forgets what it is for, without one of these.
+_TOPS: Final = (
+    *("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "libx32", "media", "mnt"),
+    *("nix", "opt", "proc", "root", "run", "sbin", "snap", "srv", "sys", "usr", "var"),
+    *("Applications", "Library", "Network", "System", "Users", "Volumes", "private"),
+)
+_BELOW: Final = (
+    *("var/lib", "var/log", "var/spool", "var/mail", "var/db", "var/backups", "var/www"),
+    *("private/etc", "private/var", "mnt/c", "mnt/c/Windows", "mnt/c/Users"),
+)
+# Everything in these belongs to the system, not only the directory as a whole.
+_SYSTEM: Final = frozenset(
+    (
+        *(
+            "bin",
+            "boot",
+            "efi",
+            "etc",
+            "lib",
+            "lib32",
+            "lib64",
+            "libx32",
+            "proc",
+            "sbin",
+            "sys",
+            "usr",
+        ),
+        *("System",),
+    )
+)
+_SYSTEM_BELOW: Final = (("private", "etc"), ("var", "spool", "cron"), ("var", "lib", "dpkg"))
+# What a person keeps in the home directory and cannot get back.
+_KEPT: Final = (
+    *(".ssh", ".gnupg", ".aws", ".kube", ".config", ".local", ".password-store", ".mozilla"),
+    *("Desktop", "Documents", "Downloads", "Library", "Movies", "Music", "Pictures", "Videos"),
+)
+_ROOT_FILES: Final = frozenset(("swapfile", "swap.img", "vmlinuz", "initrd.img", "init"))
+_HARMLESS_DEVICES: Final = frozenset(
+    (
+        *(
+            "null",
+            "zero",
+            "full",
+            "random",
+            "urandom",
+            "tty",
+            "stdin",
+            "stdout",
+            "stderr",
+            "console",
+        ),
+        *("fd", "pts", "shm", "tcp", "udp", "ptmx", "mqueue"),
+    )
+)
+_GLOB: Final = "*?["
+_DEEPEST: Final = 64
+
+
+class Places:
+    """The catastrophe map around one workspace."""
+
+    def __init__(self, where: Surroundings) -> None:
+        self._where = where
+        self._roots = tuple(_parts(root) for root in where.roots)
+        home = _parts(where.home)
+        self._person = (home, *((*home, name) for name in _KEPT)) if home else ()
+        self._machine = (*((top,) for top in _TOPS), *(_parts(path) for path in _BELOW))
+
+    def lost(self, field: str, cwd: str | None, *, follow: bool = False) -> str | None:
+        """What is lost if the field is deleted with all that is below it; None: nothing dear.
+
+        `follow`: a link at its end is not the link but what it leads to.
+        """
+        if _hinges_on_a_variable(field):
+            return "the whole file system, should the variable be empty"
+        for parts in self._ways(field, cwd, follow=follow):
+            what = self._lost(parts)
+            if what is not None:
+                return what
+        return None
+
+    def system(self, field: str, cwd: str | None, *, follow: bool = True) -> str | None:
+        """The system file or device that a write to the field would change."""
+        for parts in self._ways(field, cwd, follow=follow):
+            if not self._inside(parts) and self._is_system(parts):
+                return "/" + "/".join(map(plain, parts))
+        return None
+
+    def owned(self, field: str, cwd: str | None) -> bool:
+        """Whether the field names something inside the workspace."""
+        path = _absolute(field, cwd)
+        return path is not None and self._inside(_normal(path))
+
+    def at_home(self, text: str) -> str:
+        """Text that another language wrote, with the home directory spelled out."""
+        for start in ("~", "$HOME", "${HOME}"):
+            if text == start or text.startswith(f"{start}/"):
+                return self._where.home + text[len(start) :]
+        return text
+
+    def device(self, field: str) -> bool:
+        """Whether the field names a device that holds data."""
+        return _is_device(_split(field)) if field.startswith("/") else False
+
+    def _ways(self, field: str, cwd: str | None, *, follow: bool) -> Iterator[Sequence[str]]:
+        path = _absolute(field, cwd)
+        if path is None:
+            return
+        parts = _normal(path)
+        yield parts
+        if is_stream(parts):
+            return
+        really = self._resolved(path, follow=follow or path.endswith("/"))
+        if really != parts:
+            yield really
+
+    def _resolved(self, path: str, *, follow: bool) -> Sequence[str]:
+        """The path with the links in its literal beginning followed."""
+        names = [one for one in path.split("/") if one]
+        known = 0
+        while known < len(names) and not _computed(names[known]):
+            known += 1
+        if known == len(names) and not follow and known:
+            known -= 1
+        start = self._where.resolve("/" + plain("/".join(names[:known])))
+        return _normal("/".join((start, *names[known:])))
+
+    def _lost(self, parts: Sequence[str]) -> str | None:
+        if all(map(wide, parts)):
+            return "the whole file system"
+        if any(_covers(parts, root) for root in self._roots if root):
+            return "the directories around the workspace"
+        if any(_takes(parts, dear) for dear in self._person) or self._is_dear(parts):
+            return "/" + "/".join(map(plain, parts))
+        # Deleting all that is in a directory is deleting the directory; /tmp is meant for it.
+        if wide(parts[-1]) and tuple(parts[:-1]) != ("tmp",):
+            return self._lost(parts[:-1])
+        return None
+
+    def _is_dear(self, parts: Sequence[str]) -> bool:
+        if self._inside(parts):
+            return False
+        if any(_takes(parts, dear) for dear in self._machine) or tuple(parts) == ("tmp",):
+            return True
+        return _is_home(parts) or self._is_system(parts)
+
+    def _inside(self, parts: Sequence[str]) -> bool:
+        return any(root and tuple(parts[: len(root)]) == root for root in self._roots)
+
+    def _is_system(self, parts: Sequence[str]) -> bool:
+        if not parts:
+            return True
+        if parts[0] == "dev":
+            return _is_device(parts)
+        if tuple(parts[:3]) == ("proc", "self", "fd"):
+            return False
+        if len(parts) == 1 and parts[0] in _ROOT_FILES:
+            return True
+        below = any(tuple(parts[: len(one)]) == one for one in _SYSTEM_BELOW)
+        return below or any(_fits(top, parts[0]) for top in _SYSTEM)
+
+
+def is_stream(parts: Sequence[str]) -> bool:
+    """Whether it is a stream of the process itself: where ours leads says nothing of it."""
+    if tuple(parts[:3]) == ("proc", "self", "fd"):
+        return len(parts) == 4
+    if tuple(parts[:2]) == ("dev", "fd"):
+        return len(parts) == 3
+    return tuple(parts) in (("dev", "stdin"), ("dev", "stdout"), ("dev", "stderr"))
+
+
+def wide(name: str) -> bool:
+    """Whether a name stands for whatever is there: `*`, `.*`, `?*`, `[a-z]*`."""
+    rest, active = name, False
+    while rest:
+        if rest[0] in "*?":
+            active = True
+        elif rest[0] == "[":
+            closing = rest.find("]", 2)
+            if closing < 0:
+                return False
+            rest, active = rest[closing:], True
+        elif rest[0] != ".":
+            return False
+        rest = rest[1:]
+    return active
+
+
+def _covers(parts: Sequence[str], root: Sequence[str]) -> bool:
+    """Whether the path is above the root, or a glob that takes the root along."""
+    if not _takes(parts, root):
+        return False
+    return len(parts) < len(root) or any(_computed(one) for one in parts)
+
+
+def _takes(parts: Sequence[str], dear: Sequence[str]) -> bool:
+    """Whether deleting the path deletes the dear one: it is that, or above it."""
+    if not parts or len(parts) > len(dear):
+        return False
+    return all(_fits(have, one) for one, have in zip(parts, dear, strict=False))
+
+
+def _fits(name: str, pattern: str) -> bool:
+    # Without a glob no pattern is compiled: a command may name thousands of files.
+    return name == pattern or (_computed(pattern) and fnmatchcase(name, plain_glob(pattern)))
+
+
+def plain_glob(name: str) -> str:
+    """The name as a pattern of `fnmatch`; what is quoted stands for itself there too."""
+    escaped = {"\ue000": "[*]", "\ue001": "[?]", "\ue002": "[[]"}
+    return "".join(escaped.get(char, char) for char in name)
+
+
+def _is_home(parts: Sequence[str]) -> bool:
+    return len(parts) == 2 and parts[0] in ("home", "Users") and not _unknown(parts[1])
+
+
+def _is_device(parts: Sequence[str]) -> bool:
+    if not parts or parts[0] != "dev":
+        return False
+    return len(parts) > 1 and parts[1] not in _HARMLESS_DEVICES and parts[1][:3] != "tty"
+
+
+def _absolute(field: str, cwd: str | None) -> str | None:
+    if field.startswith(("/", "//")):
+        return field
+    if cwd is None or not field or _unknown(field[0]):
+        return None
+    return f"{cwd}/{field}"
+
+
+def _normal(path: str) -> list[str]:
+    parts: list[str] = []
+    for name in path.split("/"):
+        if name == "..":
+            del parts[-1:]
+        elif name not in ("", "."):
+            parts.append(name)
+    return parts[:_DEEPEST]
+
+
+def _split(field: str) -> list[str]:
+    return [one for one in field.split("/") if one not in ("", ".")]
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(one for one in path.split("/") if one)
+
+
+def _computed(name: str) -> bool:
+    return any(char in name for char in _GLOB) or _unknown(name)
+
+
+def _unknown(text: str) -> bool:
+    return UNKNOWN in text or UNSET in text
+
+
+def _hinges_on_a_variable(field: str) -> bool:
+    """`$X/` and `$X/*`: all that keeps it from the top is a variable that nobody sets."""
+    rest = field[1:]
+    return field.startswith(UNSET) and rest.startswith("/") and all(map(wide, _split(rest)))

@@ -1,0 +1,98 @@
+"""Catastrophes in the code that an interpreter is handed: a modest reader of literals.
+
+It looks for a dangerous call together with its target; code that only mentions one passes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from handrail.core.commands import Reason
+from handrail.shell.blocklist.critical_paths import Places
+from handrail.shell.blocklist.fork_bombs import forks_without_end
+
+_QUOTED: Final = r"""(?:[rbfu]{0,2}["']([^"'\n]*)["']|%q\(([^)]*)\))"""
+_DELETING: Final = re.compile(
+    r"(?:rmtree|rmSync|rmdirSync|rmdir|rm_rf|rm_r|remove_dir|remove_entry_secure|remove_tree|rmtree"
+    r"|removedirs|rimraf|unlinkSync|unlink|rename|renameSync|move|\brm|removeSync|emptyDirSync"
+    r"|os\.remove|Deno\.remove|File\.delete|delete_recursively|chmod|chown)\s*+\(?\s*+"
+)
+_HOME: Final = re.compile(
+    r"^(?:\w+\.)*(?:expanduser\(|homedir\(|Path\.home\(|home\(|require\(['\"]os['\"]\)\.homedir"
+    r"|ENV\[['\"]HOME|\$ENV\{['\"]?HOME|process\.env\.HOME|os\.environ\[['\"]HOME|getenv\(['\"]HOME"
+    r"|Dir\.home)"
+)
+_OPENING: Final = re.compile(
+    r"(?:open|write_text|write_bytes|writeFileSync|writeFile|file_put_contents|fopen|File\.write"
+    r"|createWriteStream|truncate)\s*+\(?\s*+" + _QUOTED + r"\s*+(?:,\s*+[\"']([^\"']*))?"
+)
+_PATHED: Final = re.compile(r"Path\(\s*+" + _QUOTED + r"\s*+\)\.(?:write_\w+|unlink|rmdir|open)")
+_RUNNING: Final = re.compile(
+    r"(?:system|popen|Popen|exec\w*|spawn\w*|\brun|\bcall|check_call|check_output|qx|shell_exec"
+    r"|passthru|getoutput|do shell script|child_process[\w.'\")]*)\s*[\[({\s]*"
+)
+_LIST: Final = re.compile(_QUOTED + r"(?:\s*,\s*|\s*\]|\s*\)|\s*$|.)?")
+_FETCH: Final = re.compile(
+    r"urlopen|urllib|requests\.|httpx|http\.get|https\.get|fetch\(|LWP|open-uri|URI\.open|Net::HTTP"
+    r"|HTTP::|curl_exec|file_get_contents\(\s*['\"]https?:|socket"
+)
+_EXECUTE: Final = re.compile(r"\bexec\b|\beval\b|\bFunction\(|\bcompile\(|os\.system|\bsystem\b")
+_KILLING: Final = re.compile(
+    r"(?:os\.kill|process\.kill|Process\.kill|\bkill)\s*+\(?\s*+(?:['\"]?\w++['\"]?,\s*+)?-?1\b"
+)
+_INSTEAD: Final = "do it with files of the workspace, step by step"
+
+# Looks at a command line found inside the code.
+Look = Callable[[str], Iterator[Reason]]
+
+
+def inline(code: str, options: str, places: Places, cwd: str | None, look: Look) -> Iterator[str]:
+    """What the code would do that is refused; `options` may load what it uses."""
+    for match in _DELETING.finditer(code):
+        rest = code[match.end() :]
+        target = re.match(_QUOTED, rest)
+        if target and _dear(target.group(1) or "", places, cwd):
+            yield f"its code deletes {target.group(1)}; {_INSTEAD}"
+        elif _HOME.match(rest):
+            yield f"its code deletes the home directory; {_INSTEAD}"
+    for path, mode in _opened(code):
+        writes = mode is None or any(letter in mode for letter in "wa+>x")
+        if writes and path.startswith("/") and places.system(path, cwd) is not None:
+            yield f"its code writes to {path}; {_INSTEAD}"
+    if forks_without_end(code):
+        yield f"its code starts processes without end; {_INSTEAD}"
+    if _FETCH.search(code + options) and _EXECUTE.search(code):
+        yield "its code runs a program straight from the network; download it to a file and read it"
+    if _KILLING.search(code):
+        yield f"its code ends every process; {_INSTEAD}"
+    for command in _commands(code):
+        yield from (reason.text for reason in look(command))
+
+
+def _dear(path: str, places: Places, cwd: str | None) -> bool:
+    if path.startswith(("/", "~", "..", "$HOME")):
+        return places.lost(places.at_home(path), cwd) is not None
+    return False
+
+
+def _opened(code: str) -> Iterator[tuple[str, str | None]]:
+    for match in _OPENING.finditer(code):
+        path = match.group(1) or match.group(2) or ""
+        read_by_default = re.match(r"f?open\b", match.group(0)) is not None
+        yield path, match.group(3) or ("" if read_by_default else None)
+    for match in _PATHED.finditer(code):
+        yield match.group(1) or "", None
+
+
+def _commands(code: str) -> Iterator[str]:
+    """Command lines in calls that start programs: one string, or a list of words."""
+    for match in _RUNNING.finditer(code):
+        words, position = [], match.end()
+        while (one := _LIST.match(code, position)) is not None:
+            words.append(one.group(1) or one.group(2) or "")
+            position = one.end()
+        if words:
+            yield " ".join(words)
+    yield from re.findall(r"`([^`]+)`", code)

@@ -1,0 +1,206 @@
+"""The commands that no mode lets through: catastrophes, however they are spelled.
+
+Works on what the command runs, never on its text; every rule is about an effect. The list
+can only grow: nothing in the configuration takes a row away.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from handrail.core.commands import Reason, Surroundings
+from handrail.shell.analyze.invocation import Flat, Invocation
+from handrail.shell.blocklist import fallback_parser
+from handrail.shell.blocklist.deletes import deletes, origins
+from handrail.shell.blocklist.inline_code import inline
+from handrail.shell.blocklist.interpreters import interpreter_of
+from handrail.shell.blocklist.permissions import rights
+from handrail.shell.blocklist.processes import bombs, endless_loops, processes
+from handrail.shell.blocklist.program_calls import Act, Scene, base, scene
+from handrail.shell.blocklist.remote_code import remote
+from handrail.shell.blocklist.words import UNKNOWN, UNSET, plain, printed
+from handrail.shell.blocklist.writes import disks, redirected, writes
+from handrail.shell.parse.syntax import Script, Word
+from handrail.shell.tables.catastrophes import (
+    ALWAYS,
+    ALWAYS_PREFIX,
+    DISK_TOOLS,
+    FETCHERS,
+    SELF,
+    SHELLS,
+)
+
+_CHECKS: Final = (deletes, writes, disks, rights, processes)
+_GLOBBED: Final = (
+    *ALWAYS,
+    *DISK_TOOLS,
+    *FETCHERS,
+    *SHELLS,
+    *("rm", "mv", "dd", "chmod", "chown", "tee", "cp", "find", "kill", "killall", "pkill"),
+)
+# Programs that start another installed program by its name.
+_LAUNCHERS: Final = frozenset(("uvx", "pipx", "uv", "poetry", "pdm", "hatch", "rye"))
+_MOST_REASONS: Final = 8
+_DEEPEST: Final = 3
+
+
+def find(
+    flat: Flat,
+    where: Surroundings,
+    extra: Sequence[str] = (),
+    script: Script | None = None,
+    env: Mapping[str, str] | None = None,
+) -> tuple[Reason, ...]:
+    """Why the command is refused in every mode; empty if it is not.
+
+    `extra` are further programs or beginnings of commands (`terraform destroy`) that a
+    person refuses. `script` is the tree of the command, for what only its shape shows;
+    `env` the variables that it is given.
+    """
+    loops = endless_loops(script) if script is not None else ()
+    return _distinct(chain(_reasons(flat, where, _Told(extra, env or {}), 0), loops))
+
+
+def find_in_text(
+    command: str, where: Surroundings, extra: Sequence[str] = ()
+) -> tuple[Reason, ...]:
+    """The same for a command that could not be parsed, taken apart as well as it can be."""
+    return _distinct(_rough_reasons(command, where, _Told(extra), 0))
+
+
+class _Told(NamedTuple):
+    """What the caller adds to the command itself."""
+
+    extra: Sequence[str] = ()
+    env: Mapping[str, str] = MappingProxyType({})
+
+
+def _reasons(flat: Flat, where: Surroundings, told: _Told, depth: int) -> Iterator[Reason]:
+    seen = scene(flat, where, told.env, _GLOBBED)
+    for act in seen.acts:
+        yield from _named(act, told.extra)
+        for check in _CHECKS:
+            yield from check(act, seen)
+    for one in flat.invocations:
+        yield from redirected(one, seen)
+        if depth < _DEEPEST:
+            yield from _handed(one, seen, told, depth)
+    yield from bombs(seen)
+    yield from remote(seen)
+
+
+def _rough_reasons(text: str, where: Surroundings, told: _Told, depth: int) -> Iterator[Reason]:
+    if fallback_parser.bomb(text):
+        yield Reason("it starts processes without end; start a known number of them", text)
+    if depth <= _DEEPEST:
+        yield from _reasons(fallback_parser.flatten(text), where, told, depth + 1)
+
+
+def _named(act: Act, extra: Sequence[str]) -> Iterator[Reason]:
+    """Programs that are refused whatever they are told."""
+    refusal = ALWAYS.get(act.name) if not act.own or act.name == "handrail" else None
+    if refusal is None:
+        starts = (one for start, one in ALWAYS_PREFIX.items() if act.name.startswith(start))
+        refusal = next(starts, None)
+    if refusal is None and _starts_handrail(act):
+        refusal = SELF
+    if refusal is not None:
+        yield act.because(*refusal)
+    told = [act.name, *(plain(field) for field in act.fields)]
+    for row in extra:
+        words = row.split()
+        if words and told[: len(words)] == words:
+            yield act.because(f"your settings refuse {row!r}", "do without it, or ask the person")
+
+
+def _starts_handrail(act: Act) -> bool:
+    fields = [plain(field) for field in act.fields]
+    if act.name in _LAUNCHERS:
+        return any(field.partition("@")[0] == "handrail" for field in fields[:4])
+    if not act.name.startswith(("python", "pypy")) or "-m" not in fields[:-1]:
+        return False
+    return fields[fields.index("-m") + 1].partition(".")[0] == "handrail"
+
+
+def _handed(one: Invocation, seen: Scene, told: _Told, depth: int) -> Iterator[Reason]:
+    """Catastrophes in the program text that an interpreter is given."""
+
+    def look(command: str) -> Iterator[Reason]:
+        return _rough_reasons(command, seen.where, told, depth + 1)
+
+    runner = interpreter_of(one.words)
+    if runner is None:
+        for text in _aliased(one, seen):
+            yield from look(text)
+        return
+    texts = [text for word in runner.code for text in _texts(word, seen)]
+    if runner.reads_input:
+        texts += _input(one, seen)
+    for text in texts:
+        if runner.shell:
+            yield from (Reason(reason.text, one.source) for reason in look(text))
+        else:
+            found = inline(text, one.source, seen.places, seen.where.cwd, look)
+            yield from (Reason(what, one.source) for what in found)
+
+
+def _aliased(one: Invocation, seen: Scene) -> Iterator[str]:
+    for word in one.words[1:] if one.program == "alias" else ():
+        for text in _texts(word, seen):
+            yield text.partition("=")[2]
+
+
+def _input(one: Invocation, seen: Scene) -> Iterator[str]:
+    """What the interpreter reads, where the command itself holds it."""
+    for redirect in one.redirects:
+        if redirect.operator.startswith("<<"):
+            yield from _texts(redirect.body or redirect.target, seen)
+    for producer in origins(one, seen.flat.invocations)[:_MOST_REASONS]:
+        yield from _printed(producer, seen, 0)
+
+
+def _printed(one: Invocation, seen: Scene, depth: int) -> Iterator[str]:
+    for fields in seen.values.readings(one.words, seen.where.cwd):
+        name = base(fields[0]) if fields else ""
+        if name in ("echo", "printf"):
+            yield plain(printed(fields, seen.where.cwd)).replace("\\n", "\n")
+        elif one.feeds and depth < _DEEPEST:
+            for feeder in one.feeds[:_MOST_REASONS]:
+                for text in _printed(feeder, seen, depth + 1):
+                    yield _changed(name, fields[1:], text)
+    for redirect in one.redirects:
+        if redirect.operator.startswith("<<"):
+            yield from _texts(redirect.body or redirect.target, seen)
+
+
+def _changed(name: str, fields: Sequence[str], text: str) -> str:
+    """The text as a decoder in the pipe turns it; as it is where that cannot be told."""
+    decodes = any(field in ("-d", "-D", "--decode", "-di", "-r") for field in fields)
+    try:
+        if name == "base64" and decodes:
+            return base64.b64decode(text + "==").decode("utf-8", "replace")
+        if name == "xxd" and any("r" in field for field in fields):
+            return bytes.fromhex(text).decode("utf-8", "replace")
+    except (binascii.Error, ValueError):
+        return text
+    return text[::-1] if name == "rev" else text
+
+
+def _texts(word: Word, seen: Scene) -> Iterator[str]:
+    for fields in seen.values.readings([word], seen.where.cwd):
+        text = plain(" ".join(fields))
+        yield text.replace(UNKNOWN, "").replace(UNSET, "")
+
+
+def _distinct(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    found: dict[Reason, None] = {}
+    for reason in reasons:
+        found[reason] = None
+        if len(found) == _MOST_REASONS:
+            break
+    return tuple(found)

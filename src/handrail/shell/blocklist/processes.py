@@ -1,0 +1,138 @@
+"""Killing what one did not start, stopping the machine, and multiplying without end."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from handrail.core.commands import Reason
+from handrail.shell.analyze.invocation import Invocation
+from handrail.shell.blocklist.deletes import origins
+from handrail.shell.blocklist.program_calls import Act, Scene, base
+from handrail.shell.blocklist.words import plain
+from handrail.shell.parse.syntax import Compound, Script, Simple, Statement, simples, statements
+from handrail.shell.tables.catastrophes import POWER, POWER_VERBS
+
+_INSTEAD: Final = "end only what you started, by its job or process id"
+_KILLS: Final = frozenset(("9", "KILL", "SIGKILL"))
+_SIGNAL: Final = re.compile(r"-(\d+|[A-Z][A-Z0-9+]+)", re.IGNORECASE)
+_ENDLESS: Final = frozenset(("yes",))
+_WAITING: Final = frozenset(("wait", "sleep", "read", "break", "exit"))
+_ALWAYS: Final[Mapping[str, list[list[list[str | None]]]]] = {
+    "while": [[["true"]], [[":"]], [["[", "1", "]"]], [["test", "1"]]],
+    "until": [[["false"]]],
+}
+_BOMB: Final = ("it starts processes without end", "start a known number of them")
+
+
+def processes(act: Act, scene: Scene) -> Iterator[Reason]:
+    """Kills and shutdowns that are refused."""
+    verbs = POWER_VERBS.get(act.name, frozenset())
+    if not act.own and not verbs.isdisjoint(map(plain, act.fields)):
+        yield act.because(*POWER)
+    if act.name == "kill":
+        yield from _kill(act)
+    elif act.name in ("killall", "pkill", "skill"):
+        yield from _by_name(act)
+    elif act.name == "xargs":
+        yield from _endless(act, scene)
+
+
+def endless_loops(script: Script) -> Iterator[Reason]:
+    """`while true; do x & done`: a loop that never ends and never waits."""
+    for statement in statements(script):
+        loop = statement.command
+        if not isinstance(loop, Compound) or not _never_ends(loop, statement.source):
+            continue
+        inside = [one for body in loop.scripts for one in statements(body)]
+        waits = {_program(one) for one in inside if not one.background}
+        if any(one.background for one in inside) and waits.isdisjoint(_WAITING):
+            yield Reason("; ".join(_BOMB), statement.source)
+
+
+def _program(statement: Statement) -> str | None:
+    command = statement.command
+    return command.words[0].value if isinstance(command, Simple) and command.words else None
+
+
+def _never_ends(loop: Compound, source: str) -> bool:
+    if loop.kind == "for ((":
+        return re.match(r"for\s*\(\(\s*;\s*(?:1\s*)?;", source) is not None
+    if loop.kind not in ("while", "until") or not loop.scripts:
+        return False
+    told = [[word.value for word in one.words] for one in simples(loop.scripts[0])]
+    return told in _ALWAYS[loop.kind] or re.match(r"while\s*\(\(\s*1", source) is not None
+
+
+def bombs(scene: Scene) -> Iterator[Reason]:
+    """Functions that start themselves again, several at a time."""
+    names = scene.flat.functions | {one.function for one in scene.flat.invocations}
+    calls: dict[str, set[str]] = defaultdict(set)
+    spreading: dict[tuple[str, str], Invocation] = {}
+    for one in scene.flat.invocations:
+        callee = one.program
+        if one.function is None or callee is None or callee not in names:
+            continue
+        calls[one.function].add(callee)
+        if one.background or any(other.program in names for other in one.feeds):
+            spreading[one.function, callee] = one
+    for (caller, callee), one in spreading.items():
+        if caller in _reached(callee, calls):
+            yield Reason("; ".join(_BOMB), one.source)
+            return
+
+
+def _reached(start: str, calls: dict[str, set[str]]) -> set[str]:
+    reached: set[str] = set()
+    waiting = [start]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += calls.get(name, ())
+    return reached
+
+
+def _kill(act: Act) -> Iterator[Reason]:
+    fields = [plain(field) for field in act.fields]
+    if any(field in ("-l", "-L", "--list", "--table") for field in fields):
+        return
+    if fields and fields[0] in ("-s", "-n", "--signal"):
+        signal, targets = fields[1:2], fields[2:]
+    elif fields and _SIGNAL.fullmatch(fields[0]) and len(fields) > 1:
+        signal, targets = [fields[0][1:]], fields[1:]
+    else:
+        signal, targets = [], fields
+    asks_only = signal == ["0"]
+    if not asks_only and any(target in ("-1", "1") for target in targets):
+        yield act.because("it ends every process, or the first one", _INSTEAD)
+
+
+def _by_name(act: Act) -> Iterator[Reason]:
+    fields = [plain(field) for field in act.fields]
+    named = {field.lstrip("-").upper() for field in fields if _SIGNAL.fullmatch(field)}
+    value = act.value("s" if act.name == "killall" else "", "signal")
+    lower = [field for field in fields if not _SIGNAL.fullmatch(field) or len(field) == 2]
+    switches = {char for field in lower if field[:1] == "-" and field[:2] != "--" for char in field}
+    kills = not _KILLS.isdisjoint({*named, *switches, (value or "").upper()})
+    everybody = bool(switches & set("uUgG")) or any("--u" in field for field in fields)
+    anything = any(field in (".", ".*", "", "*", "^") for field in act.operands)
+    if act.name == "killall":
+        refused = kills or (everybody and len(act.operands) < 2) or anything
+    else:
+        full = "f" in switches or "--full" in fields
+        refused = anything or (kills and (full or everybody)) or (everybody and "root" in fields)
+    if refused:
+        yield act.because("it ends processes by a pattern, others' too", _INSTEAD)
+
+
+def _endless(act: Act, scene: Scene) -> Iterator[Reason]:
+    """`yes | xargs -P 0 …`: as many at a time as the machine can bear, for ever."""
+    many = act.value("P", "max-procs")
+    if many is None or (many.isdigit() and 0 < int(many) <= 64):
+        return
+    feeds = origins(act.invocation, scene.flat.invocations)
+    if any(one.program and base(one.program) in _ENDLESS for one in feeds):
+        yield act.because(*_BOMB)

@@ -1,0 +1,166 @@
+"""The programs of a command as the checks see them: name and arguments fully spelled out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import Final
+
+from handrail.core.commands import Reason, Surroundings
+from handrail.shell.analyze.invocation import Flat, Invocation
+from handrail.shell.blocklist.critical_paths import Places, plain_glob
+from handrail.shell.blocklist.words import UNKNOWN, UNSET, Values, plain
+
+# Where a program that is spelled with a glob (`/???/rm`) would be found.
+_FOLDERS: Final = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin")
+
+_MOST_MOVES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One program that would run: `name` without its directory, `fields` its arguments."""
+
+    name: str
+    fields: tuple[str, ...]
+    cwd: str | None
+    invocation: Invocation
+    # A program of the workspace: it only shares its name with the one that is known.
+    own: bool = False
+
+    @property
+    def operands(self) -> list[str]:
+        """The arguments that are no options; all of them after `--`."""
+        found: list[str] = []
+        for number, field in enumerate(self.fields):
+            if field == "--":
+                return [*found, *self.fields[number + 1 :]]
+            if not field.startswith("-") or field == "-":
+                found.append(field)
+        return found
+
+    def has(self, letters: str, *names: str) -> bool:
+        """Whether one of the short letters, alone or in a cluster, or a long name is given.
+
+        A long name may be shortened, as getopt lets it.
+        """
+        for field in self.options:
+            if field.startswith("--"):
+                given = field[2:].partition("=")[0]
+                if given and any(name.startswith(given) for name in names):
+                    return True
+            elif any(letter in field[1:] for letter in letters):
+                return True
+        return False
+
+    @property
+    def options(self) -> list[str]:
+        """The arguments that are options, up to `--`."""
+        fields = self.fields[: self.fields.index("--")] if "--" in self.fields else self.fields
+        return [field for field in fields if field.startswith("-") and field != "-"]
+
+    def value(self, short: str, *names: str) -> str | None:
+        """What an option is given: `-t X`, `-tX`, `--target=X`, `--target X`."""
+        for number, field in enumerate(self.fields):
+            after = self.fields[number + 1] if number + 1 < len(self.fields) else None
+            if field.startswith("--") and field != "--":
+                given, equals, value = field[2:].partition("=")
+                if given and any(name.startswith(given) for name in names):
+                    return value if equals else after
+            elif short and len(field) > 1 and field[0] == "-" and short in field[1:]:
+                return field.partition(short)[2] or after
+        return None
+
+    def because(self, what: str, instead: str) -> Reason:
+        """Why this is refused, and what to do in its place."""
+        return Reason(f"{what}; {instead}", self.invocation.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One command with all that the checks know of it."""
+
+    flat: Flat
+    acts: tuple[Act, ...]
+    values: Values
+    places: Places
+    where: Surroundings
+    moves: tuple[str | None, ...]
+
+    def cwds(self, invocation: Invocation) -> Sequence[str | None]:
+        """Where it may run; if that is not known, wherever the command goes at all."""
+        return _cwds(invocation, self.where, self.moves)
+
+
+def scene(flat: Flat, where: Surroundings, env: Mapping[str, str], names: Sequence[str]) -> Scene:
+    """The command spelled out; `names` are the programs that a glob could stand for."""
+    values = Values(flat.invocations, where.home, env)
+    places = Places(where)
+    moves = _everywhere(flat, values, where)
+    acts = tuple(
+        act
+        for one in flat.invocations
+        for cwd in _cwds(one, where, moves)
+        for act in _acts(one, values, cwd, places, names)
+    )
+    return Scene(flat, acts, values, places, where, moves)
+
+
+def base(program: str) -> str:
+    """A program's name without its directory."""
+    return program.rstrip("/").rpartition("/")[2]
+
+
+def _acts(
+    invocation: Invocation,
+    values: Values,
+    cwd: str | None,
+    places: Places,
+    names: Sequence[str],
+) -> Iterator[Act]:
+    for fields in values.readings(invocation.words, cwd):
+        if fields:
+            own = "/" in fields[0] and places.owned(fields[0], cwd)
+            for name in _programs(fields[0], names):
+                yield Act(name, fields[1:], cwd, invocation, own)
+
+
+def _cwds(
+    invocation: Invocation, where: Surroundings, moves: Sequence[str | None]
+) -> Sequence[str | None]:
+    if invocation.cwd is None:
+        return moves
+    if invocation.cwd.startswith("/"):
+        return (invocation.cwd,)
+    return (f"{where.cwd}/{invocation.cwd}" if invocation.cwd else where.cwd,)
+
+
+def _everywhere(flat: Flat, values: Values, where: Surroundings) -> tuple[str | None, ...]:
+    """Wherever the command goes, as far as it can be known."""
+    if not flat.changes_directory:
+        return (where.cwd,)
+    moves = dict.fromkeys(_moves(flat.invocations, values, where))
+    return tuple(islice(moves, _MOST_MOVES)) or (None,)
+
+
+def _moves(invocations: Sequence[Invocation], values: Values, where: Surroundings) -> Iterator[str]:
+    for one in invocations:
+        if one.program not in ("cd", "pushd", "chdir"):
+            continue
+        for fields in values.readings(one.words[1:], where.cwd):
+            targets = [field for field in fields if not field.startswith("-")] or [where.home]
+            if targets[0].startswith("/"):
+                yield targets[0]
+            elif not targets[0].startswith((UNKNOWN, UNSET)):
+                yield f"{where.cwd}/{targets[0]}"
+
+
+def _programs(field: str, names: Sequence[str]) -> Iterator[str]:
+    folder, slash, name = field.rpartition("/")
+    if not any(char in name for char in "*?["):
+        yield plain(name)
+        return
+    if slash and any(fnmatchcase(one, plain_glob(folder) or "/") for one in _FOLDERS):
+        yield from (one for one in names if fnmatchcase(one, plain_glob(name)))

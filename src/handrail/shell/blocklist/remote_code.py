@@ -1,0 +1,184 @@
+"""Text from another machine that is run as a program, in whatever way it gets there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from handrail.core.commands import Reason
+from handrail.shell.analyze.invocation import Invocation
+from handrail.shell.blocklist.deletes import origins
+from handrail.shell.blocklist.interpreters import INPUT, Interpreter, interpreter_of
+from handrail.shell.blocklist.program_calls import Scene, base
+from handrail.shell.parse.syntax import (
+    Braces,
+    Opaque,
+    Part,
+    Script,
+    Simple,
+    Substitution,
+    Text,
+    Variable,
+    Word,
+    simples,
+)
+from handrail.shell.tables.catastrophes import FETCHERS, WRAPPERS
+
+_WHAT: Final = "it runs a program straight from the network"
+_INSTEAD: Final = "download it to a file, read it, then run that file"
+_SOCKETS: Final = ("/dev/tcp/", "/dev/udp/")
+_DEEPEST: Final = 8
+
+
+def remote(scene: Scene) -> Iterator[Reason]:
+    """Every place where the command would run what it fetched."""
+    seen = Remote(scene)
+    for one in scene.flat.invocations:
+        if seen.runs(one):
+            yield Reason(f"{_WHAT}; {_INSTEAD}", one.source)
+        elif _opens_a_shell(one):
+            yield Reason(f"it gives a shell to another machine; {_INSTEAD}", one.source)
+
+
+class Remote:
+    """Follows fetched text through pipes, substitutions and variables."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._known: dict[int, bool] = {}
+        self._read = {
+            word.value
+            for one in scene.flat.invocations
+            if one.program in ("read", "mapfile", "readarray")
+            for word in one.words[1:]
+        }
+
+    def runs(self, one: Invocation) -> bool:
+        """Whether the invocation runs fetched text."""
+        if one.words and self._fetched_word(one.words[0]):
+            return True
+        if one.words and self._reads_its_program(one):
+            return True
+        if self._feeds_a_shell(one):
+            return True
+        name = base(one.program or "")
+        if name == "eval":
+            fetched = any(map(self._fetched_word, one.words[1:]))
+            return fetched or (self._fed(one) and any(map(_has_variable, one.words[1:])))
+        if name in ("source", "."):
+            given = one.words[1:2]
+            by_input = any(word.value in INPUT for word in given)
+            fed = by_input and (self._fed(one) or self._redirected(one))
+            return fed or any(map(self._fetched_word, given))
+        runner = interpreter_of(one.words)
+        return runner is not None and self._interprets(one, runner)
+
+    def _reads_its_program(self, one: Invocation) -> bool:
+        """`curl … | while read x; do $x; done`."""
+        names = [part.name for part in one.words[0].parts if isinstance(part, Variable)]
+        return any(name in self._read for name in names) and self._fed(one)
+
+    def _interprets(self, one: Invocation, runner: Interpreter) -> bool:
+        if any(map(self._fetched_word, runner.programs)):
+            return True
+        fed = self._fed(one)
+        if runner.reads_input and (fed or self._redirected(one)):
+            return True
+        return fed and one.extra and "xargs" in one.wrapped_by
+
+    def _fed(self, one: Invocation) -> bool:
+        feeds = origins(one, self._scene.flat.invocations)
+        return any(self._fetches(other, 0) for other in feeds)
+
+    def _fetches(self, one: Invocation, depth: int) -> bool:
+        # Remembered: every command of a stage is fed by every command of the one before.
+        if id(one) not in self._known:
+            self._known[id(one)] = False
+            self._known[id(one)] = (
+                fetches(one.words)
+                or any(map(self._fetched_word, one.words))
+                or self._redirected(one)
+                or (depth < _DEEPEST and any(self._fetches(o, depth + 1) for o in one.feeds))
+            )
+        return self._known[id(one)]
+
+    def _redirected(self, one: Invocation) -> bool:
+        for redirect in one.redirects:
+            if not redirect.operator.startswith("<"):
+                continue
+            if (redirect.target.value or "").startswith(_SOCKETS):
+                return True
+            words = [redirect.target, *([redirect.body] if redirect.body else [])]
+            if any(map(self._fetched_word, words)):
+                return True
+        return False
+
+    def _feeds_a_shell(self, one: Invocation) -> bool:
+        """`curl … | tee >(sh)`, `curl … > >(sh)`."""
+        words = [*one.words, *(redirect.target for redirect in one.redirects)]
+        sinks = [
+            part
+            for word in words
+            for part in word.parts
+            if isinstance(part, Substitution) and part.kind == ">"
+        ]
+        if not any(_has_shell(sink.script) for sink in sinks):
+            return False
+        return fetches(one.words) or self._fed(one)
+
+    def _fetched_word(self, word: Word, depth: int = 0) -> bool:
+        if depth > _DEEPEST:
+            return False
+        return any(self._fetched_part(part, depth) for part in word.parts)
+
+    def _fetched_part(self, part: Part, depth: int) -> bool:
+        match part:
+            case Substitution():
+                return any(self._fetching(simple, depth) for simple in simples(part.script))
+            case Variable():
+                given = self._scene.values.words(part.name)
+                return any(self._fetched_word(word, depth + 1) for word in (*given, *part.inner))
+            case Opaque():
+                return any(self._fetched_word(word, depth + 1) for word in part.inner)
+            case Braces():
+                return any(self._fetched_word(word, depth + 1) for word in part.alternatives)
+            case Text():
+                return False
+
+    def _fetching(self, simple: Simple, depth: int) -> bool:
+        told = (*simple.words, *(one.value for one in simple.assignments if one.value))
+        return fetches(simple.words) or any(self._fetched_word(one, depth + 1) for one in told)
+
+
+def fetches(words: Sequence[Word]) -> bool:
+    """Whether a simple command brings text from another machine."""
+    for number, word in enumerate(words):
+        name = base(word.value or "")
+        if name in FETCHERS:
+            return True
+        wrapping = name in WRAPPERS or name.startswith("-") or "=" in name or name.isdigit()
+        if not wrapping or (number == 0 and name not in WRAPPERS):
+            return False
+    return False
+
+
+def _has_variable(word: Word) -> bool:
+    return any(isinstance(part, Variable) for part in word.parts)
+
+
+def _has_shell(script: Script) -> bool:
+    found = [interpreter_of(simple.words) for simple in simples(script)]
+    return any(one is not None and one.reads_input for one in found)
+
+
+def _opens_a_shell(one: Invocation) -> bool:
+    name = base(one.program or "")
+    told = [word.value or "" for word in one.words[1:]]
+    if name in ("nc", "ncat", "netcat"):
+        return any(field in ("-e", "-c", "--exec", "--sh-exec", "--lua-exec") for field in told)
+    if name == "socat":
+        return any(field.upper().startswith(("EXEC:", "SYSTEM:")) for field in told)
+    if interpreter_of(one.words) is None:
+        return False
+    targets = [redirect.target.value or "" for redirect in one.redirects]
+    return any(target.startswith(_SOCKETS) for target in targets)

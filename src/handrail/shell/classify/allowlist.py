@@ -1,0 +1,71 @@
+"""Allowlist mode: every command's first word is on the list, and no command hides in another.
+
+Works on the parsed command, so that quotes, newlines, `&` and process substitution count for
+what they are; what could not be read has no segments, and nothing of it is listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+from handrail.core.commands import Reason, Segment
+from handrail.shell.analyze.invocation import Flat, Invocation
+from handrail.shell.parse.syntax import Braces, Opaque, Substitution, Variable, Word
+
+_DEEPEST: Final = 16
+
+
+def segments(flat: Flat) -> tuple[Segment, ...]:
+    """The command as the list sees it: one segment for each program, wrappers included."""
+    return tuple(
+        Segment(_first_word(one), one.source, one.substituted or _substitutes(_words(one)))
+        for one in flat.invocations
+    )
+
+
+def refusals(found: Collection[Segment], allowed: Collection[str]) -> tuple[Reason, ...]:
+    """Why a command with these segments may not run; an empty list allows nothing."""
+    if not found:
+        return (Reason("the command could not be read", ""),)
+    return tuple(_refusals(found, allowed))
+
+
+def _refusals(found: Iterable[Segment], allowed: Collection[str]) -> Iterator[Reason]:
+    for one in found:
+        if one.word is None:
+            yield Reason("its first word is computed", one.source)
+        elif one.word and one.word not in allowed:
+            yield Reason(f"{one.word!r} is not on the list", one.source)
+        if one.substitutes:
+            yield Reason("a command inside another one is not allowed", one.source)
+
+
+def _first_word(one: Invocation) -> str | None:
+    if not one.words:
+        return ""
+    first = one.words[0]
+    return None if first.globs or first.tilde else first.value
+
+
+def _words(one: Invocation) -> Iterator[Word]:
+    yield from one.words
+    for assignment in one.assignments:
+        yield from assignment.inner
+        if assignment.value is not None:
+            yield assignment.value
+    for redirect in one.redirects:
+        yield redirect.target
+        if redirect.body is not None:
+            yield redirect.body
+
+
+def _substitutes(words: Iterable[Word], depth: int = 0) -> bool:
+    # Deeper than anybody writes: taken for the worst.
+    return depth > _DEEPEST or any(
+        isinstance(part, Substitution)
+        or (isinstance(part, Variable | Opaque) and _substitutes(part.inner, depth + 1))
+        or (isinstance(part, Braces) and _substitutes(part.alternatives, depth + 1))
+        for word in words
+        for part in word.parts
+    )

@@ -1,0 +1,391 @@
+"""How far a command is to be trusted: the worst of everything that it runs, reads and sets.
+
+Safe is only what every word vouches for; everything else has to be recognised to be `dev`.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from handrail.core.commands import CommandClass, Surroundings
+from handrail.core.sensitive import is_sensitive
+from handrail.shell.analyze.invocation import Flat, Invocation
+from handrail.shell.classify import environment, hosts, identity, listing, redirects, roles
+from handrail.shell.classify.arguments import Argument, Known, arguments
+from handrail.shell.classify.effects import Tally
+from handrail.shell.classify.options import Parsed, parse, split
+from handrail.shell.classify.roles import Site
+from handrail.shell.parse.syntax import Word
+from handrail.shell.tables.program_table import Program, Programs, Slot
+
+Values = Mapping[str, tuple[Word, ...]]
+_SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "fish"})
+_DEEPEST: Final = 8
+_WRITING: Final = frozenset({"write", "wtree", "etree", "swept", "new-archive"})
+_SEARCHES: Final = frozenset({"find", "gfind", "fd", "fdfind", "ls", "rg", "git", "grep"})
+_HELP: Final = frozenset({"--help", "-h", "help"})
+_HERE: Final = Argument(".", ".")
+_SCRIPT: Final = Slot("script")
+_CODE: Final = "code"
+
+
+class Classifier:
+    """Judges what a flattened command does, in one place."""
+
+    def __init__(
+        self,
+        programs: Programs,
+        where: Surroundings,
+        *,
+        protected: Callable[[str], str | None] | None = None,
+        tame: Callable[[str], bool] | None = None,
+    ) -> None:
+        self._programs = programs
+        self._where = where
+        self._protected = protected
+        self._tame = tame
+        self._seeks = False
+
+    def weigh(self, flat: Flat, values: Values, tally: Tally) -> list[CommandClass]:
+        """Adds everything to the tally; answers the class of each invocation."""
+        for doubt in flat.doubts:
+            tally.note(CommandClass.DANGEROUS, doubt.text, doubt.part)
+        if flat.loops:
+            tally.note(CommandClass.DEV, "it holds a loop that may never end", "")
+        tally.take_part()
+        tally.changes_directory = flat.changes_directory
+        self._seeks = _seeks_secrets(flat)
+        classes = []
+        for one in flat.invocations:
+            self._invocation(one, flat, values, tally)
+            classes.append(tally.take_part())
+        return classes
+
+    def _invocation(self, one: Invocation, flat: Flat, values: Values, tally: Tally) -> None:
+        cwd = self._cwd(one)
+        # Another shell sees none of the variables that this one has set.
+        seen = {} if _SHELLS.intersection(one.wrapped_by) else values
+        known = Known(cwd, self._where.home, seen)
+        site = Site(self._where, cwd, tally, one.source, protected=self._protected)
+        if one.background:
+            tally.background = True
+            site.note(CommandClass.DEV, "it goes on in the background")
+        redirects.weigh(one.redirects, known, site)
+        self._assignments(one, site)
+        if not one.words:
+            return
+        if one.remote:
+            site.danger("it runs on another machine")
+            return
+        name = one.program
+        if name is None or one.words[0].globs:
+            site.danger(f"the program {one.words[0].source!r} is computed")
+            tally.open_ended = True
+        elif name not in flat.functions:
+            self._program(name, one, known, site)
+        elif one.function == name:
+            site.danger(f"the function {name!r} calls itself")
+
+    def _cwd(self, one: Invocation) -> str | None:
+        if one.cwd is None:
+            return None
+        return posixpath.join(self._where.cwd, one.cwd) if one.cwd else self._where.cwd
+
+    @staticmethod
+    def _assignments(one: Invocation, site: Site) -> None:
+        for assignment in one.assignments:
+            klass = environment.weigh(assignment.name)
+            # Without a command it is the shell's own variable: nobody else sees a new name.
+            if one.words or klass is CommandClass.DANGEROUS:
+                site.note(klass, f"the variable {assignment.name} is set")
+
+    def _program(self, name: str, one: Invocation, known: Known, site: Site) -> None:
+        site.tally.runs(name)
+        given = arguments(one.words[1:], known)
+        found = identity.identify(name, one.words[0], site, self._programs)
+        if found is None:
+            hosts.gather(given, site.tally, strict=True)
+            return
+        added = self._adds_found(one)
+        given = tuple(
+            replace(word, found=True) if self._is_found(word, added=added) else word
+            for word in given
+        )
+        site = replace(site, program=found.name, found=added, seeks=self._seeks)
+        if one.wraps and found.name != "find":
+            self._traits(found, given, one, site)
+            self._wrapper(found, given, site)
+        else:
+            self._run(found, given, one, site)
+
+    def _adds_found(self, one: Invocation) -> bool:
+        """Whether what a wrapper adds to it are paths that a search has found."""
+        if not one.extra:
+            return False
+        return not _unseen(one) or listing.lists(one.feeds, self._programs.find)
+
+    def _is_found(self, argument: Argument, *, added: bool) -> bool:
+        if argument.text is not None or argument.leads:
+            return False
+        if argument.placed:
+            return added
+        lists = (listing.lists_script(part, self._programs.find) for part in argument.lists)
+        return bool(argument.lists) and not argument.asks and all(lists)
+
+    @staticmethod
+    def _wrapper(program: Program, given: Sequence[Argument], site: Site) -> None:
+        """A program that runs another: only its own words count, the other has its own turn."""
+        texts = [argument.text or "" for argument in given]
+        if "wrapper" not in program.traits:
+            site.danger(f"{program.name} runs a program in its own way")
+        elif program.deny and any(re.search(program.deny, text) for text in texts):
+            site.danger(f"{program.name} has an option that is not known to be harmless")
+        if program.clears and any(re.search(program.clears, text) for text in _own(texts)):
+            # Some of the variables are there to keep the workspace from choosing programs.
+            site.note(CommandClass.DEV, f"{program.name} takes variables away")
+        site.note(program.klass, program.why or f"{program.name} runs a program")
+
+    def _run(
+        self,
+        program: Program,
+        given: Sequence[Argument],
+        one: Invocation,
+        site: Site,
+        depth: int = 0,
+    ) -> None:
+        if not _unseen(one) and _only_asks(program, given):
+            return
+        if program.subcommands:
+            self._subcommand(program, given, one, site, depth)
+            return
+        self._traits(program, given, one, site)
+        if program.klass is not CommandClass.SAFE:
+            site.note(program.klass, program.why or f"{program.name} does more than look")
+        if program.deny:
+            for argument in given:
+                if argument.text and re.search(program.deny, argument.text):
+                    site.danger(f"{argument.source!r} makes {program.name} do more than that")
+        if program.grammar.options is None:
+            for argument in given:
+                roles.weigh("any", argument, site)
+            return
+        parsed = parse(program.grammar, _dashed(program, given))
+        self._meant(program, parsed, one, site)
+        if parsed.rest:
+            self._launched(program, parsed, one, site, depth)
+
+    def _subcommand(
+        self, program: Program, given: Sequence[Argument], one: Invocation, site: Site, depth: int
+    ) -> None:
+        first = (given[0].text if given else None) or ""
+        if first.startswith("-") and first in program.subcommands:
+            self._run(program.subcommands[first], given[1:], one, site, depth)
+            return
+        parsed, rest = split(program.grammar, given)
+        for meant in parsed.values:
+            roles.weigh(meant.role, meant.argument, site)
+            if meant.role == "dir":
+                site = replace(site, cwd=_moved(site.cwd, meant.argument))
+        self._strange(program, parsed, one, site)
+        if program.name == "git" and not self._is_tame(site.cwd):
+            site.note(CommandClass.DEV, "git would run what the repository's settings name")
+        name = rest[0].text if rest else None
+        inner = program.subcommands.get(name or "")
+        if inner is not None:
+            self._run(inner, rest[1:], one, replace(site, program=inner.name), depth)
+        elif rest:
+            site.danger(f"{program.name} {rest[0].source} is not known")
+            site.tally.open_ended = True
+        else:
+            self._traits(program, given, one, site)
+            least = CommandClass.SAFE if "alone" in program.traits else CommandClass.DEV
+            site.note(max(program.klass, least), program.why or f"{program.name} alone")
+
+    def _is_tame(self, cwd: str | None) -> bool:
+        return self._tame is None or (cwd is not None and self._tame(cwd))
+
+    def _traits(
+        self, program: Program, given: Sequence[Argument], one: Invocation, site: Site
+    ) -> None:
+        traits = program.traits
+        if "open" in traits:
+            site.tally.open_ended = True
+        if "git" in traits:
+            site.tally.git = True
+        if "endless" in traits:
+            site.danger(f"{program.name} never ends by itself")
+        if "bare" in traits and not given:
+            site.danger(program.why or f"{program.name} alone")
+        if not traits.isdisjoint(("net", "fetches")):
+            site.tally.network = True
+        if "net" in traits:
+            hosts.gather(given, site.tally)
+        if "host" in traits:
+            hosts.first(given, site.tally)
+        if one.extra and site.found and site.seeks and _reads(program):
+            site.danger("the files that are searched for may hold secrets")
+        only_text = all(slot.role == "text" for slot in program.grammar.slots)
+        by_search = site.found and not _unseen(one)
+        harmless = "any" in traits and (site.found or only_text)
+        if one.extra and not by_search and not harmless:
+            least = CommandClass.DEV if site.found else CommandClass.DANGEROUS
+            site.note(least, f"{program.name} gets arguments that nobody has seen")
+
+    def _meant(self, program: Program, parsed: Parsed, one: Invocation, site: Site) -> None:
+        self._strange(program, parsed, one, site)
+        if parsed.given & program.grammar.spreads:
+            site.note(CommandClass.DEV, f"{program.name} writes many files")
+            if not any(meant.role == "wtree" for meant in parsed.values):
+                roles.weigh("swept", _HERE, site)
+        for option in sorted(parsed.given & program.grammar.changes):
+            site.note(CommandClass.DEV, f"{program.name} {option} changes something")
+            site.tally.git = site.tally.git or program.name.startswith("git ")
+        for option in sorted(parsed.given):
+            # Whether or not a file is named for it: `find -delete` starts here.
+            if _WRITING.intersection(program.grammar.turns.get(option, {}).values()):
+                site.note(CommandClass.DEV, f"{program.name} {option} writes files")
+        _weigh_roles(parsed, site)
+        if _uses_here(program, parsed) and not one.extra:
+            roles.weigh(_default(program, parsed), _HERE, site)
+        grammar = program.grammar
+        needs = grammar.slots[:1] == (_SCRIPT,) and not parsed.given & grammar.drops
+        if needs and not parsed.operands and not parsed.rest:
+            # What is given as text (`-c`) was weighed with the other values.
+            if not any(value.role == _CODE for value in parsed.values):
+                site.danger(f"{program.name} reads what it runs from its input")
+            site.tally.open_ended = True
+
+    def _strange(self, program: Program, parsed: Parsed, one: Invocation, site: Site) -> None:
+        if "any" not in program.traits:
+            for argument in parsed.hidden:
+                why = f"{argument.source!r} may match a file whose name is an option"
+                site.note(CommandClass.DEV, f"{why} for {program.name}; write ./{argument.source}")
+            for argument in parsed.crowded:
+                why = f"{argument.source!r} may become several arguments"
+                site.note(CommandClass.DEV, f"{why}, of which {program.name} expects fewer")
+        # What find found is a path, unless it is only the end of an option.
+        options = [
+            argument
+            for argument in parsed.strange
+            if _unseen(one) or not argument.placed or argument.prefix.startswith("-")
+        ]
+        for argument in (*options, *parsed.beyond):
+            computed = argument.text is None
+            if computed and "any" in program.traits:
+                roles.text(argument, site)
+                continue
+            what = "may become any option" if computed else "is not known to be harmless"
+            site.danger(f"{argument.source!r} {what} for {program.name}")
+            site.tally.open_ended = True
+
+    def _launched(
+        self, program: Program, parsed: Parsed, one: Invocation, site: Site, depth: int
+    ) -> None:
+        """`uv run pytest`, `python -m pip`: the rest is a command of its own."""
+        first, rest = parsed.rest[0], parsed.rest[1:]
+        site.tally.open_ended = True
+        name = first.text
+        if name is None or first.glob or depth > _DEEPEST:
+            site.danger(f"{program.name} runs a program that is computed")
+            return
+        site.tally.runs(name)
+        if identity.is_handrail(name):
+            site.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
+        inner = identity.lookup(name, self._programs)
+        site.note(CommandClass.DEV, f"{program.name} runs {name}")
+        if "/" in name or name.endswith((".py", ".js", ".ts", ".rb", ".sh")):
+            roles.weigh("script", first, site)
+        elif inner is not None:
+            self._run(inner, rest, one, replace(site, program=inner.name), depth + 1)
+        elif "modules" not in program.traits:
+            site.danger(f"{name!r} is not a program that is known")
+
+
+def _unseen(one: Invocation) -> bool:
+    """Whether it gets arguments that do not stand there; find shows where it puts them."""
+    return one.extra and one.wrapped_by[-1:] != ("find",)
+
+
+def _only_asks(program: Program, given: Sequence[Argument]) -> bool:
+    """Help behind another question may be a subcommand's: `git --version --help`."""
+    texts = [argument.text for argument in given]
+    if program.subcommands and not _HELP.isdisjoint(texts[1:]):
+        return False
+    return bool(texts) and program.answers.issuperset(texts)
+
+
+def _weigh_roles(parsed: Parsed, site: Site) -> None:
+    for meant in (*parsed.values, *parsed.operands, *parsed.shifted):
+        if meant.role == "into":
+            sources = [one.argument for one in parsed.operands if one is not meant]
+            roles.into(meant.argument, sources, site)
+        else:
+            roles.weigh(meant.role, meant.argument, site)
+
+
+def _seeks_secrets(flat: Flat) -> bool:
+    """Whether a search asks for files that may hold secrets by their names."""
+    names = (
+        word.value
+        for one in flat.invocations
+        if one.program in _SEARCHES
+        for word in one.words[1:]
+        if word.value and not word.value.startswith("-")
+    )
+    return any(is_sensitive(name, glob=True) for name in names)
+
+
+def _reads(program: Program) -> bool:
+    return any(slot.role in ("read", "tree") for slot in program.grammar.slots)
+
+
+def _own(texts: Sequence[str]) -> Iterator[str]:
+    """The options of a wrapper, up to the program that it runs."""
+    left = iter(texts)
+    for text in left:
+        if text in ("-a", "--argv0"):
+            next(left, None)
+        elif text.startswith("-") and text != "--":
+            yield text
+        elif "=" not in text:
+            return
+
+
+def _default(program: Program, parsed: Parsed) -> str:
+    """What the current directory is to a program that is told none."""
+    slot = program.grammar.slots[0].role if program.grammar.slots else ""
+    turned = [program.grammar.turns.get(option, {}).get(slot) for option in sorted(parsed.given)]
+    return next((role for role in turned if role in _WRITING), program.default)
+
+
+def _uses_here(program: Program, parsed: Parsed) -> bool:
+    """Whether the current directory is meant because no path is named."""
+    if any(meant.role in roles.PATHS for meant in parsed.operands):
+        return False
+    needed = program.default_with
+    return bool(program.default) and (not needed or bool(needed & parsed.given))
+
+
+def _moved(cwd: str | None, argument: Argument) -> str | None:
+    if argument.text is None or argument.tilde or argument.glob or cwd is None:
+        return None
+    return posixpath.join(cwd, argument.text)
+
+
+def _dashed(program: Program, given: Sequence[Argument]) -> Sequence[Argument]:
+    """Tar takes its first word for letters of options, whose values follow in their order."""
+    first = given[0].text if given else None
+    if "dashless" not in program.traits or not first or first.startswith("-"):
+        return given
+    options, rest = program.grammar.options or {}, list(given[1:])
+    dashed: list[Argument] = []
+    for letter in first:
+        dashed.append(Argument(f"-{letter}", given[0].source))
+        option = options.get(f"-{letter}")
+        if option is not None and option.roles and rest:
+            dashed.append(rest.pop(0))
+    return (*dashed, *rest)

@@ -1,0 +1,41 @@
+"""Which machines a command talks to, as far as its words name them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from handrail.shell.classify.arguments import Argument
+from handrail.shell.classify.effects import Tally
+
+_URL: Final = re.compile(r"(?i)[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?(\[[^\]]+\]|[^/:?#\s]+)")
+_REMOTE: Final = re.compile(r"(?:[\w.-]+@)?([\w-]+(?:\.[\w-]+)+|localhost)(?::.*)?")
+_BARE: Final = re.compile(
+    r"(?:[\w.-]+@)?([A-Za-z0-9][\w.-]*|\[[0-9a-fA-F:]+\]|[0-9a-fA-F:]+:[0-9a-fA-F:]*)"
+)
+_LOGIN: Final = re.compile(r"[\w.-]+@([\w.-]+)(?::.*)?|([\w.-]+\.[A-Za-z]{2,}|\d+(?:\.\d+){3}):.*")
+
+
+def gather(arguments: Iterable[Argument], tally: Tally, *, strict: bool = False) -> None:
+    """Adds the hosts that the arguments name; `strict`: only whole addresses count."""
+    for argument in arguments:
+        value = argument.text or argument.prefix
+        found = _URL.search(value)
+        if found is not None:
+            tally.reaches(found.group(1).strip("[]").casefold())
+        elif not value.startswith("-"):
+            named = (_LOGIN if strict else _REMOTE).fullmatch(value)
+            if named is not None and "/" not in value.partition(":")[0]:
+                tally.reaches(next(one for one in named.groups() if one).casefold())
+
+
+def first(arguments: Iterable[Argument], tally: Tally) -> None:
+    """Adds the first operand as a host, for programs whose first operand is one."""
+    for argument in arguments:
+        value = argument.text
+        if value and not value.startswith(("-", "@", "+")) and not value.isdigit():
+            found = _BARE.fullmatch(value)
+            if found is not None:
+                tally.reaches(found.group(1).strip("[]").casefold())
+            return

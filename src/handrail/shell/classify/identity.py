@@ -1,0 +1,117 @@
+"""Which program a name really starts: the system's own, one of the workspace, or another."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import Final
+
+from handrail.core.commands import CommandClass
+from handrail.shell.classify import path_location
+from handrail.shell.classify.arguments import Argument
+from handrail.shell.classify.roles import Site
+from handrail.shell.parse.syntax import Word
+from handrail.shell.tables.program_table import Program, Programs
+
+_SYSTEM: Final = re.compile(r"(?:/usr(?:/local)?)?/s?bin")
+# One entry of the table stands for every version of a language: python3.12, gcc-13.
+_LANGUAGES: Final = frozenset(
+    {
+        "python",
+        "pypy",
+        "pip",
+        "node",
+        "ruby",
+        "perl",
+        "php",
+        "lua",
+        "gcc",
+        "g++",
+        "clang",
+        "clang++",
+    }
+)
+# They start the version of a program that the workspace asks for.
+_SHIMS: Final = frozenset(
+    (
+        *("rustup", "rustup-init", "asdf", "mise", "rtx", "volta", "volta-shim", "proto", "fnm"),
+        *("proto-shim", "rbenv", "nodenv", "pyenv", "jenv", "goenv", "phpenv", "plenv", "tfenv"),
+        *("tenv", "corepack", "corepack.js", "aqua", "aqua-proxy", "hermit", "pkgx", "dotslash"),
+        *("bazelisk", "swiftly", "ghcup", "elan", "juliaup", "julialauncher"),
+    )
+)
+_VERSIONED: Final = re.compile(r"([a-z][a-z+]*?)-?[\d.]*\d")
+
+
+def identify(name: str, word: Word, site: Site, programs: Programs) -> Program | None:
+    """The program's entry; None if there is nothing more to judge, the tally says why."""
+    if is_handrail(name) or _leads_to_handrail(name, site):
+        site.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
+        return None
+    if "/" in name:
+        return _by_path(Argument(name, word.source, tilde=word.tilde), site, programs)
+    program = lookup(name, programs)
+    if program is None:
+        site.danger(f"{name!r} is not a program that is known")
+        site.tally.open_ended = True
+        return None
+    if "builtin" not in program.traits:
+        path = site.where.find_program(name)
+        # A program that is nowhere cannot do anything either.
+        if path is not None and path_location.inside(path, site.where.roots):
+            site.note(CommandClass.DEV, f"{name!r} is a program of the workspace")
+            site.tally.open_ended = True
+        elif path is not None and _is_shim(path):
+            site.note(CommandClass.DEV, f"the workspace chooses which {name!r} is run")
+            site.tally.open_ended = True
+    return program
+
+
+def _is_shim(path: str) -> bool:
+    folder, name = posixpath.split(path)
+    return name in _SHIMS or posixpath.basename(folder) == "shims"
+
+
+def lookup(name: str, programs: Programs) -> Program | None:
+    """The entry of a name, or of the language that it is a version of."""
+    known = programs.find(name)
+    version = _VERSIONED.fullmatch(name)
+    if known is not None or version is None or version.group(1) not in _LANGUAGES:
+        return known
+    return programs.find(version.group(1))
+
+
+def is_handrail(name: str) -> bool:
+    """Whether a name means Handrail's own command or package."""
+    return bool(re.fullmatch(r"handrail(?:[.@=].*)?", posixpath.basename(name)))
+
+
+def _leads_to_handrail(name: str, site: Site) -> bool:
+    own = site.where.find_program("handrail")
+    if own is None or site.cwd is None:
+        return False
+    if "/" in name:
+        return site.where.resolve(posixpath.join(site.cwd, name)) == own
+    return site.where.find_program(name) == own
+
+
+def _by_path(argument: Argument, site: Site, programs: Programs) -> Program | None:
+    place = path_location.locate(argument, site.cwd, site.where)
+    real = place.paths[-1] if place.paths else ""
+    if real and path_location.inside(real, site.where.roots):
+        site.note(CommandClass.DEV, f"it runs {argument.source!r} of the workspace")
+        site.tally.reads(place.paths)
+        site.tally.open_ended = True
+        return None
+    name = posixpath.basename(argument.text or "")
+    program = lookup(name, programs)
+    same = real and (
+        real == site.where.find_program(name) or _SYSTEM.fullmatch(posixpath.dirname(real))
+    )
+    if program is not None and _is_shim(real):
+        site.note(CommandClass.DEV, f"the workspace chooses which {name!r} is run")
+    if program is None or not same or argument.tilde:
+        site.danger(f"{argument.source!r} is not a program that is known")
+        site.tally.open_ended = True
+        return None
+    return program

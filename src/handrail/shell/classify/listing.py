@@ -1,0 +1,165 @@
+"""Whether what a command prints are paths of the workspace, found by a search.
+
+That is what may be handed on as arguments; text that somebody has written may not. A program or
+option that is not known here to print nothing but paths makes text of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from handrail.shell.analyze.invocation import Invocation
+from handrail.shell.classify.arguments import Argument
+from handrail.shell.classify.options import Parsed, parse
+from handrail.shell.parse.syntax import Pipeline, Script, Simple, Statement, Substitution
+from handrail.shell.tables.program_table import Program
+
+Lookup = Callable[[str], Program | None]
+_NAMES: Final = frozenset(
+    {
+        "-l",
+        "-L",
+        "--files",
+        "--files-with-matches",
+        "--files-without-match",
+        "--files-without-matches",
+        "--name-only",
+    }
+)
+# Options with which a search prints, or lets the caller write, something else.
+_OTHERWISE: Final[Mapping[str, frozenset[str]]] = {
+    name: frozenset(options.split())
+    for names, options in {
+        "find gfind": "-printf -fprintf -ls -fls -fprint -fprint0 -exec -execdir -ok -okdir",
+        "fd fdfind": "-l --list-details --format",
+        "grep egrep fgrep": "--label",
+        "rg": "--path-separator --json --generate --type-list --pcre2-version -V",
+        "ag ack": "-g -f",
+    }.items()
+    for name in names.split()
+}
+_LS: Final = frozenset(
+    {
+        "-a",
+        "-A",
+        "-1",
+        "-d",
+        "-R",
+        "-r",
+        "-t",
+        "-S",
+        "-U",
+        "-X",
+        "-f",
+        "-v",
+        "--all",
+        "--almost-all",
+        "--recursive",
+        "--reverse",
+        "--directory",
+    }
+)
+_DIFF: Final = frozenset(
+    {
+        "--name-only",
+        "--cached",
+        "--staged",
+        "--diff-filter",
+        "-z",
+        "--no-renames",
+        "-R",
+        "--merge-base",
+    }
+)
+# They leave lines as they are, or leave them out; with these options they do not.
+_SIEVES: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(("cat", "head", "tail", "sort", "uniq"), frozenset()),
+    **dict.fromkeys(("grep", "egrep", "fgrep"), frozenset({"-o", "--only-matching", "--label"})),
+    "rg": frozenset({"-o", "--only-matching", "-r", "--replace", "--json", "--passthru"}),
+}
+_FILES: Final = frozenset({"read", "tree", "write", "output"})
+_TREES: Final = frozenset({"-r", "-R", "--recursive", "--dereference-recursive", "--files"})
+_LINES: Final = re.compile(r"[\d,$;pqd{} !]*")
+_BREAKS: Final = frozenset({"\\n", "\n", " ", "\\0", "\\r", "-d", "-s"})
+
+
+def lists(feeds: Sequence[Invocation], find: Lookup) -> bool:
+    """Whether all that is fed are paths that a search found."""
+    return bool(feeds) and all(_lists(one, find) for one in feeds)
+
+
+def lists_script(part: Substitution, find: Lookup) -> bool:
+    """The same for `$(…)`."""
+    stages = _stages(part.script)
+    feeds: tuple[Invocation, ...] = ()
+    for stage in stages:
+        command = stage.command
+        if not isinstance(command, Simple) or command.assignments or stage.redirects:
+            return False
+        feeds = (Invocation(command.words, stage.source, feeds=feeds),)
+    return lists(feeds, find)
+
+
+def _stages(script: Script) -> Sequence[Statement]:
+    if len(script.statements) != 1:
+        return ()
+    command = script.statements[0].command
+    return command.stages if isinstance(command, Pipeline) else script.statements
+
+
+def _lists(one: Invocation, find: Lookup) -> bool:
+    name = one.program or ""
+    program = find(name)
+    if program is None:
+        return False
+    given = [
+        Argument(word.value, word.source, glob=word.globs, many=word.globs)
+        for word in one.words[1:]
+    ]
+    if any(argument.text is None for argument in given):
+        return False
+    if name == "git":
+        return _git(program, given)
+    parsed = parse(program.grammar, given)
+    return _searches(name, parsed, one) or (_sifts(name, parsed, one) and lists(one.feeds, find))
+
+
+def _searches(name: str, parsed: Parsed, one: Invocation) -> bool:
+    if name == "ls":
+        return parsed.given <= _LS
+    otherwise = _OTHERWISE.get(name)
+    if otherwise is None or not parsed.given.isdisjoint(otherwise):
+        return False
+    if name in ("find", "gfind", "fd", "fdfind"):
+        return True
+    return not one.feeds and not parsed.given.isdisjoint(_NAMES)
+
+
+def _git(program: Program, given: Sequence[Argument]) -> bool:
+    """`git log --name-only` is none: messages are printed as well."""
+    name = given[0].text if given else None
+    inner = program.subcommands.get(name or "")
+    if inner is None:
+        return False
+    options = parse(inner.grammar, given[1:]).given
+    if name == "diff":
+        return "--name-only" in options and options <= _DIFF
+    return name == "ls-files" and "--format" not in options
+
+
+def _sifts(name: str, parsed: Parsed, one: Invocation) -> bool:
+    """Whether it passes on what it is fed, and nothing out of a file."""
+    if any(redirect.operator.startswith("<") for redirect in one.redirects):
+        return False
+    named = (meant.role for meant in (*parsed.operands, *parsed.shifted))
+    if not _FILES.isdisjoint(named) or not parsed.given.isdisjoint(_TREES):
+        return False
+    texts = [meant.argument.text or "" for meant in (*parsed.values, *parsed.operands)]
+    if name == "sed":
+        return all(_LINES.fullmatch(text) for text in texts)
+    if name == "tr":
+        return all(text in _BREAKS for text in texts)
+    otherwise = _SIEVES.get(name)
+    return otherwise is not None and parsed.given.isdisjoint(otherwise)

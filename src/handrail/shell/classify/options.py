@@ -1,0 +1,288 @@
+"""Arguments read the way a program reads them: options, their values, operands.
+
+An option that the program's grammar does not hold, or an argument that might turn out to be
+one, is `strange`; abbreviations are strange too, since only the program knows all its options.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from handrail.shell.classify.arguments import Argument
+from handrail.shell.tables.program_table import Grammar, Option, Slot
+
+# What follows such a value is a command of its own.
+_TERMINAL: Final = frozenset({"program", "module"})
+_NO_OPTIONS: Final = frozenset({"none", "assignments"})
+_GLOBS: Final = frozenset("*?[")
+_NUMBER: Final = re.compile(r"-\d+")
+
+
+class Meant(NamedTuple):
+    """An argument and what it means to the program."""
+
+    role: str
+    argument: Argument
+
+
+class Parsed(NamedTuple):
+    """`given`: the options by name. `values` and `operands` with their roles. `shifted`: what
+    else arguments mean where one before them becomes several. `beyond`: operands for which
+    there is no place. `crowded`: those that may become more than there are places. `hidden`:
+    patterns that a file may match whose name is an option. `rest`: the command that the
+    program runs itself.
+    """
+
+    given: frozenset[str]
+    values: tuple[Meant, ...]
+    operands: tuple[Meant, ...]
+    strange: tuple[Argument, ...]
+    shifted: tuple[Meant, ...] = ()
+    beyond: tuple[Argument, ...] = ()
+    crowded: tuple[Argument, ...] = ()
+    hidden: tuple[Argument, ...] = ()
+    rest: tuple[Argument, ...] = ()
+
+
+def parse(grammar: Grammar, arguments: Sequence[Argument]) -> Parsed:
+    """The arguments as the grammar reads them."""
+    reading = _Reading(grammar, arguments)
+    reading.run()
+    slots = grammar.slots
+    if reading.given & grammar.drops:
+        slots = slots[1:]
+    operands, beyond = _placed(slots, reading.operands)
+    shifted = _shifted(slots, reading.operands, reading.spilled)
+    turns: dict[str, str] = {}
+    for name in sorted(reading.given - (grammar.early - reading.leading)):
+        turns |= grammar.turns.get(name, {})
+
+    def turned(meant: Sequence[Meant]) -> tuple[Meant, ...]:
+        return tuple(Meant(turns.get(one.role, one.role), one.argument) for one in meant)
+
+    return Parsed(
+        frozenset(reading.given),
+        turned(reading.values),
+        turned(operands),
+        tuple(reading.strange),
+        shifted=turned(shifted),
+        beyond=tuple(beyond),
+        crowded=_crowded(slots, (*reading.spilled, *reading.operands)),
+        hidden=tuple(reading.hidden),
+        rest=tuple(reading.rest),
+    )
+
+
+def split(grammar: Grammar, arguments: Sequence[Argument]) -> tuple[Parsed, tuple[Argument, ...]]:
+    """The options in front of a subcommand, and what starts with the subcommand."""
+    reading = _Reading(grammar, arguments, stop=True)
+    reading.run()
+    # A value that becomes several words may become the subcommand.
+    strange = (*reading.strange, *reading.spilled)
+    parsed = Parsed(frozenset(reading.given), tuple(reading.values), (), strange)
+    return parsed, tuple(reading.operands)
+
+
+class _Reading:
+    def __init__(
+        self, grammar: Grammar, arguments: Sequence[Argument], *, stop: bool = False
+    ) -> None:
+        self._grammar = grammar
+        self._options = grammar.options if grammar.options is not None else {}
+        self._queue = list(arguments)
+        self._stop = stop or grammar.stops
+        self.given: set[str] = set()
+        self._in_front: frozenset[str] | None = None
+        self.values: list[Meant] = []
+        self.operands: list[Argument] = []
+        self.strange: list[Argument] = []
+        # Values of which the second word would be an operand.
+        self.spilled: list[Argument] = []
+        self.hidden: list[Argument] = []
+        self.rest: list[Argument] = []
+
+    @property
+    def leading(self) -> frozenset[str]:
+        """The options in front of the first operand."""
+        return frozenset(self.given) if self._in_front is None else self._in_front
+
+    def run(self) -> None:
+        while self._queue:
+            if self.operands and self._in_front is None:
+                self._in_front = frozenset(self.given)
+            argument = self._queue.pop(0)
+            text = argument.text if argument.text is not None else argument.prefix
+            if argument.text == "--" and self._grammar.style == "letters":
+                self.operands.extend(self._queue)
+                return
+            if self._grammar.style == "assignments" and self._assigned(argument, text):
+                continue
+            if self._grammar.style in _NO_OPTIONS or not self._may_be_option(argument, text):
+                self.operands.append(argument)
+                self._look_at(argument)
+                if self._ends_here():
+                    return
+            elif argument.text is None:
+                self._computed(argument)
+            elif self._grammar.style == "words":
+                self._word(argument, text)
+            elif text.startswith("--"):
+                self._long(argument, text)
+            else:
+                self._letters(argument, text)
+
+    def _assigned(self, argument: Argument, text: str) -> bool:
+        """`of=file`, as dd takes it."""
+        name, equals, _ = text.partition("=")
+        option = self._options.get(name)
+        if not equals or option is None:
+            return False
+        self.given.add(name)
+        self.values.append(Meant(option.roles[0], argument.tail(len(name) + 1)))
+        return True
+
+    def _ends_here(self) -> bool:
+        """The first operand may end what is ours."""
+        terminal = self._grammar.slots and self._grammar.slots[0].role in _TERMINAL
+        if terminal:
+            self.rest.append(self.operands.pop())
+            self.rest.extend(self._queue)
+            return True
+        if self._stop:
+            self.operands.extend(self._queue)
+            return True
+        return False
+
+    @staticmethod
+    def _may_be_option(argument: Argument, text: str) -> bool:
+        if argument.text is not None:
+            return text.startswith("-") and text != "-"
+        return not argument.single or not text or text.startswith("-")
+
+    def _computed(self, argument: Argument) -> None:
+        """`--file="$X"` is an option with a value; anything else might be any option."""
+        name, equals, _ = argument.prefix.partition("=")
+        option = self._options.get(name)
+        if equals and option is not None and len(option.roles) == 1 and argument.single:
+            self.given.add(name)
+            self.values.append(Meant(option.roles[0], argument.tail(len(name) + 1)))
+        else:
+            self.strange.append(argument)
+            self.operands.append(argument)
+
+    def _word(self, argument: Argument, text: str) -> None:
+        option = self._options.get(text)
+        if option is None:
+            self.strange.append(argument)
+        else:
+            self._take(text, option)
+
+    def _long(self, argument: Argument, text: str) -> None:
+        name, equals, _ = text.partition("=")
+        option = self._options.get(name)
+        if option is None or (equals and not option.roles):
+            self.strange.append(argument)
+        elif equals:
+            self.given.add(name)
+            self.values.append(Meant(option.roles[0], argument.tail(len(name) + 1)))
+        elif option.attached:
+            self.given.add(name)
+        else:
+            self._take(name, option)
+
+    def _letters(self, argument: Argument, text: str) -> None:
+        if text in self._options and len(text) > 2:
+            self._take(text, self._options[text])
+            return
+        if "-0" in self._options and _NUMBER.fullmatch(text):
+            self.given.add("-0")
+            return
+        for index, letter in enumerate(text[1:], 2):
+            option = self._options.get(f"-{letter}")
+            if option is None:
+                self.strange.append(argument)
+                return
+            if option.roles and (option.attached or index < len(text)):
+                self.given.add(f"-{letter}")
+                if index < len(text):
+                    self.values.append(Meant(option.roles[0], argument.tail(index)))
+                return
+            self._take(f"-{letter}", option)
+
+    def _take(self, name: str, option: Option) -> None:
+        """The option's values are the next words; a command runs up to `;` or `+`."""
+        self.given.add(name)
+        if option.attached:
+            return
+        for role in option.roles:
+            if role in _TERMINAL:
+                self.rest.extend(self._queue)
+                self._queue.clear()
+            elif role == "command":
+                self._skip_command()
+            elif self._queue:
+                value = self._queue.pop(0)
+                self._look_at(value)
+                self.values.append(Meant(role, value))
+                if value.many:
+                    self._spill(value)
+
+    def _spill(self, value: Argument) -> None:
+        self.spilled.append(value)
+        if value.text is None:
+            self.strange.append(value)
+
+    def _look_at(self, argument: Argument) -> None:
+        """A pattern may match several files, and the name of one may be an option."""
+        if self._grammar.style != "none" and argument.glob and (argument.text or "")[:1] in _GLOBS:
+            self.hidden.append(argument)
+
+    def _skip_command(self) -> None:
+        while self._queue:
+            word = self._queue.pop(0)
+            braces = word.text == "{}"
+            if word.text == ";" or (braces and self._queue and self._queue[0].text == "+"):
+                if braces:
+                    self._queue.pop(0)
+                return
+
+
+def _placed(
+    slots: Sequence[Slot], operands: Sequence[Argument]
+) -> tuple[list[Meant], list[Argument]]:
+    """Operands in their slots, and those for which there is none."""
+    wide = next((i for i, slot in enumerate(slots) if slot.most is None), None)
+    if wide is None:
+        placed = [Meant(slot.role, one) for slot, one in zip(slots, operands, strict=False)]
+        return placed, list(operands[len(slots) :])
+    after = len(slots) - wide - 1
+    spare = max(0, len(operands) - wide - after)
+    roles = [slot.role for slot in slots[:wide]]
+    roles += [slots[wide].role] * spare
+    roles += [slot.role for slot in slots[wide + 1 :]]
+    return [Meant(role, one) for role, one in zip(roles, operands, strict=False)], []
+
+
+def _shifted(
+    slots: Sequence[Slot], operands: Sequence[Argument], spilled: Sequence[Argument]
+) -> list[Meant]:
+    """What becomes several words stands in later places too, and moves what follows there."""
+    wide = next((i for i, slot in enumerate(slots) if slot.most is None), len(slots))
+    first = next((i for i, one in enumerate(operands) if one.many), len(operands))
+    places = [(0, one) for one in spilled]
+    start = 0 if spilled else first
+    places += [(min(i, wide), one) for i, one in enumerate(operands) if i >= start]
+    return [
+        Meant(role, one)
+        for place, one in places
+        for role in dict.fromkeys(slot.role for slot in slots[place:])
+    ]
+
+
+def _crowded(slots: Sequence[Slot], arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+    # The shell goes to no directory when it is told two.
+    if any(slot.most is None or slot.role == "dir" for slot in slots):
+        return ()
+    return tuple(one for one in arguments if one.many)

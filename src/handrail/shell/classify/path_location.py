@@ -1,0 +1,113 @@
+"""Where a path in a command leads, and whether that is inside the workspace.
+
+Two names of one thing are kept apart: what the command says and where links really lead;
+both must be inside.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from fnmatch import fnmatchcase
+from typing import Final, NamedTuple
+
+from handrail.core.commands import Surroundings
+from handrail.shell.classify.arguments import Argument
+
+_GLOB: Final = re.compile(r"[*?\[]")
+# Streams that lead nowhere, or where the command's own output goes anyway.
+_HARMLESS: Final = re.compile(r"/dev/(?:null|stdout|stderr|stdin|tty|fd/(?:[012]|63))")
+# Where these lead in our own process says nothing of the command's.
+_OWN_STREAMS: Final = re.compile(r"/dev/(?:std(?:in|out|err)|fd/\d+)|/proc/self/fd/\d+")
+_SOURCES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/fd/0", "/dev/fd/63"})
+
+
+class Place(NamedTuple):
+    """Where a path leads. `paths`: as said and, where it differs, as links lead. `harmless`:
+    a stream such as /dev/null. `wrong`: why it cannot be vouched for. `root`: it is a root, or all in it.
+    """
+
+    paths: tuple[str, ...] = ()
+    harmless: bool = False
+    wrong: str = ""
+    root: bool = False
+
+
+def locate(
+    argument: Argument, cwd: str | None, where: Surroundings, *, follow: bool = True
+) -> Place:
+    """The place that an argument names; `follow`: a link at the end stands for its target."""
+    said = _absolute(argument, cwd, where)
+    if isinstance(said, Place):
+        return said
+    fixed, varying = _divided(said, glob=argument.glob)
+    if any(part == ".." or (part[:1] == "." and fnmatchcase("..", part)) for part in varying):
+        return Place(wrong="a pattern in it may lead anywhere")
+    lexical = posixpath.normpath(fixed)
+    if _HARMLESS.fullmatch(lexical) and not varying:
+        return Place(harmless=True)
+    real = _real(fixed, where, follow=follow or bool(varying))
+    tail = "".join(f"/{part}" for part in varying)
+    paths = tuple(dict.fromkeys(_joined(one, tail) for one in (lexical, real)))
+    return Place(
+        paths,
+        wrong=_objection(lexical, real, where),
+        root=real in where.roots and varying in ([], ["*"]),
+    )
+
+
+def readable_stream(path: str) -> bool:
+    """Whether a stream can be read without waiting for ever."""
+    return path in _SOURCES
+
+
+def inside(path: str, roots: tuple[str, ...]) -> bool:
+    """Whether a path is one of the roots or below one."""
+    return any(path == root or path.startswith(f"{root.rstrip('/')}/") for root in roots)
+
+
+def _absolute(argument: Argument, cwd: str | None, where: Surroundings) -> str | Place:
+    text = argument.text
+    if text is None:
+        return Place(wrong="nobody can know which path it is")
+    if "\0" in text:
+        return Place(wrong="no path holds a NUL")
+    if argument.tilde:
+        name, _, rest = text.partition("/")
+        if name != "~":
+            return Place(wrong="it is in somebody's home")
+        text = f"{where.home}/{rest}"
+    if text.startswith("/"):
+        return text
+    if cwd is None:
+        return Place(wrong="nobody can know the directory it is in")
+    return f"{cwd}/{text}" if text else Place(harmless=True)
+
+
+def _divided(path: str, *, glob: bool) -> tuple[str, list[str]]:
+    """The part in front of the first pattern, and the components from there on."""
+    parts = path.split("/")
+    first = next((i for i, part in enumerate(parts) if glob and _GLOB.search(part)), len(parts))
+    return "/".join(parts[:first]) or "/", [part for part in parts[first:] if part]
+
+
+def _real(path: str, where: Surroundings, *, follow: bool) -> str:
+    if _OWN_STREAMS.fullmatch(path):
+        return path
+    if follow or posixpath.basename(path) in ("", ".", ".."):
+        return where.resolve(path)
+    folder, name = posixpath.split(path.rstrip("/"))
+    return _joined(where.resolve(folder or "/"), f"/{name}")
+
+
+def _joined(folder: str, tail: str) -> str:
+    return folder.rstrip("/") + tail if tail else folder
+
+
+def _objection(lexical: str, real: str, where: Surroundings) -> str:
+    for path in (lexical, real):
+        if re.match(r"/(?:proc|dev|sys)(?:/|$)", path):
+            return "it is a window into the system"
+    if not inside(real, where.roots):
+        return "it is outside the workspace"
+    return ""

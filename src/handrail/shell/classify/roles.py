@@ -1,0 +1,355 @@
+"""What an argument means for the verdict, by its role in the program's grammar.
+
+A role that is not known here is an error of the tables and counts as dangerous.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from handrail.core.commands import CommandClass, Surroundings
+from handrail.core.sensitive import is_sensitive
+from handrail.shell.analyze import builtins
+from handrail.shell.classify import hosts, path_location, sed
+from handrail.shell.classify.arguments import Argument
+from handrail.shell.classify.effects import Tally
+from handrail.shell.classify.path_location import Place
+
+_SECRET: Final = re.compile(r"(?i)key|token|secret|passw|cred|auth|session|cookie")
+_PATHLIKE: Final = re.compile(r"(?:/|\.\.(?:/|$)|.*/\.\.(?:/|$))")
+_MOST_SECONDS: Final = 120.0
+# Programs whose operands are gone afterwards.
+_REMOVERS: Final = frozenset({"rm", "unlink"})
+# The roles of operands that name what a program looks at.
+PATHS: Final = frozenset({"read", "tree", "list", "rev", "start", "swept"})
+
+# Texts of which only some are harmless: all of it must match.
+_ALLOWED: Final[Mapping[str, str]] = {
+    "count": r"-?\d{1,6}(?:\.\d{1,6})?|-",
+    "plus": r"\+[^\0]*",
+    "status": r"status",
+    "paging": r"never",
+    "processes": r"[adfhjlmnrsuvwxTLSX]+|\d+(?:,\d+)*|ax[a-df-z]*",
+    "shows": r"show|list|ls|dev|up|(?:lo|eth|en|wl|br|docker|tun|tap|veth)\w*",
+    "sysctl": r"[a-z0-9_.*/-]+",
+    "sizes": r"size|speed",
+    "database": r"services|protocols|passwd|group",
+    "variable": r"PATH|HOME|PWD|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TERM|TZ|HOSTNAME|EDITOR|CI|TMPDIR|OLDPWD|SHLVL",
+    "flags": r"[-+][efuxvCEhnTH]+|[-+]o|pipefail|errexit|nounset|xtrace|verbose|noglob|noclobber|-|--",
+    "merges": r"off|none|on|m|first-parent|1|separate|combined|c|dense-combined|cc",
+    "identity": r"GIT_(?:AUTHOR|COMMITTER)_IDENT|GIT_DEFAULT_BRANCH",
+    "format": rf"(?!-){builtins.FORMAT}|--",
+    "mode": r"(?:0?[0-7]{3}|[ugoa,+=rwxX-]+)",
+}
+# Texts that are harmless unless some part of them matches.
+_DENIED: Final[Mapping[str, str]] = {
+    "jq": r"\b(?:env|input_filename|import|include|repeat|while|until|recurse|def|infinite|debug"
+    r"|stderr|modulemeta|get_search_list|halt|limit)\b|range\s*\([^)]*(?:\d{7}|\d[eE])|\$ENV|\$__|getpath/",
+    "yq": r"\b(?:env|strenv|envsubst|load\w*|system|repeat|while|until|def|import|include)\b|eval\s*\(|\$ENV",
+    "columns": r"environ",
+    # Signatures are checked by a program that the configuration names.
+    "pretty": r"%[-+ ]?G|%\(signature|%\(trailers:.*cmd",
+    # An index in a name is worked out, and working out can run commands.
+    "check": r"^-[vR]$",
+    "name": r"[^A-Za-z0-9_]",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where an argument stands. `part`: the text of its command. `found`: what a wrapper adds
+    are paths that a search inside the workspace has found. `seeks`: by names of files that may
+    hold secrets.
+    """
+
+    where: Surroundings
+    cwd: str | None
+    tally: Tally
+    part: str
+    program: str = ""
+    found: bool = False
+    seeks: bool = False
+    protected: Callable[[str], str | None] | None = None
+
+    def note(self, klass: CommandClass, text: str) -> None:
+        """The command is at least of that class."""
+        self.tally.note(klass, text, self.part)
+
+    def danger(self, text: str) -> None:
+        """The command is dangerous."""
+        self.note(CommandClass.DANGEROUS, text)
+
+
+def weigh(role: str, argument: Argument, site: Site) -> None:
+    """Adds what the argument means to the tally."""
+    handler = _ROLES.get(role)
+    if handler is not None:
+        handler(argument, site)
+    elif role in _ALLOWED or role in _DENIED:
+        _matching(role, argument, site)
+    else:
+        site.danger(f"{argument.source!r} has no meaning that is known")
+
+
+def text(argument: Argument, site: Site) -> None:
+    """Text that is only printed or compared."""
+    if argument.text is not None or argument.found:
+        return
+    for name in argument.asks:
+        bad = _SECRET.search(name) is not None
+        klass = CommandClass.DANGEROUS if bad else CommandClass.DEV
+        site.note(klass, f"nobody here knows what {name!r} holds")
+
+
+def read(argument: Argument, site: Site, *, tree: bool = False) -> None:
+    """A file that is read."""
+    if argument.found and site.seeks:
+        site.danger("the files that are searched for may hold secrets")
+    if argument.text == "-" or argument.found:
+        return
+    place = path_location.locate(argument, site.cwd, site.where)
+    if place.harmless:
+        _streams(argument, site)
+        return
+    if place.wrong:
+        site.danger(f"it reads {argument.source!r}: {place.wrong}")
+    elif is_sensitive(place.paths[-1], glob=argument.glob) or is_sensitive(
+        place.paths[0], glob=argument.glob
+    ):
+        site.danger(f"{argument.source!r} may hold secrets")
+    site.tally.reads(_trees(place.paths) if tree else place.paths)
+
+
+def listed(argument: Argument, site: Site) -> None:
+    """A file or directory of which only names and facts are shown."""
+    if argument.text == "-" or argument.found:
+        return
+    place = path_location.locate(argument, site.cwd, site.where)
+    if place.harmless:
+        return
+    if place.wrong:
+        site.danger(f"it looks at {argument.source!r}: {place.wrong}")
+    site.tally.reads(place.paths)
+
+
+def write(
+    argument: Argument, site: Site, *, tree: bool = False, follow: bool = True, whole: bool = False
+) -> None:
+    """A file that is created, changed or removed. `whole`: a root itself may be meant."""
+    if argument.found:
+        site.note(CommandClass.DEV, f"{site.program or 'it'} changes files that a search finds")
+        site.tally.open_ended = True
+        return
+    place = path_location.locate(argument, site.cwd, site.where, follow=follow)
+    if place.harmless:
+        return
+    if place.wrong:
+        site.danger(f"it writes {argument.source!r}: {place.wrong}")
+    else:
+        _inside(argument, place, site, whole=whole or not tree)
+    paths = _trees(place.paths) if tree else place.paths
+    site.tally.writes(paths)
+    if site.program in _REMOVERS:
+        site.tally.removes(paths)
+
+
+def _inside(argument: Argument, place: Place, site: Site, *, whole: bool) -> None:
+    reason = next(filter(None, (_protected(path, site) for path in place.paths)), None)
+    if reason is not None:
+        site.danger(f"it writes {argument.source!r}: {reason}")
+    elif place.root and not whole:
+        site.danger(f"{argument.source!r} is the whole workspace")
+    else:
+        site.note(CommandClass.DEV, f"it writes {argument.source!r}")
+
+
+def _protected(path: str, site: Site) -> str | None:
+    for root in site.where.roots:
+        if path.startswith(f"{root.rstrip('/')}/"):
+            relative = path[len(root.rstrip("/")) + 1 :]
+            if ".git" in relative.casefold().split("/"):
+                return "git runs programs that are named there"
+            return site.protected(relative) if site.protected is not None else None
+    return None
+
+
+def _streams(argument: Argument, site: Site) -> None:
+    if argument.text and not path_location.readable_stream(argument.text):
+        site.danger(f"reading {argument.text!r} may never end")
+
+
+def _trees(paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{path.rstrip('/')}/" for path in paths)
+
+
+def _revision(argument: Argument, site: Site) -> None:
+    """A revision, a range, `revision:path` or a path: git tells them apart by looking."""
+    value = argument.text
+    if value is None:
+        if argument.asks or not argument.single:
+            text(argument, site)
+        return
+    _, colon, inner = value.partition(":")
+    if is_sensitive(inner if colon else value, glob=argument.glob):
+        site.danger(f"{argument.source!r} may hold secrets")
+    elif argument.tilde or _PATHLIKE.match(value):
+        read(argument, site)
+
+
+def _any(argument: Argument, site: Site) -> None:
+    """An argument of a program that is trusted with the workspace, but not with the rest."""
+    value = argument.text
+    if value is None:
+        return
+    if argument.tilde:
+        listed(argument, site)
+        return
+    option = re.match(r"-{1,2}[\w.-]+=", value)
+    path = argument.tail(option.end()) if option is not None else argument
+    if path.text and _PATHLIKE.match(path.text):
+        place = path_location.locate(path, site.cwd, site.where)
+        if place.wrong:
+            site.danger(f"{argument.source!r} leads elsewhere: {place.wrong}")
+    hosts.gather((argument,), site.tally, strict=True)
+
+
+def _directory(argument: Argument, site: Site) -> None:
+    if argument.text == "-":
+        return
+    place = path_location.locate(argument, site.cwd, site.where)
+    if place.wrong:
+        site.danger(f"it goes to {argument.source!r}: {place.wrong}")
+
+
+def _script(argument: Argument, site: Site) -> None:
+    """A file that is run as a program."""
+    if argument.text in (None, "-"):
+        site.danger(f"nobody can know which program {argument.source!r} is")
+        return
+    place = path_location.locate(argument, site.cwd, site.where)
+    if place.wrong or place.harmless:
+        site.danger(f"it runs {argument.source!r}: {place.wrong or 'text from elsewhere'}")
+    else:
+        site.note(CommandClass.DEV, f"it runs {argument.source!r} of the workspace")
+    site.tally.open_ended = True
+    site.tally.reads(place.paths)
+
+
+def _code(argument: Argument, site: Site) -> None:
+    site.danger(f"it runs the program text {argument.source!r}")
+    site.tally.open_ended = True
+
+
+def _sed(argument: Argument, site: Site) -> None:
+    if argument.text is None or not sed.only_prints(argument.text):
+        site.danger("the sed script is not known to do nothing but print")
+        site.tally.open_ended = True
+
+
+def _archive(argument: Argument, site: Site) -> None:
+    """Tar takes `host:file` for a file on another machine."""
+    if ":" in (argument.text or ":"):
+        site.danger(f"{argument.source!r} may be on another machine")
+    read(argument, site)
+
+
+def _output(argument: Argument, site: Site) -> None:
+    """A file that is written by a program to which `-` is its standard output."""
+    if argument.text != "-":
+        write(argument, site)
+
+
+def _new_archive(argument: Argument, site: Site) -> None:
+    if ":" in (argument.text or ":"):
+        site.danger(f"{argument.source!r} may be on another machine")
+    _output(argument, site)
+
+
+def _unpacked(argument: Argument, site: Site) -> None:
+    """An archive whose files are put into the current directory."""
+    read(argument, site)
+    write(Argument(".", "."), site, tree=True, whole=True)
+
+
+def into(argument: Argument, sources: Sequence[Argument], site: Site) -> None:
+    """Where files are copied or moved: a new name, or a directory that takes their names."""
+    text = argument.text or ""
+    last = text.rpartition("/")[2]
+    if not text or argument.tilde or last not in ("", ".", ".."):
+        write(argument, site, whole=True)
+    if text:
+        for source in sources:
+            name = posixpath.basename((source.text or "*").rstrip("/"))
+            write(replace(argument, text=f"{text.rstrip('/')}/{name}"), site, whole=True)
+
+
+def _seconds(argument: Argument, site: Site) -> None:
+    value = argument.text or ""
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d+)?|\.\d+)([smhd]?)", value)
+    unit = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+    if match is None or float(match[1]) * unit[match[2]] > _MOST_SECONDS:
+        site.danger(f"waiting for {argument.source!r} is too long")
+
+
+def _matching(role: str, argument: Argument, site: Site) -> None:
+    value = argument.text
+    if value is None:
+        text(argument, site)
+        site.note(CommandClass.DEV, f"{argument.source!r} is not known before it runs")
+    elif (role in _ALLOWED and not re.fullmatch(_ALLOWED[role], value, re.DOTALL)) or (
+        role in _DENIED and re.search(_DENIED[role], value)
+    ):
+        site.danger(f"{argument.source!r} is not known to be harmless for {site.program}")
+
+
+def _reference(argument: Argument, site: Site) -> None:
+    site.note(CommandClass.DEV, f"it makes or changes {argument.source!r}")
+    site.tally.git = True
+
+
+def _change(argument: Argument, site: Site) -> None:
+    site.danger(f"it changes the configuration to {argument.source!r}")
+    site.tally.git = True
+
+
+def _target(argument: Argument, site: Site) -> None:
+    """What a link leads to: from elsewhere, it opens a way out of the workspace."""
+    if argument.text is None or argument.tilde or argument.text.startswith("/"):
+        listed(argument, site)
+
+
+_ROLES: Final[Mapping[str, Callable[[Argument, Site], None]]] = {
+    "text": text,
+    "read": read,
+    "tree": lambda argument, site: read(argument, site, tree=True),
+    "start": lambda argument, site: read(argument, site, tree=True),
+    "list": listed,
+    "write": write,
+    "output": _output,
+    "wtree": lambda argument, site: write(argument, site, tree=True),
+    "swept": lambda argument, site: write(argument, site, tree=True, whole=True),
+    "entry": lambda argument, site: write(argument, site, follow=False),
+    "etree": lambda argument, site: write(argument, site, tree=True, follow=False),
+    "unpacked": _unpacked,
+    "ref": _reference,
+    "change": _change,
+    "target": _target,
+    "rev": _revision,
+    "any": _any,
+    "dir": _directory,
+    "script": _script,
+    "code": _code,
+    "sed": _sed,
+    "archive": _archive,
+    "new-archive": _new_archive,
+    "seconds": _seconds,
+}
+
+
+def known() -> frozenset[str]:
+    """The roles that have a meaning here."""
+    return frozenset((*_ROLES, *_ALLOWED, *_DENIED))

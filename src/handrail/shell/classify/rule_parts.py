@@ -1,0 +1,57 @@
+"""The programs of a command as rules see them, and whether they are the whole of it.
+
+Rules compare words; whatever is not a plain word (computed, or found by a glob) is None here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from handrail.core.commands import CommandClass, CommandPart
+from handrail.shell.analyze.invocation import Flat, Invocation
+from handrail.shell.classify import environment, redirects
+from handrail.shell.parse.syntax import Word
+
+# Wrappers that change neither who runs a program nor with which words, where or on what.
+_TRANSPARENT: Final = frozenset(("time", "timeout", "nice", "nohup", "stdbuf", "command"))
+
+
+def parts_of(flat: Flat, classes: Sequence[CommandClass]) -> tuple[CommandPart, ...]:
+    """Every program that is started, wrappers taken off, with its class."""
+    return tuple(
+        CommandPart(
+            tuple(map(_word, one.words)), one.source, klass, redirects.writes(one.redirects)
+        )
+        for one, klass in zip(flat.invocations, classes, strict=True)
+        if not one.wraps
+    )
+
+
+def is_plain(flat: Flat, env: Mapping[str, str]) -> bool:
+    """Whether the parts tell all of it: see `Judgement.plain`."""
+    certain = not (env or flat.doubts or flat.functions or flat.evaluates)
+    return certain and all(map(_is_plain, flat.invocations))
+
+
+def is_told(flat: Flat, env: Mapping[str, str]) -> bool:
+    """Whether they are all programs that are started: see `Judgement.told`."""
+    variables = {*env, *(each.name for one in flat.invocations for each in one.assignments)}
+    # With a value, arithmetic on it may run something.
+    if flat.doubts or not flat.evaluates.isdisjoint(env):
+        return False
+    if any(environment.weigh(name) >= CommandClass.DANGEROUS for name in variables):
+        return False
+    return not any(one.extra or one.remote for one in flat.invocations)
+
+
+def _is_plain(one: Invocation) -> bool:
+    if one.assignments or one.extra or one.remote or one.function is not None:
+        return False
+    if one.wraps and redirects.writes(one.redirects):
+        return False
+    return _TRANSPARENT.issuperset(one.wrapped_by)
+
+
+def _word(word: Word) -> str | None:
+    return None if word.globs else word.value

@@ -1,0 +1,1 @@
+"""The shell parser: from the text of a command to its syntax tree."""

@@ -1,0 +1,90 @@
+"""The way from a command's text to its tree; what is not understood for certain is refused.
+
+Bash decides what runs, not the parser: a character that the two could read differently makes
+the text unreadable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from handrail.core.commands import ShellParser, Unreadable
+from handrail.shell.parse import trivial
+from handrail.shell.parse.command_reader import Commands
+from handrail.shell.parse.shfmt_nodes import Source, check, items
+from handrail.shell.parse.syntax import Script
+
+MAX_BYTES: Final = 65_536
+_BEFORE_COMMENT: Final = tuple(bytes([byte]) for byte in b" \t\n;&|(")
+
+# Tab and newline are blanks to both; the parser drops NUL and CR, bash marks text with others.
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+# The parser goes on reading a comment, bash a new line.
+_CONTINUED_COMMENT: Final = re.compile(r"#[^\n]*\\\n")
+# bash joins lines before it looks for `$(`, `${` and `$((`, in quotes and here-documents too;
+# the parser does not.
+_TORN: Final = re.compile(r"[$(<>]\\\n")
+# `eval` drops a last backslash that `bash -c` keeps.
+_OPEN_END: Final = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
+
+
+def read(command: str, parser: ShellParser) -> Script:
+    """The tree of a command; raises `Unreadable` with the reason."""
+    script = trivial.read(command)
+    if script is not None:
+        return script
+    _refuse_odd_text(command)
+    tree = check(parser.parse(command), "File")
+    if "#" in command:
+        _refuse_false_comments(tree, command.encode())
+    commands = Commands(Source(command))
+    try:
+        script = commands.script(items(tree, "Stmts"))
+    except RecursionError:
+        raise Unreadable("it is nested too deep to be read") from None
+    return Script(
+        script.statements,
+        evaluates=frozenset(commands.words.evaluates),
+        assigns=frozenset(commands.words.assigns),
+        texts=frozenset(commands.words.texts),
+    )
+
+
+def _refuse_false_comments(tree: object, command: bytes) -> None:
+    """A `#` in the middle of a word begins no comment to bash; what the parser takes for one
+    there would be run.
+    """
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Mapping):
+            at = node["Hash"].get("Offset", 0) if "Hash" in node else 0
+            if at and command[at - 1 : at] not in _BEFORE_COMMENT:
+                raise Unreadable("a # in the middle of a word: bash and others disagree on that")
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+
+
+def _refuse_odd_text(command: str) -> None:
+    try:
+        size = len(command.encode())
+    except UnicodeEncodeError:
+        raise Unreadable("it holds half of a character pair, which is no text") from None
+    if size > MAX_BYTES:
+        raise Unreadable(f"it is longer than {MAX_BYTES} bytes: put it into a file and run that")
+    odd = _CONTROL.search(command)
+    if odd:
+        raise Unreadable(
+            f"it holds the control character {odd[0]!r}: write it as $'…' or not at all"
+        )
+    if _CONTINUED_COMMENT.search(command):
+        raise Unreadable("a line with # ends in a backslash: bash and others disagree on that")
+    if _TORN.search(command):
+        raise Unreadable("a backslash tears a sign such as $( over two lines: write it on one")
+    if _OPEN_END.search(command):
+        raise Unreadable(
+            "it ends in a backslash: bash drops it in some places and keeps it in others"
+        )

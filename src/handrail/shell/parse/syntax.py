@@ -1,0 +1,243 @@
+"""The tree of a command line, in our own words; built by `reader`, flattened by `walk`.
+
+Whatever has no place here has no meaning we could vouch for: the reader raises `Unreadable`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_ASSIGNS: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Letters that stand for themselves; unquoted ones may hold `*`, `?`, `[` and `~`."""
+
+    text: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """`$name` or `${name…}`; `plain` if nothing but the value is asked for."""
+
+    name: str
+    quoted: bool
+    plain: bool
+    # Words inside an operator, `${x:-$(rm y)}`: their substitutions run too.
+    inner: tuple[Word, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """`$(…)`, backticks, `<(…)` or `>(…)`; `kind` is "output", "<" or ">"."""
+
+    script: Script
+    kind: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Braces:
+    """`{a,b}`: each alternative makes a word of its own. A sequence `{1..9}` is `Opaque`."""
+
+    alternatives: tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """An expansion whose value is not worked out (arithmetic, extended glob, `{1..9}`).
+
+    `placed`: it is the place where a wrapper puts what it found, `{}`.
+    """
+
+    source: str
+    inner: tuple[Word, ...] = ()
+    placed: bool = False
+
+
+Part = Text | Variable | Substitution | Braces | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word as written (`source`) and as understood (`parts`)."""
+
+    source: str
+    parts: tuple[Part, ...]
+
+    @property
+    def value(self) -> str | None:
+        """The word's text, quotes removed; None if any part of it is computed.
+
+        Unquoted globs and a leading `~` are kept as they are; see `globs` and `tilde`.
+        """
+        texts = [part.text for part in self.parts if isinstance(part, Text)]
+        return "".join(texts) if len(texts) == len(self.parts) else None
+
+    @property
+    def globs(self) -> bool:
+        """Whether an unquoted `*`, `?` or `[…]` makes the shell look for file names."""
+        bare = [part.text for part in self.parts if isinstance(part, Text) and not part.quoted]
+        text = "".join(bare)
+        return "*" in text or "?" in text or "]" in text.partition("[")[2]
+
+    @property
+    def tilde(self) -> bool:
+        """Whether an unquoted `~` may stand for a home directory: at the start, or anywhere
+        in the value of what looks like an assignment (`NAME='a':~/b`).
+        """
+        first = self.parts[0] if self.parts else None
+        if not isinstance(first, Text) or first.quoted:
+            return False
+        if first.text.startswith("~"):
+            return True
+        bare = [part.text for part in self.parts if isinstance(part, Text) and not part.quoted]
+        return any("~" in text for text in bare) and _ASSIGNS.match(first.text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`NAME=value`, `NAME+=value`, `NAME[i]=value`, `NAME=(…)`; `value` None: bare `NAME=`."""
+
+    name: str
+    value: Word | None
+    # Further words in it: an index, the elements of an array.
+    inner: tuple[Word, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """`operator` as written (`>`, `>>`, `<`, `&>`, `>|`, `<<<`, `<<`, `>&`, …).
+
+    For a here-document `body` is its content and `target` its end mark.
+    """
+
+    operator: str
+    target: Word
+    fd: str = ""
+    body: Word | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """A simple command: assignments, words, redirects; any may be missing.
+
+    `declares` is the builtin's name where the words are of `export`, `declare`, `local`,
+    `readonly` or `typeset`: `words` then starts with that name.
+    """
+
+    words: tuple[Word, ...]
+    assignments: tuple[Assignment, ...] = ()
+    declares: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Stages joined by `|` or `|&`, in order."""
+
+    stages: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Two statements joined by `&&` or `||`."""
+
+    first: Statement
+    operator: str
+    second: Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`{ …; }` or, as `subshell`, `( … )`."""
+
+    script: Script
+    subshell: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Compound:
+    """`if`, `while`, `until`, `for`, `select`, `case`, `time`, `coproc`, `[[ ]]`, `(( ))`.
+
+    What matters of it is what it runs (`scripts`), which words it expands (`words`), and for
+    a loop whether it may go on for ever (`kind`), and the names it sets (`variables`).
+    """
+
+    kind: str
+    scripts: tuple[Script, ...] = ()
+    words: tuple[Word, ...] = ()
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function is defined; its body runs when it is called."""
+
+    name: str
+    body: Statement
+
+
+Command = Simple | Pipeline | Chain | Block | Compound | Function
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A command with its redirects. `source` is its text."""
+
+    command: Command
+    source: str
+    redirects: tuple[Redirect, ...] = ()
+    background: bool = False
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Statements one after the other.
+
+    Only the outermost script lists names: `evaluates` those whose value the shell works out
+    as arithmetic (which can run commands), or the source of a word whose text it works out;
+    `assigns` those set in passing, `${x:=…}`, and `texts` those of them that hold no number.
+    """
+
+    statements: tuple[Statement, ...] = ()
+    evaluates: frozenset[str] = frozenset()
+    assigns: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
+
+
+def statements(script: Script) -> Iterator[Statement]:
+    """Every statement of a script; what stands in substitutions is not among them."""
+    waiting = list(reversed(script.statements))
+    while waiting:
+        statement = waiting.pop()
+        yield statement
+        waiting += reversed(list(_below(statement.command)))
+
+
+def simples(script: Script) -> Iterator[Simple]:
+    """Every simple command of a script."""
+    for statement in statements(script):
+        if isinstance(statement.command, Simple):
+            yield statement.command
+
+
+def _below(command: Command) -> Iterable[Statement]:
+    match command:
+        case Pipeline():
+            return command.stages
+        case Chain():
+            return (command.first, command.second)
+        case Block():
+            return command.script.statements
+        case Compound():
+            return [one for script in command.scripts for one in script.statements]
+        case Function():
+            return (command.body,)
+        case Simple():
+            return ()

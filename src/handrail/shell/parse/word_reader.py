@@ -1,0 +1,282 @@
+"""Words of shfmt's tree in our own terms: quotes removed, expansions named.
+
+Every substitution inside a word ends up in its parts (or their `inner`), however deep: a
+command that runs while a word is expanded must not get lost here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from handrail.core.commands import Unreadable
+from handrail.shell import expand
+from handrail.shell.parse import quoting
+from handrail.shell.parse.shfmt_nodes import Node, Source, check, items, kind_of, offset, text
+from handrail.shell.parse.syntax import Opaque, Part, Script, Substitution, Text, Variable, Word
+
+# Extended globs are kept as one text by the parser: nothing may hide in it.
+_PLAIN_PATTERN: Final = re.compile(r"[\w.*?/|+@%:,^~=-]*", re.ASCII)
+_PROCESS: Final = re.compile(r"[<>]\(")
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NUMBER: Final = re.compile(r"(?:0[xX][0-9A-Fa-f]+|[0-9]+(?:#[0-9A-Za-z@_]+)?)")
+_ASSIGNING: Final = frozenset({"=", ":="})
+# The value, an element or the length of a variable: what is evaluated is only what stands in it.
+_VALUE: Final = re.compile(r'"?(?:\$\w+|\w+\[[\w@*$]*\]|\$\{\w+(?:\[[\w@*$]*\])?\})"?')
+_LENGTH: Final = re.compile(r'"?\$\{#\w+(?:\[[\w@*$]*\])?\}"?')
+_COUNTS: Final = frozenset("#?$!")
+
+
+class Words:
+    """Reads words; what they do in passing is noted in `evaluates`, `assigns` and `texts`."""
+
+    def __init__(self, source: Source, script: Callable[[list[Any]], Script]) -> None:
+        self.evaluates: set[str] = set()
+        self.assigns: set[str] = set()
+        self.texts: set[str] = set()
+        self._source = source
+        self._script = script
+
+    def word(self, node: object, *, expands_braces: bool = False) -> Word:
+        """One word as written and as understood."""
+        known = check(node, "Word")
+        source = self._source.of(known)
+        with self._source:
+            parts = self._parts(known, quoted=False)
+        return Word(source, expand.find(source, parts) if expands_braces else parts)
+
+    def optional(self, node: object) -> tuple[Word, ...]:
+        """A word that may be missing."""
+        return () if node is None else (self.word(node),)
+
+    def literal(self, node: object) -> str:
+        """The text of a bare name."""
+        return text(check(node, "Lit"), "Value")
+
+    def document(self, node: object, *, literal: bool, tabs: bool) -> Word:
+        """A here-document's content; `tabs`: the leading ones of each line are dropped."""
+        inside = items(check(node, "Word"), "Parts")
+        start, end = offset(inside[0], "Pos"), offset(inside[-1], "End")
+        # The parser counts the end mark in.
+        source = self._source.between(start, end).rpartition("\n")[0] + "\n"
+        if literal:
+            letters = "".join(self.literal(part) for part in inside)
+            return Word(source, (Text(_untabbed(letters, tabs=tabs), quoted=True),))
+        parts: list[Part] = []
+        with self._source:
+            for part in inside:
+                if kind_of(part) == "Lit":
+                    letters = quoting.document(self.literal(part))
+                    parts.append(Text(_untabbed(letters, tabs=tabs, first=not parts), quoted=True))
+                else:
+                    parts += self._part(part, quoted=True)
+        return Word(source, tuple(parts))
+
+    def arithmetic(self, node: object) -> tuple[Word, ...]:
+        """The words of an arithmetic expression; its names are evaluated, some assigned."""
+        if node is None:
+            return ()
+        match kind_of(node):
+            case "Word":
+                return (self._operand(check(node, "Word")),)
+            case "BinaryArithm":
+                return self._binary(check(node, "BinaryArithm"))
+            case "UnaryArithm":
+                known = check(node, "UnaryArithm")
+                with self._source:
+                    inner = self.arithmetic(known.get("X"))
+                if known.get("Op") in ("++", "--"):
+                    self._note_assigned(inner)
+                return inner
+            case "ParenArithm":
+                with self._source:
+                    return self.arithmetic(check(node, "ParenArithm").get("X"))
+            case other:
+                raise Unreadable(f"it uses {other} in arithmetic, which is not understood")
+
+    def _binary(self, node: Node) -> tuple[Word, ...]:
+        with self._source:
+            left = self.arithmetic(node.get("X"))
+            right = self.arithmetic(node.get("Y"))
+        operator = text(node, "Op")
+        if operator.endswith("=") and operator not in ("==", "!=", "<=", ">="):
+            self._note_assigned(left)
+        return left + right
+
+    def _note_assigned(self, words: tuple[Word, ...]) -> None:
+        for word in words:
+            if word.value is not None:
+                self.assigns.update(_NAME.findall(word.value))
+            self.assigns.update(p.name for p in word.parts if isinstance(p, Variable))
+
+    def _operand(self, node: Node) -> Word:
+        word = self.word(node)
+        self.operand(word)
+        return word
+
+    def operand(self, word: Word) -> None:
+        """Note what a word makes the shell work out; what it cannot know is noted as it stands."""
+        if word.value is not None:
+            self.evaluate(word.value)
+        elif not self._is_number(word):
+            self._evaluate_computed(word)
+
+    def _evaluate_computed(self, word: Word) -> None:
+        only = word.parts[0] if len(word.parts) == 1 else None
+        if isinstance(only, Variable) and _VALUE.fullmatch(word.source):
+            self.evaluates.add(only.name)
+        else:
+            self.evaluates.add(word.source)
+
+    @staticmethod
+    def _is_number(word: Word) -> bool:
+        """Whether the shell itself makes the number: a length, a count, a sum."""
+        if len(word.parts) != 1:
+            return False
+        match word.parts[0]:
+            case Variable(name=name):
+                counts = name in _COUNTS and word.source.strip('"') in (f"${name}", f"${{{name}}}")
+                return counts or bool(_LENGTH.fullmatch(word.source))
+            case Opaque(source=source):
+                return source.startswith(("$((", "$["))
+        return False
+
+    def evaluate(self, letters: str) -> None:
+        """Note the names in a text that the shell works out; nothing else may stand in it."""
+        letters = letters.removeprefix("-")
+        if _NAME.fullmatch(letters):
+            self.evaluates.add(letters)
+        elif not _NUMBER.fullmatch(letters):
+            raise Unreadable(f"{letters!r} is evaluated as arithmetic, which can run commands")
+
+    def _parts(self, node: Node, *, quoted: bool) -> tuple[Part, ...]:
+        parts: list[Part] = []
+        for part in items(node, "Parts"):
+            parts += self._part(part, quoted=quoted)
+        return tuple(parts)
+
+    def _part(self, node: object, *, quoted: bool) -> tuple[Part, ...]:
+        kind = kind_of(node)
+        known = check(node, kind)
+        if kind == "DblQuoted":
+            return self._double(known)
+        if kind == "Lit" and not quoted:
+            return self._bare(text(known, "Value"))
+        return (self._one_part(kind, known, quoted=quoted),)
+
+    def _bare(self, letters: str) -> tuple[Part, ...]:
+        parts = quoting.bare(letters)
+        if any(not part.quoted and _PROCESS.search(part.text) for part in parts):
+            # Inside `${x:-…}` the parser takes it for letters, bash runs it.
+            raise Unreadable("it has a process substitution where it could be overlooked")
+        return parts
+
+    def _one_part(self, kind: str, node: Node, *, quoted: bool) -> Part:
+        part: Part
+        match kind:
+            case "Lit":
+                part = Text(quoting.double(text(node, "Value")), quoted=True)
+            case "SglQuoted":
+                part = self._single(node)
+            case "ParamExp":
+                part = self._variable(node, quoted=quoted)
+            case "CmdSubst":
+                part = Substitution(self._script(items(node, "Stmts")), "output", quoted)
+            case "ProcSubst":
+                part = self._process(node)
+            case "ArithmExp":
+                part = Opaque(self._source.of(node), self.arithmetic(node.get("X")))
+            case "ExtGlob":
+                part = self._extended_glob(node)
+            case _:
+                raise Unreadable(f"it uses {kind} in a word, which is not understood")
+        return part
+
+    def _single(self, node: Node) -> Part:
+        if not node.get("Dollar"):
+            return Text(text(node, "Value"), quoted=True)
+        value = quoting.ansi(text(node, "Value"))
+        return Opaque(self._source.of(node)) if value is None else Text(value, quoted=True)
+
+    def _double(self, node: Node) -> tuple[Part, ...]:
+        with self._source:
+            parts = self._parts(node, quoted=True) or (Text("", quoted=True),)
+        if node.get("Dollar"):
+            # Translated by a catalogue that anybody may have written.
+            source = self._source.of(node)
+            return (Opaque(source, (Word(source, parts),)),)
+        return parts
+
+    def _process(self, node: Node) -> Part:
+        operator = text(node, "Op")
+        if operator not in ("<(", ">("):
+            raise Unreadable(f"it uses {operator!r}, which is not understood")
+        return Substitution(self._script(items(node, "Stmts")), operator[0])
+
+    def _extended_glob(self, node: Node) -> Part:
+        if not _PLAIN_PATTERN.fullmatch(self.literal(node.get("Pattern"))):
+            # Without extglob, bash reads `!(rm x)` as a command.
+            raise Unreadable("it uses an extended glob that could hide a command")
+        return Opaque(self._source.of(node))
+
+    def _variable(self, node: Node, *, quoted: bool) -> Variable:
+        name = self.literal(node.get("Param"))
+        with self._source:
+            inner = (*self._index(node), *self._slice(node), *self._replaced(node))
+            inner += self._operator(node, name)
+        if node.get("Excl") and not node.get("Names"):
+            self.evaluates.add(name)
+        extra = ("Excl", "Length", "Index", "Slice", "Repl", "Names", "Exp")
+        plain = not any(node.get(field) for field in extra)
+        return Variable(name, quoted=quoted, plain=plain, inner=inner)
+
+    def _index(self, node: Node) -> tuple[Word, ...]:
+        return self.subscript(node.get("Index"))
+
+    def subscript(self, node: object) -> tuple[Word, ...]:
+        """The words of `[…]`: `@`, `*`, a text key, or arithmetic."""
+        if node is None or kind_of(node) != "Word":
+            return self.arithmetic(node)
+        word = self.word(node)
+        if word.value is not None:
+            self._key(word.value)
+        elif not self._is_number(word):
+            self._evaluate_computed(word)
+        return (word,)
+
+    def _key(self, letters: str) -> None:
+        if any(one in letters for one in "$`["):
+            raise Unreadable(f"the subscript {letters!r} is evaluated, which can run commands")
+        self.evaluates.update(_NAME.findall(letters))
+
+    def _slice(self, node: Node) -> tuple[Word, ...]:
+        if node.get("Slice") is None:
+            return ()
+        known = check(node["Slice"], "Slice")
+        return self.arithmetic(known.get("Offset")) + self.arithmetic(known.get("Length"))
+
+    def _replaced(self, node: Node) -> tuple[Word, ...]:
+        if node.get("Repl") is None:
+            return ()
+        known = check(node["Repl"], "Replace")
+        return self.optional(known.get("Orig")) + self.optional(known.get("With"))
+
+    def _operator(self, node: Node, name: str) -> tuple[Word, ...]:
+        if node.get("Exp") is None:
+            return ()
+        known = check(node["Exp"], "Expansion")
+        operator = text(known, "Op")
+        inner = self.optional(known.get("Word"))
+        if operator == "@" and not (inner and inner[0].value in tuple("QEAaUuLKk")):
+            raise Unreadable(f"${{{name}@…}} runs what stands in the variable")
+        if operator in _ASSIGNING:
+            self.assigns.add(name)
+            self.texts.add(name)
+        return inner
+
+
+def _untabbed(letters: str, *, tabs: bool, first: bool = True) -> str:
+    if not tabs:
+        return letters
+    return re.sub(r"(\A|\n)\t+" if first else r"(\n)\t+", r"\1", letters)

@@ -1,0 +1,1 @@
+"""What is known about programs: their options, wrappers and the catastrophic ones."""

@@ -1,0 +1,298 @@
+"""What is known of programs: the tables (`programs/*.toml`) as values.
+
+The tables are allow-lists: an option that is not written there is not vouched for. What a
+configuration adds can name new programs, options and subcommands; it can loosen a program
+only by saying its class.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Final, NamedTuple
+
+from handrail.core.commands import CommandClass
+
+Entry = Mapping[str, Any]
+_HEADER: Final = re.compile(r'^\[(?:"([^"\n]+)"|([\w-]+))', re.MULTILINE)
+
+
+class Tables(Mapping[str, Entry]):
+    """Entries by the name of a program; one entry may stand for several programs."""
+
+    def __init__(self, texts: Iterator[str]) -> None:
+        self._blocks: dict[str, str] = {}
+        self._groups: dict[str, str] = {}
+        self._parsed: dict[str, Entry] = {}
+        for text in texts:
+            self._divide(text)
+
+    def __getitem__(self, name: str) -> Entry:
+        """The entry of a program."""
+        known = self._parsed.get(name)
+        if known is None:
+            entries = tomllib.loads(self._blocks[name])
+            known = _with_groups(next(iter(entries.values())), self._groups)
+            self._parsed[name] = known
+        return known
+
+    def __iter__(self) -> Iterator[str]:
+        """Every program that has an entry."""
+        return iter(self._blocks)
+
+    def __len__(self) -> int:
+        """How many programs have one."""
+        return len(self._blocks)
+
+    def _divide(self, text: str) -> None:
+        """Parts a file at its headers; `[git.sub.log]` belongs to the entry of git."""
+        headers = list(_HEADER.finditer(text))
+        opening = text[: headers[0].start()] if headers else text
+        self._groups.update(tomllib.loads(opening))
+        ends = [*(header.start() for header in headers[1:]), len(text)]
+        for header, end in zip(headers, ends, strict=True):
+            for name in (header[1] or header[2]).split():
+                self._blocks[name] = self._blocks.get(name, "") + text[header.start() : end]
+
+
+@lru_cache(maxsize=1)
+def tables() -> Tables:
+    """The tables as they ship."""
+    folder = resources.files("handrail.shell.tables") / "programs"
+    files = sorted(folder.iterdir(), key=lambda file: file.name)
+    return Tables(file.read_text(encoding="utf-8") for file in files if file.name.endswith(".toml"))
+
+
+def _with_groups(entry: Any, groups: Mapping[str, str]) -> Any:
+    """The entry with every `@name` in it replaced by the options of that group."""
+    if isinstance(entry, str):
+        return " ".join(groups.get(word, word) for word in entry.split()) if "@" in entry else entry
+    if isinstance(entry, dict):
+        return {key: _with_groups(value, groups) for key, value in entry.items()}
+    return entry
+
+
+_CLASSES: Final = {
+    "safe": CommandClass.SAFE,
+    "dev": CommandClass.DEV,
+    "dangerous": CommandClass.DANGEROUS,
+}
+_COUNTS: Final = {"?": (0, 1), "*": (0, None), "+": (1, None)}
+ANY: Final = "*"
+
+
+class Slot(NamedTuple):
+    """A place for operands: what they mean, and how many may stand there (None: any)."""
+
+    role: str
+    least: int = 1
+    most: int | None = 1
+
+
+class Option(NamedTuple):
+    """An option. `roles`: what its values mean, none for a flag. `attached`: the value is
+    optional and only ever part of the same word.
+    """
+
+    roles: tuple[str, ...] = ()
+    attached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """How a program reads its arguments. `options` None: any option may stand there.
+
+    `style`: "letters" (`-la`, `--all`), "words" (`-name`), "assignments" (`of=file`),
+    "none" (everything is an operand).
+    `drops`: options that take the place of the first operand. `turns`: options that give the
+    operands another role, `early` those of them that do so only in front of them. `stops`: what follows the first operand is not ours. `spreads`:
+    options that make it write files into the current directory; `changes`: options that make
+    it change something it otherwise shows.
+    """
+
+    options: Mapping[str, Option] | None = None
+    slots: tuple[Slot, ...] = ()
+    style: str = "letters"
+    drops: frozenset[str] = frozenset()
+    turns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    early: frozenset[str] = frozenset()
+    stops: bool = False
+    spreads: frozenset[str] = frozenset()
+    changes: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program, or a subcommand of one.
+
+    `answers`: words that make it print and stop (`--version`). `default`: the role with which
+    the current directory is used when no path is given, `default_with` the options that it
+    takes for that. `traits`: "builtin", "any" (no argument can make it harmful), "open"
+    (touches more than it names), "git" (writes in `.git`), "endless", "bare" (harmful without
+    arguments), "alone" (does its work without a subcommand too), "net" and "host" (its
+    arguments name machines), "fetches" (it talks to machines that they do not name),
+    "dashless" (its first word is options), "wrapper" and "modules" (it runs what follows).
+    `deny`: arguments that make it dangerous. `clears`: options of a wrapper that take
+    variables away.
+    """
+
+    name: str
+    klass: CommandClass
+    why: str
+    grammar: Grammar
+    answers: frozenset[str] = frozenset()
+    default: str = ""
+    default_with: frozenset[str] = frozenset()
+    traits: frozenset[str] = frozenset()
+    deny: str = ""
+    clears: str = ""
+    subcommands: Mapping[str, Program] = field(default_factory=dict)
+
+
+class Programs:
+    """The programs that are known, by name. Entries are read when they are first asked for."""
+
+    def __init__(self, raw: Mapping[str, Entry]) -> None:
+        self._raw = raw
+        self._read: dict[str, Program] = {}
+
+    def find(self, name: str) -> Program | None:
+        """The program of that name, None if it is not known."""
+        known = self._read.get(name)
+        if known is None and name in self._raw:
+            known = self._read[name] = _program(name, self._raw[name])
+        return known
+
+    def names(self) -> Sequence[str]:
+        """Every program that is known, in order."""
+        return sorted(self._raw)
+
+
+def load(extra: Mapping[str, Entry] | None = None) -> Programs:
+    """The tables, and what a configuration adds to them.
+
+    An entry that says `class` stands in place of ours; else its options and subcommands are
+    added to ours. Raises ValueError for a class that does not exist.
+    """
+    ours = tables()
+    added: dict[str, Entry] = {}
+    for name, entry in (extra or {}).items():
+        if entry.get("class", "dev") not in _CLASSES:
+            raise ValueError(f"{name!r}: class must be 'safe', 'dev' or 'dangerous'")
+        added[name] = _joined(ours.get(name), _tidied(entry))
+    return Programs(ChainMap(added, ours))  # type: ignore[arg-type] # never written to
+
+
+def _tidied(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A person's entry in the shape of ours: lists are written as words."""
+    tidy: dict[str, Any] = {
+        key: " ".join(value) if isinstance(value, list) else value for key, value in entry.items()
+    }
+    if "subcommands" in tidy:
+        inner: Mapping[str, Mapping[str, Any]] = entry["subcommands"]
+        del tidy["subcommands"]
+        tidy["sub"] = {name: _tidied(one) for name, one in inner.items()}
+    return tidy
+
+
+def _joined(ours: Mapping[str, Any] | None, theirs: dict[str, Any]) -> Mapping[str, Any]:
+    if ours is None:
+        return {"class": "dangerous", "options": ANY, "operands": "any*", **theirs}
+    if "class" in theirs and "sub" not in theirs:
+        return {"options": ANY, "operands": "any*", **theirs}
+    joined = {**ours, **{key: theirs[key] for key in ("class",) if key in theirs}}
+    if "options" in theirs and ours.get("options") != ANY:
+        joined["options"] = f"{ours.get('options', '')} {theirs['options']}"
+    if "sub" in theirs:
+        known = _subcommands(ours)
+        joined["sub"] = known | {
+            name: _joined(known.get(name), entry) for name, entry in theirs["sub"].items()
+        }
+    return joined
+
+
+def _program(name: str, raw: Mapping[str, Any]) -> Program:
+    klass = _CLASSES[raw.get("class", "safe")]
+    answers = raw.get("answers", "--help --version" if klass is CommandClass.SAFE else "")
+    return Program(
+        name=name,
+        klass=klass,
+        why=raw.get("why", ""),
+        grammar=_grammar(raw, ANY if klass is not CommandClass.SAFE else ""),
+        answers=frozenset(answers.split()),
+        default=raw.get("default", "").partition(" ")[0],
+        default_with=frozenset(raw.get("default", "").split()[1:]),
+        traits=frozenset(raw.get("traits", "").split()),
+        deny=raw.get("deny", ""),
+        clears=raw.get("clears", ""),
+        subcommands={
+            word: _program(f"{name} {word}", entry)
+            for words, entry in _subcommands(raw).items()
+            for word in words.split()
+        },
+    )
+
+
+def _subcommands(raw: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Subcommands with entries of their own, and those that are merely listed by class."""
+    fetching = raw.get("fetching", "").split()
+    dev = {
+        word: {
+            "class": "dev",
+            "operands": "any*",
+            "traits": "open fetches" if word in fetching else "open",
+        }
+        for word in raw.get("dev", "").split()
+    }
+    danger = {
+        word: {"class": "dangerous", "operands": "any*", "traits": "open", "why": why}
+        for words, why in raw.get("danger", {}).items()
+        for word in words.split()
+    }
+    return {**dev, **danger, **raw.get("sub", {})}
+
+
+def _grammar(raw: Mapping[str, Any], usual: str) -> Grammar:
+    written = raw.get("options", usual if "operands" not in raw or usual == ANY else "")
+    style = raw.get("style", "letters")
+    return Grammar(
+        options=None if written == ANY else dict(_options(written, style)),
+        slots=tuple(_slots(raw.get("operands", ""))),
+        style=style,
+        drops=frozenset(raw.get("drops", "").split()),
+        turns={
+            option: dict(pair.split(">") for pair in pairs.split())
+            for options, pairs in raw.get("turns", {}).items()
+            for option in options.split()
+        },
+        early=frozenset(raw.get("early", "").split()),
+        stops=bool(raw.get("stops")),
+        spreads=frozenset(raw.get("spreads", "").split()),
+        changes=frozenset(raw.get("changes", "").split()),
+    )
+
+
+def _options(written: str, style: str) -> Iterator[tuple[str, Option]]:
+    """`-abc` are three flags, `-n=num` takes a value, `--color[=text]` may take one."""
+    for token in written.split():
+        name, _, roles = token.partition("=")
+        attached = name.endswith("[")
+        name = name.removesuffix("[")
+        option = Option(tuple(roles.removesuffix("]").split(",")) if roles else (), attached)
+        if name.startswith("--") or style == "words" or roles:
+            yield name, option
+        else:
+            yield from ((f"-{letter}", option) for letter in name[1:])
+
+
+def _slots(written: str) -> Iterator[Slot]:
+    for token in written.split():
+        if token[-1] in _COUNTS:
+            yield Slot(token[:-1], *_COUNTS[token[-1]])
+        else:
+            yield Slot(token)

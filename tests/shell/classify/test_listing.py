@@ -1,0 +1,76 @@
+"""Paths that a search found may be handed on; text that somebody wrote may not."""
+
+import pytest
+from tests.support.commands import ROOT, WHERE, parser
+
+from handrail.core.commands import CommandClass
+from handrail.shell.analyzer import Judge
+
+JUDGE = Judge(parser(), lambda cwd: WHERE._replace(cwd=cwd))
+# As it is fed to another program, and as its arguments.
+WAYS = ["{} | xargs cat", "cat $({})"]
+
+
+def klass(command):
+    return JUDGE.judge(command, cwd=ROOT, env={}).klass
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "search",
+    [
+        "find . -name '*.py' -print",
+        "find . -type f | head -5 | sort",
+        "ls -1 src | grep -v test",
+        "fd -e py",
+        "rg -l TODO src",
+        "rg --files | sed -n 1,5p",
+        "grep -rl TODO src",
+        "git ls-files | sort -u | tail -n 3",
+        "git diff --name-only HEAD~1",
+        "git ls-files | tr '\\n' ' '",
+    ],
+)
+def test_what_a_search_prints_may_be_read(search, way):
+    assert klass(way.format(search)) is CommandClass.SAFE
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo /etc/hosts",
+        "cat list",
+        "ls | cat list",
+        "ls | head -1 list",
+        "ls | grep -h . list",
+        "ls | grep -rh .",
+        "find . -printf /etc/hosts",
+        "find . -ls",
+        "find . -exec echo /etc/hosts ';'",
+        "fd --format /etc/hosts",
+        "ls -l --time-style=+/etc/hosts",
+        "grep -e -l list",
+        "grep -A1l x list",
+        "grep -l x --label=/etc/hosts",
+        "rg -r /etc/hosts -o x",
+        "rg --path-separator=x -l y",
+        "git ls-files --format=/etc/hosts",
+        "git log --name-only",
+        "git diff --name-only --line-prefix=/etc/",
+        "git diff --name-only -p",
+        "git ls-files | sed s,^,/etc/,",
+        "git ls-files | tr a /",
+        "git ls-files | grep -o /etc.*",
+        "ls | base64 -d",
+        "ls | cut -c2-",
+        "ls | paste -sd/",
+    ],
+)
+def test_what_somebody_wrote_may_not(text, way):
+    assert klass(way.format(text)) > CommandClass.SAFE
+
+
+def test_a_file_in_the_place_of_what_is_fed_is_no_search():
+    assert klass("ls | cat 2>/dev/null | xargs cat") is CommandClass.SAFE
+    assert klass("ls | cat < list | xargs cat") > CommandClass.SAFE
