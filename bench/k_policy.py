@@ -21,9 +21,9 @@ from handrail.policy.clearance import Clearance
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.guardrails.section import parse_guardrails
 from handrail.policy.modes import Mode
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.parse import parse_rule
-from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule_set import RuleSet
 
 ROOT = "/srv/person/project"
@@ -70,9 +70,9 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
             parse_rule(f"{tool}({pattern})", lambda name: name, effect=Effect(effect))
             for effect, tool, pattern in RULES
         ],
-        Grounds((ROOT,), "/home/person"),
+        PathBase((ROOT,), "/home/person"),
     )
-    grounds = Grounds((ROOT,), "/home/person")
+    grounds = PathBase((ROOT,), "/home/person")
     guardrails = Guardrails(parse_guardrails(GUARDRAILS, str), grounds)
     clearance = Clearance(Mode.BYPASS, [guardrails], lambda: True, rules)
     subjects = [subject_of(tool, argument) for tool, argument, _ in CALLS]
@@ -99,7 +99,7 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
 
 
 async def beside_a_call(
-    folder: Path, scale: Scale, clearance: Clearance, subject: Subject
+    folder: Path, scale: Scale, clearance: Clearance, subject: PolicyInput
 ) -> Figure:
     workspace = folder / "workspace"
     workspace.mkdir()
@@ -153,7 +153,7 @@ def bare_check():
     return check
 
 
-def subject_of(tool: str, argument: str) -> Subject:
+def subject_of(tool: str, argument: str) -> PolicyInput:
     if tool == "run_command":
         words = tuple(argument.split())
         part = CommandPart(words, argument, CommandClass.DEV)
@@ -165,8 +165,10 @@ def subject_of(tool: str, argument: str) -> Subject:
             plain=True,
             text=argument,
         )
-        return Subject(tool, Risk.MODERATE, Footprint((), command=judged), False, None, False)
+        return PolicyInput(tool, Risk.MODERATE, Footprint((), command=judged), False, None, False)
     key = f"file:{ROOT}/{argument}"
     reads = tool in READERS
     footprint = reading(key) if reads else writing(key)
-    return Subject(tool, Risk.SAFE if reads else Risk.MODERATE, footprint, reads, None, not reads)
+    return PolicyInput(
+        tool, Risk.SAFE if reads else Risk.MODERATE, footprint, reads, None, not reads
+    )

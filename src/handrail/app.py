@@ -9,15 +9,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn
 
-from handrail.app_approver import Asked, approver_for
+from handrail.app_approver import ApproverChoice, approver_for
 from handrail.app_check import Checked, checked
 from handrail.app_config import config_file, load_from
 from handrail.app_effects import settle_dead_jobs, track_commands
 from handrail.app_gate import open_gate
 from handrail.app_hooks import open_hooks
 from handrail.app_machine import Machine, open_blobs, open_locks, open_machine
-from handrail.app_plan import Plans, plans_of, resume
-from handrail.app_policy import canonical_names, pattern_obstacle, registered_in
+from handrail.app_plan import PlanServices, open_plan_mode, resume_plan_mode
+from handrail.app_policy import canonical_names, pattern_obstacle, registry_origin
 from handrail.app_session import (
     SessionKeeper,
     answered_in,
@@ -58,7 +58,7 @@ from handrail.host.clock import SystemClock
 from handrail.host.state.process_identity import may_still_run, this_process
 from handrail.host.supervisor.orphans import wait_for_the_dead
 from handrail.host.syntax.check import LocalSyntaxCheck
-from handrail.policy.approval.grants import Obstacle
+from handrail.policy.approval.grants import GrantObstacle
 from handrail.policy.loop_guard import LoopGuard
 from handrail.policy.modes import Mode
 from handrail.policy.rules.rule import Rule
@@ -75,7 +75,7 @@ def open(
     store: str | Path | None = None,
     session: str | None = None,
     directories: str | Path | Sequence[str | Path] | None = None,
-    approver: Asked = None,
+    approver: ApproverChoice = None,
     allow_delete: bool | None = None,
     allow_protected: str | Sequence[str] | None = None,
     dry_run: bool | None = None,
@@ -185,7 +185,7 @@ class _Begun:
     session: Session
     resumed: bool
     blobs: Blobs | None
-    plans: Plans
+    plans: PlanServices
     recovered: Sequence[Recovered]
     past: Undo
     reserved: PathLeases
@@ -196,7 +196,7 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
     settings, store, named = opening.settings, machine.store, opening.session is not None
     session, resumed = await begin_session(opening.session, settings, mode, machine)
     blobs = open_blobs(machine.home) if settings.journal else None
-    plans = plans_of(machine, session, clock, named=named)
+    plans = open_plan_mode(machine, session, clock, named=named)
     effects = track_commands(machine, settings, blobs, clock, session.id)
     looked = None if effects is None else effects.unfinished
     if machine.home.directory is not None:
@@ -225,7 +225,7 @@ async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtim
     begun = await _begin(opening, meant.mode, machine, clock)
     registry, vocabulary = Registry(bus), meant.vocabulary
     names, obstacle = (
-        canonical_names(vocabulary, registered_in(registry)),
+        canonical_names(vocabulary, registry_origin(registry)),
         pattern_obstacle(registry),
     )
     preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, meant.agents)
@@ -240,7 +240,7 @@ async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtim
     catalog = Catalog(registry, vocabulary, begun.session)
     await catalog.refresh()
     named = opening.session is not None
-    await resume(begun.plans, begun.session, machine, named=named)
+    await resume_plan_mode(begun.plans, begun.session, machine, named=named)
     pipeline = _pipeline(opening.settings, machine, begun, preparer, gate, bus, named=named)
     await open_hooks(meant.hooks, opening.loaded, machine, pipeline, bus, resumed=begun.resumed)
 
@@ -276,7 +276,7 @@ async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtim
     )
 
 
-def _warn_of_useless_rules(rules: Sequence[Rule], obstacle: Obstacle) -> None:
+def _warn_of_useless_rules(rules: Sequence[Rule], obstacle: GrantObstacle) -> None:
     for rule in rules:
         useless = obstacle(rule) if rule.effect is Effect.ALLOW else None
         if useless is not None:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import logging
 
 from handrail.config.layers.load import Loaded
-from handrail.policy.agents import Agents, agents_from, unknown_tools
-from handrail.policy.rules.parse import Canonical
+from handrail.policy.agents import Agents, parse_agents, unknown_tools
+from handrail.policy.rules.parse import CanonicalName
 
 _log = logging.getLogger("handrail")
 
 
-def agents_of(loaded: Loaded, names: Canonical) -> Agents:
+def load_agents(loaded: Loaded, names: CanonicalName) -> Agents:
     """The section `agents`; raises `invalid_arguments`, naming the key and its place."""
     section = loaded.settings.agents
-    agents = agents_from(section, names, lambda key: _place(loaded, key))
+    agents = parse_agents(section, names, lambda key: _setting_place(loaded, key))
     for notice in unknown_tools(section, names):
         _log.warning("%s", notice)
     return agents
 
 
-def _place(loaded: Loaded, key: str) -> str:
+def _setting_place(loaded: Loaded, key: str) -> str:
     """Where a setting was written: it, the first item of it, or what it is a part of."""
     while True:
         for name in (key, f"{key}[0]"):

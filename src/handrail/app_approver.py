@@ -10,12 +10,12 @@ from handrail.core.problems import ProblemRaised
 from handrail.host.clock import SystemClock
 from handrail.host.terminal.approval_queue import QueueApprover
 from handrail.host.terminal.prompt import TerminalApprover
-from handrail.policy.approval.approvers import Callback, as_approver
+from handrail.policy.approval.approvers import Callback, make_approver
 
-Asked = Approver | Callback | Literal["terminal", "approvals"] | None
+ApproverChoice = Approver | Callback | Literal["terminal", "approvals"] | None
 
 
-def approver_for(given: Asked, root: str | Path) -> Approver | None:
+def approver_for(given: ApproverChoice, root: str | Path) -> Approver | None:
     """The approver that `handrail.open` was given: one, a function, a name, or nobody. Raises
     `invalid_arguments` for anything else.
     """
@@ -31,4 +31,4 @@ def approver_for(given: Asked, root: str | Path) -> Approver | None:
             "returns True or False",
             field="approver",
         )
-    return as_approver(given)
+    return make_approver(given)

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.app_agents import agents_of
-from handrail.app_guardrails import guardrail_settings
+from handrail.app_agents import load_agents
+from handrail.app_guardrails import load_guardrails
 from handrail.app_hooks import load_hooks
 from handrail.app_machine import named_directory, real_directory
-from handrail.app_policy import canonical_names, grounds_of, rules_of
+from handrail.app_policy import canonical_names, load_rules, path_base
 from handrail.app_shell import check_required, command_judge
 from handrail.config.layers.load import Loaded
 from handrail.core.commands import CommandJudge
@@ -26,7 +26,7 @@ from handrail.policy.agents import Agents
 from handrail.policy.guardrails.settings import GuardrailSettings
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.rules.notices import accept_later, list_unregistered
-from handrail.policy.rules.parse import Canonical
+from handrail.policy.rules.parse import CanonicalName
 from handrail.policy.rules.rule import Rule
 
 
@@ -39,7 +39,7 @@ class Checked:
     roots: tuple[str, ...]
     mode: Mode
     vocabulary: Vocabulary
-    canonical: Canonical
+    canonical: CanonicalName
     agents: Agents
     rules: tuple[Rule, ...]
     guardrails: GuardrailSettings
@@ -65,8 +65,8 @@ def checked(loaded: Loaded, root: Path, own: Collection[str] = ()) -> Checked:
     names = canonical_names(vocabulary, lambda name: ToolOrigin.USER if name in own else None)
     aliases = [(given, real) for given, real in zip(roots, texts, strict=True) if given != real]
     later = accept_later(names, (*vocabulary.names, *own))
-    rules = rules_of(
-        loaded, later, grounds_of(texts, aliases), judge if settings.commands else None
+    rules = load_rules(
+        loaded, later, path_base(texts, aliases), judge if settings.commands else None
     )
     return Checked(
         loaded,
@@ -74,9 +74,9 @@ def checked(loaded: Loaded, root: Path, own: Collection[str] = ()) -> Checked:
         mode,
         vocabulary,
         names,
-        agents_of(loaded, names),
+        load_agents(loaded, names),
         rules,
-        guardrail_settings(loaded),
+        load_guardrails(loaded),
         load_hooks(loaded, texts, judge, own),
         list_unregistered(rules, names),
     )

@@ -19,7 +19,7 @@ from handrail.core.context import Session
 from handrail.core.verdicts import Effect, Verdict
 from handrail.hooks.spec import HookSpec
 from handrail.policy.modes import Mode
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.rule import Rule
 from handrail.tools._lib.commands.running import footprint_of, risk_of
 
@@ -63,5 +63,5 @@ async def _verdict(
     cleared = await open_clearance(checked, machine, session, checked.canonical)
     footprint = footprint_of(judged, machine.commands.shell_in(session.whereabouts), job=False)
     return cleared.clearance.judge(
-        Subject(_TOOL, risk_of(judged), footprint, footprint.reads_only, None, False)
+        PolicyInput(_TOOL, risk_of(judged), footprint, footprint.reads_only, None, False)
     )

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from handrail.app_check import Checked
 from handrail.app_effects import shadow_limits
-from handrail.app_guardrails import guardrails_from
+from handrail.app_guardrails import open_guardrails
 from handrail.app_machine import Machine
-from handrail.app_plan import Plans
-from handrail.app_policy import grants_from, grounds_of, keep_away, kept_by
+from handrail.app_plan import PlanServices
+from handrail.app_policy import enforcement_probe, install_denials, open_grants, path_base
 from handrail.core.context import Session
 from handrail.core.ports import Approver
 from handrail.engine.approval import Approval
@@ -20,25 +20,25 @@ from handrail.engine.prepare.preparer import Preparer
 from handrail.host.clock import SystemClock
 from handrail.host.files.paths.links import TopLinks
 from handrail.host.snapshots.deletion_forecast import DeletionForecast
-from handrail.policy.approval.grants import Grants, Obstacle
+from handrail.policy.approval.grants import GrantObstacle, SessionGrants
 from handrail.policy.clearance import Clearance
-from handrail.policy.denials.read_denials import WithheldPaths
+from handrail.policy.denials.read_denials import ReadDenials
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.modes import Mode
-from handrail.policy.protected_names import LINKED, Guard, ProtectedNames
-from handrail.policy.rules.parse import Canonical
+from handrail.policy.protected_names import LINK_NAMES, Guard, ProtectedNames
+from handrail.policy.rules.parse import CanonicalName
 from handrail.policy.rules.rule_set import RuleSet
-from handrail.policy.undo_guard import UnkeptDeletions
+from handrail.policy.undo_guard import UndoGuard
 
 
-class Cleared(NamedTuple):
+class PolicyServices(NamedTuple):
     """What judges calls, and the parts of it that the session goes on to speak with."""
 
     clearance: Clearance
-    grants: Grants
+    grants: SessionGrants
     guardrails: Guardrails
     # The paths that no call may read; None if there are none.
-    denials: WithheldPaths | None
+    denials: ReadDenials | None
 
 
 async def open_gate(
@@ -47,9 +47,9 @@ async def open_gate(
     machine: Machine,
     session: Session,
     preparer: Preparer,
-    names: Canonical,
-    plans: Plans,
-    obstacle: Obstacle,
+    names: CanonicalName,
+    plans: PlanServices,
+    obstacle: GrantObstacle,
 ) -> Gate:
     """What every call passes: guards, rules, mode, hooks, and the person."""
     cleared = await open_clearance(checked, machine, session, names, obstacle)
@@ -63,34 +63,34 @@ async def open_clearance(
     checked: Checked,
     machine: Machine,
     session: Session,
-    names: Canonical,
-    obstacle: Obstacle = lambda rule: None,
-) -> Cleared:
+    names: CanonicalName,
+    obstacle: GrantObstacle = lambda rule: None,
+) -> PolicyServices:
     """What says whether a call may happen, short of hooks and the person. `obstacle` answers why
     a grant could cover no call.
     """
     loaded, mode = checked.loaded, checked.mode
     commands, roots = machine.commands, machine.files.roots
     runner = None if commands is None else commands.runner
-    kept = kept_by(machine.search, runner)
-    grounds = grounds_of(roots, machine.files.aliases)
-    grants = grants_from(checked.rules, names, grounds, SystemClock(), kept, obstacle)
+    kept = enforcement_probe(machine.search, runner)
+    grounds = path_base(roots, machine.files.aliases)
+    grants = open_grants(checked.rules, names, grounds, SystemClock(), kept, obstacle)
     rules = partial(RuleSet, kept=kept)
-    guardrails = await guardrails_from(checked.guardrails, session, machine.store, rules)
+    guardrails = await open_guardrails(checked.guardrails, session, machine.store, rules)
     closed = guardrails.denied_writes
-    denials = keep_away(machine.search, runner, grants.rules, guardrails.denied_reads, closed)
+    denials = install_denials(machine.search, runner, grants.rules, guardrails.denied_reads, closed)
     protected = ProtectedNames(
         roots,
         own=machine.own,
         allowed=loaded.settings.allow_protected,
         memories=mode is not Mode.BYPASS,
-        links=TopLinks(machine.files, LINKED),
+        links=TopLinks(machine.files, LINK_NAMES),
         exists=os.path.lexists,
     )
     guards: list[Guard] = [protected, guardrails]
     guards += commands.guards if commands is not None else ()
     if loaded.settings.journal and mode is not Mode.BYPASS:
         limits = shadow_limits(loaded.settings)
-        guards.append(UnkeptDeletions(DeletionForecast(roots, limits, machine.hidden)))
+        guards.append(UndoGuard(DeletionForecast(roots, limits, machine.hidden)))
     held = commands.hold if commands is not None else bool
-    return Cleared(Clearance(mode, guards, held, grants), grants, guardrails, denials)
+    return PolicyServices(Clearance(mode, guards, held, grants), grants, guardrails, denials)

@@ -15,7 +15,7 @@ from handrail.host.files.paths.real_path import real_path
 from handrail.policy.guardrails.guard import Guardrails, RuleSets
 from handrail.policy.guardrails.section import parse_guardrails
 from handrail.policy.guardrails.settings import GuardrailSettings
-from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule_set import RuleSet
 
 _log = logging.getLogger("handrail")
@@ -23,12 +23,12 @@ _SECTION: Final = "guardrails"
 _LAST: Final = re.compile(r"(?:\[\d+\]|\.?[^.\[\]]+)$")
 
 
-def guardrail_settings(loaded: Loaded) -> GuardrailSettings:
+def load_guardrails(loaded: Loaded) -> GuardrailSettings:
     """What the section says; raises `invalid_arguments`, naming the key and its place."""
-    return parse_guardrails(_table(loaded), lambda key: _place(loaded, key))
+    return parse_guardrails(_section_table(loaded), lambda key: _setting_place(loaded, key))
 
 
-async def guardrails_from(
+async def open_guardrails(
     settings: GuardrailSettings, session: Session, store: Store, rule_set: RuleSets = RuleSet
 ) -> Guardrails:
     """The guardrails of a session, with the counts of an earlier run of it."""
@@ -51,11 +51,11 @@ def save_counts(guardrails: Guardrails, session: Session, store: Store) -> None:
         store.save_state(session.id, _SECTION, guardrails.ledger.save())
 
 
-def _grounds(session: Session) -> Grounds:
-    return Grounds(tuple(session.roots), real_path(Path.home()), real_path)
+def _grounds(session: Session) -> PathBase:
+    return PathBase(tuple(session.roots), real_path(Path.home()), real_path)
 
 
-def _table(loaded: Loaded) -> dict[str, Any]:
+def _section_table(loaded: Loaded) -> dict[str, Any]:
     """The section. Nothing that comes with a workspace can switch guardrails off, trusted or
     not: the person would no longer have what they wrote down.
     """
@@ -67,7 +67,7 @@ def _table(loaded: Loaded) -> dict[str, Any]:
     return table
 
 
-def _place(loaded: Loaded, key: str) -> str:
+def _setting_place(loaded: Loaded, key: str) -> str:
     """Where a key is written, or the nearest table or list around it."""
     name = f"{_SECTION}.{key}"
     while name not in loaded.sources and name:

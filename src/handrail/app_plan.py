@@ -8,47 +8,53 @@ from handrail.app_machine import Machine
 from handrail.core.context import Session
 from handrail.core.ports import Clock
 from handrail.engine.planning.mode import PlanMode
-from handrail.engine.planning.queue import Keeping, PlanQueue
-from handrail.host.plan_files import SessionPlan, WithPlan
+from handrail.engine.planning.queue import PlanQueue, QueuePersistence
+from handrail.host.plan_files import FilesWithPlanFile, SessionPlanFile
 
-_PLANNING = "planning"
+_STATE_KEY = "planning"
 
 
 @dataclass(frozen=True, slots=True)
-class Plans:
+class PlanServices:
     """Plan mode, the files with the session's plan in them, and those with every session's."""
 
     mode: PlanMode
-    files: WithPlan
-    every: WithPlan
+    files: FilesWithPlanFile
+    every: FilesWithPlanFile
 
 
-def plans_of(machine: Machine, session: Session, clock: Clock, *, named: bool) -> Plans:
+def open_plan_mode(
+    machine: Machine, session: Session, clock: Clock, *, named: bool
+) -> PlanServices:
     """The plan mode of a session; a named one goes on where it was."""
     directory = machine.home.directory
-    file = SessionPlan(None if directory is None else directory / "plans", session.id, keep=named)
+    file = SessionPlanFile(
+        None if directory is None else directory / "plans", session.id, keep=named
+    )
     machine.ends.callback(file.close)
     store, keeping = machine.store, None
     if named:
-        keeping = Keeping(
+        keeping = QueuePersistence(
             lambda key, value: store.save_state(session.id, key, value),
             lambda: store.load_state(session.id),
         )
 
     def save(on: bool) -> None:
         if named:
-            store.save_state(session.id, _PLANNING, on)
+            store.save_state(session.id, _STATE_KEY, on)
 
-    return Plans(
+    return PlanServices(
         PlanMode(session, file, PlanQueue(clock, keeping), save),
-        WithPlan(machine.files, file),
-        WithPlan(machine.files, file, every=True),
+        FilesWithPlanFile(machine.files, file),
+        FilesWithPlanFile(machine.files, file, every=True),
     )
 
 
-async def resume(plans: Plans, session: Session, machine: Machine, *, named: bool) -> None:
+async def resume_plan_mode(
+    plans: PlanServices, session: Session, machine: Machine, *, named: bool
+) -> None:
     """Go on planning where the session was opened in plan mode, or left in it."""
     kept = await machine.store.load_state(session.id) if named else {}
-    if plans.mode.active or kept.get(_PLANNING):
+    if plans.mode.active or kept.get(_STATE_KEY):
         plans.mode.enter()
     await plans.mode.queue.refresh()

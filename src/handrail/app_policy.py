@@ -16,49 +16,49 @@ from handrail.core.tool_effects import Effects
 from handrail.core.verdicts import Effect
 from handrail.dialects.base import Vocabulary
 from handrail.engine.executors.command_runner import CommandRunner
-from handrail.engine.held_back import Holding
+from handrail.engine.held_back import WriteDenialEnforcer
 from handrail.engine.registry import Registry
 from handrail.engine.registry import ToolOrigin as ToolOrigin
-from handrail.engine.withholding import Withholding
+from handrail.engine.withholding import ReadDenialEnforcer
 from handrail.host.denials.denied_paths import WithheldFinder
 from handrail.host.denials.search_filter import LeftOut
 from handrail.host.files.paths.real_path import real_path
 from handrail.host.files.paths.rooted_paths import RootedPaths
 from handrail.host.search.fallback.python_search import PythonSearch
 from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
-from handrail.policy.approval.grants import Grants, Obstacle
-from handrail.policy.denials.read_denials import Pattern, WithheldPaths, withheld_from
-from handrail.policy.denials.write_denials import unwritten_by
+from handrail.policy.approval.grants import GrantObstacle, SessionGrants
+from handrail.policy.denials.read_denials import ReadDenials, ReadDenyPattern, build_read_denials
+from handrail.policy.denials.write_denials import build_write_denials
 from handrail.policy.rules.examples import check_examples
-from handrail.policy.rules.parse import Canonical, parse_rule
-from handrail.policy.rules.path_pattern import Grounds
-from handrail.policy.rules.rule import RUNNERS, Origin, Rule, Source
-from handrail.policy.rules.rule_set import Kept, RuleSet, admit
+from handrail.policy.rules.parse import CanonicalName, parse_rule
+from handrail.policy.rules.paths.pattern import PathBase
+from handrail.policy.rules.rule import RUNNERS, Rule, RuleOrigin, RuleSource
+from handrail.policy.rules.rule_set import DenialEnforcement, RuleSet, admit_rules
 
 _SOURCES = {
-    Layer.DEFAULT: Source.USER,
-    Layer.USER: Source.USER,
-    Layer.PROJECT: Source.PROJECT,
-    Layer.LOCAL: Source.LOCAL,
-    Layer.KEYWORD: Source.COMMAND_LINE,
-    Layer.SESSION: Source.SESSION,
+    Layer.DEFAULT: RuleSource.USER,
+    Layer.USER: RuleSource.USER,
+    Layer.PROJECT: RuleSource.PROJECT,
+    Layer.LOCAL: RuleSource.LOCAL,
+    Layer.KEYWORD: RuleSource.COMMAND_LINE,
+    Layer.SESSION: RuleSource.SESSION,
 }
 
 _BEYOND_PATHS = Effects.OPEN_ENDED | Effects.NETWORK
 
 
-def grounds_of(roots: Sequence[str], aliases: Sequence[tuple[str, str]] = ()) -> Grounds:
+def path_base(roots: Sequence[str], aliases: Sequence[tuple[str, str]] = ()) -> PathBase:
     """What the paths in rules are meant from; `aliases` are further paths of roots."""
-    return Grounds(tuple(roots), real_path(Path.home()), real_path, tuple(aliases))
+    return PathBase(tuple(roots), real_path(Path.home()), real_path, tuple(aliases))
 
 
-def rules_of(
-    loaded: Loaded, names: Canonical, grounds: Grounds, judge: CommandJudge | None
+def load_rules(
+    loaded: Loaded, names: CanonicalName, grounds: PathBase, judge: CommandJudge | None
 ) -> tuple[Rule, ...]:
     """What the person wrote down, without what a workspace may not say. Raises
     `invalid_arguments`, naming the rule and where it stands.
     """
-    rules = list(_rules(loaded, names))
+    rules = list(_parse_rules(loaded, names))
     for rule in rules:
         check_examples(
             rule,
@@ -66,28 +66,30 @@ def rules_of(
             names,
             None if judge is None else lambda text: judge.judge(text, cwd=grounds.roots[0], env={}),
         )
-    return tuple(admit(rules, trusted=loaded.trusted).rules)
+    return tuple(admit_rules(rules, trusted=loaded.trusted).rules)
 
 
-def grants_from(
+def open_grants(
     rules: Sequence[Rule],
-    names: Canonical,
-    grounds: Grounds,
+    names: CanonicalName,
+    grounds: PathBase,
     clock: Clock,
-    kept: Kept = Kept(),  # noqa: B008 - an immutable value
-    obstacle: Obstacle = lambda rule: None,
-) -> Grants:
+    kept: DenialEnforcement = DenialEnforcement(),  # noqa: B008 - an immutable value
+    obstacle: GrantObstacle = lambda rule: None,
+) -> SessionGrants:
     """The rules, ready to judge and to be granted more during the session. `kept` is what
     keeps away by itself what they forbid to read; `obstacle` answers why a grant could cover no
     call.
     """
     base = RuleSet(rules, grounds, kept)
-    return Grants(base, names, clock.monotonic, obstacle=obstacle)
+    return SessionGrants(base, names, clock.monotonic, obstacle=obstacle)
 
 
-def kept_by(search: RipgrepSearch | PythonSearch, runner: CommandRunner | None) -> Kept:
-    """What the rules may rely on, once `keep_away` has told search and runner what to keep."""
-    return Kept(
+def enforcement_probe(
+    search: RipgrepSearch | PythonSearch, runner: CommandRunner | None
+) -> DenialEnforcement:
+    """What the rules may rely on, once `install_denials` has told search and runner what to keep."""
+    return DenialEnforcement(
         lambda: search.withholds,
         lambda judged: runner is not None and runner.hides(judged),
         lambda judged: frozenset() if runner is None else runner.unwritable(judged),
@@ -95,21 +97,23 @@ def kept_by(search: RipgrepSearch | PythonSearch, runner: CommandRunner | None) 
     )
 
 
-def keep_away(
+def install_denials(
     search: RipgrepSearch | PythonSearch,
     runner: CommandRunner | None,
     rules: RuleSet,
     further: Iterable[tuple[str, str]] = (),
     unwritten: Iterable[Rule] = (),
-) -> WithheldPaths | None:
+) -> ReadDenials | None:
     """Withhold from searches and commands what the rules forbid to read, and `further` path
     patterns, each with its place; hold for commands what they and the rules `unwritten`
     forbid to write. Returns what is withheld; raises `invalid_arguments`.
     """
-    closed = unwritten_by(rules, unwritten)
+    closed = build_write_denials(rules, unwritten)
     if runner is not None and closed is not None:
-        runner.holding = Holding(closed.paths, closed.minds, runner.sandbox, runner.roots)
-    withheld = withheld_from(rules, [Pattern(*one) for one in further])
+        runner.holding = WriteDenialEnforcer(
+            closed.paths, closed.minds, runner.sandbox, runner.roots
+        )
+    withheld = build_read_denials(rules, [ReadDenyPattern(*one) for one in further])
     if withheld is None:
         return None
     skipped = () if runner is None else runner.hidden
@@ -117,13 +121,13 @@ def keep_away(
     finder = WithheldFinder(withheld, rules.grounds.roots, skipped, paths)
     search.withhold(LeftOut(withheld, finder))
     if runner is not None:
-        runner.withholding = Withholding(finder.find, withheld.minds, runner.sandbox)
+        runner.withholding = ReadDenialEnforcer(finder.find, withheld.minds, runner.sandbox)
     return withheld
 
 
 def canonical_names(
     vocabulary: Vocabulary, origin: Callable[[str], ToolOrigin | None] = lambda name: None
-) -> Canonical:
+) -> CanonicalName:
     """A tool's canonical name by any vocabulary's. `origin` answers where the tool of a name comes
     from, None if there is none: the name of a user's own tool means that tool, as in a call,
     unless the dialect itself shows another one under it.
@@ -139,7 +143,7 @@ def canonical_names(
     return canonical
 
 
-def registered_in(registry: Registry) -> Callable[[str], ToolOrigin | None]:
+def registry_origin(registry: Registry) -> Callable[[str], ToolOrigin | None]:
     """Answers where the tool of a name comes from, None if none is registered."""
 
     def origin(name: str) -> ToolOrigin | None:
@@ -149,7 +153,7 @@ def registered_in(registry: Registry) -> Callable[[str], ToolOrigin | None]:
     return origin
 
 
-def pattern_obstacle(registry: Registry) -> Obstacle:
+def pattern_obstacle(registry: Registry) -> GrantObstacle:
     """Answers why an allow rule with a pattern can cover no call of its tool; None if it can."""
 
     def obstacle(rule: Rule) -> str | None:
@@ -167,7 +171,7 @@ def pattern_obstacle(registry: Registry) -> Obstacle:
     return obstacle
 
 
-def _rules(loaded: Loaded, names: Canonical) -> Iterator[Rule]:
+def _parse_rules(loaded: Loaded, names: CanonicalName) -> Iterator[Rule]:
     permissions = loaded.settings.permissions
     given: tuple[tuple[Effect, Sequence[PermissionRule]], ...] = (
         (Effect.ALLOW, permissions.allow),
@@ -178,9 +182,9 @@ def _rules(loaded: Loaded, names: Canonical) -> Iterator[Rule]:
         for number, one in enumerate(listed):
             source = loaded.sources.get(f"permissions.{effect.value}[{number}]")
             origin = (
-                Origin(Source.USER)
+                RuleOrigin(RuleSource.USER)
                 if source is None
-                else Origin(
+                else RuleOrigin(
                     _SOURCES[source.layer],
                     None if source.file is None else str(source.file),
                     source.line,

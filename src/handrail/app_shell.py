@@ -32,8 +32,8 @@ from handrail.host.sandbox.local_sandbox import LocalSandbox, open_sandbox
 from handrail.host.sandbox.protected.guard import ProtectedState, Snapshot, Top, read_only_paths
 from handrail.host.state.state_paths import Home, home_of
 from handrail.host.supervisor.client import WardenProcesses
-from handrail.policy.command_guard import CommandPolicy
-from handrail.policy.confinement import PROPERTIES, SandboxRequired, holds
+from handrail.policy.command_guard import CommandGuard
+from handrail.policy.confinement import PROPERTIES, SandboxGuard, sandbox_confines_commands
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected_names import Guard, protected_reason
 from handrail.shell.analyzer import Judge
@@ -59,7 +59,7 @@ class Commands:
 
     def hold(self) -> bool:
         """Whether a command may run unasked in the modes that allow that."""
-        return self.accepts_none or holds(self.sandbox.measured)
+        return self.accepts_none or sandbox_confines_commands(self.sandbox.measured)
 
     async def aclose(self) -> None:
         """End what runs, and mend what jobs did to protected names."""
@@ -163,10 +163,10 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         small=find("dash", roots, search_path=_BASH),
     )
     guards = (
-        CommandPolicy(
+        CommandGuard(
             settings.command_policy, settings.allowed_commands, allowed_only=settings.allowed_only
         ),
-        SandboxRequired(settings.sandbox_require, lambda: sandbox.measured),
+        SandboxGuard(settings.sandbox_require, lambda: sandbox.measured),
     )
     commands = Commands(
         judge, shell_in, processes, runner, sandbox, guards, settings.accept_no_sandbox
@@ -216,7 +216,7 @@ def commands_hold(roots: Sequence[str], settings: Settings) -> bool:
         return True
     sandbox = sandbox_for(roots, (), settings, home_of(Path(roots[0]), None))
     try:
-        return holds(sandbox.measured)
+        return sandbox_confines_commands(sandbox.measured)
     finally:
         sandbox.close()
 

@@ -16,8 +16,8 @@ from handrail.config.model import Settings
 from handrail.core.commands import CommandClass, Effects, Judgement
 from handrail.core.footprint import Footprint
 from handrail.core.verdicts import Effect, Risk
-from handrail.policy.modes import ALIASES, Mode, by_mode
-from handrail.policy.policy_input import Subject
+from handrail.policy.modes import ALIASES, Mode, mode_verdict
+from handrail.policy.policy_input import PolicyInput
 
 
 def test_every_setting_says_what_a_workspace_may_do_to_it():
@@ -45,11 +45,11 @@ def subjects():
     ):
         command = None if klass is None else Judgement(klass, (), Effects())
         footprint = Footprint(command=command)
-        yield Subject("t", risk, footprint, reads, None, edits, (), confined)
+        yield PolicyInput("t", risk, footprint, reads, None, edits, (), confined)
 
 
 def strictness(mode, subject):
-    return list(Effect).index(by_mode(mode, subject).effect)
+    return list(Effect).index(mode_verdict(mode, subject).effect)
 
 
 @pytest.mark.parametrize("base", MODES)

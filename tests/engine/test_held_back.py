@@ -5,7 +5,7 @@ from tests.policy.rule_support import CommandClass, command
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Strength
-from handrail.engine.held_back import Holding
+from handrail.engine.held_back import WriteDenialEnforcer
 
 LOOKING = command("git log", klass=CommandClass.SAFE).command
 WRITING = command("make", open_ended=True).command
@@ -31,7 +31,7 @@ def world(tmp_path):
     (tmp_path / "deep" / "a").touch()
     root = str(tmp_path)
     paths = {f"{root}/deep/a": "deny write_file(deep/a)", "/srv/x": "deny write_file(//srv/x)"}
-    return Holding(paths, lambda judged: True, Mounting(), (root,))
+    return WriteDenialEnforcer(paths, lambda judged: True, Mounting(), (root,))
 
 
 def confinement(world):

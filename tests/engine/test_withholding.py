@@ -5,8 +5,8 @@ from tests.policy.rule_support import CommandClass, command
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Strength
-from handrail.core.withheld import Hidden
-from handrail.engine.withholding import Withholding
+from handrail.core.read_denials import HiddenPaths
+from handrail.engine.withholding import ReadDenialEnforcer
 
 LOOKING = command("grep x", klass=CommandClass.SAFE).command
 WRITING = command("make", open_ended=True).command
@@ -32,10 +32,10 @@ class World:
     """Withheld paths that come and go."""
 
     def __init__(self, strength=Strength.ENFORCED, unhidden=None, minds=True):
-        self.hidden = Hidden(("/ws/.env",))
+        self.hidden = HiddenPaths(("/ws/.env",))
         self.looks = 0
         self.sandbox = Measured(strength, unhidden)
-        self.withholding = Withholding(self._find, lambda judged: minds, self.sandbox)
+        self.withholding = ReadDenialEnforcer(self._find, lambda judged: minds, self.sandbox)
 
     def _find(self):
         self.looks += 1
@@ -78,7 +78,7 @@ async def test_what_exists_when_the_command_runs_is_hidden_from_it():
     world = World()
     assert await world.paths() == ("/ws/.env",)
 
-    world.hidden = Hidden(("/ws/.env", "/ws/new/.env"))
+    world.hidden = HiddenPaths(("/ws/.env", "/ws/new/.env"))
 
     assert await world.paths() == ("/ws/.env", "/ws/new/.env")
     assert world.sandbox.asked[-1].withheld == ("/ws/.env", "/ws/new/.env")
@@ -128,7 +128,7 @@ async def test_a_gap_that_is_gone_is_forgotten():
     world.hidden = world.hidden._replace(gap="too many")
     assert not world.withholding.hides(WRITING)
 
-    world.hidden = Hidden()
+    world.hidden = HiddenPaths()
     await world.paths()
 
     assert world.withholding.hides(WRITING)

@@ -5,14 +5,14 @@ from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.places import Kind, Place
 from handrail.core.verdicts import Effect, Risk
 from handrail.dialects.known import vocabulary_of
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.parse import parse_rule
-from handrail.policy.rules.path_pattern import Grounds
-from handrail.policy.rules.rule import READERS, Origin, Source
+from handrail.policy.rules.paths.pattern import PathBase
+from handrail.policy.rules.rule import READERS, RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import RuleSet
 
 ROOT = "/ws"
-GROUNDS = Grounds((ROOT, "/other"), "/home/me")
+GROUNDS = PathBase((ROOT, "/other"), "/home/me")
 _VOCABULARY = vocabulary_of("canonical")
 
 
@@ -21,11 +21,11 @@ def canonical(name):
     return view.tool if view is not None else None
 
 
-def rule(text, source=Source.USER, **extra):
-    return parse_rule(text, canonical, Origin(source), **extra)
+def rule(text, source=RuleSource.USER, **extra):
+    return parse_rule(text, canonical, RuleOrigin(source), **extra)
 
 
-def rules(*texts, grounds=GROUNDS, source=Source.USER, **extra):
+def rules(*texts, grounds=GROUNDS, source=RuleSource.USER, **extra):
     return RuleSet([rule(text, source) for text in texts], grounds, **extra)
 
 
@@ -36,7 +36,7 @@ def call(tool, *paths, via=(), tree=False, risk=Risk.MODERATE):
     full = [path if path.startswith("/") else f"{ROOT}/{path}".rstrip("/") for path in paths]
     kind = "tree" if tree else "file"
     places = tuple(Place(0, path, path, path, Kind.FILE, tuple(via)) for path in full)
-    return Subject(
+    return PolicyInput(
         tool,
         Risk.SAFE if reads else risk,
         Footprint(tuple(Touch(f"{kind}:{path}", access) for path in full)),
@@ -73,7 +73,7 @@ def command(
         plain=plain,
     )
     risks = (Risk.SAFE, Risk.MODERATE, Risk.DANGEROUS, Risk.CRITICAL)
-    return Subject(
+    return PolicyInput(
         tool, risks[klass], Footprint((), command=judged), False, None, False, confined=confined
     )
 

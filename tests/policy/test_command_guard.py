@@ -4,30 +4,32 @@ from handrail.core.commands import CommandClass, Effects, Judgement, Reason, Seg
 from handrail.core.footprint import Footprint
 from handrail.core.verdicts import Effect, Risk, Verdict
 from handrail.policy.clearance import Clearance
-from handrail.policy.command_guard import CommandPolicy
+from handrail.policy.command_guard import CommandGuard
 from handrail.policy.modes import Mode
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 
 WIPE = Reason("it deletes or moves away the whole file system; name the files", "rm -rf /")
 
 
-def judged(klass: CommandClass, *reasons: Reason, segments: tuple[Segment, ...] = ()) -> Subject:
+def judged(
+    klass: CommandClass, *reasons: Reason, segments: tuple[Segment, ...] = ()
+) -> PolicyInput:
     judgement = Judgement(klass, reasons, Effects(), segments=segments)
     footprint = Footprint(command=judgement)
-    return Subject("run_command", Risk(klass), footprint, footprint.reads_only, None, False)
+    return PolicyInput("run_command", Risk(klass), footprint, footprint.reads_only, None, False)
 
 
 def test_a_call_without_a_command_is_none_of_its_business():
-    policy = CommandPolicy("allowlist", (), allowed_only=True, enabled=False)
+    policy = CommandGuard("allowlist", (), allowed_only=True, enabled=False)
 
-    assert policy(Subject("read_file", Risk.SAFE, Footprint(), True, None, False)) is None
+    assert policy(PolicyInput("read_file", Risk.SAFE, Footprint(), True, None, False)) is None
 
 
 @pytest.mark.feature("H01")
 @pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize("confined", [True, False])
 def test_a_blocked_command_is_denied_in_every_mode(mode, confined):
-    clearance = Clearance(mode, [CommandPolicy()], lambda: confined)
+    clearance = Clearance(mode, [CommandGuard()], lambda: confined)
 
     verdict = clearance.judge(judged(CommandClass.BLOCKED, WIPE))
 
@@ -35,7 +37,7 @@ def test_a_blocked_command_is_denied_in_every_mode(mode, confined):
 
 
 def test_a_refusal_names_the_part_and_what_to_do_instead():
-    assert CommandPolicy()(judged(CommandClass.BLOCKED, WIPE)) == Verdict(
+    assert CommandGuard()(judged(CommandClass.BLOCKED, WIPE)) == Verdict(
         Effect.DENY,
         "the command is blocked: it deletes or moves away the whole file system, in 'rm -rf /'",
         "commands:blocklist",
@@ -47,13 +49,13 @@ def test_a_refusal_names_the_part_and_what_to_do_instead():
 def test_what_is_not_blocked_is_left_to_the_mode():
     dangerous = judged(CommandClass.DANGEROUS, Reason("it deletes", "rm x"))
 
-    assert CommandPolicy()(dangerous) is None
-    assert CommandPolicy("blocklist")(dangerous) is None
+    assert CommandGuard()(dangerous) is None
+    assert CommandGuard("blocklist")(dangerous) is None
 
 
 @pytest.mark.feature("H07")
 def test_allowed_only_refuses_what_is_dangerous_before_anybody_is_asked():
-    policy = CommandPolicy(allowed_only=True)
+    policy = CommandGuard(allowed_only=True)
 
     verdict = policy(judged(CommandClass.DANGEROUS, Reason("it deletes", "rm x")))
 
@@ -66,7 +68,7 @@ def test_allowed_only_refuses_what_is_dangerous_before_anybody_is_asked():
 
 @pytest.mark.feature("H08")
 def test_commands_that_are_switched_off_are_refused_with_the_name_of_the_setting():
-    verdict = CommandPolicy(enabled=False)(judged(CommandClass.SAFE))
+    verdict = CommandGuard(enabled=False)(judged(CommandClass.SAFE))
 
     assert verdict is not None
     assert (verdict.effect, verdict.rule) == (Effect.DENY, "commands:off")
@@ -75,7 +77,7 @@ def test_commands_that_are_switched_off_are_refused_with_the_name_of_the_setting
 
 @pytest.mark.feature("H09")
 def test_the_allowlist_also_looks_at_commands_that_only_read():
-    policy = CommandPolicy("allowlist", ("ls", "cat"))
+    policy = CommandGuard("allowlist", ("ls", "cat"))
     segments = (Segment("ls", "ls"), Segment("wc", "wc -l a"))
 
     verdict = policy(judged(CommandClass.SAFE, segments=segments))
@@ -87,14 +89,14 @@ def test_the_allowlist_also_looks_at_commands_that_only_read():
 
 
 def test_what_could_not_be_read_is_not_on_the_list():
-    verdict = CommandPolicy("allowlist", ("ls",))(judged(CommandClass.DANGEROUS))
+    verdict = CommandGuard("allowlist", ("ls",))(judged(CommandClass.DANGEROUS))
 
     assert verdict is not None
     assert verdict.reason == "only listed commands may run: the command could not be read"
 
 
 def test_the_blocklist_holds_in_allowlist_mode():
-    policy = CommandPolicy("allowlist", ("rm",))
+    policy = CommandGuard("allowlist", ("rm",))
 
     verdict = policy(judged(CommandClass.BLOCKED, WIPE, segments=(Segment("rm", "rm -rf /"),)))
 

@@ -11,11 +11,11 @@ from tests.policy.rule_support import ROOT, CommandClass, call, command, rule
 
 from handrail.core.verdicts import Effect, Risk
 from handrail.policy.clearance import Clearance
-from handrail.policy.command_guard import CommandPolicy
+from handrail.policy.command_guard import CommandGuard
 from handrail.policy.modes import Mode, parse_mode
-from handrail.policy.rules.path_pattern import Grounds
-from handrail.policy.rules.rule import Source
-from handrail.policy.rules.rule_set import RuleSet, admit
+from handrail.policy.rules.paths.pattern import PathBase
+from handrail.policy.rules.rule import RuleSource
+from handrail.policy.rules.rule_set import RuleSet, admit_rules
 
 # What happens where no rule speaks. A look: safe, and nothing can change. "!": dangerous or
 # worse. "held": a command inside a sandbox that was measured to hold; "loose": it does not.
@@ -35,7 +35,7 @@ _HEAD, *_ROWS = [line.split() for line in UNRULED.strip().splitlines()]
 TABLE = {row[0]: dict(zip(_HEAD[1:], row[1:], strict=True)) for row in _ROWS}
 
 KINDS = ("read", "edit", "command")
-RULES = [(None, None), *product(("allow", "ask", "deny"), Source)]
+RULES = [(None, None), *product(("allow", "ask", "deny"), RuleSource)]
 TEXTS = {
     "read": "read_file(src/**)",
     "edit": "edit_file(src/**)",
@@ -85,8 +85,8 @@ def test_every_decision_is_as_stated(mode):
     count = 0
     for kind, risk, (effect, source), confined in product(KINDS, Risk, RULES, (True, False)):
         written = [] if effect is None else [rule(f"{effect} {TEXTS[kind]}", source)]
-        rules = RuleSet(admit(written).rules, Grounds((ROOT,)))
-        clearance = Clearance(mode, [CommandPolicy()], lambda held=confined: held, rules)
+        rules = RuleSet(admit_rules(written).rules, PathBase((ROOT,)))
+        clearance = Clearance(mode, [CommandGuard()], lambda held=confined: held, rules)
 
         decided = clearance.judge(subject_of(kind, risk)).effect.value
 
@@ -108,7 +108,7 @@ def test_a_rule_that_speaks_of_something_else_decides_nothing(mode):
         "allow edit_file(docs/**)",
         "allow run_command(other:*)",
     ]
-    ruled = RuleSet([rule(text) for text in others], Grounds((ROOT,)))
+    ruled = RuleSet([rule(text) for text in others], PathBase((ROOT,)))
     for kind, risk, confined in product(KINDS, Risk, (True, False)):
         if kind == "command" and risk >= Risk.DANGEROUS:
             continue  # its effects are unknown, so a deny about paths has something to say
@@ -121,8 +121,8 @@ def test_a_rule_that_speaks_of_something_else_decides_nothing(mode):
 
 @pytest.mark.parametrize("mode", Mode)
 def test_the_guards_stand_above_an_allow(mode):
-    allowed = RuleSet([rule("allow run_command(tool work:*)")], Grounds((ROOT,)))
-    clearance = Clearance(mode, [CommandPolicy()], lambda: True, allowed)
+    allowed = RuleSet([rule("allow run_command(tool work:*)")], PathBase((ROOT,)))
+    clearance = Clearance(mode, [CommandGuard()], lambda: True, allowed)
 
     blocked = clearance.judge(subject_of("command", Risk.CRITICAL))
 
@@ -140,7 +140,7 @@ def test_the_guards_stand_above_an_allow(mode):
 )
 def test_the_confirmation_table_for_commands(risk, asked):
     for name, expected in asked.items():
-        clearance = Clearance(parse_mode(name), [CommandPolicy()], lambda: True)
+        clearance = Clearance(parse_mode(name), [CommandGuard()], lambda: True)
 
         verdict = clearance.judge(subject_of("command", risk))
 

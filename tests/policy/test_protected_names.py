@@ -12,8 +12,8 @@ from handrail.core.verdicts import Risk
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.files.paths import links as links_module
 from handrail.host.files.paths.links import TopLinks
-from handrail.policy.policy_input import Subject
-from handrail.policy.protected_names import LINKED, ProtectedNames, protected_reason
+from handrail.policy.policy_input import PolicyInput
+from handrail.policy.protected_names import LINK_NAMES, ProtectedNames, protected_reason
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def files(work):
 def judge(files, path, *, places=True, links=False, **settings):
     place = files.locate(path)
     guard = ProtectedNames(
-        files.roots, links=TopLinks(files, LINKED) if links else None, **settings
+        files.roots, links=TopLinks(files, LINK_NAMES) if links else None, **settings
     )
-    subject = Subject(
+    subject = PolicyInput(
         "write_file",
         Risk.MODERATE,
         writing(place.key),
@@ -100,7 +100,7 @@ def test_what_a_protected_name_is_a_link_to_is_protected_under_its_own(shipped, 
 
 def test_links_are_looked_up_again_when_the_directory_changed(work, files):
     os.utime(work, (1, 1))
-    links = TopLinks(files, LINKED)
+    links = TopLinks(files, LINK_NAMES)
     before = links()
     (work / ".envrc").symlink_to("env.txt")
 
@@ -117,7 +117,7 @@ def test_links_are_found_in_a_directory_of_any_size(work, files, monkeypatch, si
     (work / ".envrc").symlink_to("env.txt")
     (work / ".bashrc").write_text("no link")
 
-    assert TopLinks(files, LINKED)() == {str(work / ".envrc"): str(work / "env.txt")}
+    assert TopLinks(files, LINK_NAMES)() == {str(work / ".envrc"): str(work / "env.txt")}
 
 
 @pytest.mark.parametrize("spelled", [".ENVRC", ".env\u200crc", ".envrc."])
@@ -126,7 +126,7 @@ def test_a_link_is_found_however_its_file_system_spells_the_name(work, files, mo
     # As one that leaves characters, or their case, away.
     monkeypatch.setattr(links_module, "_is_link", lambda handle, name: name == ".EnvRC")
 
-    assert list(TopLinks(files, [*LINKED, ".EnvRC"])()) == [str(work / ".EnvRC")]
+    assert list(TopLinks(files, [*LINK_NAMES, ".EnvRC"])()) == [str(work / ".EnvRC")]
 
 
 @pytest.mark.parametrize("error", [errno.EACCES, errno.EMFILE])
@@ -141,14 +141,14 @@ def test_links_are_found_in_a_directory_that_cannot_be_listed(work, files, monke
 
     monkeypatch.setattr(links_module.os, "open", deny)
 
-    assert TopLinks(files, LINKED)() == {str(work / ".envrc"): str(work / "env.txt")}
+    assert TopLinks(files, LINK_NAMES)() == {str(work / ".envrc"): str(work / "env.txt")}
 
 
 def test_a_link_that_leads_out_names_nothing_inside(tmp_path, work, files):
     (work / ".git").symlink_to(tmp_path)
     (work / ".envrc").symlink_to(".envrc")
 
-    assert TopLinks(files, LINKED)() == {}
+    assert TopLinks(files, LINK_NAMES)() == {}
 
 
 def test_a_lifted_name_is_lifted_by_every_way(shipped, files):
@@ -188,7 +188,7 @@ def test_names_are_judged_beneath_a_workspace_that_is_the_top():
 
     def rule(path):
         key = f"file:{path}"
-        subject = Subject("t", Risk.MODERATE, writing(key), False, None, edits_files=True)
+        subject = PolicyInput("t", Risk.MODERATE, writing(key), False, None, edits_files=True)
         verdict = guard(subject)
         return verdict and verdict.reason
 
@@ -198,7 +198,7 @@ def test_names_are_judged_beneath_a_workspace_that_is_the_top():
 
 def test_reading_by_a_protected_name_is_not_judged(shipped, files):
     place = files.locate(".git/hooks")
-    subject = Subject("r", Risk.SAFE, reading(place.key), True, None, False, (place,))
+    subject = PolicyInput("r", Risk.SAFE, reading(place.key), True, None, False, (place,))
 
     assert ProtectedNames(files.roots)(subject) is None
     assert list(subject.written_ways()) == []

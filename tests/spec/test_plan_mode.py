@@ -645,12 +645,12 @@ async def test_a_dry_run_of_approved_calls_leaves_them_waiting(workspace):
 
 
 async def test_a_queue_has_an_end(open_runtime):
-    from handrail.engine.planning.queue import MOST
+    from handrail.engine.planning.queue import MAX_PENDING_CALLS
 
     async with open_runtime(mode="plan", config={"loop_guard": "off"}) as rt:
-        results = [await rt.call(*write(f"f{number}")) for number in range(MOST + 1)]
+        results = [await rt.call(*write(f"f{number}")) for number in range(MAX_PENDING_CALLS + 1)]
 
-    assert [one.status for one in results[:-1]] == [Status.PLANNED] * MOST
+    assert [one.status for one in results[:-1]] == [Status.PLANNED] * MAX_PENDING_CALLS
     assert results[-1].problem.code == "denied"
 
 

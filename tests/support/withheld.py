@@ -5,10 +5,10 @@ import os
 from handrail.dialects.known import vocabulary_of
 from handrail.host.denials.denied_paths import WithheldFinder
 from handrail.host.denials.search_filter import LeftOut
-from handrail.policy.denials.read_denials import withheld_from
+from handrail.policy.denials.read_denials import build_read_denials
 from handrail.policy.rules.parse import parse_rule
-from handrail.policy.rules.path_pattern import Grounds
-from handrail.policy.rules.rule import Origin, Source
+from handrail.policy.rules.paths.pattern import PathBase
+from handrail.policy.rules.rule import RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import RuleSet
 
 _VOCABULARY = vocabulary_of("canonical")
@@ -16,11 +16,12 @@ _VOCABULARY = vocabulary_of("canonical")
 
 def withheld_in(roots, *patterns, home="/nonexistent"):
     """What denies of reading these patterns withhold below the roots."""
-    grounds = Grounds(tuple(map(str, roots)), home, os.path.realpath)
+    grounds = PathBase(tuple(map(str, roots)), home, os.path.realpath)
     denied = [
-        parse_rule(f"deny read_file({one})", _canonical, Origin(Source.USER)) for one in patterns
+        parse_rule(f"deny read_file({one})", _canonical, RuleOrigin(RuleSource.USER))
+        for one in patterns
     ]
-    return withheld_from(RuleSet(denied, grounds))
+    return build_read_denials(RuleSet(denied, grounds))
 
 
 def finder_in(roots, *patterns, **given):

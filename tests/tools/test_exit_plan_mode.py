@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from handrail.core.plan_mode import Announced, Left
+from handrail.core.plan_mode import PlanModeExit, PlannedPermission
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.tools.exit_plan_mode import ExitPlanMode, ExitPlanModeParams
@@ -23,7 +23,7 @@ class Planning:
 
     def leave(self, announced):
         self.heard.append(announced)
-        return Left("default", "do it", self.waiting)
+        return PlanModeExit("default", "do it", self.waiting)
 
 
 PROMPTS = [{"tool": "Bash", "prompt": "run the tests"}]
@@ -39,7 +39,7 @@ async def test_it_shows_the_plan_with_what_it_will_need_and_hands_that_on():
     shown = tool.preview(args)
     left = await tool.run(args, None)
 
-    announced = [Announced("Bash", "run the tests")]
+    announced = [PlannedPermission("Bash", "run the tests")]
     assert planning.heard == ["check", announced, announced]
     assert shown == "the plan"
     assert left.data == {"mode": "default", "plan": "do it", "waiting": 2}

@@ -11,14 +11,14 @@ LEAVE: Final = "exit_plan_mode"
 PLAN_MODE: Final = "plan"
 
 
-class Announced(NamedTuple):
+class PlannedPermission(NamedTuple):
     """What a plan says will be done with a tool, in the model's own words."""
 
     tool: str
     prompt: str
 
 
-class Left(NamedTuple):
+class PlanModeExit(NamedTuple):
     """Plan mode is over: the mode that holds now, the plan, and how many calls still wait."""
 
     mode: str
@@ -38,7 +38,7 @@ class PlanFile(Protocol):
         """What it says; None if it was not written."""
 
 
-class Planning(Protocol):
+class PlanModeControl(Protocol):
     """Whether the session only plans."""
 
     @property
@@ -51,8 +51,8 @@ class Planning(Protocol):
     def check(self) -> None:
         """Raise `unavailable` outside plan mode, `not_found` if there is no plan to show."""
 
-    def show(self, announced: Sequence[Announced]) -> str:
+    def show(self, announced: Sequence[PlannedPermission]) -> str:
         """The plan as the person is shown it before they let the model go on."""
 
-    def leave(self, announced: Sequence[Announced]) -> Left:
+    def leave(self, announced: Sequence[PlannedPermission]) -> PlanModeExit:
         """The person said yes to what was shown. Raises `stale` if the plan changed since."""

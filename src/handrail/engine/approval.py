@@ -22,9 +22,9 @@ from handrail.engine.call_state import CallState
 from handrail.engine.planning.preview import full_preview
 from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.recording.payloads import one_line
-from handrail.policy.approval.approvers import reply_of
-from handrail.policy.approval.grants import Grants
-from handrail.policy.policy_input import Subject
+from handrail.policy.approval.approvers import parse_reply
+from handrail.policy.approval.grants import SessionGrants
+from handrail.policy.policy_input import PolicyInput
 
 _BY_MODE: Final = "mode:"
 
@@ -46,7 +46,7 @@ class Approval:
     have ended everything, and no call happens any more but their own.
     """
 
-    def __init__(self, approver: Approver | None, grants: Grants) -> None:
+    def __init__(self, approver: Approver | None, grants: SessionGrants) -> None:
         self._approver = approver
         self._grants = grants
         self._one_at_a_time = asyncio.Lock()
@@ -62,7 +62,7 @@ class Approval:
             )
 
     async def ask(
-        self, running: CallState, verdict: Verdict, plan: Plan | None, subject: Subject
+        self, running: CallState, verdict: Verdict, plan: Plan | None, subject: PolicyInput
     ) -> None:
         """Return if the person says yes to exactly this; raise `denied` or `cancelled`
         otherwise, `needs_approval` if nobody can be asked.
@@ -116,7 +116,9 @@ class Approval:
                     hint="the person said no to this call; ask what they want instead",
                 )
 
-    def _granted_meanwhile(self, running: CallState, verdict: Verdict, subject: Subject) -> bool:
+    def _granted_meanwhile(
+        self, running: CallState, verdict: Verdict, subject: PolicyInput
+    ) -> bool:
         """Whether an "always" to the question before this one covers this call too."""
         granted = self._grants.judge(subject) if verdict.rule.startswith(_BY_MODE) else None
         if granted is None or granted.effect is not Effect.ALLOW:
@@ -126,13 +128,13 @@ class Approval:
         self._grants.spend(subject)
         return True
 
-    def _always(self, verdict: Verdict, subject: Subject) -> str | None:
+    def _always(self, verdict: Verdict, subject: PolicyInput) -> str | None:
         """The rule that would have spared this question: guards, rules and hooks that ask are
         not silenced by one.
         """
         return self._grants.narrowest(subject) if verdict.rule.startswith(_BY_MODE) else None
 
-    def _written(self, verdict: Verdict, subject: Subject) -> str | None:
+    def _written(self, verdict: Verdict, subject: PolicyInput) -> str | None:
         """The same for a rule in the person's own file, which holds without a sandbox too."""
         return self._always(verdict, subject._replace(confined=True))
 
@@ -147,7 +149,7 @@ async def _reply(approver: Approver, request: ApprovalRequest) -> Reply:
     except Exception as error:
         # Foreign code. Whatever it meant, it did not say yes.
         raise _failed(error) from error
-    return reply_of(given, approver)
+    return parse_reply(given, approver)
 
 
 def _failed(error: Exception) -> ProblemRaised:

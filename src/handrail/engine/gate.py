@@ -17,16 +17,16 @@ from handrail.engine.call_state import CallOutcome, CallState
 from handrail.engine.executors.command_runner import starts_job
 from handrail.engine.hooking.callbacks import Hook, Rewrite, hook_call, normalize_opinion
 from handrail.engine.hooking.file_changes import HookFileNote, HookFileTracker, current_hook_tracker
-from handrail.engine.planning.dry_run import seen_of
+from handrail.engine.planning.dry_run import approval_snapshot
 from handrail.engine.prepare.preparer import PreparedCall, Preparer
 from handrail.engine.recording.recorder import Recorder
-from handrail.policy.approval.grants import Grants
+from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.clearance import Clearance
-from handrail.policy.denials.read_denials import WithheldPaths
+from handrail.policy.denials.read_denials import ReadDenials
 from handrail.policy.guardrails.guard import Guardrails
-from handrail.policy.guardrails.limits import Ended
+from handrail.policy.guardrails.limits import QuotaOutcome
 from handrail.policy.modes import QUEUED
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 
 # After these nothing was started.
 _NEVER_STARTED: Final = frozenset({"unavailable", "store_unavailable"})
@@ -37,19 +37,19 @@ def quota_key(running: CallState) -> str:
     return f"{running.prepared.call.id} {id(running)}"
 
 
-def quota_outcome(running: CallState, outcome: CallOutcome | None) -> Ended:
+def quota_outcome(running: CallState, outcome: CallOutcome | None) -> QuotaOutcome:
     """`outcome` None: the caller cancelled it, and nobody knows how far it came."""
     if running.changes:
-        return Ended.DONE
+        return QuotaOutcome.DONE
     if running.prepared.entry is None or running.prepared.tool.plans:
         done = outcome is not None and outcome.status is Status.OK
-        return Ended.DONE if done else Ended.NOTHING
+        return QuotaOutcome.DONE if done else QuotaOutcome.NOTHING
     if outcome is None:
-        return Ended.FAILED
+        return QuotaOutcome.FAILED
     if outcome.status is Status.OK:
-        return Ended.DONE
+        return QuotaOutcome.DONE
     code = outcome.problem.code if outcome.problem is not None else ""
-    return Ended.NOTHING if code in _NEVER_STARTED else Ended.FAILED
+    return QuotaOutcome.NOTHING if code in _NEVER_STARTED else QuotaOutcome.FAILED
 
 
 _log = logging.getLogger("handrail")
@@ -69,9 +69,9 @@ class Gate:
         clearance: Clearance,
         approval: Approval,
         preparer: Preparer,
-        grants: Grants,
+        grants: SessionGrants,
         guardrails: Guardrails,
-        denials: WithheldPaths | None = None,
+        denials: ReadDenials | None = None,
     ) -> None:
         self._clearance = clearance
         self.guardrails = guardrails
@@ -192,7 +192,7 @@ class Gate:
         promise = running.prepared.promise
         if promise is None or verdict.code == "protected":
             return False
-        if not promise.covers(seen_of(running.prepared, plan)):
+        if not promise.covers(approval_snapshot(running.prepared, plan)):
             reason = f"{verdict.reason}; it is no longer what was approved"
             running.verdict = replace(verdict, reason=reason)
             return False
@@ -202,14 +202,14 @@ class Gate:
 
     def still_clear(self, running: CallState, plan: Plan) -> bool:
         """Whether a plan that was made anew needs no new question."""
-        self.guardrails.settle(quota_key(running), Ended.NOTHING)
+        self.guardrails.settle(quota_key(running), QuotaOutcome.NOTHING)
         verdict = self._judge(running, plan)
         if verdict.effect is not Effect.ALLOW and binding(running, plan) != running.approved:
             return False
         self._reserve(running, plan)
         return True
 
-    def judge_read(self, subject: Subject) -> Verdict:
+    def judge_read(self, subject: PolicyInput) -> Verdict:
         """What guards, rules and mode say of a read, as if a user could be asked."""
         return self._clearance.judge(subject, approved=True)
 
@@ -312,9 +312,9 @@ def _opinions(running: CallState) -> tuple[Verdict, ...]:
     return (*running.opinions, own)
 
 
-def policy_input(prepared: PreparedCall, plan: Plan | None) -> Subject:
+def policy_input(prepared: PreparedCall, plan: Plan | None) -> PolicyInput:
     """The call as the policy sees it."""
-    return Subject(
+    return PolicyInput(
         prepared.name,
         prepared.risk,
         prepared.footprint,

@@ -18,7 +18,7 @@ from handrail.core.processes import Confinement, Sandbox, Strength
 _WILD: Final = frozenset("*?[")
 
 
-def hold_back(
+def protect_reserved_paths(
     confinement: Confinement, reserved: Sequence[Lease], sandbox: Sandbox, roots: Sequence[str]
 ) -> Confinement:
     """The same, with what others have reserved out of reach; raises `conflict` if nothing
@@ -26,8 +26,8 @@ def hold_back(
     """
     if not reserved:
         return confinement
-    paths = {fixed_part(one.glob): one for one in reserved}
-    held = _hold(confinement, paths, sandbox, roots)
+    paths = {literal_prefix(one.glob): one for one in reserved}
+    held = _add_read_only(confinement, paths, sandbox, roots)
     if held.lost:
         path = held.lost[0]
         message = f"the command may write {path!r}, which {paths[path].owner} has reserved"
@@ -45,7 +45,7 @@ def hold_back(
 
 
 @dataclass(slots=True)
-class Holding:
+class WriteDenialEnforcer:
     """Holds for commands what rules forbid to write: `paths`, each with its rule. `minds`
     answers whether a command may write one of them, were none held.
     """
@@ -104,8 +104,8 @@ class Holding:
         enforced = self.sandbox.measured.get("fs_write") is Strength.ENFORCED
         return enforced and not judged.unconfined
 
-    def _held(self, confinement: Confinement) -> _Held:
-        held = _hold(confinement, self._inside(), self.sandbox, self.roots)
+    def _held(self, confinement: Confinement) -> _ReadOnlyResult:
+        held = _add_read_only(confinement, self._inside(), self.sandbox, self.roots)
         ruled = tuple((path, rule) for path, rule in self.paths.items() if path not in held.lost)
         return held._replace(confinement=held.confinement._replace(ruled=ruled))
 
@@ -128,32 +128,34 @@ class Holding:
         return False
 
 
-class _Held(NamedTuple):
+class _ReadOnlyResult(NamedTuple):
     """A confinement, and what it should hold and does not."""
 
     confinement: Confinement
     lost: tuple[str, ...]
 
 
-def _hold(
+def _add_read_only(
     confinement: Confinement, paths: Iterable[str], sandbox: Sandbox, roots: Sequence[str]
-) -> _Held:
+) -> _ReadOnlyResult:
     """The same with further paths held read-only, as far as the sandbox can."""
     wanted = tuple(paths)
     if not wanted:
-        return _Held(confinement, ())
+        return _ReadOnlyResult(confinement, ())
     narrower = confinement._replace(read_only=(*confinement.read_only, *wanted))
     held = () if confinement.off else sandbox.held(narrower)
     lost = tuple(path for path in wanted if path not in held or path in roots)
     # As mounts of their own, the folders above cannot be moved away with what they hold.
-    above = {folder for path in wanted if path not in lost for folder in _above(path, narrower)}
+    above = {
+        folder for path in wanted if path not in lost for folder in _parent_mounts(path, narrower)
+    }
     # The deepest mount decides: none that can be written may lie in what is held.
     closed = tuple(f"{path}/" for path in wanted)
     open_ = [one for one in narrower.writable if not one.startswith(closed)]
-    return _Held(narrower._replace(writable=(*open_, *sorted(above))), lost)
+    return _ReadOnlyResult(narrower._replace(writable=(*open_, *sorted(above))), lost)
 
 
-def _above(path: str, confinement: Confinement) -> list[str]:
+def _parent_mounts(path: str, confinement: Confinement) -> list[str]:
     """The folders between a writable tree and what lies in it; none that must not be written."""
     closed = {*confinement.read_only, *confinement.hidden, *confinement.withheld}
     folders = list[str]()
@@ -166,7 +168,7 @@ def _above(path: str, confinement: Confinement) -> list[str]:
     return folders if folder else []
 
 
-def fixed_part(glob: str) -> str:
+def literal_prefix(glob: str) -> str:
     """The path above the first wildcard of a glob: everything that it covers lies in it."""
     parts = split_glob(glob)
     fixed = next((n for n, part in enumerate(parts) if not _WILD.isdisjoint(part)), len(parts))

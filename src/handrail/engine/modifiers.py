@@ -9,10 +9,10 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import Modifier, PermissionGranted, Status
 from handrail.engine.call_state import CallOutcome, CallState
 from handrail.engine.registry import ToolOrigin
-from handrail.policy.approval.grants import Grants
+from handrail.policy.approval.grants import SessionGrants
 
 
-def take_up(running: CallState, outcome: CallOutcome, grants: Grants) -> None:
+def take_up(running: CallState, outcome: CallOutcome, grants: SessionGrants) -> None:
     """Grant what a built-in tool's result grants; what another tool wants granted, or what is
     too broad, is dropped, and that is said.
     """

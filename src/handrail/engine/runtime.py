@@ -36,7 +36,7 @@ from handrail.engine.pipeline import Pipeline
 from handrail.engine.planning.dry_run import PlannedAction
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue
-from handrail.engine.planning.queue_runner import QueuedCalls
+from handrail.engine.planning.queue_runner import QueuedCallRunner
 from handrail.engine.prepare.call_factory import Call, CallFactory
 from handrail.engine.prepare.ids import CallIds
 from handrail.engine.prepare.preparer import PreparedCall
@@ -54,7 +54,7 @@ from handrail.engine.registry import Registry
 from handrail.engine.user_actions import UserActions, undo_arguments
 from handrail.history.recovery import Recovered
 from handrail.policy.agents import Agents
-from handrail.policy.approval.grants import Grants
+from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.guardrails.gates import GateResult
 
 
@@ -94,7 +94,7 @@ class Runtime:
         self._messages = MessagePreparer(self._calls)
         self._person = UserActions(parts.pipeline, self._numbers)
         self._once = IdempotentRunner(parts.pipeline, parts.answered, self._numbers, parts.stored)
-        parts.pipeline.plans.queue.maker = QueuedCalls(self._once)
+        parts.pipeline.plans.queue.maker = QueuedCallRunner(self._once)
         parts.letters.caller, parts.letters.knows = self.call, parts.registry.has_tool
         self._closed = False
         self.queue: deque[str] = deque(maxlen=1000)
@@ -130,7 +130,7 @@ class Runtime:
         return self._parts.letters
 
     @property
-    def grants(self) -> Grants:
+    def grants(self) -> SessionGrants:
         """What the person allows for this session, beyond the rules in the settings."""
         return self._pipeline.gate.grants
 

@@ -1,6 +1,6 @@
 """Keeps from commands what no call may read, and says to the rules where that holds.
 
-The rules believe `hides`; whoever runs a command makes it true with `paths`, or nothing runs.
+The rules believe `sandbox_hides_paths`; whoever runs a command makes it true with `paths`, or nothing runs.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from handrail.core.commands import CommandClass, Judgement
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Sandbox
-from handrail.core.withheld import Hidden
+from handrail.core.read_denials import HiddenPaths
 from handrail.engine.timing.threads import run_in_thread_uncancellable
-from handrail.policy.confinement import hides
+from handrail.policy.confinement import sandbox_hides_paths
 
 
 @dataclass(slots=True)
-class Withholding:
+class ReadDenialEnforcer:
     """`find` tells which withheld paths exist now, and blocks; `minds` whether a command may
     read one of them if none were hidden.
     """
 
-    find: Callable[[], Hidden]
+    find: Callable[[], HiddenPaths]
     minds: Callable[[Judgement], bool]
     sandbox: Sandbox
     _looked: bool = False
@@ -44,7 +44,7 @@ class Withholding:
         """What must be hidden from a command that is confined so. Raises `denied` where that
         cannot be done, unless a person who knew of it said yes or the command reads nothing of it.
         """
-        found: list[Hidden] = []
+        found: list[HiddenPaths] = []
 
         def look() -> None:
             hidden = self.find()
@@ -66,4 +66,6 @@ class Withholding:
         return found[0].paths
 
     def _measured(self, judged: Judgement) -> bool:
-        return hides(self.sandbox.measured, looks_only=judged.klass is CommandClass.SAFE)
+        return sandbox_hides_paths(
+            self.sandbox.measured, looks_only=judged.klass is CommandClass.SAFE
+        )

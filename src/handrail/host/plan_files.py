@@ -19,12 +19,12 @@ from handrail.core.ports import FileContent, Files, Named, Staged, Window
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.state.directories import private_directory
 
-_ODD: Final = re.compile(r"[^A-Za-z0-9_-]+")
-_MOST_BYTES: Final = 1_000_000
+_UNSAFE_CHARS: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_MAX_BYTES: Final = 1_000_000
 _NAME: Final = "plan.md"
 
 
-class SessionPlan:
+class SessionPlanFile:
     """The plan file of one session. `directory` None: nothing shall stay, so it lies in a
     temporary one; `keep` False: it goes with the session.
     """
@@ -32,7 +32,7 @@ class SessionPlan:
     def __init__(self, directory: Path | None, session: str, *, keep: bool) -> None:
         self._directory = directory
         digest = sha256(session.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-        self._folder = f"{_ODD.sub('-', session)[:40]}-{digest}"
+        self._folder = f"{_UNSAFE_CHARS.sub('-', session)[:40]}-{digest}"
         self._keep = keep
         self._temporary: Path | None = None
         self.files: LocalFiles | None = None
@@ -64,7 +64,7 @@ class SessionPlan:
         place = self.files.locate(f"{self._folder}/{_NAME}")
         if place.kind is not Kind.FILE:
             return None
-        data = self.files.read(place, max_bytes=_MOST_BYTES).content.tobytes()
+        data = self.files.read(place, max_bytes=_MAX_BYTES).content.tobytes()
         return data.decode("utf-8", "replace")
 
     def close(self) -> None:
@@ -79,12 +79,12 @@ class SessionPlan:
             shutil.rmtree(Path(files.roots[0]) / self._folder, ignore_errors=True)
 
 
-class WithPlan:
+class FilesWithPlanFile:
     """The files of the roots and, by its full path, the plan. `every`: the plans of other
     sessions too, for making whole what a crash has left and for taking back.
     """
 
-    def __init__(self, files: LocalFiles, plan: SessionPlan, *, every: bool = False) -> None:
+    def __init__(self, files: LocalFiles, plan: SessionPlanFile, *, every: bool = False) -> None:
         self._files = files
         self._plan = plan
         self._every = every
@@ -115,31 +115,31 @@ class WithPlan:
 
     def stat(self, place: Place) -> Stat | None:
         """The file's stat now, None if it is missing."""
-        return self._at(place).stat(_own(place))
+        return self._at(place).stat(_in_plan_root(place))
 
     def read(self, place: Place, *, max_bytes: int | None = None) -> FileContent:
         """The whole file."""
-        return self._at(place).read(_own(place), max_bytes=max_bytes)
+        return self._at(place).read(_in_plan_root(place), max_bytes=max_bytes)
 
     def read_part(self, place: Place, offset: int, count: int) -> bytes:
         """Up to `count` bytes from a byte offset."""
-        return self._at(place).read_part(_own(place), offset, count)
+        return self._at(place).read_part(_in_plan_root(place), offset, count)
 
     def window(self, place: Place, first: int, count: int) -> Window:
         """`count` lines from line `first` (1-based)."""
-        return self._at(place).window(_own(place), first, count)
+        return self._at(place).window(_in_plan_root(place), first, count)
 
     def scan(self, place: Place) -> list[Entry]:
         """The names in a directory, sorted."""
-        return self._at(place).scan(_own(place))
+        return self._at(place).scan(_in_plan_root(place))
 
     def unchanged(self, change: Change) -> bool:
         """Whether the change's target is still what the plan saw."""
-        return self._at(change.place).unchanged(_owned(change))
+        return self._at(change.place).unchanged(_change_in_plan_root(change))
 
     def prune(self, place: Place, levels: int) -> bool:
         """Remove up to so many empty directories above a place."""
-        return self._at(place).prune(_own(place), levels)
+        return self._at(place).prune(_in_plan_root(place), levels)
 
     def stage(
         self,
@@ -151,7 +151,7 @@ class WithPlan:
     ) -> Staged:
         """Write the new content beside its target."""
         files = self._at(change.place)
-        return files.stage(_owned(change), temp, durable=durable, announce=announce)
+        return files.stage(_change_in_plan_root(change), temp, durable=durable, announce=announce)
 
     @property
     def syncs_groups(self) -> bool:
@@ -176,11 +176,11 @@ class WithPlan:
         return plans if place.root == ASIDE and plans is not None else self._files
 
 
-def _own(place: Place) -> Place:
+def _in_plan_root(place: Place) -> Place:
     return place._replace(root=0) if place.root == ASIDE else place
 
 
-def _owned(change: Change) -> Change:
+def _change_in_plan_root(change: Change) -> Change:
     if change.place.root != ASIDE:
         return change
-    return replace(change, place=_own(change.place))
+    return replace(change, place=_in_plan_root(change.place))

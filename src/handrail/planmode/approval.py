@@ -12,7 +12,7 @@ from handrail.core.commands import Judgement
 from handrail.core.plan import Plan
 
 
-class Shape(NamedTuple):
+class ChangeShape(NamedTuple):
     """One change as it was shown: the file, its hash before and after, its permissions."""
 
     path: str
@@ -21,46 +21,48 @@ class Shape(NamedTuple):
     mode: int | None
 
 
-def shapes_of(plan: Plan | None) -> tuple[Shape, ...]:
+def change_shapes(plan: Plan | None) -> tuple[ChangeShape, ...]:
     """What a plan changes."""
     changes = () if plan is None else plan.changes
-    return tuple(Shape(one.path, one.before_hash, one.after_hash, one.mode) for one in changes)
+    return tuple(
+        ChangeShape(one.path, one.before_hash, one.after_hash, one.mode) for one in changes
+    )
 
 
-def essence(name: str, arguments: Mapping[str, Any], judged: Judgement | None) -> str:
+def call_fingerprint(name: str, arguments: Mapping[str, Any], judged: Judgement | None) -> str:
     """What makes a call this call: tool, arguments, and for a command where and how it runs."""
     held = None if judged is None else [judged.cwd, judged.unconfined, judged.to_dict()]
     told = json.dumps([name, arguments, held], sort_keys=True, default=repr)
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Seen(NamedTuple):
+class ApprovedSnapshot(NamedTuple):
     """A call as it can be shown to a person."""
 
-    essence: str
-    shapes: tuple[Shape, ...]
+    fingerprint: str
+    shapes: tuple[ChangeShape, ...]
     preview: str
 
 
 @dataclass(slots=True)
-class Promise:
+class PlanApproval:
     """What the person saw of a queued call. `built` is what calls approved before it have made
     of its files: a plan that starts from there is what was approved, in its place in the row.
     `drifted` is what the call had become, if it no longer was what they saw.
     """
 
-    essence: str
-    shapes: frozenset[Shape]
+    fingerprint: str
+    shapes: frozenset[ChangeShape]
     built: Mapping[str, str | None]
-    drifted: Seen | None = None
+    drifted: ApprovedSnapshot | None = None
 
-    def covers(self, now: Seen) -> bool:
+    def covers(self, now: ApprovedSnapshot) -> bool:
         """Whether the yes was to this."""
         kept = all(one in self.shapes or self._follows(one) for one in now.shapes)
-        if kept and now.essence == self.essence:
+        if kept and now.fingerprint == self.fingerprint:
             return True
         self.drifted = now
         return False
 
-    def _follows(self, shape: Shape) -> bool:
+    def _follows(self, shape: ChangeShape) -> bool:
         return shape.path in self.built and self.built[shape.path] == shape.before

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from handrail.core.results import ToolResult
-from handrail.planmode.approval import Promise, Seen, Shape
+from handrail.planmode.approval import ApprovedSnapshot, ChangeShape, PlanApproval
 
 
 class PlanStatus(StrEnum):
@@ -21,13 +21,13 @@ class PlanStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class ApprovalBinding:
     """What a yes to the item is bound to. `paths` are the files it writes, `made` the hashes
     that it left them with once it ran. `attempt` counts how often it was tried.
     """
 
-    essence: str
-    shapes: tuple[Shape, ...] = ()
+    fingerprint: str
+    shapes: tuple[ChangeShape, ...] = ()
     paths: tuple[str, ...] = ()
     made: tuple[tuple[str, str | None], ...] = ()
     attempt: int = 1
@@ -48,7 +48,7 @@ class PlanItem:
     proposed_at: str
     tool_call_id: str
     preview: str
-    bound: Bound
+    bound: ApprovalBinding
     agent: str = "main"
     status: PlanStatus = PlanStatus.PENDING
     outcome: str | None = None
@@ -64,10 +64,10 @@ class PlanItem:
         """Whether it still waits."""
         return self.status is PlanStatus.PENDING
 
-    def promise(self, built: Mapping[str, str | None]) -> Promise:
+    def promise(self, built: Mapping[str, str | None]) -> PlanApproval:
         """The person's yes to it; of what others have built, its own files count."""
         own = {path: digest for path, digest in built.items() if path in self.bound.paths}
-        return Promise(self.bound.essence, frozenset(self.bound.shapes), own)
+        return PlanApproval(self.bound.fingerprint, frozenset(self.bound.shapes), own)
 
     def tried(self, result: ToolResult, *, ran: bool) -> Self:
         """The item after a run; one that was stopped, or only shown in a dry run, still waits
@@ -82,9 +82,9 @@ class PlanItem:
             bound=replace(self.bound, made=made, attempt=self.bound.attempt + 1),
         )
 
-    def shown_anew(self, seen: Seen) -> Self:
+    def shown_anew(self, seen: ApprovedSnapshot) -> Self:
         """The item as the call has become, for the person to look at again."""
-        bound = replace(self.bound, essence=seen.essence, shapes=seen.shapes)
+        bound = replace(self.bound, fingerprint=seen.fingerprint, shapes=seen.shapes)
         return replace(self, bound=bound, preview=seen.preview)
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,16 +109,16 @@ class PlanItem:
         bound = self.bound
         return {
             **self.to_dict(),
-            "bound": [bound.essence, bound.shapes, bound.paths, bound.made, bound.attempt],
+            "bound": [bound.fingerprint, bound.shapes, bound.paths, bound.made, bound.attempt],
         }
 
     @classmethod
     def restored(cls, saved: Mapping[str, Any]) -> Self:
         """Read back what `saved` wrote."""
-        essence, shapes, paths, made, attempt = saved["bound"]
-        bound = Bound(
-            essence,
-            tuple(Shape(*one) for one in shapes),
+        fingerprint, shapes, paths, made, attempt = saved["bound"]
+        bound = ApprovalBinding(
+            fingerprint,
+            tuple(ChangeShape(*one) for one in shapes),
             tuple(paths),
             tuple((path, digest) for path, digest in made),
             attempt,

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool_names import check_name_list
-from handrail.policy.rules.parse import Canonical
+from handrail.policy.rules.parse import CanonicalName
 
 MAIN: Final = "main"
 DEFAULT: Final = "default"
@@ -23,13 +23,13 @@ ALL: Final = "*"
 _TOOLS: Final = ("tools", "allowed_tools")
 _KEYS: Final = (*_TOOLS, "policy")
 # Tools have short names, and a pattern of many stars would take its time.
-_LONGEST: Final = 200
+_MAX_NAME_CHARS: Final = 200
 
 # Answers where a setting was written (file and line), by its dotted name.
-Where = Callable[[str], str]
+SettingPlace = Callable[[str], str]
 
 
-class Action(StrEnum):
+class AgentAction(StrEnum):
     """What an agent's policy may let it do beyond its list of tools."""
 
     PATCH = "Patch"
@@ -44,17 +44,17 @@ class AgentAccess:
     """
 
     tools: tuple[str, ...] | None = None
-    actions: frozenset[Action] = frozenset(Action)
+    actions: frozenset[AgentAction] = frozenset(AgentAction)
     above: AgentAccess | None = None
 
     def may_call(self, tool: str, *, edits_files: bool) -> bool:
         """Whether the agent may see and call a tool, by its canonical name."""
-        if edits_files and not self.may(Action.PATCH):
+        if edits_files and not self.may(AgentAction.PATCH):
             return False
         named = self.tools is None or any(fnmatchcase(tool, one) for one in self.tools)
         return named and (self.above is None or self.above.may_call(tool, edits_files=edits_files))
 
-    def may(self, action: Action) -> bool:
+    def may(self, action: AgentAction) -> bool:
         """Whether the agent's policy, and that of every agent above it, has the action."""
         return action in self.actions and (self.above is None or self.above.may(action))
 
@@ -77,7 +77,7 @@ PROFILES: Final[Mapping[str, AgentAccess]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Limit:
+class _RuntimeLimit:
     """What a program said of an agent while the session runs."""
 
     tools: tuple[str, ...] | None
@@ -89,13 +89,13 @@ class Agents:
     program around the tools says, which can only narrow.
     """
 
-    def __init__(self, written: Mapping[str, AgentAccess], canonical: Canonical) -> None:
+    def __init__(self, written: Mapping[str, AgentAccess], canonical: CanonicalName) -> None:
         self._canonical = canonical
         self._written = dict(written)
         self._default = self._written.pop(DEFAULT, None)
         # Without a section nobody is limited; with one, strangers have nothing.
         self._stranger = (self._default or NOTHING) if written else None
-        self._limits: dict[str, _Limit] = {}
+        self._limits: dict[str, _RuntimeLimit] = {}
 
     def of(self, agent: str) -> AgentAccess | None:
         """What an agent may use, None: everything."""
@@ -128,7 +128,7 @@ class Agents:
         listed: tuple[str, ...] | None = None
         if tools is not None and ALL not in tools:
             listed = tuple(self._canonical(name) or name for name in tools)
-        self._limits[agent] = _Limit(listed, parent)
+        self._limits[agent] = _RuntimeLimit(listed, parent)
 
     def same_chain(self, one: str, other: str) -> bool:
         """Whether the two are the same agent, or one of them is above the other."""
@@ -155,7 +155,9 @@ class Agents:
         return line
 
 
-def agents_from(section: Mapping[str, Any], canonical: Canonical, where: Where) -> Agents:
+def parse_agents(
+    section: Mapping[str, Any], canonical: CanonicalName, where: SettingPlace
+) -> Agents:
     """The section `agents` of the settings; raises `invalid_arguments` with its place."""
     written = {
         name: _access(f"agents.{name}", table, canonical, where) for name, table in section.items()
@@ -163,7 +165,7 @@ def agents_from(section: Mapping[str, Any], canonical: Canonical, where: Where) 
     return Agents(written, canonical)
 
 
-def unknown_tools(section: Mapping[str, Any], canonical: Canonical) -> list[str]:
+def unknown_tools(section: Mapping[str, Any], canonical: CanonicalName) -> list[str]:
     """Names in the section that no tool has yet, for a word to the person."""
     return [
         f"agents.{agent}: there is no tool {name!r} yet"
@@ -174,48 +176,50 @@ def unknown_tools(section: Mapping[str, Any], canonical: Canonical) -> list[str]
     ]
 
 
-def _access(key: str, table: Any, canonical: Canonical, where: Where) -> AgentAccess:
+def _access(key: str, table: Any, canonical: CanonicalName, where: SettingPlace) -> AgentAccess:
     if not isinstance(table, Mapping):
-        raise _wrong(key, "is no table", where, 'write `tools = ["read_file"]` below it')
+        raise _invalid(key, "is no table", where, 'write `tools = ["read_file"]` below it')
     for name in table:
         if name not in _KEYS:
-            raise _wrong(f"{key}.{name}", "is not known", where, f"known: {', '.join(_KEYS)}")
+            raise _invalid(f"{key}.{name}", "is not known", where, f"known: {', '.join(_KEYS)}")
     given = [name for name in _TOOLS if name in table]
     if len(given) > 1:
         hint = "`tools` and `allowed_tools` are two names of one list; write one"
-        raise _wrong(f"{key}.{given[1]}", "says it a second time", where, hint)
+        raise _invalid(f"{key}.{given[1]}", "says it a second time", where, hint)
     if not given and "policy" not in table:
-        raise _wrong(key, "says nothing", where, 'write `tools = ["*"]` for no limit')
+        raise _invalid(key, "says nothing", where, 'write `tools = ["*"]` for no limit')
     tools: tuple[str, ...] | None = None
     if given:
-        names = _texts(f"{key}.{given[0]}", table[given[0]], where)
+        names = _name_list(f"{key}.{given[0]}", table[given[0]], where)
         tools = None if ALL in names else tuple(canonical(one) or one for one in names)
     return AgentAccess(tools, _actions(f"{key}.policy", table, where))
 
 
-def _actions(key: str, table: Mapping[str, Any], where: Where) -> frozenset[Action]:
+def _actions(key: str, table: Mapping[str, Any], where: SettingPlace) -> frozenset[AgentAction]:
     if "policy" not in table:
-        return frozenset(Action)
-    known = {action.value.casefold(): action for action in Action}
+        return frozenset(AgentAction)
+    known = {action.value.casefold(): action for action in AgentAction}
     found = set()
-    for name in _texts(key, table["policy"], where):
+    for name in _name_list(key, table["policy"], where):
         action = known.get(name.casefold())
         if action is None:
-            hint = f"actions: {', '.join(Action)}"
-            raise _wrong(key, f"names {name!r}, which is no action", where, hint)
+            hint = f"actions: {', '.join(AgentAction)}"
+            raise _invalid(key, f"names {name!r}, which is no action", where, hint)
         found.add(action)
     return frozenset(found)
 
 
-def _texts(key: str, value: Any, where: Where) -> list[str]:
+def _name_list(key: str, value: Any, where: SettingPlace) -> list[str]:
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-        raise _wrong(key, "is no list of names", where, 'such as ["read_file", "Grep"]')
+        raise _invalid(key, "is no list of names", where, 'such as ["read_file", "Grep"]')
     if not all(one.strip() for one in value):
-        raise _wrong(key, "has an empty name in it", where, "an empty list means no tool at all")
-    if any(len(one) > _LONGEST for one in value):
-        raise _wrong(key, f"has a name of more than {_LONGEST} letters", where, "use shorter ones")
+        raise _invalid(key, "has an empty name in it", where, "an empty list means no tool at all")
+    if any(len(one) > _MAX_NAME_CHARS for one in value):
+        raise _invalid(
+            key, f"has a name of more than {_MAX_NAME_CHARS} letters", where, "use shorter ones"
+        )
     return [one.strip() for one in value]
 
 
-def _wrong(key: str, what: str, where: Where, hint: str) -> ProblemRaised:
+def _invalid(key: str, what: str, where: SettingPlace, hint: str) -> ProblemRaised:
     return ProblemRaised("invalid_arguments", f"{where(key)}: {key} {what}", hint=hint, field=key)

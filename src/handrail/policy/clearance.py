@@ -9,8 +9,8 @@ from typing import Final, Protocol
 from handrail.core.footprint import NOTHING
 from handrail.core.plan_mode import ENTER, LEAVE
 from handrail.core.verdicts import Effect, Risk, Verdict, strictest
-from handrail.policy.modes import NEVER_ASK, QUEUED, Mode, by_mode
-from handrail.policy.policy_input import Subject
+from handrail.policy.modes import NEVER_ASK, QUEUED, Mode, mode_verdict
+from handrail.policy.policy_input import PolicyInput
 from handrail.policy.protected_names import Guard
 from handrail.policy.rules.rule_set import RuleSet
 
@@ -21,10 +21,10 @@ _LEAVING: Final = Verdict(
     "plan:leave",
     hint="run where a person can be asked; they can also end it themselves (`handrail plan`)",
 )
-_SAFE_READ: Final = Subject("", Risk.SAFE, NOTHING, True, None, False)
+_SAFE_READ: Final = PolicyInput("", Risk.SAFE, NOTHING, True, None, False)
 
 
-class Rules(Protocol):
+class SessionRules(Protocol):
     """What a person wrote down or granted; `ignores_reads`: none of it can stop a call that
     only reads and runs no command.
     """
@@ -32,10 +32,10 @@ class Rules(Protocol):
     @property
     def ignores_reads(self) -> bool: ...
 
-    def judge(self, subject: Subject) -> Verdict | None:
+    def judge(self, subject: PolicyInput) -> Verdict | None:
         """The verdict of the rules, None if none speaks of the call."""
 
-    def foreseen(self, subject: Subject) -> tuple[str, ...]:
+    def foreseen(self, subject: PolicyInput) -> tuple[str, ...]:
         """What an approved plan announced about such a call, in the model's own words."""
 
 
@@ -53,7 +53,7 @@ class Clearance:
         mode: Mode,
         guards: Sequence[Guard],
         holds: Callable[[], bool] = lambda: False,
-        rules: Rules | None = None,
+        rules: SessionRules | None = None,
     ) -> None:
         # A session that was opened in plan mode asks about changes once that is over.
         self._base = Mode.DEFAULT if mode is Mode.PLAN else mode
@@ -84,7 +84,7 @@ class Clearance:
         self._planning = False
         self.free_read = self._free_read()
 
-    def judge(self, subject: Subject, *, approved: bool = False) -> Verdict:
+    def judge(self, subject: PolicyInput, *, approved: bool = False) -> Verdict:
         """One verdict on the call and, where it has one, its plan. `approved`: a person has
         said yes to it before, so it is judged as if they could be asked now.
         """
@@ -107,27 +107,27 @@ class Clearance:
             return replace(verdict, effect=Effect.DENY)
         return self._with_plan(subject, verdict)
 
-    def measured(self, subject: Subject) -> Subject:
+    def measured(self, subject: PolicyInput) -> PolicyInput:
         """The call with whether the sandbox holds the program that it would run."""
         if subject.command is None:
             return subject
         return subject._replace(confined=self._holds())
 
-    def _by_rules_or_mode(self, subject: Subject, mode: Mode, *, planning: bool) -> Verdict:
+    def _by_rules_or_mode(self, subject: PolicyInput, mode: Mode, *, planning: bool) -> Verdict:
         ruled = self._rules.judge(subject)
         if subject.tool == LEAVE:
             return strictest([ruled, _LEAVING]) if ruled is not None else _LEAVING
         if subject.tool == ENTER:
             return ruled or _ENTERING
-        verdict = by_mode(mode, subject) if ruled is None else ruled
+        verdict = mode_verdict(mode, subject) if ruled is None else ruled
         if not planning:
             return verdict
         if self._is_plan_file(subject):
-            return ruled or by_mode(mode, _SAFE_READ)
+            return ruled or mode_verdict(mode, _SAFE_READ)
         # Only looking is what the session does now, not what it does for want of a rule.
-        return strictest([verdict, by_mode(Mode.PLAN, subject)])
+        return strictest([verdict, mode_verdict(Mode.PLAN, subject)])
 
-    def _is_plan_file(self, subject: Subject) -> bool:
+    def _is_plan_file(self, subject: PolicyInput) -> bool:
         """Whether the call edits the plan file and can touch nothing else."""
         if not subject.edits_files or subject.footprint.open_ended:
             return False
@@ -138,10 +138,10 @@ class Clearance:
         blind = self._rules.ignores_reads and all(
             getattr(guard, "ignores_reads", False) for guard in self._guards
         )
-        verdict = by_mode(self._base, _SAFE_READ)
+        verdict = mode_verdict(self._base, _SAFE_READ)
         return verdict if blind and verdict.effect is Effect.ALLOW else None
 
-    def _with_plan(self, subject: Subject, verdict: Verdict) -> Verdict:
+    def _with_plan(self, subject: PolicyInput, verdict: Verdict) -> Verdict:
         foreseen = self._rules.foreseen(subject)
         if not foreseen:
             return verdict

@@ -7,15 +7,15 @@ from typing import Final, Literal
 
 from handrail.core.commands import CommandClass, Judgement, Reason
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 from handrail.shell.classify.allowlist import refusals
 
-Policy = Literal["classify", "allowlist", "blocklist"]
+CommandListPolicy = Literal["classify", "allowlist", "blocklist"]
 
 _LAST_RESORT: Final = "no mode or setting lifts this; a person can run it outside Handrail"
 
 
-class CommandPolicy:
+class CommandGuard:
     """Refuses commands; never asks and never allows, that is the mode's and the rules' part.
 
     `policy` "allowlist": every command's first word must be in `allowed`. `allowed_only`:
@@ -27,7 +27,7 @@ class CommandPolicy:
 
     def __init__(
         self,
-        policy: Policy = "classify",
+        policy: CommandListPolicy = "classify",
         allowed: Sequence[str] = (),
         *,
         allowed_only: bool = False,
@@ -38,7 +38,7 @@ class CommandPolicy:
         self._allowed_only = allowed_only
         self._enabled = enabled
 
-    def __call__(self, subject: Subject) -> Verdict | None:
+    def __call__(self, subject: PolicyInput) -> Verdict | None:
         """DENY for a command that may not run; else no opinion."""
         judged = subject.command
         if judged is None:
@@ -51,7 +51,7 @@ class CommandPolicy:
                 hint="a person may switch them on with the setting `commands`",
             )
         if judged.klass is CommandClass.BLOCKED:
-            return _blocked(judged)
+            return _blocked_verdict(judged)
         return self._unlisted(judged) or self._too_dangerous(judged)
 
     def _unlisted(self, judged: Judgement) -> Verdict | None:
@@ -63,7 +63,7 @@ class CommandPolicy:
         listed = ", ".join(sorted(self._allowed)) or "nothing"
         return Verdict(
             Effect.DENY,
-            f"only listed commands may run: {_told(reasons[0])}",
+            f"only listed commands may run: {_reason_text(reasons[0])}",
             "commands:allowlist",
             hint=f"`allowed_commands` lists {listed}; write one plain command after the other",
         )
@@ -71,7 +71,9 @@ class CommandPolicy:
     def _too_dangerous(self, judged: Judgement) -> Verdict | None:
         if not self._allowed_only or judged.klass < CommandClass.DANGEROUS:
             return None
-        why = _told(judged.reasons[0]) if judged.reasons else "it is not known to be harmless"
+        why = (
+            _reason_text(judged.reasons[0]) if judged.reasons else "it is not known to be harmless"
+        )
         return Verdict(
             Effect.DENY,
             f"the command is {judged.klass.word}: {why}",
@@ -80,17 +82,17 @@ class CommandPolicy:
         )
 
 
-def _blocked(judged: Judgement) -> Verdict:
+def _blocked_verdict(judged: Judgement) -> Verdict:
     reason = judged.reasons[0] if judged.reasons else Reason("it is a catastrophe", "")
     what, _, instead = reason.text.partition("; ")
     return Verdict(
         Effect.DENY,
-        f"the command is blocked: {_told(Reason(what, reason.part))}",
+        f"the command is blocked: {_reason_text(Reason(what, reason.part))}",
         "commands:blocklist",
         code="blocked",
         hint=f"{instead}; {_LAST_RESORT}" if instead else _LAST_RESORT,
     )
 
 
-def _told(reason: Reason) -> str:
+def _reason_text(reason: Reason) -> str:
     return f"{reason.text}, in {reason.part!r}" if reason.part else reason.text

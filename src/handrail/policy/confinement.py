@@ -7,27 +7,27 @@ from typing import Final
 
 from handrail.core.processes import Strength
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 
 # Where these hold, a command can neither write outside, nor talk to anybody, nor plant a
 # program that somebody else starts later.
-NEEDED: Final = ("fs_write", "tcp", "udp", "mptcp", "unix_path", "protected_names")
+REQUIRED_FOR_AUTO_RUN: Final = ("fs_write", "tcp", "udp", "mptcp", "unix_path", "protected_names")
 PROPERTIES: Final = (
     *("fs_write", "fs_read", "fs_hide", "tcp", "udp", "mptcp", "unix_path", "unix_abstract"),
     *("signals", "proc_view", "ptrace", "userns", "protected_names", "kill_tree"),
     *("memory_limit", "pids_limit"),
 )
-_HOLDS: Final = (Strength.ENFORCED, Strength.REPAIRED)
+_EFFECTIVE: Final = (Strength.ENFORCED, Strength.REPAIRED)
 
 Measured = Callable[[], Mapping[str, Strength]]
 
 
-def holds(measured: Mapping[str, Strength]) -> bool:
+def sandbox_confines_commands(measured: Mapping[str, Strength]) -> bool:
     """Whether a command may run unasked in the modes that allow that."""
-    return all(measured.get(name) in _HOLDS for name in NEEDED)
+    return all(measured.get(name) in _EFFECTIVE for name in REQUIRED_FOR_AUTO_RUN)
 
 
-def hides(measured: Mapping[str, Strength], *, looks_only: bool) -> bool:
+def sandbox_hides_paths(measured: Mapping[str, Strength], *, looks_only: bool) -> bool:
     """Whether a command cannot read what is withheld. Where that is partial, it holds for a
     command that may write nothing.
     """
@@ -35,7 +35,7 @@ def hides(measured: Mapping[str, Strength], *, looks_only: bool) -> bool:
     return strength is Strength.ENFORCED or (looks_only and strength is Strength.PARTIAL)
 
 
-class SandboxRequired:
+class SandboxGuard:
     """The guard that refuses commands where a required property is missing, and asks the
     person before one may run outside the sandbox, in every mode.
     """
@@ -46,14 +46,14 @@ class SandboxRequired:
         self._required = tuple(required)
         self._measured = measured
 
-    def __call__(self, subject: Subject) -> Verdict | None:
+    def __call__(self, subject: PolicyInput) -> Verdict | None:
         """DENY or ASK for a command; else no opinion."""
         judged = subject.command
         if judged is None:
             return None
         if self._required:
             measured = self._measured()
-            missing = [name for name in self._required if measured.get(name) not in _HOLDS]
+            missing = [name for name in self._required if measured.get(name) not in _EFFECTIVE]
             if missing or judged.unconfined:
                 return Verdict(
                     Effect.DENY,

@@ -10,7 +10,7 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect, Risk, Verdict
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 
 
 class Mode(StrEnum):
@@ -53,12 +53,12 @@ def parse_mode(text: str) -> Mode:
         ) from None
 
 
-def by_mode(mode: Mode, subject: Subject) -> Verdict:
+def mode_verdict(mode: Mode, subject: PolicyInput) -> Verdict:
     """What the mode says about a call."""
     if mode is Mode.CONFIRM_ALL:
         reason = "this mode asks before every call"
-        return Verdict(Effect.ASK, reason, f"mode:{mode}", hint=_least(subject))
-    if _unasked(mode, subject):
+        return Verdict(Effect.ASK, reason, f"mode:{mode}", hint=_suggest_mode(subject))
+    if _runs_without_asking(mode, subject):
         return _ALLOWED[mode]
     if mode is Mode.PLAN:
         return Verdict(
@@ -66,20 +66,20 @@ def by_mode(mode: Mode, subject: Subject) -> Verdict:
             "plan mode only looks; nothing may be changed",
             f"mode:{mode}",
             QUEUED,
-            hint=_least(subject, asks=False),
+            hint=_suggest_mode(subject, asks=False),
         )
-    hint = _least(subject)
+    hint = _suggest_mode(subject)
     if mode in NEVER_ASK:
-        reason = f"{_why(mode, subject)}, and this mode never asks"
+        reason = f"{_mode_reason(mode, subject)}, and this mode never asks"
         return Verdict(Effect.DENY, reason, f"mode:{mode}", hint=hint)
-    return Verdict(Effect.ASK, _why(mode, subject), f"mode:{mode}", hint=hint)
+    return Verdict(Effect.ASK, _mode_reason(mode, subject), f"mode:{mode}", hint=hint)
 
 
-def _unasked(mode: Mode, subject: Subject) -> bool:
+def _runs_without_asking(mode: Mode, subject: PolicyInput) -> bool:
     if subject.risk is Risk.SAFE and (subject.reads_only or subject.harmless):
         return True
     if subject.command is not None:
-        return _runs_unasked(mode, subject)
+        return _command_runs_without_asking(mode, subject)
     match mode:
         case Mode.BYPASS:
             return True
@@ -91,7 +91,7 @@ def _unasked(mode: Mode, subject: Subject) -> bool:
             return False
 
 
-def _runs_unasked(mode: Mode, subject: Subject) -> bool:
+def _command_runs_without_asking(mode: Mode, subject: PolicyInput) -> bool:
     """Commands run unasked only where the sandbox holds them: their text is no boundary."""
     match mode:
         case Mode.BYPASS | Mode.SANDBOXED:
@@ -102,17 +102,17 @@ def _runs_unasked(mode: Mode, subject: Subject) -> bool:
             return False
 
 
-def _why(mode: Mode, subject: Subject) -> str:
+def _mode_reason(mode: Mode, subject: PolicyInput) -> str:
     judged = subject.command
     if judged is None:
-        return _why_no_command(mode, subject)
-    if not subject.confined and _runs_unasked(mode, subject._replace(confined=True)):
+        return _tool_reason(mode, subject)
+    if not subject.confined and _command_runs_without_asking(mode, subject._replace(confined=True)):
         return "the sandbox does not hold commands here (see `handrail doctor`)"
     why = f": {judged.reasons[0].text}" if judged.reasons else ""
     return f"the command is {judged.klass.word}{why}"
 
 
-def _why_no_command(mode: Mode, subject: Subject) -> str:
+def _tool_reason(mode: Mode, subject: PolicyInput) -> str:
     if mode in NEVER_ASK:
         does = "changes files" if subject.edits_files else f"is {subject.risk.word}"
         return f"{subject.tool} {does}"
@@ -124,12 +124,12 @@ def _why_no_command(mode: Mode, subject: Subject) -> str:
     return f"the mode {mode} asks before {what}"
 
 
-def _least(subject: Subject, *, asks: bool = True) -> str | None:
+def _suggest_mode(subject: PolicyInput, *, asks: bool = True) -> str | None:
     """The narrowest mode that lets the call happen unasked; bypass is never suggested, nor an
     approver where the mode asks nobody.
     """
     for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.SANDBOXED, Mode.AUTO_SAFE):
-        if _unasked(mode, subject):
+        if _runs_without_asking(mode, subject):
             otherwise = ", or give an approver" if asks else ""
             return f"allow it with --mode {mode} (mode={mode.value!r}){otherwise}"
     return None

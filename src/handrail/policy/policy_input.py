@@ -12,7 +12,7 @@ from handrail.core.plan import Plan
 from handrail.core.verdicts import Risk
 
 
-class Subject(NamedTuple):
+class PolicyInput(NamedTuple):
     """A prepared call as the guards and the mode see it; `places` are its path arguments.
 
     `confined`: the sandbox holds the program that the call would run, as measured here.

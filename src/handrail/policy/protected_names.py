@@ -13,11 +13,11 @@ from handrail.core.globs import fits, split_glob
 from handrail.core.protected_names import OBEYED_NAMES, PROTECTED_NAMES, fold_name
 from handrail.core.protected_table import REPOSITORY_ENTRIES, REPOSITORY_REASON
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 
 # The names that are looked up as links, spelled as programs look for them; a link there makes
 # an ordinary file or directory act under a protected name.
-LINKED: Final = (
+LINK_NAMES: Final = (
     *PROTECTED_NAMES.spellings,
     *OBEYED_NAMES.spellings,
     ".yarnrc.yml",
@@ -25,8 +25,8 @@ LINKED: Final = (
     ".windsurfrules",
 )
 
-# Answers which names of `LINKED` are links, by their absolute paths, and what they lead to.
-Links = Callable[[], Mapping[str, str]]
+# Answers which names of `LINK_NAMES` are links, by their absolute paths, and what they lead to.
+LinkTargets = Callable[[], Mapping[str, str]]
 # Answers whether something stands at an absolute path.
 Exists = Callable[[str], bool]
 
@@ -49,7 +49,7 @@ class ProtectedNames:
         own: Sequence[str] = (),
         allowed: Sequence[str] = (),
         memories: bool = True,
-        links: Links | None = None,
+        links: LinkTargets | None = None,
         exists: Exists | None = None,
     ) -> None:
         self._tops = tuple(_with_slash(root) for root in roots)
@@ -61,7 +61,7 @@ class ProtectedNames:
 
     ignores_reads: Final = True
 
-    def __call__(self, subject: Subject) -> Verdict | None:
+    def __call__(self, subject: PolicyInput) -> Verdict | None:
         """ASK for the first protected name that the call would write; else no opinion."""
         if subject.reads_only:
             return None
@@ -72,7 +72,7 @@ class ProtectedNames:
                 return verdict
         return self._judge_repositories(subject)
 
-    def _names(self, subject: Subject) -> Iterator[str]:
+    def _names(self, subject: PolicyInput) -> Iterator[str]:
         """Every name by which what is written is known: its own, those on the way, and links."""
         yield from subject.written_paths()
         yield from subject.written_ways()
@@ -102,7 +102,7 @@ class ProtectedNames:
             )
         return None
 
-    def _judge_repositories(self, subject: Subject) -> Verdict | None:
+    def _judge_repositories(self, subject: PolicyInput) -> Verdict | None:
         """ASK for a write in a directory that is a repository to git, or becomes one by it."""
         exists = self._exists
         if exists is None:
@@ -129,7 +129,7 @@ class ProtectedNames:
         return absolute
 
 
-Guard = Callable[[Subject], Verdict | None]
+Guard = Callable[[PolicyInput], Verdict | None]
 
 
 def protected_reason(relative: str) -> str | None:

@@ -19,7 +19,7 @@ from handrail.core.plan import Plan
 from handrail.core.sensitive import is_sensitive
 from handrail.core.shadows import SENSITIVE, Removal, Unkept
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 
 RULE: Final = "undo:unkept"
 _NAMED: Final = 4
@@ -29,42 +29,45 @@ _NAMES: Final = frozenset({"-name", "-iname"})
 _UNDO: Final = "undo"
 
 
-class KeepsDeletions(Protocol):
+class UndoForecast(Protocol):
     """Who knows which contents are kept before a command runs."""
 
     def unkept(self, removals: Sequence[Removal]) -> Sequence[Unkept]:
         """The files of a deletion that would be lost; empty if all would be kept."""
 
 
-class UnkeptDeletions:
+class UndoGuard:
     """The guard of one workspace."""
 
     ignores_reads: Final = True
 
-    def __init__(self, keeps: KeepsDeletions) -> None:
+    def __init__(self, keeps: UndoForecast) -> None:
         self._keeps = keeps
         # A call is judged several times; its footprint stays the same object.
         self._last: tuple[Footprint, Verdict | None] | None = None
 
-    def __call__(self, subject: Subject) -> Verdict | None:
+    def __call__(self, subject: PolicyInput) -> Verdict | None:
         """ASK for a deletion that cannot be undone, naming the files and the reasons."""
         if subject.command is not None:
             return self._of_command(subject.footprint, subject.command)
         if subject.plan is not None and subject.tool != _UNDO:
-            return _ask(_lost_by_plan(subject.plan))
+            return _ask_verdict(_unrecoverable_in_plan(subject.plan))
         return None
 
     def _of_command(self, footprint: Footprint, judged: Judgement) -> Verdict | None:
         last = self._last
         if last is not None and last[0] is footprint:
             return last[1]
-        removals = [*(Removal(path) for path in judged.effects.removes), *_found(judged)]
-        verdict = _ask(self._keeps.unkept(removals)) if removals else None
+        removals = [
+            *(Removal(path) for path in judged.effects.removes),
+            *_searched_removals(judged),
+        ]
+        verdict = _ask_verdict(self._keeps.unkept(removals)) if removals else None
         self._last = (footprint, verdict)
         return verdict
 
 
-def _lost_by_plan(plan: Plan) -> list[Unkept]:
+def _unrecoverable_in_plan(plan: Plan) -> list[Unkept]:
     """The files that a plan deletes and of which no copy is made."""
     return [
         Unkept(change.path, SENSITIVE)
@@ -76,16 +79,16 @@ def _lost_by_plan(plan: Plan) -> list[Unkept]:
     ]
 
 
-def _found(judged: Judgement) -> Iterator[Removal]:
+def _searched_removals(judged: Judgement) -> Iterator[Removal]:
     """What a search finds and deletes itself, or hands to a program that deletes it."""
-    searches = [words for one in judged.segments if (words := _search(one))]
-    handed = any(_takes_what_is_found(part.words) for part in judged.parts)
+    searches = [words for one in judged.segments if (words := _find_words(one))]
+    handed = any(_deletes_piped_files(part.words) for part in judged.parts)
     for words in searches:
         if handed or "-delete" in words:
             yield from _removals(words, judged.cwd)
 
 
-def _search(segment: Segment) -> list[str]:
+def _find_words(segment: Segment) -> list[str]:
     """The words of a search; empty for any other program."""
     if segment.word is None or posixpath.basename(segment.word) not in _FINDERS:
         return []
@@ -95,7 +98,7 @@ def _search(segment: Segment) -> list[str]:
         return []
 
 
-def _takes_what_is_found(words: Sequence[str | None]) -> bool:
+def _deletes_piped_files(words: Sequence[str | None]) -> bool:
     """Whether a program deletes files that its text does not name."""
     if not words or words[0] is None or posixpath.basename(words[0]) not in _REMOVERS:
         return False
@@ -116,7 +119,7 @@ def _removals(words: Sequence[str], cwd: str) -> Iterator[Removal]:
         yield Removal(f"{path}/", names or None)
 
 
-def _ask(lost: Sequence[Unkept]) -> Verdict | None:
+def _ask_verdict(lost: Sequence[Unkept]) -> Verdict | None:
     if not lost:
         return None
     named = ", ".join(f"{shown(one.path)} ({one.why})" for one in lost[:_NAMED])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from handrail.core.context import ToolContext
 from handrail.core.footprint import Access, Footprint, Touch
-from handrail.core.plan_mode import ENTER, Planning
+from handrail.core.plan_mode import ENTER, PlanModeControl
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
@@ -29,7 +29,7 @@ class EnterPlanMode(Builtin[EnterPlanModeParams]):
     group = Group.PLAN
     output_schema = object_schema(plan_file=STRING)
 
-    def __init__(self, planning: Planning | None) -> None:
+    def __init__(self, planning: PlanModeControl | None) -> None:
         self._planning = planning
 
     def footprint(self, args: EnterPlanModeParams) -> Footprint:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from handrail.core.context import ToolContext
 from handrail.core.footprint import Footprint
-from handrail.core.plan_mode import LEAVE, Announced, Planning
+from handrail.core.plan_mode import LEAVE, PlanModeControl, PlannedPermission
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
@@ -39,7 +39,7 @@ class ExitPlanMode(Builtin[ExitPlanModeParams]):
     group = Group.PLAN
     output_schema = object_schema(mode=STRING, plan=STRING, waiting=INTEGER)
 
-    def __init__(self, planning: Planning | None) -> None:
+    def __init__(self, planning: PlanModeControl | None) -> None:
         self._planning = planning
 
     def footprint(self, args: ExitPlanModeParams) -> Footprint:
@@ -78,11 +78,11 @@ class ExitPlanMode(Builtin[ExitPlanModeParams]):
         return Output("\n".join(text), data=left._asdict())
 
     @property
-    def _mode(self) -> Planning:
+    def _mode(self) -> PlanModeControl:
         if self._planning is None:
             raise ProblemRaised("unavailable", "there is no plan mode here")
         return self._planning
 
 
-def _announced(args: ExitPlanModeParams) -> list[Announced]:
-    return [Announced(one.tool, one.prompt) for one in args.allowed_prompts]
+def _announced(args: ExitPlanModeParams) -> list[PlannedPermission]:
+    return [PlannedPermission(one.tool, one.prompt) for one in args.allowed_prompts]

@@ -8,7 +8,7 @@ import pytest
 from tests.support.swapping import swapping
 from tests.support.withheld import finder_in, withheld_in
 
-from handrail.core.withheld import Hidden
+from handrail.core.read_denials import HiddenPaths
 from handrail.host.denials import denied_paths as module
 from handrail.host.denials.denied_paths import WithheldFinder
 from handrail.host.files.paths.root_identity import RootHandle
@@ -53,7 +53,7 @@ def test_a_folder_stands_for_all_that_is_in_it(root):
 def test_nothing_is_found_where_nothing_is(root):
     put(root, "a")
 
-    assert finder_in([root], ".env").find() == Hidden()
+    assert finder_in([root], ".env").find() == HiddenPaths()
 
 
 def test_what_comes_and_goes_is_seen_at_once(root):

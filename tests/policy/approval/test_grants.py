@@ -19,10 +19,10 @@ from handrail.core.footprint import NOTHING, OPEN_ENDED
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import PermissionGranted
 from handrail.core.verdicts import Risk
-from handrail.policy.approval.grants import AllowedPrompt, Grants, Scope
+from handrail.policy.approval.grants import AllowedPrompt, Scope, SessionGrants
 from handrail.policy.clearance import Clearance
 from handrail.policy.modes import Mode
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.rule_set import RuleSet
 
 
@@ -41,7 +41,7 @@ def clock():
 
 @pytest.fixture
 def grants(clock):
-    return Grants(RuleSet((), GROUNDS), canonical, clock)
+    return SessionGrants(RuleSet((), GROUNDS), canonical, clock)
 
 
 @pytest.mark.feature("G10")
@@ -57,7 +57,7 @@ def test_a_grant_allows_what_its_pattern_means(grants):
 
 @pytest.mark.feature("G11")
 def test_every_deny_and_ask_stands_above_a_grant(clock):
-    grants = Grants(rules("deny Bash(rm:*)", "ask Edit(src/**)"), canonical, clock)
+    grants = SessionGrants(rules("deny Bash(rm:*)", "ask Edit(src/**)"), canonical, clock)
     grants.grant("run_command", "rm build/x")
     grants.grant("edit_file", "src/a.py")
 
@@ -73,7 +73,7 @@ def test_a_granted_command_runs_unasked_inside_the_sandbox_only(grants):
 
 
 def test_a_grant_and_a_rule_cover_a_compound_command_together(clock):
-    grants = Grants(rules("allow Bash(cd:*)"), canonical, clock)
+    grants = SessionGrants(rules("allow Bash(cd:*)"), canonical, clock)
     grants.grant("run_command", "npm test:*")
 
     assert effect(grants, command("cd src", "npm test")) == ALLOW
@@ -241,9 +241,9 @@ def test_always_proposes_nothing_for_what_no_rule_could_cover(grants, subject):
         (call("edit_file", "/other/a.py"), None),
         (call("edit_file", " a"), None),
         (call("edit_file", "a\nb"), None),
-        (Subject("mcp__s__t", Risk.MODERATE, OPEN_ENDED, False, None, False), "mcp__s__t"),
-        (Subject("own", Risk.MODERATE, NOTHING, False, None, False), "own"),
-        (Subject("undo", Risk.MODERATE, OPEN_ENDED, False, None, True), None),
+        (PolicyInput("mcp__s__t", Risk.MODERATE, OPEN_ENDED, False, None, False), "mcp__s__t"),
+        (PolicyInput("own", Risk.MODERATE, NOTHING, False, None, False), "own"),
+        (PolicyInput("undo", Risk.MODERATE, OPEN_ENDED, False, None, True), None),
     ],
 )
 def test_always_proposes_the_one_file_and_no_neighbour(grants, subject, rule):
@@ -277,7 +277,7 @@ def test_what_an_approved_plan_announced_is_a_hint_and_never_an_answer(grants):
 
 @pytest.mark.feature("E50")
 def test_a_matcher_decides_which_announcement_is_shown(clock):
-    grants = Grants(RuleSet(), canonical, clock, lambda one, _: one.prompt == "build")
+    grants = SessionGrants(RuleSet(), canonical, clock, lambda one, _: one.prompt == "build")
     grants.foresee([AllowedPrompt("Bash", "build"), AllowedPrompt("Bash", "deploy")])
 
     assert grants.foreseen(command("make")) == ("build",)

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from tests.policy.rule_support import DENY, GROUNDS, CommandClass, call, command, effect, rules
 
 from handrail.core.problems import ProblemRaised
-from handrail.policy.denials.read_denials import Pattern, withheld_from
-from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.denials.read_denials import ReadDenyPattern, build_read_denials
+from handrail.policy.rules.paths.pattern import PathBase
 
 
 def withheld(*texts, **given):
-    return withheld_from(rules(*texts, **given))
+    return build_read_denials(rules(*texts, **given))
 
 
 def test_without_a_deny_about_reading_nothing_is_withheld():
@@ -42,22 +42,24 @@ def test_a_neighbour_is_not(path):
 
 
 def test_patterns_of_others_are_withheld_with_their_place():
-    both = withheld_from(rules("deny read_file(.env)"), [Pattern("keys/*.pem", "settings.toml:3")])
+    both = build_read_denials(
+        rules("deny read_file(.env)"), [ReadDenyPattern("keys/*.pem", "settings.toml:3")]
+    )
 
     assert both.hides("/ws/keys/a.pem")
     assert both.hides("/ws/.env")
     assert {glob.origin for glob in both.globs} == {"the user rules", "settings.toml:3"}
-    assert withheld_from(rules(), [Pattern("a", "x")]).hides("/other/b/a")
+    assert build_read_denials(rules(), [ReadDenyPattern("a", "x")]).hides("/other/b/a")
 
 
 def test_a_pattern_that_cannot_be_read_names_its_place():
     with pytest.raises(ProblemRaised, match=r"'a/\.\./b' in settings.toml:3"):
-        withheld_from(rules(), [Pattern("a/../b", "settings.toml:3")])
+        build_read_denials(rules(), [ReadDenyPattern("a/../b", "settings.toml:3")])
 
 
 def test_links_are_followed_when_the_rules_are_made():
     led = {"/ws/secrets": "/srv/vault"}
-    grounds = Grounds(("/ws",), "/home/me", lambda path: led.get(path, path))
+    grounds = PathBase(("/ws",), "/home/me", lambda path: led.get(path, path))
 
     assert withheld("deny read_file(secrets/**)", grounds=grounds).hides("/srv/vault/key")
 
@@ -132,4 +134,4 @@ def test_a_walk_that_asks_from_the_top_down_finds_everything_withheld(patterns, 
 def test_the_grounds_can_be_given():
     grounds = GROUNDS._replace(roots=("/elsewhere",))
 
-    assert withheld_from(rules("deny read_file(a/b)"), (), grounds).hides("/elsewhere/a/b")
+    assert build_read_denials(rules("deny read_file(a/b)"), (), grounds).hides("/elsewhere/a/b")

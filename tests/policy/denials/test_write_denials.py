@@ -13,17 +13,16 @@ from tests.policy.rule_support import (
     rules,
 )
 
-from handrail.policy.denials.write_denials import unwritten_by
-from handrail.policy.rules.exact_paths import closed_paths
-from handrail.policy.rules.path_pattern import Grounds
-from handrail.policy.rules.rule_set import Kept
+from handrail.policy.denials.write_denials import build_write_denials
+from handrail.policy.rules.paths.pattern import PathBase, exact_denied_paths
+from handrail.policy.rules.rule_set import DenialEnforcement
 
 BOTH = ("/ws/migrations", "/other/migrations")
 MAKE = command("make", open_ended=True)
 
 
 def held(*paths):
-    return Kept(writes=lambda judged: frozenset(paths))
+    return DenialEnforcement(writes=lambda judged: frozenset(paths))
 
 
 @pytest.mark.parametrize(
@@ -53,15 +52,15 @@ def held(*paths):
     ],
 )
 def test_a_pattern_closes_what_it_means_as_a_whole(pattern, paths):
-    found = closed_paths(pattern, GROUNDS)
+    found = exact_denied_paths(pattern, GROUNDS)
 
     assert (found and set(found)) == (paths and set(paths))
 
 
 def test_a_link_must_be_held_with_what_it_leads_to():
-    grounds = Grounds(("/ws",), None, lambda path: path.replace("/ws/link", "/ws/real"))
+    grounds = PathBase(("/ws",), None, lambda path: path.replace("/ws/link", "/ws/real"))
 
-    assert closed_paths("link/**", grounds) == ("/ws/link", "/ws/real")
+    assert exact_denied_paths("link/**", grounds) == ("/ws/link", "/ws/real")
 
 
 def test_what_is_held_needs_no_question():
@@ -101,7 +100,7 @@ def test_what_must_not_be_read_is_not_kept_by_holding_it():
 
 def test_a_command_that_can_write_nothing_keeps_every_rule_about_writing():
     looks = command("git log", klass=CommandClass.SAFE)
-    kept = Kept(writes=lambda judged: None)
+    kept = DenialEnforcement(writes=lambda judged: None)
 
     assert effect(rules("deny write_file(*.lock)"), looks) == ASK
     assert effect(rules("deny write_file(*.lock)", kept=kept), looks) is None
@@ -127,7 +126,7 @@ def test_the_rule_that_surely_means_the_command_is_named():
 
 
 def test_what_is_closed_is_told_with_its_rule():
-    closed = unwritten_by(
+    closed = build_write_denials(
         rules("deny write_file(migrations/**)", "ask write_file(a/**)", "deny read_file(b/**)"),
         [rule("deny edit_file(./uv.lock)"), rule("deny edit_file(*.pem)")],
     )
@@ -136,4 +135,4 @@ def test_what_is_closed_is_told_with_its_rule():
     assert closed.paths["/ws/migrations"] == "deny write_file(migrations/**)"
     assert closed.minds(MAKE.command)
     assert not closed.minds(command("touch x", writes=("/ws/x",)).command)
-    assert unwritten_by(rules("deny write_file(*.pem)")) is None
+    assert build_write_denials(rules("deny write_file(*.pem)")) is None

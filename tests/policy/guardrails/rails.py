@@ -12,12 +12,12 @@ from handrail.host.processes.binaries import find
 from handrail.host.processes.shfmt import Shfmt
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.guardrails.section import parse_guardrails
-from handrail.policy.policy_input import Subject
-from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.policy_input import PolicyInput
+from handrail.policy.rules.paths.pattern import PathBase
 from handrail.shell.analyzer import Judge
 
 ROOT = "/home/u/app"
-GROUNDS = Grounds((ROOT,), "/home/u")
+GROUNDS = PathBase((ROOT,), "/home/u")
 _WHERE = Surroundings(ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", posixpath.normpath)
 _JUDGE = Judge(Shfmt(find("shfmt", [])), lambda cwd: _WHERE._replace(cwd=cwd))
 
@@ -37,7 +37,7 @@ def judged(text):
 def command(text):
     found = judged(text)
     footprint = Footprint((), found.effects.open_ended, found)
-    return Subject("run_command", Risk(int(found.klass)), footprint, False, None, False)
+    return PolicyInput("run_command", Risk(int(found.klass)), footprint, False, None, False)
 
 
 def change(path, before, after):
@@ -52,7 +52,7 @@ def edit(*changes, tool="edit_file"):
     plan = Plan(tuple(changes), "done")
     footprint = writing(*(one.place.key for one in changes))
     places = tuple(one.place for one in changes)
-    return Subject(tool, Risk.MODERATE, footprint, False, plan, True, places)
+    return PolicyInput(tool, Risk.MODERATE, footprint, False, plan, True, places)
 
 
 def _content(given):

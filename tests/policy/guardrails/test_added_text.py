@@ -8,13 +8,13 @@ import pytest
 from tests.policy.guardrails.rails import change
 
 from handrail.core.content import Content
-from handrail.policy.guardrails.added_text import added_by, trimmed
+from handrail.policy.guardrails.added_text import added_text, changed_middle
 from handrail.policy.guardrails.line_diff import lines_changed
 from handrail.tools._lib.splice import Splice, spliced
 
 
 def new_lines(one):
-    added = added_by(one)
+    added = added_text(one)
     lines = [line for block in added.blocks() for line in block.splitlines()]
     return sorted({line for line in lines if added.is_new(line)})
 
@@ -27,8 +27,8 @@ def test_only_lines_that_were_not_there_are_added():
     assert new_lines(change("x", old, "c\nb\na\n")) == []
     assert new_lines(change("x", old, "a\na\nb\nc\n")) == [b"a"]
     assert new_lines(change("x", None, "a\n")) == [b"a"]
-    assert added_by(change("x", old, None)) is None
-    assert added_by(change("x", old, "")) is None
+    assert added_text(change("x", old, None)) is None
+    assert added_text(change("x", old, "")) is None
 
 
 def test_a_spliced_content_is_looked_at_where_it_is_new():
@@ -46,7 +46,7 @@ def test_a_spliced_content_is_looked_at_where_it_is_new():
     for splice, wanted in cases.items():
         one = change("x", Content(old), spliced(old, [splice]))
         assert new_lines(one) == wanted, splice
-        blocks = sum(map(len, added_by(one).blocks()))
+        blocks = sum(map(len, added_text(one).blocks()))
         assert blocks < 200, splice
 
 
@@ -71,7 +71,7 @@ def test_the_trimmed_middle_and_the_ends_are_the_whole(seed):
         other[at : at + chance.randrange(3)] = chance.choice([[], ["c"], ["\n"], ["a\n", "c"]])
     old, new = "".join(text).encode(), "".join(other).encode()
 
-    middle_old, middle_new = (b"".join(one) for one in trimmed(old, new))
+    middle_old, middle_new = (b"".join(one) for one in changed_middle(old, new))
 
     head = len(old) - len(old.removeprefix(new[: new.find(middle_new)])) if middle_new else 0
     assert middle_old in old

@@ -4,8 +4,8 @@ import pytest
 from tests.policy.guardrails.rails import change, edit, rails
 
 from handrail.core.problems import ProblemRaised
-from handrail.policy.guardrails.gates import GateRun, feedback_of
-from handrail.policy.guardrails.limits import Ended
+from handrail.policy.guardrails.gates import GateRun, gate_feedback
+from handrail.policy.guardrails.limits import QuotaOutcome
 
 GATES = [
     {"name": "lint", "command": "make lint", "timeout": 5},
@@ -37,7 +37,7 @@ async def test_every_gate_runs_in_order_with_its_time():
         ("lint", True, ""),
         ("style", True, ""),
     ]
-    assert feedback_of(results) is None
+    assert gate_feedback(results) is None
 
 
 async def test_a_required_gate_that_fails_speaks_with_the_end_of_its_output():
@@ -45,7 +45,7 @@ async def test_a_required_gate_that_fails_speaks_with_the_end_of_its_output():
     answers = {"make lint": failed, "make style": GateRun(1, "ugly")}
 
     results = await rails(quality_gates=GATES).run_quality_gates(runner(answers))
-    told = feedback_of(results)
+    told = gate_feedback(results)
 
     assert [one.passed for one in results] == [False, False]
     assert "exit code 2" in told
@@ -71,9 +71,9 @@ async def test_untested_changes_are_a_gate_of_their_own():
     guard = rails(require_test_after_edit=True)
     subject = edit(change("a.py", "x", "y"))
     guard.reserve("1", subject)
-    guard.settle("1", Ended.DONE)
+    guard.settle("1", QuotaOutcome.DONE)
 
     [result] = await guard.run_quality_gates(runner({}))
 
     assert (result.name, result.passed, result.required) == ("require_test_after_edit", False, True)
-    assert "a.py" in feedback_of([result])
+    assert "a.py" in gate_feedback([result])

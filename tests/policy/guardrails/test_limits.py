@@ -4,11 +4,11 @@ import pytest
 from tests.policy.guardrails.rails import ROOT, change, command, edit, rails
 
 from handrail.core.verdicts import Effect
-from handrail.policy.guardrails.limits import Ended, Ledger
+from handrail.policy.guardrails.limits import Ledger, QuotaOutcome
 from handrail.policy.guardrails.settings import Limits
 
 
-def do(guard, subject, call_id="1", ended=Ended.DONE):
+def do(guard, subject, call_id="1", ended=QuotaOutcome.DONE):
     """One call from clearance to its end; the verdict, None if it happened."""
     verdict = guard(subject) or guard.reserve(call_id, subject)
     if verdict is None:
@@ -57,7 +57,7 @@ def test_what_did_not_happen_is_not_counted():
     blocked = edit(change("a", "x", "y"), change("b", "x", "y"))
 
     assert do(guard, blocked).effect is Effect.DENY
-    assert do(guard, edit(change("a", "x", "y")), ended=Ended.NOTHING) is None
+    assert do(guard, edit(change("a", "x", "y")), ended=QuotaOutcome.NOTHING) is None
     assert do(guard, edit(change("b", "x", "y"))) is None
 
 
@@ -70,7 +70,7 @@ def test_calls_side_by_side_cannot_pass_a_limit_together():
 
     assert cleared == [None, None, None]
     assert [one and one.effect for one in reserved] == [None, None, Effect.DENY]
-    guard.settle("a", Ended.NOTHING)
+    guard.settle("a", QuotaOutcome.NOTHING)
     assert guard.reserve("c", subjects["c"]) is None
     assert guard.reserve("x", command("ls")) is None
     assert guard.reserve("y", command("ls")).effect is Effect.DENY
@@ -81,7 +81,7 @@ def test_a_plan_that_was_made_anew_takes_the_place_of_the_old_one():
     guard.reserve("1", edit(change("a", None, lines(4))))
 
     assert guard.reserve("1", edit(change("a", None, lines(3)))) is None
-    guard.settle("1", Ended.DONE)
+    guard.settle("1", QuotaOutcome.DONE)
     assert do(guard, edit(change("a", lines(3), lines(4)))) is None
 
 
@@ -96,8 +96,8 @@ def test_zero_allows_nothing():
 def test_a_command_counts_once_it_was_started_however_it_ended():
     guard = rails(max_commands_executed=2)
 
-    assert do(guard, command("ls"), ended=Ended.NOTHING) is None
-    assert do(guard, command("ls"), ended=Ended.FAILED) is None
+    assert do(guard, command("ls"), ended=QuotaOutcome.NOTHING) is None
+    assert do(guard, command("ls"), ended=QuotaOutcome.FAILED) is None
     assert do(guard, command("ls")) is None
     assert do(guard, command("ls")).effect is Effect.DENY
 
@@ -162,7 +162,7 @@ def test_untested_changes_cannot_be_committed():
     assert guard(commit) is None
     do(guard, edit(change("a.py", "x", "y")))
     untested = guard(commit)
-    do(guard, command("pytest"), ended=Ended.FAILED)
+    do(guard, command("pytest"), ended=QuotaOutcome.FAILED)
     failed = guard(commit)
     do(guard, command("pytest | tail"))
     piped = guard(commit)
@@ -200,6 +200,6 @@ def test_what_the_person_runs_is_noticed_and_not_counted():
     tests = command("pytest")
 
     assert guard.reserve("1", tests, counted=False) is None
-    guard.settle("1", Ended.DONE)
+    guard.settle("1", QuotaOutcome.DONE)
 
     assert guard.ledger.untested == frozenset()

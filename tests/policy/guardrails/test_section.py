@@ -5,7 +5,7 @@ from tests.policy.guardrails.rails import settings
 
 from handrail.core.problems import ProblemRaised
 from handrail.policy.guardrails.section import parse_guardrails
-from handrail.policy.guardrails.settings import OFF, Gate, GuardrailSettings, Limits
+from handrail.policy.guardrails.settings import OFF, GuardrailSettings, Limits, QualityGate
 
 
 @pytest.mark.feature("R-05", "J07")
@@ -36,7 +36,10 @@ def test_every_key_of_the_section_is_understood():
     assert read.limits == Limits(files=3, lines=0, commands=9)
     assert read.commands.git_safety
     assert read.commands.tested
-    assert read.gates == (Gate("lint", "make lint"), Gate("types", "mypy .", False, 600.0))
+    assert read.gates == (
+        QualityGate("lint", "make lint"),
+        QualityGate("types", "mypy .", False, 600.0),
+    )
     assert [(one.blocks, one.files) for one in read.code] == [(False, ()), (True, ("*.py",))]
     assert read.omissions == "warn"
 

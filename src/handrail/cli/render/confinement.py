@@ -78,10 +78,12 @@ def _nothing_unasked(confinement: Mapping[str, Any]) -> str | None:
     """Why no mode runs a command that may change something without a question, and what would
     help; None if the sandbox is strong enough.
     """
-    from handrail.policy.confinement import NEEDED
+    from handrail.policy.confinement import REQUIRED_FOR_AUTO_RUN
 
     measured = confinement["measured"]
-    lacking = [name for name in NEEDED if measured.get(name) not in ("enforced", "repaired")]
+    lacking = [
+        name for name in REQUIRED_FOR_AUTO_RUN if measured.get(name) not in ("enforced", "repaired")
+    ]
     if not measured or not lacking:
         return None
     told = (

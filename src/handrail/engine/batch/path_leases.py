@@ -15,7 +15,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text
 from handrail.engine.call_state import CallState
 from handrail.engine.gate import policy_input
-from handrail.engine.held_back import fixed_part
+from handrail.engine.held_back import literal_prefix
 
 _SECOND_NS: Final = 1_000_000_000
 _LONGEST: Final = 200
@@ -130,5 +130,5 @@ class PathLeases:
                 "outside_workspace", f"{glob!r} lies outside the workspace", field="globs"
             )
         # By its real name: links lead the writes of others to the same place.
-        fixed = fixed_part(joined)
+        fixed = literal_prefix(joined)
         return self._files.locate(fixed).absolute + joined.removeprefix(fixed)

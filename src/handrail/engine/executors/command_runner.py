@@ -20,9 +20,9 @@ from handrail.core.results import Output, Status
 from handrail.engine.call_state import CallOutcome, CallState, of_output
 from handrail.engine.executors.command_effects import CommandEffects
 from handrail.engine.executors.job_effects import JobEffects
-from handrail.engine.held_back import Holding, hold_back
+from handrail.engine.held_back import WriteDenialEnforcer, protect_reserved_paths
 from handrail.engine.timing.threads import run_in_thread_uncancellable
-from handrail.engine.withholding import Withholding
+from handrail.engine.withholding import ReadDenialEnforcer
 from handrail.history.effects_report import Report
 
 _log = logging.getLogger("handrail")
@@ -52,8 +52,8 @@ class CommandRunner:
     own: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     network: bool = False
-    withholding: Withholding | None = None
-    holding: Holding | None = None
+    withholding: ReadDenialEnforcer | None = None
+    holding: WriteDenialEnforcer | None = None
     # What keeps track of what they and background jobs change; None: nothing of it is kept.
     effects: CommandEffects | None = None
     job_effects: JobEffects | None = None
@@ -114,7 +114,9 @@ class CommandRunner:
         else:
             if self.holding is not None:
                 allowed = self.holding.hold(allowed, judged, approved=approved)
-            context.confinement = hold_back(allowed, running.reserved, self.sandbox, self.roots)
+            context.confinement = protect_reserved_paths(
+                allowed, running.reserved, self.sandbox, self.roots
+            )
         held = self.sandbox.held(context.confinement)
         # Looked at before the job begins: what it plants at once must not pass for what was there.
         # Only what a person has just allowed a command to change counts as it is afterwards.

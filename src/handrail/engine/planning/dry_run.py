@@ -11,7 +11,7 @@ from handrail.core.plan import Plan
 from handrail.engine.planning.preview import full_preview
 from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.recording.payloads import one_line
-from handrail.planmode.approval import Seen, essence, shapes_of
+from handrail.planmode.approval import ApprovedSnapshot, call_fingerprint, change_shapes
 
 
 class PlannedAction(NamedTuple):
@@ -30,7 +30,7 @@ class PlannedActions:
 
     def note(self, prepared: PreparedCall, plan: Plan | None) -> None:
         """A call was described instead of carried out."""
-        action = PlannedAction(prepared.name, describe(prepared, plan), prepared.arguments)
+        action = PlannedAction(prepared.name, describe_call(prepared, plan), prepared.arguments)
         self._actions.append(action)
 
     @property
@@ -50,7 +50,7 @@ class PlannedActions:
         return "\n".join([f"Dry run: {many} would be carried out.", *listed])
 
 
-def describe(prepared: PreparedCall, plan: Plan | None) -> str:
+def describe_call(prepared: PreparedCall, plan: Plan | None) -> str:
     """What a call would do, in a line."""
     if plan is not None and plan.changes:
         return ", ".join(f"{change.operation} {change.place.shown}" for change in plan.changes)
@@ -61,7 +61,7 @@ def describe(prepared: PreparedCall, plan: Plan | None) -> str:
     return one_line(prepared)
 
 
-def seen_of(prepared: PreparedCall, plan: Plan | None) -> Seen:
+def approval_snapshot(prepared: PreparedCall, plan: Plan | None) -> ApprovedSnapshot:
     """What a yes to the call is a yes to."""
-    what = essence(prepared.name, prepared.arguments, prepared.footprint.command)
-    return Seen(what, shapes_of(plan), full_preview(prepared, plan))
+    what = call_fingerprint(prepared.name, prepared.arguments, prepared.footprint.command)
+    return ApprovedSnapshot(what, change_shapes(plan), full_preview(prepared, plan))

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from handrail.core.context import Session
-from handrail.core.plan_mode import Announced, Left, PlanFile
+from handrail.core.plan_mode import PlanFile, PlanModeExit, PlannedPermission
 from handrail.core.problems import ProblemRaised
 from handrail.engine.planning.dry_run import PlannedActions
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.prepare.preparer import PreparedCall
 from handrail.planmode.item import PlanItem
-from handrail.policy.approval.grants import AllowedPrompt, Grants
+from handrail.policy.approval.grants import AllowedPrompt, SessionGrants
 from handrail.policy.clearance import Clearance
 from handrail.policy.modes import Mode
 
-_MARK: Final = "  │ "
+_QUOTE_PREFIX: Final = "  │ "
 
 
 class PlanMode:
@@ -38,7 +38,7 @@ class PlanMode:
         self.queue = queue
         self.actions = PlannedActions()
 
-    def govern(self, clearance: Clearance, grants: Grants) -> None:
+    def govern(self, clearance: Clearance, grants: SessionGrants) -> None:
         """What is to follow the mode."""
         self._clearance = clearance
         self._grants = grants
@@ -80,20 +80,20 @@ class PlanMode:
                 hint=f"write the plan to {self._file.open()} first",
             )
 
-    def show(self, announced: Sequence[Announced]) -> str:
+    def show(self, announced: Sequence[PlannedPermission]) -> str:
         """The plan for the person: what the model wrote, marked so on every line."""
         self._shown = self.text
-        lines = ["The plan, in the model's own words:", *_marked(self._shown or "(none)")]
+        lines = ["The plan, in the model's own words:", *_quote_lines(self._shown or "(none)")]
         if announced:
             lines += ["It says that it will need (this allows nothing by itself):"]
-            lines += _marked("\n".join(f"{one.tool}: {one.prompt}" for one in announced))
+            lines += _quote_lines("\n".join(f"{one.tool}: {one.prompt}" for one in announced))
         waiting = self.queue.pending
         if waiting:
             lines += [f"Queued calls, which wait for a word of their own ({len(waiting)}):"]
-            lines += _marked("\n".join(map(_line, waiting)))
+            lines += _quote_lines("\n".join(map(_item_line, waiting)))
         return "\n".join(lines)
 
-    def leave(self, announced: Sequence[Announced]) -> Left:
+    def leave(self, announced: Sequence[PlannedPermission]) -> PlanModeExit:
         """The person agreed to what was shown; raises `stale` if the plan changed since."""
         self.check()
         text = self.text
@@ -105,7 +105,7 @@ class PlanMode:
                 retryable=True,
             )
         self._grants.foresee([AllowedPrompt(one.tool, one.prompt) for one in announced])
-        return Left(self.end(), text, len(self.queue.pending))
+        return PlanModeExit(self.end(), text, len(self.queue.pending))
 
     def end(self) -> str:
         """The person ends plan mode themselves; returns the mode that holds now."""
@@ -116,10 +116,10 @@ class PlanMode:
         return self._session.mode
 
 
-def _marked(text: str) -> list[str]:
+def _quote_lines(text: str) -> list[str]:
     # On every line, so that none can pass for what is said around it.
-    return [f"{_MARK}{line}" for line in text.splitlines()]
+    return [f"{_QUOTE_PREFIX}{line}" for line in text.splitlines()]
 
 
-def _line(item: PlanItem) -> str:
+def _item_line(item: PlanItem) -> str:
     return f"{item.id} {item.tool}: {item.reason}"

@@ -17,15 +17,15 @@ from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import Status, ToolResult
 from handrail.engine.call_state import CallOutcome, CallState
-from handrail.engine.planning.dry_run import describe, seen_of
+from handrail.engine.planning.dry_run import approval_snapshot, describe_call
 from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.recording.payloads import one_line
-from handrail.planmode.approval import Promise
-from handrail.planmode.item import Bound, PlanItem, PlanStatus
+from handrail.planmode.approval import PlanApproval
+from handrail.planmode.item import ApprovalBinding, PlanItem, PlanStatus
 
-MOST: Final = 200
-_KEY: Final = "plan:"
-_RAN: Final = frozenset({Status.OK, Status.FAILED, Status.UNKNOWN})
+MAX_PENDING_CALLS: Final = 200
+_STATE_PREFIX: Final = "plan:"
+_EXECUTED: Final = frozenset({Status.OK, Status.FAILED, Status.UNKNOWN})
 
 
 class Maker(Protocol):
@@ -34,11 +34,11 @@ class Maker(Protocol):
     def same_turn(self) -> AbstractContextManager[int]:
         """One turn for all that is approved together, so that it can be undone together."""
 
-    async def run(self, call_id: str, item: PlanItem, promise: Promise) -> ToolResult:
+    async def run(self, call_id: str, item: PlanItem, promise: PlanApproval) -> ToolResult:
         """Make the call of an item under an id, with what was promised."""
 
 
-class Keeping:
+class QueuePersistence:
     """Where the queue of a named session is kept, item by item."""
 
     def __init__(
@@ -50,17 +50,17 @@ class Keeping:
         self._load = load
 
     def save(self, item: PlanItem) -> None:
-        self._save(f"{_KEY}{item.id}", item.saved())
+        self._save(f"{_STATE_PREFIX}{item.id}", item.saved())
 
     def drop(self, item: PlanItem) -> None:
-        self._save(f"{_KEY}{item.id}", None)
+        self._save(f"{_STATE_PREFIX}{item.id}", None)
 
     async def load(self) -> list[PlanItem]:
         kept = await self._load()
         found = [
             PlanItem.restored(value)
             for key, value in kept.items()
-            if key.startswith(_KEY) and value is not None
+            if key.startswith(_STATE_PREFIX) and value is not None
         ]
         return sorted(found, key=lambda item: (item.order, item.proposed_at, item.id))
 
@@ -72,7 +72,7 @@ class PlanQueue:
 
     maker: Maker
 
-    def __init__(self, clock: Clock, keeping: Keeping | None = None) -> None:
+    def __init__(self, clock: Clock, keeping: QueuePersistence | None = None) -> None:
         self._clock = clock
         self._keeping = keeping
         self._items: list[PlanItem] = []
@@ -131,10 +131,10 @@ class PlanQueue:
     def add(self, running: CallState, plan: Plan | None) -> CallOutcome:
         """Queue a call that plan mode does not carry out; raises `denied` if too many wait."""
         prepared = running.prepared
-        if len(self.pending) >= MOST:
+        if len(self.pending) >= MAX_PENDING_CALLS:
             raise ProblemRaised(
                 "denied",
-                f"{MOST} calls are queued already, and plan mode queues no more",
+                f"{MAX_PENDING_CALLS} calls are queued already, and plan mode queues no more",
                 hint="ask the person to look at the queue, or write the rest into the plan",
             )
         if self._items and not self.pending:
@@ -161,27 +161,27 @@ class PlanQueue:
 
     def _item(self, prepared: PreparedCall, plan: Plan | None) -> PlanItem:
         order = max((item.order for item in self._items), default=0) + 1
-        seen = seen_of(prepared, plan)
+        seen = approval_snapshot(prepared, plan)
         paths = [one.path for one in seen.shapes] or [one.path for one in prepared.places.values()]
         said = prepared.arguments.get("description")
         return PlanItem(
             # With a part of its hash: what is approved by name is what was seen by that name.
-            id=f"{order}-{seen.essence[:4]}",
+            id=f"{order}-{seen.fingerprint[:4]}",
             tool=prepared.name,
             args=prepared.arguments,
-            reason=said if isinstance(said, str) else describe(prepared, plan),
+            reason=said if isinstance(said, str) else describe_call(prepared, plan),
             order=order,
             proposed_at=self._now(),
             tool_call_id=prepared.call.id,
             preview=seen.preview,
-            bound=Bound(seen.essence, seen.shapes, tuple(paths)),
+            bound=ApprovalBinding(seen.fingerprint, seen.shapes, tuple(paths)),
             agent=prepared.call.agent,
         )
 
     async def _carry_out(self, item: PlanItem) -> ToolResult:
         promise = item.promise(self._built())
         result = await self.maker.run(_call_id(item), item, promise)
-        item = item.tried(result, ran=result.status in _RAN)
+        item = item.tried(result, ran=result.status in _EXECUTED)
         if promise.drifted is not None and item.pending:
             item = item.shown_anew(promise.drifted)
         self._put(item)
@@ -207,7 +207,7 @@ class PlanQueue:
         if first is not None:
             raise ProblemRaised("invalid_arguments", "give either ids or first, not both")
         wanted = [ids] if isinstance(ids, str) else list(ids)
-        found = {_find(waiting, name).id for name in wanted}
+        found = {_find_item(waiting, name).id for name in wanted}
         return [item for item in waiting if item.id in found]
 
     def _put(self, item: PlanItem) -> None:
@@ -234,7 +234,7 @@ def _call_id(item: PlanItem) -> str:
     return f"plan.{item.id}.{asked}.{item.bound.attempt}"
 
 
-def _find(waiting: Sequence[PlanItem], name: str) -> PlanItem:
+def _find_item(waiting: Sequence[PlanItem], name: str) -> PlanItem:
     """By its id, or by its number where only one has it."""
     found = [item for item in waiting if name in (item.id, str(item.order))]
     if len(found) != 1:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from handrail.core.call import ToolCall
 from handrail.core.results import ToolResult
 from handrail.engine.recording.idempotency import IdempotentRunner
-from handrail.planmode.approval import Promise
+from handrail.planmode.approval import PlanApproval
 from handrail.planmode.item import PlanItem
 
 
 @dataclass(frozen=True, slots=True)
-class QueuedCalls:
+class QueuedCallRunner:
     """Makes them; each id happens once, whichever process approves."""
 
     once: IdempotentRunner
@@ -22,7 +22,7 @@ class QueuedCalls:
         """One turn for all that is approved together."""
         return self.once.numbers.same_turn()
 
-    async def run(self, call_id: str, item: PlanItem, promise: Promise) -> ToolResult:
+    async def run(self, call_id: str, item: PlanItem, promise: PlanApproval) -> ToolResult:
         """Both halves of the call, with the person's yes to what they saw."""
         call = ToolCall(call_id, item.tool, item.args, self.once.numbers.turn(), item.agent)
         prepared = self.once.pipeline.preparer.prepare(call)

@@ -31,8 +31,8 @@ from handrail.engine.prepare.coerce import coerce, explain_errors
 from handrail.engine.prepare.declared_tools import DeclaredTools, drop_hidden_names
 from handrail.engine.prepare.paths import call_footprint, resolve_direct, resolve_nested
 from handrail.engine.registry import Registry, ToolEntry, ToolOrigin
-from handrail.planmode.approval import Promise
-from handrail.policy.agents import Action, AgentAccess, Agents
+from handrail.planmode.approval import PlanApproval
+from handrail.policy.agents import AgentAccess, AgentAction, Agents
 
 _log = logging.getLogger("handrail")
 
@@ -58,7 +58,7 @@ class PreparedCall:
     openings: Mapping[str, str] = field(default_factory=dict)
     response: str | None = None
     given_id: bool = False
-    promise: Promise | None = None
+    promise: PlanApproval | None = None
     rank: Rank | None = None
     # Why the call is refused unless it only reads: its message did not end with tool calls.
     only_reads: Problem | None = None
@@ -191,7 +191,7 @@ class Preparer:
         """
         call, judged = prepared.call, prepared.footprint.command
         access = None if judged is None or call.by_person else self.agents.of(call.agent)
-        if judged is None or access is None or access.may(Action.PATCH):
+        if judged is None or access is None or access.may(AgentAction.PATCH):
             return
         prepared.writes_nothing = True
         if judged.effects.writes or judged.unconfined:

@@ -18,19 +18,19 @@ from handrail.core.outputs import OUTPUT_OF
 from handrail.core.places import Place
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
+from handrail.core.read_denials import ReadDenyPatterns
 from handrail.core.records import CallRecord
 from handrail.core.results import Status
 from handrail.core.verdicts import Effect, Risk, Verdict
-from handrail.core.withheld import Withheld
 from handrail.engine.prepare.preparer import PreparedCall, Preparer
 from handrail.engine.registry import ToolOrigin
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 
 _READING: Final = "read_file"
 _MAX_PATHS: Final = 20_000
 
 
-class ReadDenials(Withheld, Protocol):
+class ReadDenials(ReadDenyPatterns, Protocol):
     """The paths that no call may read, and whether a command may reach one of them."""
 
     def minds(self, judged: Judgement) -> bool:
@@ -40,7 +40,7 @@ class ReadDenials(Withheld, Protocol):
 class ReadJudge(Protocol):
     """What judges a read."""
 
-    def judge_read(self, subject: Subject) -> Verdict:
+    def judge_read(self, subject: PolicyInput) -> Verdict:
         """The verdict of guards, rules and mode, as if a user could be asked."""
 
 
@@ -85,7 +85,7 @@ class ReadReview(NamedTuple):
             raise _denied(record, f"the call could not be made now: {why}")
         return prepared
 
-    def _subject(self, prepared: PreparedCall, done: Mapping[str, Any]) -> Subject:
+    def _subject(self, prepared: PreparedCall, done: Mapping[str, Any]) -> PolicyInput:
         """The call as a read of everything that it touched, then and now."""
         tool, command = prepared.name, prepared.footprint.command
         if command is not None or not prepared.reads_only:
@@ -99,7 +99,7 @@ class ReadReview(NamedTuple):
         places = [*prepared.places.values(), *self._places(_changed(done))]
         touches += [Touch(place.key, Access.READ) for place in places]
         footprint = Footprint(tuple(dict.fromkeys(touches)))
-        return Subject(tool, Risk.SAFE, footprint, True, None, False, tuple(places))
+        return PolicyInput(tool, Risk.SAFE, footprint, True, None, False, tuple(places))
 
     def _check_newly_withheld(
         self, record: CallRecord, prepared: PreparedCall, denials: ReadDenials
@@ -149,7 +149,7 @@ class ReadReview(NamedTuple):
                 continue
 
 
-def read_rules_digest(denials: Withheld | None) -> str | None:
+def read_rules_digest(denials: ReadDenyPatterns | None) -> str | None:
     """A name for the paths that are withheld, to tell whether that has changed."""
     if denials is None:
         return None

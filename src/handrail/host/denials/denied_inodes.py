@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from handrail.core.withheld import Hidden
+from handrail.core.read_denials import HiddenPaths
 from handrail.host.files.paths.rooted_paths import RootedPaths
 from handrail.host.snapshots.stamps import Stamp, Stamps, identity
 
@@ -60,7 +60,7 @@ class WithheldInodes:
         self._stamps = Stamps()
         self._known: dict[str, _Folder] = {}
 
-    def collect(self, hidden: Hidden) -> InodeSet:
+    def collect(self, hidden: HiddenPaths) -> InodeSet:
         """The inodes of these paths and of all that lies in them. Blocks."""
         fresh: dict[str, _Folder] = {}
         inodes: set[Inode] = set()

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from handrail.core.withheld import Hidden, PathGlob, Withheld
+from handrail.core.read_denials import HiddenPaths, PathGlob, ReadDenyPatterns
 from handrail.host.denials.git_copies import GitCopies
 from handrail.host.files.paths.real_path import real_path
 from handrail.host.files.paths.rooted_paths import RootedPaths
@@ -45,7 +45,7 @@ class WithheldFinder:
 
     def __init__(
         self,
-        withheld: Withheld,
+        withheld: ReadDenyPatterns,
         roots: Sequence[str],
         skipped: Sequence[str] = (),
         paths: RootedPaths | None = None,
@@ -62,14 +62,14 @@ class WithheldFinder:
         self._known: dict[str, _Listing] = {}
         self._lock = threading.Lock()
 
-    def find(self) -> Hidden:
+    def find(self) -> HiddenPaths:
         """Look; blocks for as long as it takes to visit the directories."""
         with self._lock:
             look = self._look()
             paths = {*look.found, *filter(None, map(_real, look.links))}
             gaps = [look.gap, self._around(paths), self._git.gap(look.repositories)]
         gap = next(filter(None, gaps), None)
-        return Hidden(tuple(_outermost(paths)), gap, complete=look.gap is None)
+        return HiddenPaths(tuple(_outermost(paths)), gap, complete=look.gap is None)
 
     def _look(self) -> _Look:
         """One walk over everything, again if names were exchanged meanwhile."""
@@ -83,7 +83,7 @@ class WithheldFinder:
         look.gap = look.gap or "names keep being exchanged while withheld paths are looked for"
         return look
 
-    def _walk(self, look: _Look, withheld: Withheld, top: str) -> None:
+    def _walk(self, look: _Look, withheld: ReadDenyPatterns, top: str) -> None:
         if withheld.hides(top):
             look.links.append(top)
             return
@@ -104,7 +104,7 @@ class WithheldFinder:
             look.take(path, listing)
             queue += listing.folders
 
-    def _listing(self, withheld: Withheld, path: str, known: _Listing | None) -> _Listing:
+    def _listing(self, withheld: ReadDenyPatterns, path: str, known: _Listing | None) -> _Listing:
         if known is not None and known.stamp == identity(self.paths.lstat(path)):
             return known
         handle = self.paths.open_folder(path)
@@ -117,7 +117,7 @@ class WithheldFinder:
 
     def _sort(
         self,
-        withheld: Withheld,
+        withheld: ReadDenyPatterns,
         above: str,
         stamp: Stamp | None,
         entries: Iterable[os.DirEntry[str]],

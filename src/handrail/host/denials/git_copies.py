@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from handrail.core.withheld import Withheld
+from handrail.core.read_denials import ReadDenyPatterns
 from handrail.host.git.index import tracked
 
 _POINTER: Final = b"gitdir:"
@@ -19,7 +19,7 @@ _POINTER: Final = b"gitdir:"
 class GitCopies:
     """Asks the indexes of repositories, each again only when it has changed."""
 
-    def __init__(self, withheld: Withheld) -> None:
+    def __init__(self, withheld: ReadDenyPatterns) -> None:
         self._withheld = withheld
         self._known: dict[str, tuple[tuple[int, ...], str | None]] = {}
 

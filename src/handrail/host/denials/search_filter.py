@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from handrail.core.places import Kind, Place
 from handrail.core.problems import ProblemRaised
-from handrail.core.withheld import Hidden, PathGlob, Withheld
+from handrail.core.read_denials import HiddenPaths, PathGlob, ReadDenyPatterns
 from handrail.host.denials.denied_inodes import InodeSet, WithheldInodes
 from handrail.host.denials.denied_paths import WithheldFinder
 from handrail.host.search.filters import PathFilter
@@ -36,7 +36,7 @@ class WithheldView(NamedTuple):
 class LeftOut:
     """The withheld paths of a search. For any thread."""
 
-    def __init__(self, withheld: Withheld, finder: WithheldFinder) -> None:
+    def __init__(self, withheld: ReadDenyPatterns, finder: WithheldFinder) -> None:
         self._withheld = withheld
         self._finder = finder
         self._inodes = WithheldInodes(finder.paths)
@@ -72,7 +72,7 @@ class LeftOut:
         """The inodes of what is withheld now. Blocks."""
         return self._collect(self._finder.find())
 
-    def _collect(self, hidden: Hidden) -> InodeSet:
+    def _collect(self, hidden: HiddenPaths) -> InodeSet:
         with self._lock:
             return self._inodes.collect(hidden)
 

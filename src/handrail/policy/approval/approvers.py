@@ -30,7 +30,7 @@ class CallbackApprover:
         return await answer if inspect.isawaitable(answer) else answer
 
 
-def as_approver(given: Approver | Callback | None) -> Approver | None:
+def make_approver(given: Approver | Callback | None) -> Approver | None:
     """An approver from what a caller gave: one, a function, or nobody."""
     if given is None or hasattr(given, "ask"):
         return given
@@ -45,7 +45,7 @@ def as_approver(given: Approver | Callback | None) -> Approver | None:
     return CallbackApprover(given)
 
 
-def reply_of(given: Any, approver: Approver) -> Reply:
+def parse_reply(given: Any, approver: Approver) -> Reply:
     """The answer that an approver gave; raises `denied` if it is none."""
     via = str(getattr(approver, "via", "approver"))
     if type(given) is Reply and type(given.answer) is Answer:

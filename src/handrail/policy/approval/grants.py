@@ -13,11 +13,11 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import PermissionGranted
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.approval import suggest_rule
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.notices import find_stricter_rule
-from handrail.policy.rules.overbroad_rules import too_broad_to_grant
-from handrail.policy.rules.parse import Canonical, parse_rule
-from handrail.policy.rules.rule import RUNNERS, Origin, Rule, Source
+from handrail.policy.rules.overbroad_rules import ungrantable_reason
+from handrail.policy.rules.parse import CanonicalName, parse_rule
+from handrail.policy.rules.rule import RUNNERS, Rule, RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import RuleSet
 
 
@@ -29,7 +29,7 @@ class Scope(StrEnum):
     SESSION = "session"
 
 
-class Grant(NamedTuple):
+class RuleGrant(NamedTuple):
     """An allow rule for a while; `until` in the seconds of the clock, None: no end in time."""
 
     rule: Rule
@@ -45,30 +45,30 @@ class AllowedPrompt(NamedTuple):
 
 
 # Whether what was foreseen fits a call; a stranger's opinion that never allows anything.
-Fits = Callable[[AllowedPrompt, Subject], bool]
+PromptMatcher = Callable[[AllowedPrompt, PolicyInput], bool]
 
 
 # Why an allow rule can cover no call of its tool; None if it can.
-Obstacle = Callable[[Rule], str | None]
+GrantObstacle = Callable[[Rule], str | None]
 
 
-class Grants:
+class SessionGrants:
     """The rules of a session with what was granted on top; judges like a RuleSet."""
 
     def __init__(
         self,
         rules: RuleSet,
-        canonical: Canonical,
+        canonical: CanonicalName,
         clock: Callable[[], float],
-        fits: Fits = lambda foreseen, subject: foreseen.tool == subject.tool,
-        obstacle: Obstacle = lambda rule: None,
+        fits: PromptMatcher = lambda foreseen, subject: foreseen.tool == subject.tool,
+        obstacle: GrantObstacle = lambda rule: None,
     ) -> None:
         self._base = rules
         self._canonical = canonical
         self._clock = clock
         self._fits = fits
         self._obstacle = obstacle
-        self._grants: list[Grant] = []
+        self._grants: list[RuleGrant] = []
         self._foreseen: tuple[AllowedPrompt, ...] = ()
         # Which calls would not have happened without a grant, by its text.
         self._used: dict[str, set[str]] = {}
@@ -89,13 +89,13 @@ class Grants:
         """Whether anything was granted."""
         return bool(self._grants)
 
-    def judge(self, subject: Subject) -> Verdict | None:
+    def judge(self, subject: PolicyInput) -> Verdict | None:
         """What the rules and the grants that still hold say."""
         if self._grants:
             self._keep(self._alive(self._clock()))
         return self._current.judge(subject)
 
-    def active(self) -> tuple[Grant, ...]:
+    def active(self) -> tuple[RuleGrant, ...]:
         """What holds now."""
         self._keep(self._alive(self._clock()))
         return tuple(self._grants)
@@ -123,8 +123,10 @@ class Grants:
         return rule
 
     def _grant(self, text: str, scope: Scope, for_s: float | None) -> Rule:
-        rule = parse_rule(text, self._canonical, Origin(Source.SESSION), effect=Effect.ALLOW)
-        broad = too_broad_to_grant(rule.tool, rule.pattern)
+        rule = parse_rule(
+            text, self._canonical, RuleOrigin(RuleSource.SESSION), effect=Effect.ALLOW
+        )
+        broad = ungrantable_reason(rule.tool, rule.pattern)
         if broad is not None:
             raise ProblemRaised(
                 "denied",
@@ -135,7 +137,7 @@ class Grants:
         rule = rule._replace(confined=rule.tool in RUNNERS)
         until = None if for_s is None else self._clock() + for_s
         others = [one for one in self._grants if (one.rule, one.scope) != (rule, scope)]
-        self._keep([*others, Grant(rule, scope, until)])
+        self._keep([*others, RuleGrant(rule, scope, until)])
         return rule
 
     def _check_effective(self, rule: Rule, text: str) -> None:
@@ -175,7 +177,7 @@ class Grants:
         self._keep(left)
         return gone
 
-    def note_use(self, subject: Subject, call_id: str) -> None:
+    def note_use(self, subject: PolicyInput, call_id: str) -> None:
         """The call happens and leaves something running: remember which grants it needed."""
         for grant in self._grants:
             if self._needed(grant, subject):
@@ -189,14 +191,14 @@ class Grants:
         """Let go of what was granted for the turn."""
         self._keep([one for one in self._grants if one.scope is not Scope.TURN])
 
-    def spend(self, subject: Subject) -> None:
+    def spend(self, subject: PolicyInput) -> None:
         """The call happens: what was granted once and was needed for it is used up."""
         spent = [
             one for one in self._grants if one.scope is Scope.ONCE and self._needed(one, subject)
         ]
         self._keep([one for one in self._grants if one not in spent])
 
-    def _needed(self, grant: Grant, subject: Subject) -> bool:
+    def _needed(self, grant: RuleGrant, subject: PolicyInput) -> bool:
         """Whether a call is allowed with a grant, and would not be without it."""
         verdict = self._current.judge(subject)
         if verdict is None or verdict.effect is not Effect.ALLOW:
@@ -205,9 +207,9 @@ class Grants:
         without = self._base.with_rules(others).judge(subject)
         return without is None or without.effect is not Effect.ALLOW
 
-    def narrowest(self, subject: Subject) -> str | None:
+    def narrowest(self, subject: PolicyInput) -> str | None:
         """The rule to propose for "always"; None: only the one call can be allowed."""
-        return suggest_rule.narrowest(subject, self._base.grounds)
+        return suggest_rule.suggest_rule(subject, self._base.grounds)
 
     def foresee(self, prompts: Iterable[AllowedPrompt]) -> None:
         """Remember what an approved plan announced; it is shown beside questions, and never
@@ -217,18 +219,18 @@ class Grants:
             one._replace(tool=self._canonical(one.tool) or one.tool) for one in prompts
         )
 
-    def match_prompts(self, fits: Fits) -> None:
+    def match_prompts(self, fits: PromptMatcher) -> None:
         """Let a function say what was announced for which call; otherwise the tool decides."""
         self._fits = fits
 
-    def foreseen(self, subject: Subject) -> tuple[str, ...]:
+    def foreseen(self, subject: PolicyInput) -> tuple[str, ...]:
         """What the approved plan announced that fits a call, in the model's own words."""
         return tuple(one.prompt for one in self._foreseen if self._fits(one, subject))
 
-    def _alive(self, now: float) -> list[Grant]:
+    def _alive(self, now: float) -> list[RuleGrant]:
         return [one for one in self._grants if one.until is None or now < one.until]
 
-    def _keep(self, grants: list[Grant]) -> None:
+    def _keep(self, grants: list[RuleGrant]) -> None:
         if grants != self._grants:
             self._grants = grants
             self._current = self._base.with_rules(one.rule for one in grants)

@@ -10,16 +10,16 @@ from typing import Final
 from handrail.core.commands import CommandClass, CommandPart, Judgement
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.overbroad_rules import (
     has_subcommands,
     is_interpreter,
-    too_broad_to_grant,
+    ungrantable_reason,
 )
 from handrail.policy.rules.parse import parse_rule
-from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.rules.paths.pattern import PathBase
+from handrail.policy.rules.paths.touched import known_paths
 from handrail.policy.rules.rule_set import RuleSet
-from handrail.policy.rules.touched_paths import all_known
 
 _SUBCOMMAND: Final = re.compile(r"[A-Za-z][\w:.-]*")
 _SPECIAL: Final = re.compile(r"([*?\[\]{}\\!~])")
@@ -28,33 +28,37 @@ _UNSAYABLE: Final = re.compile(r"[*$`]")
 _TWO_WORDS: Final = frozenset(("run", "-m"))
 
 
-def narrowest(subject: Subject, grounds: Grounds) -> str | None:
+def suggest_rule(subject: PolicyInput, grounds: PathBase) -> str | None:
     """The rule to propose, such as `run_command(npm test:*)`; None: only this one call can
     be allowed. A rule about commands covers them inside the sandbox only.
     """
     judged = subject.command
-    patterns = _of_command(subject, judged) if judged is not None else _of_path(subject, grounds)
+    patterns = (
+        _command_patterns(subject, judged)
+        if judged is not None
+        else _path_patterns(subject, grounds)
+    )
     for pattern in patterns:
         text = f"{subject.tool}({pattern})" if pattern else subject.tool
-        if _good(text, subject, grounds):
+        if _is_grantable(text, subject, grounds):
             return text
     return None
 
 
-def _good(text: str, subject: Subject, grounds: Grounds) -> bool:
+def _is_grantable(text: str, subject: PolicyInput, grounds: PathBase) -> bool:
     """Whether the rule can be granted, and covers the call that it was made from."""
     try:
         rule = parse_rule(text, lambda name: name, effect=Effect.ALLOW, confined=True)
     except ProblemRaised:
         return False
-    if too_broad_to_grant(rule.tool, rule.pattern) is not None:
+    if ungrantable_reason(rule.tool, rule.pattern) is not None:
         return False
     verdict = RuleSet([rule], grounds).judge(subject)
     return verdict is not None and verdict.effect is Effect.ALLOW
 
 
-def _of_path(subject: Subject, grounds: Grounds) -> Iterator[str]:
-    targets = set(all_known(subject))
+def _path_patterns(subject: PolicyInput, grounds: PathBase) -> Iterator[str]:
+    targets = set(known_paths(subject))
     if not targets:
         if not subject.footprint.open_ended or subject.tool.startswith("mcp__"):
             yield ""
@@ -69,20 +73,20 @@ def _of_path(subject: Subject, grounds: Grounds) -> Iterator[str]:
         yield f"{named}/**" if target.tree else named if "/" in named else f"/{named}"
 
 
-def _of_command(subject: Subject, judged: Judgement) -> Iterator[str]:
+def _command_patterns(subject: PolicyInput, judged: Judgement) -> Iterator[str]:
     if subject.tool != "run_command" or not subject.confined or len(judged.parts) != 1:
         return
     part = judged.parts[0]
     words = [word for word in part.words if word is not None]
     if len(words) != len(part.words) or any(_UNSAYABLE.search(word) for word in words):
         return
-    length = _telling(words, part)
+    length = _significant_words(words, part)
     if length:
         yield f"{shlex.join(words[:length])}:*"
     yield shlex.join(words)
 
 
-def _telling(words: list[str], part: CommandPart) -> int:
+def _significant_words(words: list[str], part: CommandPart) -> int:
     """How many words say what is done, whatever follows them; 0: all of them matter."""
     if not words or "/" in words[0] or part.klass >= CommandClass.DANGEROUS:
         return 0

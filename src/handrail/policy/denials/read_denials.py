@@ -12,62 +12,69 @@ from typing import Final, NamedTuple
 from handrail.core.commands import Judgement
 from handrail.core.problems import ProblemRaised
 from handrail.core.protected_names import fold_name
+from handrail.core.read_denials import PathGlob
 from handrail.core.verdicts import Effect
-from handrail.core.withheld import PathGlob
-from handrail.policy.rules.path_glob import Wild, compile_glob
-from handrail.policy.rules.path_index import Entry, WideIndex
-from handrail.policy.rules.path_pattern import Grounds, WidePlace, check_path_pattern, wide_places
-from handrail.policy.rules.rule import READERS, Origin, Rule, Source
-from handrail.policy.rules.rule_set import RuleSet, speaks_of_command
-from handrail.policy.rules.touched_paths import Extent, Target
+from handrail.policy.rules.paths.glob import WildcardPart, compile_glob
+from handrail.policy.rules.paths.index import RankedRule, RestrictionIndex
+from handrail.policy.rules.paths.pattern import (
+    BroadPattern,
+    PathBase,
+    broad_patterns,
+    check_path_pattern,
+)
+from handrail.policy.rules.paths.touched import TouchedPath, TouchExtent
+from handrail.policy.rules.rule import READERS, Rule, RuleOrigin, RuleSource
+from handrail.policy.rules.rule_set import RuleSet, rules_affect_command
 
 _TOOL: Final = "read_file"
 
 
-class Pattern(NamedTuple):
+class ReadDenyPattern(NamedTuple):
     """A path pattern, written as in a rule, that somebody else than a rule withholds."""
 
     text: str
     origin: str
 
 
-def withheld_from(
-    rule_set: RuleSet, extra: Iterable[Pattern] = (), grounds: Grounds | None = None
-) -> WithheldPaths | None:
+def build_read_denials(
+    rule_set: RuleSet, extra: Iterable[ReadDenyPattern] = (), grounds: PathBase | None = None
+) -> ReadDenials | None:
     """What the denies about reading and the further patterns withhold; None if nothing.
     Raises `invalid_arguments` for a pattern that cannot be read.
     """
     ground = rule_set.grounds if grounds is None else grounds
-    rules = [*filter(_denies_reading, rule_set.rules), *map(_as_rule, extra)]
-    placed = [(rule, place) for rule in rules for place in wide_places(rule.pattern or "", ground)]
-    return WithheldPaths(placed, RuleSet(rules, ground)) if placed else None
+    rules = [*filter(_denies_reading, rule_set.rules), *map(_pattern_rule, extra)]
+    placed = [
+        (rule, place) for rule in rules for place in broad_patterns(rule.pattern or "", ground)
+    ]
+    return ReadDenials(placed, RuleSet(rules, ground)) if placed else None
 
 
-class WithheldPaths:
+class ReadDenials:
     """Implements `core.withheld.Withheld`."""
 
-    def __init__(self, placed: Sequence[tuple[Rule, WidePlace]], bare: RuleSet) -> None:
+    def __init__(self, placed: Sequence[tuple[Rule, BroadPattern]], bare: RuleSet) -> None:
         """`bare` judges by these rules alone, with nothing kept away."""
         globs = [compile_glob(place.top, place.names, fold=True) for _, place in placed]
-        entries = [Entry(order, rule) for order, (rule, _) in enumerate(placed)]
-        self.globs = tuple(_plain(rule, place) for rule, place in placed)
-        self._index = WideIndex(zip(globs, entries, strict=True))
+        entries = [RankedRule(order, rule) for order, (rule, _) in enumerate(placed)]
+        self.globs = tuple(_path_glob(rule, place) for rule, place in placed)
+        self._index = RestrictionIndex(zip(globs, entries, strict=True))
         lasts = [glob.parts[-1] if glob.parts else None for glob in globs]
         # A pattern without any name means everything.
         self._everything = None in lasts
         self._names = frozenset(last for last in lasts if isinstance(last, str))
-        wild = {last.regex.pattern for last in lasts if isinstance(last, Wild)}
+        wild = {last.regex.pattern for last in lasts if isinstance(last, WildcardPart)}
         self._wild = re.compile("|".join(f"(?:{one})" for one in wild) or "(?!)", re.DOTALL)
         self._floats = any(place.floating for _, place in placed)
         self._bare = bare
         fixed = [one for one in placed if not one[1].floating]
-        self.anchored: WithheldPaths | None = self
+        self.anchored: ReadDenials | None = self
         if len(fixed) < len(placed):
-            self.anchored = WithheldPaths(fixed, bare) if fixed else None
+            self.anchored = ReadDenials(fixed, bare) if fixed else None
 
     def hides(self, path: str) -> bool:
         """Whether the path is withheld, or lies in a directory that is."""
-        return next(self._index.find(Target(path)), None) is not None
+        return next(self._index.find(TouchedPath(path)), None) is not None
 
     def ends(self, name: str) -> bool:
         """Whether a path in a directory that is not withheld could be, by its last name."""
@@ -80,18 +87,21 @@ class WithheldPaths:
 
     def reaches(self, path: str) -> bool:
         """Whether something below a directory could be withheld."""
-        return self._floats or next(self._index.find(Target(path, Extent.TREE)), None) is not None
+        return (
+            self._floats
+            or next(self._index.find(TouchedPath(path, TouchExtent.TREE)), None) is not None
+        )
 
     def minds(self, judged: Judgement) -> bool:
         """Whether the command may read something withheld, were nothing hidden from it."""
-        return speaks_of_command(self._bare, judged)
+        return rules_affect_command(self._bare, judged)
 
 
 def _denies_reading(rule: Rule) -> bool:
     return rule.effect is Effect.DENY and rule.tool in READERS and rule.pattern is not None
 
 
-def _as_rule(pattern: Pattern) -> Rule:
+def _pattern_rule(pattern: ReadDenyPattern) -> Rule:
     """The rule that a pattern amounts to."""
     try:
         check_path_pattern(pattern.text)
@@ -103,9 +113,11 @@ def _as_rule(pattern: Pattern) -> Rule:
             hint="write it as in a rule, like 'secrets/**' or '*.pem'",
         ) from raised
     spelled = f"{_TOOL}({pattern.text})"
-    return Rule(Effect.DENY, _TOOL, pattern.text, spelled, Origin(Source.USER, file=pattern.origin))
+    return Rule(
+        Effect.DENY, _TOOL, pattern.text, spelled, RuleOrigin(RuleSource.USER, file=pattern.origin)
+    )
 
 
-def _plain(rule: Rule, place: WidePlace) -> PathGlob:
+def _path_glob(rule: Rule, place: BroadPattern) -> PathGlob:
     top = "".join(f"/{name}" for name in place.top)
     return PathGlob(top, place.names, place.floating, str(rule.origin))

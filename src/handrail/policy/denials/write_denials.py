@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from handrail.core.commands import Judgement
 from handrail.core.verdicts import Effect
-from handrail.policy.rules.exact_paths import closed_paths
+from handrail.policy.rules.paths.pattern import exact_denied_paths
 from handrail.policy.rules.rule import WRITERS, Rule
-from handrail.policy.rules.rule_set import RuleSet, speaks_of_command
+from handrail.policy.rules.rule_set import RuleSet, rules_affect_command
 
 
-class Unwritten(NamedTuple):
+class WriteDenials(NamedTuple):
     """The closed paths, each with its rule. `minds` answers whether a command may write one of
     them, were none held.
     """
@@ -21,17 +21,17 @@ class Unwritten(NamedTuple):
     minds: Callable[[Judgement], bool]
 
 
-def unwritten_by(rule_set: RuleSet, further: Iterable[Rule] = ()) -> Unwritten | None:
+def build_write_denials(rule_set: RuleSet, further: Iterable[Rule] = ()) -> WriteDenials | None:
     """What the rules and further ones close; None if nothing can be held for them."""
     paths: dict[str, str] = {}
     kept: list[Rule] = []
     for rule in (*rule_set.rules, *further):
         if rule.effect is Effect.DENY and rule.tool in WRITERS and rule.pattern is not None:
-            closed = closed_paths(rule.pattern, rule_set.grounds)
+            closed = exact_denied_paths(rule.pattern, rule_set.grounds)
             if closed is not None:
                 kept.append(rule)
                 paths |= {path: rule.text for path in closed if path not in paths}
     if not paths:
         return None
     bare = RuleSet(kept, rule_set.grounds)
-    return Unwritten(paths, lambda judged: speaks_of_command(bare, judged))
+    return WriteDenials(paths, lambda judged: rules_affect_command(bare, judged))

@@ -27,7 +27,7 @@ _WIDE: Final = (
 _NOTEBOOK: Final = ".ipynb"
 
 
-class Added:
+class AddedText:
     """The new text of one file beside its old one; both are looked at no more than needed."""
 
     def __init__(self, before: Content | None, after: Content, path: str = "") -> None:
@@ -41,7 +41,7 @@ class Added:
         if spliced:
             yield from spliced
         else:
-            yield from trimmed(self.old, self.new)[1]
+            yield from changed_middle(self.old, self.new)[1]
 
     def is_new(self, line: bytes) -> bool:
         """Whether the line was added."""
@@ -96,14 +96,14 @@ class Added:
         return _cells(data) if self._notebook else data
 
 
-def added_by(change: Change) -> Added | None:
+def added_text(change: Change) -> AddedText | None:
     """What a change adds; None if it only takes away."""
     if change.after is None or not change.after.size:
         return None
-    return Added(change.before, change.after, change.path)
+    return AddedText(change.before, change.after, change.path)
 
 
-def trimmed(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]]:
+def changed_middle(old: bytes, new: bytes) -> tuple[list[bytes], list[bytes]]:
     """Both texts without the lines that they begin and end with alike; nothing: no text."""
     head = _common_head(old, new)
     head = max(old.rfind(b"\n", 0, head), -1) + 1

@@ -12,17 +12,17 @@ from handrail.core.commands import Judgement
 from handrail.core.places import shown
 from handrail.core.plan import Plan
 from handrail.core.safe_text import safe_text
-from handrail.policy.guardrails.added_text import Added, added_by
+from handrail.policy.guardrails.added_text import AddedText, added_text
 from handrail.policy.guardrails.omissions import may_omit, omissions
 from handrail.policy.guardrails.settings import CodeRule, Omissions
-from handrail.policy.rules.path_glob import Glob, fold_path, speaks_of, split
-from handrail.policy.rules.path_pattern import Grounds, wide_globs
+from handrail.policy.rules.paths.glob import Glob, fold_path, matches_path_or_parent, split_path
+from handrail.policy.rules.paths.pattern import PathBase, broad_globs
 
 _MAX_SHOWN: Final = 120
 _PLACEHOLDER: Final = "write out the code it stands for, or change only the lines that differ"
 
 
-class Fault(NamedTuple):
+class CodeFault(NamedTuple):
     """Something that must not be written."""
 
     reason: str
@@ -30,20 +30,20 @@ class Fault(NamedTuple):
     hint: str
 
 
-class _Rule(NamedTuple):
+class _FileRule(NamedTuple):
     said: CodeRule
     globs: tuple[Glob, ...]
 
     def concerns(self, names: Sequence[str]) -> bool:
-        return not self.globs or any(speaks_of(glob, names) for glob in self.globs)
+        return not self.globs or any(matches_path_or_parent(glob, names) for glob in self.globs)
 
 
-class CodeRails:
+class CodeChecker:
     """Looks at what would be written, for rules of one severity."""
 
-    def __init__(self, rules: Iterable[CodeRule], omissions: Omissions, grounds: Grounds) -> None:
+    def __init__(self, rules: Iterable[CodeRule], omissions: Omissions, grounds: PathBase) -> None:
         self._rules = [
-            _Rule(rule, tuple(glob for one in rule.files for glob in wide_globs(one, grounds)))
+            _FileRule(rule, tuple(glob for one in rule.files for glob in broad_globs(one, grounds)))
             for rule in rules
         ]
         self._omissions = omissions
@@ -51,54 +51,58 @@ class CodeRails:
     def __bool__(self) -> bool:
         return bool(self._rules) or self._omissions != "off"
 
-    def of_plan(self, plan: Plan) -> Iterator[Fault]:
+    def of_plan(self, plan: Plan) -> Iterator[CodeFault]:
         """What is wrong with the text that a plan adds; of each rule the first in each file."""
         if not self:
             return
         for change in plan.changes:
-            added = added_by(change)
+            added = added_text(change)
             if added is None:
                 continue
             blocks = list(added.blocks())
-            names = split(fold_path(change.place.absolute)) if self._rules else []
+            names = split_path(fold_path(change.place.absolute)) if self._rules else []
             yield from self._by_rules(added, blocks, names, shown(change.path))
             yield from self._by_omissions(added, blocks, change.path)
 
-    def of_command(self, judged: Judgement) -> Iterator[Fault]:
+    def of_command(self, judged: Judgement) -> Iterator[CodeFault]:
         """What is wrong with the text that a command carries into files, as far as it shows."""
         written = judged.effects.writes
         if not self or not (written or any(part.writes for part in judged.parts)):
             return
         blocks = [_bytes(judged.text)]
         blocks += [_bytes(word) for part in judged.parts for word in part.words if word]
-        ways = [split(fold_path(path)) for path in written]
+        ways = [split_path(fold_path(path)) for path in written]
         for rule in self._rules:
             if not ways or any(rule.concerns(names) for names in ways):
-                found = next((line for block in blocks for line in _hits(rule, block)), None)
+                found = next(
+                    (line for block in blocks for line in _matching_lines(rule, block)), None
+                )
                 if found is not None:
-                    yield _broken(rule.said, found, "the command")
+                    yield _rule_fault(rule.said, found, "the command")
         for block in blocks:
             found = next(self._placeholders(block, ""), None)
             if found is not None:
-                yield _omitted(found, "the command")
+                yield _omission_fault(found, "the command")
                 break
 
     def _by_rules(
-        self, added: Added, blocks: Sequence[bytes], names: Sequence[str], path: str
-    ) -> Iterator[Fault]:
+        self, added: AddedText, blocks: Sequence[bytes], names: Sequence[str], path: str
+    ) -> Iterator[CodeFault]:
         for rule in self._rules:
             if rule.concerns(names):
-                lines = (line for block in blocks for line in _hits(rule, block))
+                lines = (line for block in blocks for line in _matching_lines(rule, block))
                 found = next((line for line in lines if added.is_new(line)), None)
                 if found is not None:
-                    yield _broken(rule.said, found, path)
+                    yield _rule_fault(rule.said, found, path)
 
-    def _by_omissions(self, added: Added, blocks: Sequence[bytes], path: str) -> Iterator[Fault]:
+    def _by_omissions(
+        self, added: AddedText, blocks: Sequence[bytes], path: str
+    ) -> Iterator[CodeFault]:
         for block in blocks:
             lines = self._placeholders(block, path)
             found = next((line for line in lines if added.is_new(line)), None)
             if found is not None:
-                yield _omitted(found, shown(path))
+                yield _omission_fault(found, shown(path))
                 return
 
     def _placeholders(self, block: bytes, path: str) -> Iterator[bytes]:
@@ -106,7 +110,7 @@ class CodeRails:
             yield from omissions(block, path)
 
 
-def _hits(rule: _Rule, block: bytes) -> Iterator[bytes]:
+def _matching_lines(rule: _FileRule, block: bytes) -> Iterator[bytes]:
     """Every line that a match of the rule touches."""
     for match in rule.said.expression.regex.finditer(block):
         start = block.rfind(b"\n", 0, match.start()) + 1
@@ -114,17 +118,17 @@ def _hits(rule: _Rule, block: bytes) -> Iterator[bytes]:
         yield from block[start : len(block) if end < 0 else end].splitlines()
 
 
-def _broken(rule: CodeRule, line: bytes, where: str) -> Fault:
-    return Fault(
+def _rule_fault(rule: CodeRule, line: bytes, where: str) -> CodeFault:
+    return CodeFault(
         f"{where}: {_quoted(line)}: {rule.message}",
         f"code_rules:{rule.expression.text}",
         f"write it another way; the rule stands in {rule.expression.place}",
     )
 
 
-def _omitted(line: bytes, where: str) -> Fault:
+def _omission_fault(line: bytes, where: str) -> CodeFault:
     reason = f"{where}: {_quoted(line)} stands for code that is left out"
-    return Fault(reason, "omissions", _PLACEHOLDER)
+    return CodeFault(reason, "omissions", _PLACEHOLDER)
 
 
 def _quoted(line: bytes) -> str:

@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from handrail.core.commands import CommandClass, CommandPart, Judgement
-from handrail.policy.guardrails.expression import BadExpression, compiled
-from handrail.policy.guardrails.settings import Expression
+from handrail.policy.guardrails.settings import BadExpression, Expression, compiled
 
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
-class Hit(NamedTuple):
+class BlockedMatch(NamedTuple):
     """An expression that a command meets; `sure` False: it may, nobody can tell."""
 
     expression: Expression
@@ -33,35 +32,35 @@ class BlockedCommands:
             (one, {word.lower() for word in _WORD.findall(one.text)}) for one in expressions
         ]
         # One look for all of them; most commands meet none.
-        self._any = _together([one.text for one, _ in self._all]) if self._all else None
+        self._any = _combine_patterns([one.text for one, _ in self._all]) if self._all else None
 
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def find(self, judged: Judgement) -> Hit | None:
+    def find(self, judged: Judgement) -> BlockedMatch | None:
         """The first expression that fits for certain, else one that may."""
-        for text in dict.fromkeys(_texts(judged)):
+        for text in dict.fromkeys(_command_spellings(judged)):
             data = text.encode("utf-8", "replace")
             if self._any is None or self._any.search(data):
                 for expression, _ in self._all:
                     if expression.regex.search(data):
-                        return Hit(expression, text, sure=True)
+                        return BlockedMatch(expression, text, sure=True)
         return next(self._doubts(judged), None)
 
-    def _doubts(self, judged: Judgement) -> Iterator[Hit]:
+    def _doubts(self, judged: Judgement) -> Iterator[BlockedMatch]:
         unread = not judged.parts and judged.klass is not CommandClass.SAFE
         if unread or (not judged.plain and judged.klass >= CommandClass.DANGEROUS):
-            yield from (Hit(one, "", sure=False) for one, _ in self._all)
+            yield from (BlockedMatch(one, "", sure=False) for one, _ in self._all)
         for part in judged.parts:
             if None in part.words:
                 known = _before_computed(part)
                 # The expression speaks of this program, and what is computed may be its rest.
                 for expression, words in self._all:
                     if known <= words:
-                        yield Hit(expression, part.source, sure=False)
+                        yield BlockedMatch(expression, part.source, sure=False)
 
 
-def _together(patterns: Sequence[str]) -> Any:
+def _combine_patterns(patterns: Sequence[str]) -> Any:
     """One expression that fits where any of them does; None if they are too large together."""
     try:
         return compiled("|".join(f"(?:{one})" for one in patterns), ignore_case=True)
@@ -69,7 +68,7 @@ def _together(patterns: Sequence[str]) -> Any:
         return None
 
 
-def _texts(judged: Judgement) -> Iterator[str]:
+def _command_spellings(judged: Judgement) -> Iterator[str]:
     yield judged.text
     yield " ".join(judged.text.split())
     for words, source, _, _ in judged.parts:

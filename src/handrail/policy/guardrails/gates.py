@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.core.safe_text import safe_text
-from handrail.policy.guardrails.settings import Gate
+from handrail.policy.guardrails.settings import QualityGate
 
 _STDOUT_CHARS: Final = 500
 _STDERR_CHARS: Final = 300
@@ -42,7 +42,7 @@ Runner = Callable[[str, float], Awaitable[GateRun]]
 
 
 async def run_quality_gates(
-    gates: Iterable[Gate],
+    gates: Iterable[QualityGate],
     runner: Runner,
     *,
     untested: Callable[[], Iterable[str]] | None = None,
@@ -56,7 +56,7 @@ async def run_quality_gates(
     return results
 
 
-def feedback_of(results: Sequence[GateResult]) -> str | None:
+def gate_feedback(results: Sequence[GateResult]) -> str | None:
     """What the model is told before it goes on; None if every required gate was passed."""
     failed = [one for one in results if one.required and not one.passed]
     if not failed:
@@ -79,7 +79,7 @@ def gate_run(result: ToolResult) -> GateRun:
     return GateRun(data["exit_code"] if ended else None, data["stdout"], data["stderr"])
 
 
-async def _run(gate: Gate, runner: Runner) -> GateResult:
+async def _run(gate: QualityGate, runner: Runner) -> GateResult:
     try:
         run = await runner(gate.command, gate.timeout_s)
     except ProblemRaised as raised:
@@ -93,7 +93,7 @@ async def _run(gate: Gate, runner: Runner) -> GateResult:
     return _failed(gate, why, _output(run))
 
 
-def _failed(gate: Gate, why: str, output: str) -> GateResult:
+def _failed(gate: QualityGate, why: str, output: str) -> GateResult:
     kind = "" if gate.required else " (not required)"
     text = f"Quality gate {gate.name!r}{kind}: {gate.command!r} {why}{output}"
     return GateResult(gate.name, passed=False, required=gate.required, feedback=text)

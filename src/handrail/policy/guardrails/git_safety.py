@@ -8,9 +8,9 @@ from typing import Final
 from handrail.core.commands import CommandPart, Judgement
 from handrail.core.verdicts import Effect
 from handrail.policy.rules.command_match import CommandRules
-from handrail.policy.rules.command_pattern import Fit, parse_command_pattern
-from handrail.policy.rules.path_index import Entry
-from handrail.policy.rules.rule import Origin, Rule, Source
+from handrail.policy.rules.command_pattern import MatchCertainty, parse_command_pattern
+from handrail.policy.rules.paths.index import RankedRule
+from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
 
 # Pattern of the words → what it would do. `**` as a word is one word, whatever it is.
 _RULES: Final = {
@@ -79,11 +79,11 @@ class GitSafety:
 
     @cached_property
     def _rules(self) -> CommandRules:
-        origin = Origin(Source.USER)
+        origin = RuleOrigin(RuleSource.USER)
         rules = [
             (
                 parse_command_pattern(pattern),
-                Entry(order, Rule(Effect.ASK, "run_command", pattern, pattern, origin)),
+                RankedRule(order, Rule(Effect.ASK, "run_command", pattern, pattern, origin)),
             )
             for order, pattern in enumerate(_RULES)
         ]
@@ -99,7 +99,7 @@ class GitSafety:
             return None
         rule = hits[0].entry.rule.spelled
         part = hits[0].part or "the command"
-        if hits[0].fit is Fit.SURE:
+        if hits[0].fit is MatchCertainty.SURE:
             return rule, f"{part!r} {_RULES[rule]}"
         return rule, f"{part!r} is computed in part; it may be `{rule}`, which {_RULES[rule]}"
 

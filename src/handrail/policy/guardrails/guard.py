@@ -9,20 +9,20 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.guardrails.code_checks import CodeRails, Fault
-from handrail.policy.guardrails.command_checks import BlockedCommands, Hit
+from handrail.policy.guardrails.code_checks import CodeChecker, CodeFault
+from handrail.policy.guardrails.command_checks import BlockedCommands, BlockedMatch
 from handrail.policy.guardrails.gates import GateResult, Runner, run_quality_gates
 from handrail.policy.guardrails.git_safety import GitSafety
-from handrail.policy.guardrails.limits import Ended, Ledger
+from handrail.policy.guardrails.limits import Ledger, QuotaOutcome
 from handrail.policy.guardrails.settings import FilePattern, GuardrailSettings
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 from handrail.policy.protected_names import Guard
-from handrail.policy.rules.command_pattern import Fit, parse_command_pattern, speaks_of
-from handrail.policy.rules.path_pattern import Grounds
-from handrail.policy.rules.rule import WRITERS, Origin, Rule, Source
+from handrail.policy.rules.command_pattern import MatchCertainty, match_words, parse_command_pattern
+from handrail.policy.rules.paths.pattern import PathBase
+from handrail.policy.rules.rule import WRITERS, Rule, RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import RuleSet
 
-RuleSets = Callable[[Sequence[Rule], Grounds], RuleSet]
+RuleSets = Callable[[Sequence[Rule], PathBase], RuleSet]
 # What makes changes final; it waits for tests where they are required.
 _FINAL: Final = ("git commit:*", "git push:*", "gh pr create:*")
 # What it writes was there before, and is nobody's fault now.
@@ -40,7 +40,7 @@ class Guardrails:
     def __init__(
         self,
         settings: GuardrailSettings,
-        grounds: Grounds,
+        grounds: PathBase,
         rule_set: RuleSets = RuleSet,
     ) -> None:
         self.settings = settings
@@ -56,7 +56,7 @@ class Guardrails:
         self._blocked = BlockedCommands(settings.commands.blocked)
         self._git = GitSafety()
         self._blocking, self._warning = (
-            CodeRails(
+            CodeChecker(
                 [rule for rule in settings.code if rule.blocks is blocks],
                 settings.omissions if settings.omissions == word else "off",
                 grounds,
@@ -78,7 +78,7 @@ class Guardrails:
         }
         self._steps = tuple(step for step, used in steps.items() if used)
 
-    def __call__(self, subject: Subject) -> Verdict | None:
+    def __call__(self, subject: PolicyInput) -> Verdict | None:
         """The strictest opinion; None if no guardrail speaks of the call."""
         if subject.command is None and subject.reads_only:
             return None if self.ignores_reads else self._by_files(subject)
@@ -101,16 +101,18 @@ class Guardrails:
         """What the sandbox must hold as it is for commands."""
         return tuple(rule for rule in self._of_commands.rules if rule.tool in WRITERS)
 
-    def reserve(self, call_id: str, subject: Subject, *, counted: bool = True) -> Verdict | None:
+    def reserve(
+        self, call_id: str, subject: PolicyInput, *, counted: bool = True
+    ) -> Verdict | None:
         """Hold what a cleared call will use of the limits; DENY if it is too much by now."""
         return self.ledger.reserve(call_id, subject, counted=counted) if self.counts else None
 
-    def settle(self, call_id: str, ended: Ended) -> None:
+    def settle(self, call_id: str, ended: QuotaOutcome) -> None:
         """The call is over, and how."""
         if self.counts:
             self.ledger.settle(call_id, ended)
 
-    def warnings(self, subject: Subject) -> list[str]:
+    def warnings(self, subject: PolicyInput) -> list[str]:
         """What is to be said about a change that happened nevertheless."""
         told = [f"guardrail: {one.reason}" for one in _faults(self._warning, subject)]
         changes = subject.plan is not None and subject.plan.changes
@@ -124,7 +126,7 @@ class Guardrails:
         untested = (lambda: self.ledger.untested) if tested else None
         return await run_quality_gates(self.settings.gates, runner, untested=untested)
 
-    def _by_files(self, subject: Subject) -> Verdict | None:
+    def _by_files(self, subject: PolicyInput) -> Verdict | None:
         rules = self._files if subject.command is None else self._of_commands
         verdict = rules.judge(subject)
         if verdict is None:
@@ -138,11 +140,11 @@ class Guardrails:
             hint=verdict.hint,
         )
 
-    def _by_expressions(self, subject: Subject) -> Verdict | None:
+    def _by_expressions(self, subject: PolicyInput) -> Verdict | None:
         hit = None if subject.command is None else self._blocked.find(subject.command)
         return None if hit is None else _met(hit)
 
-    def _by_git_safety(self, subject: Subject) -> Verdict | None:
+    def _by_git_safety(self, subject: PolicyInput) -> Verdict | None:
         careful = None if subject.command is None else self._git.find(subject.command)
         if careful is None:
             return None
@@ -154,18 +156,18 @@ class Guardrails:
             hint="do it another way, or leave it to the person; they are asked each time",
         )
 
-    def _by_tests(self, subject: Subject) -> Verdict | None:
+    def _by_tests(self, subject: PolicyInput) -> Verdict | None:
         if subject.command is None or not self.ledger.untested:
             return None
         fits = [
             fit
             for part in subject.command.parts
             for pattern in self._final
-            if (fit := speaks_of(pattern, part.words)) is not Fit.NO
+            if (fit := match_words(pattern, part.words)) is not MatchCertainty.NO
         ]
         if not fits:
             return None
-        count, sure = len(self.ledger.untested), Fit.SURE in fits
+        count, sure = len(self.ledger.untested), MatchCertainty.SURE in fits
         return Verdict(
             Effect.DENY if sure else Effect.ASK,
             f"Guardrail: {_files(count)} untested, and require_test_after_edit holds",
@@ -174,7 +176,7 @@ class Guardrails:
             hint=_UNTESTED,
         )
 
-    def _by_code(self, subject: Subject) -> Verdict | None:
+    def _by_code(self, subject: PolicyInput) -> Verdict | None:
         return next(map(_broken, _faults(self._blocking, subject)), None)
 
 
@@ -182,7 +184,7 @@ def _files(count: int) -> str:
     return "1 changed file is" if count == 1 else f"{count} changed files are"
 
 
-def _faults(code: CodeRails, subject: Subject) -> Iterable[Fault]:
+def _faults(code: CodeChecker, subject: PolicyInput) -> Iterable[CodeFault]:
     if subject.tool == _BRINGS_BACK:
         return ()
     if subject.command is not None:
@@ -191,7 +193,7 @@ def _faults(code: CodeRails, subject: Subject) -> Iterable[Fault]:
 
 
 def _rule(tool: str, key: str, pattern: FilePattern) -> Rule:
-    origin = Origin(Source.USER, pattern.place)
+    origin = RuleOrigin(RuleSource.USER, pattern.place)
     return Rule(Effect.DENY, tool, pattern.text, f"{key}({pattern.text})", origin)
 
 
@@ -199,7 +201,7 @@ def _kind(rule: Rule) -> str:
     return f"{rule.spelled.partition('(')[0]}:{rule.pattern}"
 
 
-def _met(hit: Hit) -> Verdict:
+def _met(hit: BlockedMatch) -> Verdict:
     text = hit.expression.text
     if not hit.sure:
         return Verdict(
@@ -218,7 +220,7 @@ def _met(hit: Hit) -> Verdict:
     )
 
 
-def _broken(fault: Fault) -> Verdict:
+def _broken(fault: CodeFault) -> Verdict:
     return Verdict(
         Effect.DENY,
         f"Guardrail: {fault.reason}",

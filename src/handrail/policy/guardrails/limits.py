@@ -17,7 +17,7 @@ from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.guardrails.line_diff import lines_changed
 from handrail.policy.guardrails.settings import Limits
 from handrail.policy.guardrails.test_commands import runs_tests
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 
 _GLOB: Final = frozenset("*?[")
 # They change files that their words do not name.
@@ -27,7 +27,7 @@ _PATCHERS: Final = _EDITORS | {"git"}
 _NONE: Final = frozenset[str]()
 
 
-class Ended(Enum):
+class QuotaOutcome(Enum):
     """How a call that was cleared ended: it did nothing, it failed half-way, it succeeded."""
 
     NOTHING = 0
@@ -63,13 +63,15 @@ class Ledger:
         """The files changed since tests last ran with success."""
         return self._done.edits
 
-    def check(self, subject: Subject) -> Verdict | None:
+    def check(self, subject: PolicyInput) -> Verdict | None:
         """DENY if the call would pass a limit, ASK if nobody can count what it changes."""
         if not self._limited:
             return None
         return self._passes(self._share(subject), self._all()) or self._uncounted(subject)
 
-    def reserve(self, call_id: str, subject: Subject, *, counted: bool = True) -> Verdict | None:
+    def reserve(
+        self, call_id: str, subject: PolicyInput, *, counted: bool = True
+    ) -> Verdict | None:
         """Hold the call's share until it is settled; DENY, holding nothing, if it is too much.
         With `counted` False nothing is counted, and only tests are noticed.
         """
@@ -81,13 +83,13 @@ class Ledger:
             self._held[call_id] = share
         return verdict
 
-    def settle(self, call_id: str, ended: Ended) -> None:
+    def settle(self, call_id: str, ended: QuotaOutcome) -> None:
         """The call is over: count what happened."""
         share = self._held.pop(call_id, None)
-        if share is None or ended is Ended.NOTHING:
+        if share is None or ended is QuotaOutcome.NOTHING:
             return
         done = self._done
-        tested = share.tests and ended is Ended.DONE
+        tested = share.tests and ended is QuotaOutcome.DONE
         self._done = Share(
             done.files | share.files,
             done.lines + share.lines,
@@ -137,7 +139,7 @@ class Ledger:
             return _over("max_commands_executed", limits.commands, commands, "commands")
         return None
 
-    def _share(self, subject: Subject) -> Share:
+    def _share(self, subject: PolicyInput) -> Share:
         judged, plan = subject.command, subject.plan
         if judged is not None:
             written = frozenset(self._written(judged)) if judged.effects.writes else _NONE
@@ -162,7 +164,7 @@ class Ledger:
             if path.startswith(self._tops) and "/.git/" not in f"{path}/":
                 yield path
 
-    def _uncounted(self, subject: Subject) -> Verdict | None:
+    def _uncounted(self, subject: PolicyInput) -> Verdict | None:
         judged = subject.command
         if judged is None:
             return None
@@ -178,7 +180,7 @@ class Ledger:
         return None
 
 
-def _is_test(subject: Subject, judged: Judgement) -> bool:
+def _is_test(subject: PolicyInput, judged: Judgement) -> bool:
     touches = subject.footprint.touches
     job = any(one.key == "session:jobs" and one.access is Access.WRITE for one in touches)
     return not job and runs_tests(judged)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from handrail.core.plan import Change
-from handrail.policy.guardrails.added_text import trimmed
+from handrail.policy.guardrails.added_text import changed_middle
 
 # How often every line may be looked at on the way to a short diff.
 _LOOKS: Final = 40
@@ -18,7 +18,7 @@ def lines_changed(change: Change) -> int:
     """Lines added and removed, as a diff would show them."""
     old = b"" if change.before is None else change.before.tobytes()
     new = b"" if change.after is None else change.after.tobytes()
-    before, after = trimmed(old, new)
+    before, after = changed_middle(old, new)
     return _differing(_lines(before), _lines(after))
 
 

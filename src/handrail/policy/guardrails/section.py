@@ -9,22 +9,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from handrail.core.problems import ProblemRaised
-from handrail.policy.guardrails.expression import BadExpression, compiled
 from handrail.policy.guardrails.settings import (
     OFF,
+    BadExpression,
     CodeRule,
-    CommandRails,
+    CommandSettings,
     Expression,
     FilePattern,
-    Gate,
     GuardrailSettings,
     Limits,
     Omissions,
+    QualityGate,
+    compiled,
 )
-from handrail.policy.rules.path_pattern import check_path_pattern
+from handrail.policy.rules.paths.pattern import check_path_pattern
 
 # Answers where a key of the section is written, as people are told: file and line.
-Where = Callable[[str], str]
+SettingPlace = Callable[[str], str]
 
 KEYS: Final = (
     "enabled",
@@ -40,18 +41,18 @@ KEYS: Final = (
     "omissions",
     "quality_gates",
 )
-_LONGEST_S: Final = 600
-_LONGEST: Final = 2_000
+_MAX_TIMEOUT_S: Final = 600
+_MAX_EXPRESSION_CHARS: Final = 2_000
 
 
-def parse_guardrails(table: Mapping[str, Any], where: Where) -> GuardrailSettings:
+def parse_guardrails(table: Mapping[str, Any], where: SettingPlace) -> GuardrailSettings:
     """The settings; raises `invalid_arguments` naming the key and its place."""
-    section = _Table(table, "", where)
+    section = _SectionTable(table, "", where)
     section.only(KEYS)
     settings = GuardrailSettings(
         protected=section.paths("protected_files"),
         sensitive=section.paths("sensitive_files"),
-        commands=CommandRails(
+        commands=CommandSettings(
             blocked=section.expressions("blocked_commands"),
             git_safety=section.boolean("git_safety", default=False),
             tested=section.boolean("require_test_after_edit", default=False),
@@ -68,12 +69,12 @@ def parse_guardrails(table: Mapping[str, Any], where: Where) -> GuardrailSetting
     return settings if section.boolean("enabled", default=True) else OFF
 
 
-def _omissions(section: _Table) -> Omissions:
+def _omissions(section: _SectionTable) -> Omissions:
     chosen: Omissions = section.choice("omissions", get_args(Omissions), default="block")
     return chosen
 
 
-def _code_rule(rule: _Table) -> CodeRule:
+def _code_rule(rule: _SectionTable) -> CodeRule:
     rule.only(("pattern", "message", "severity", "files"))
     return CodeRule(
         rule.expression("pattern"),
@@ -83,11 +84,11 @@ def _code_rule(rule: _Table) -> CodeRule:
     )
 
 
-def _gates(section: _Table) -> tuple[Gate, ...]:
-    gates: dict[str, Gate] = {}
+def _gates(section: _SectionTable) -> tuple[QualityGate, ...]:
+    gates: dict[str, QualityGate] = {}
     for one in section.tables("quality_gates"):
         one.only(("name", "command", "required", "timeout"))
-        gate = Gate(
+        gate = QualityGate(
             one.text("name"),
             one.text("command"),
             one.boolean("required", default=True),
@@ -99,10 +100,10 @@ def _gates(section: _Table) -> tuple[Gate, ...]:
     return tuple(gates.values())
 
 
-class _Table:
+class _SectionTable:
     """A table being read; `prefix` is its own name in the section."""
 
-    def __init__(self, table: Mapping[str, Any], prefix: str, where: Where) -> None:
+    def __init__(self, table: Mapping[str, Any], prefix: str, where: SettingPlace) -> None:
         self._table = table
         self._prefix = prefix
         self._where = where
@@ -142,8 +143,8 @@ class _Table:
         if value is None:
             return default
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 1 <= value <= _LONGEST_S:
-            raise self.wrong(key, f"{value!r} is no number of seconds from 1 to {_LONGEST_S}")
+        if not number or not 1 <= value <= _MAX_TIMEOUT_S:
+            raise self.wrong(key, f"{value!r} is no number of seconds from 1 to {_MAX_TIMEOUT_S}")
         return float(value)
 
     def choice(self, key: str, choices: Sequence[str], *, default: str) -> Any:
@@ -180,15 +181,17 @@ class _Table:
     def expression(self, key: str) -> Expression:
         return self._expression(key, self.text(key), ignore_case=False)
 
-    def tables(self, key: str) -> Iterator[_Table]:
+    def tables(self, key: str) -> Iterator[_SectionTable]:
         for name, value in self._items(key):
             if not isinstance(value, Mapping):
                 raise self.wrong(name, f"{value!r} is no table")
-            yield _Table(value, f"{name}.", self._where)
+            yield _SectionTable(value, f"{name}.", self._where)
 
     def _expression(self, name: str, text: str, *, ignore_case: bool) -> Expression:
-        if len(text) > _LONGEST:
-            raise self.wrong(name, f"the expression is longer than {_LONGEST:,} letters")
+        if len(text) > _MAX_EXPRESSION_CHARS:
+            raise self.wrong(
+                name, f"the expression is longer than {_MAX_EXPRESSION_CHARS:,} letters"
+            )
         try:
             regex = compiled(text, ignore_case=ignore_case)
         except BadExpression as error:

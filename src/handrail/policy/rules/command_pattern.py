@@ -32,7 +32,7 @@ class CommandPattern(NamedTuple):
         return self.words[0].rpartition("/")[2].lower()
 
 
-class Fit(IntEnum):
+class MatchCertainty(IntEnum):
     """How surely a pattern means a program's words."""
 
     NO = 0
@@ -43,7 +43,7 @@ class Fit(IntEnum):
 def parse_command_pattern(text: str) -> CommandPattern:
     """The pattern; raises `invalid_arguments` with the reason if it cannot be read."""
     prefix = text.endswith(":*")
-    words = _words(text.removesuffix(":*") if prefix else text)
+    words = _split_words(text.removesuffix(":*") if prefix else text)
     if not prefix and len(words) > 1 and words[-1] == "*":
         words, prefix = words[:-1], True
     if not words:
@@ -51,7 +51,7 @@ def parse_command_pattern(text: str) -> CommandPattern:
     return CommandPattern(tuple(words), prefix)
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     for sign in ("$", "`"):
         if sign in text:
             raise ProblemRaised(
@@ -78,55 +78,56 @@ def _words(text: str) -> list[str]:
 # --- narrow: what an allow covers -----------------------------------------------------
 
 
-def allows(pattern: CommandPattern, words: Words) -> bool:
+def covers_words(pattern: CommandPattern, words: Words) -> bool:
     """Whether the words are those of the pattern, in its order; nothing computed among them."""
     wanted = pattern.words
     if len(words) < len(wanted) or (len(words) > len(wanted) and not pattern.prefix):
         return False
     return all(
-        word is not None and _is_word(wish, word) for wish, word in zip(wanted, words, strict=False)
+        word is not None and _matches_word(wish, word)
+        for wish, word in zip(wanted, words, strict=False)
     )
 
 
-def _is_word(wish: str, word: str) -> bool:
+def _matches_word(wish: str, word: str) -> bool:
     if "*" not in wish:
         return wish == word
     # A wildcard that was not written for options finds none: `*.py` is not `--output=x.py`.
     if word.startswith("-") and not wish.startswith("-"):
         return False
-    return _glob(wish).fullmatch(word) is not None
+    return _compile_word(wish).fullmatch(word) is not None
 
 
 # --- wide: what a deny or an ask binds ------------------------------------------------
 
 
-def speaks_of(pattern: CommandPattern, words: Words) -> Fit:
+def match_words(pattern: CommandPattern, words: Words) -> MatchCertainty:
     """Whether the pattern means these words: options in any place and order, further options
     beside them, values of options skipped; a computed word may be anything.
     """
     if not words:
-        return Fit.NO
+        return MatchCertainty.NO
     if words[0] is None:
-        return Fit.MAYBE
-    if not _is_program(pattern.words[0], words[0]):
-        return Fit.NO
-    given = _Given(words[1:])
+        return MatchCertainty.MAYBE
+    if not _matches_program(pattern.words[0], words[0]):
+        return MatchCertainty.NO
+    given = _ProgramWords(words[1:])
     wanted = [word for word in pattern.words[1:] if not _is_option(word)]
     options = [word for word in pattern.words[1:] if _is_option(word)]
-    fits = [_operands(wanted, given, prefix=pattern.prefix), *map(given.has, options)]
+    fits = [_match_operands(wanted, given, prefix=pattern.prefix), *map(given.has, options)]
     return min(fits)
 
 
-def _is_program(wish: str, word: str) -> bool:
+def _matches_program(wish: str, word: str) -> bool:
     """By its name alone, whatever path leads to it, and whatever the case."""
     wish, word = wish.lower(), word.lower()
     name = word.rpartition("/")[2]
     if "*" in wish:
-        return any(_glob(wish).fullmatch(one) for one in (word, name))
+        return any(_compile_word(wish).fullmatch(one) for one in (word, name))
     return wish.rpartition("/")[2] == name
 
 
-class _Given:
+class _ProgramWords:
     """A program's words, sorted into options and the rest."""
 
     def __init__(self, words: Words) -> None:
@@ -144,15 +145,15 @@ class _Given:
                 self.operands.append((word, after_option))
                 after_option = False
 
-    def has(self, option: str) -> Fit:
+    def has(self, option: str) -> MatchCertainty:
         """Whether the option is given, alone, in a bundle, shortened or with a value."""
         if self._stated(option):
-            return Fit.SURE
-        return Fit.MAYBE if self._computed else Fit.NO
+            return MatchCertainty.SURE
+        return MatchCertainty.MAYBE if self._computed else MatchCertainty.NO
 
     def _stated(self, option: str) -> bool:
         if "*" in option:
-            return any(_glob(option).fullmatch(one) for one in self._options)
+            return any(_compile_word(option).fullmatch(one) for one in self._options)
         if option in self._options:
             return True
         if option.startswith("--"):
@@ -166,36 +167,36 @@ class _Given:
         return letters.issuperset(option[1:])
 
 
-def _operands(wanted: Sequence[str], given: _Given, *, prefix: bool) -> Fit:
+def _match_operands(wanted: Sequence[str], given: _ProgramWords, *, prefix: bool) -> MatchCertainty:
     """Whether the words without options are the wanted ones, by the positions that can be
     reached in `wanted`; a lone `*` stands for any number of words.
     """
-    states = {_skip_stars(wanted, 0): Fit.SURE}
+    states = {_skip_stars(wanted, 0): MatchCertainty.SURE}
     for word, may_be_value in given.operands:
-        after: dict[int, Fit] = {}
+        after: dict[int, MatchCertainty] = {}
         for at, fit in states.items():
             if may_be_value:
-                _raise(after, at, fit)
-            for position, found in _moves(wanted, at, word, prefix=prefix):
-                _raise(after, _skip_stars(wanted, position), min(fit, found))
+                _keep_best(after, at, fit)
+            for position, found in _transitions(wanted, at, word, prefix=prefix):
+                _keep_best(after, _skip_stars(wanted, position), min(fit, found))
         states = after
-    return states.get(len(wanted), Fit.NO)
+    return states.get(len(wanted), MatchCertainty.NO)
 
 
-def _moves(
+def _transitions(
     wanted: Sequence[str], at: int, word: str | None, *, prefix: bool
-) -> list[tuple[int, Fit]]:
+) -> list[tuple[int, MatchCertainty]]:
     """Where one more word can lead from a position."""
-    found: list[tuple[int, Fit]] = []
+    found: list[tuple[int, MatchCertainty]] = []
     if (at > 0 and wanted[at - 1] == "*") or (at == len(wanted) and prefix):
-        found.append((at, Fit.SURE))
+        found.append((at, MatchCertainty.SURE))
     if word is None:
-        found.append((at, Fit.MAYBE))
+        found.append((at, MatchCertainty.MAYBE))
     if at < len(wanted):
         if word is None:
-            found.append((at + 1, Fit.MAYBE))
-        elif _glob(wanted[at]).fullmatch(word):
-            found.append((at + 1, Fit.SURE))
+            found.append((at + 1, MatchCertainty.MAYBE))
+        elif _compile_word(wanted[at]).fullmatch(word):
+            found.append((at + 1, MatchCertainty.SURE))
     return found
 
 
@@ -205,8 +206,8 @@ def _skip_stars(wanted: Sequence[str], at: int) -> int:
     return at
 
 
-def _raise(states: dict[int, Fit], at: int, fit: Fit) -> None:
-    states[at] = max(fit, states.get(at, Fit.NO))
+def _keep_best(states: dict[int, MatchCertainty], at: int, fit: MatchCertainty) -> None:
+    states[at] = max(fit, states.get(at, MatchCertainty.NO))
 
 
 def _is_option(word: str) -> bool:
@@ -214,7 +215,7 @@ def _is_option(word: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _glob(wish: str) -> re.Pattern[str]:
+def _compile_word(wish: str) -> re.Pattern[str]:
     """Between two stars the first fit is as good as any other, so it is never given back."""
     first, *rest = map(re.escape, wish.split("*"))
     if not rest:

@@ -11,9 +11,9 @@ from handrail.core.commands import Judgement
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.policy.policy_input import Subject
-from handrail.policy.rules.parse import Canonical, split_call
-from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.policy_input import PolicyInput
+from handrail.policy.rules.parse import CanonicalName, split_call
+from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule import READERS, RUNNERS, Rule
 from handrail.policy.rules.rule_set import RuleSet
 
@@ -21,7 +21,9 @@ from handrail.policy.rules.rule_set import RuleSet
 Judge = Callable[[str], Judgement]
 
 
-def check_examples(rule: Rule, grounds: Grounds, canonical: Canonical, judge: Judge | None) -> None:
+def check_examples(
+    rule: Rule, grounds: PathBase, canonical: CanonicalName, judge: Judge | None
+) -> None:
     """Raise `invalid_arguments`, naming the rule and the example that does not hold.
 
     An example is a call, `edit_file(src/a.py)` or `run_command(git push)`, or only what stands
@@ -31,38 +33,42 @@ def check_examples(rule: Rule, grounds: Grounds, canonical: Canonical, judge: Ju
     for example in rule.examples:
         wanted = not example.startswith("not ")
         call = example if wanted else example[len("not ") :]
-        verdict = rules.judge(_subject(rule, call.strip(), grounds, canonical, judge))
+        verdict = rules.judge(_example_input(rule, call.strip(), grounds, canonical, judge))
         matches = verdict is not None and verdict.effect is rule.effect
         if matches is not wanted:
             what = "does not match" if wanted else "matches"
-            raise _wrong(rule, f"it {what} its example {example!r}")
+            raise _invalid_example(rule, f"it {what} its example {example!r}")
 
 
-def _subject(
-    rule: Rule, call: str, grounds: Grounds, canonical: Canonical, judge: Judge | None
-) -> Subject:
+def _example_input(
+    rule: Rule, call: str, grounds: PathBase, canonical: CanonicalName, judge: Judge | None
+) -> PolicyInput:
     tool, argument = split_call(call, canonical) or (rule.tool, call)
     if tool in RUNNERS:
         if judge is None:
-            raise _wrong(rule, f"its example {call!r} is a command, and commands are switched off")
+            raise _invalid_example(
+                rule, f"its example {call!r} is a command, and commands are switched off"
+            )
         judged = judge(argument or "")
-        return Subject(
+        return PolicyInput(
             tool, Risk.DANGEROUS, Footprint((), command=judged), False, None, False, confined=True
         )
     reads = tool in READERS
     access = Access.READ if reads else Access.WRITE
-    touches = () if argument is None else (Touch(f"file:{_path(argument, grounds)}", access),)
-    return Subject(tool, Risk.MODERATE, Footprint(touches), reads, None, not reads)
+    touches = (
+        () if argument is None else (Touch(f"file:{_example_path(argument, grounds)}", access),)
+    )
+    return PolicyInput(tool, Risk.MODERATE, Footprint(touches), reads, None, not reads)
 
 
-def _path(text: str, grounds: Grounds) -> str:
+def _example_path(text: str, grounds: PathBase) -> str:
     if text.startswith("~/") and grounds.home is not None:
         return posixpath.normpath(grounds.home + text[1:])
     root = grounds.roots[0] if grounds.roots else "/"
     return posixpath.normpath(posixpath.join(root, text)).replace("//", "/")
 
 
-def _wrong(rule: Rule, why: str) -> ProblemRaised:
+def _invalid_example(rule: Rule, why: str) -> ProblemRaised:
     return ProblemRaised(
         "invalid_arguments",
         f"the rule {rule.text!r} in {rule.origin} cannot be used: {why}",

@@ -9,15 +9,15 @@ from typing import Final
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool_names import TOOL_NAME
 from handrail.core.verdicts import Effect
-from handrail.policy.rules.parse import Canonical
-from handrail.policy.rules.rule import ANY_TOOL, MCP, Rule
+from handrail.policy.rules.parse import CanonicalName
+from handrail.policy.rules.rule import ANY_TOOL, MCP_PREFIX, Rule
 
 # A name as near as this to that of a tool is taken for a slip, and a rule with a slip protects
 # nothing.
-_SLIP: Final = 0.85
+_TYPO_SIMILARITY: Final = 0.85
 
 
-def accept_later(canonical: Canonical, known: Iterable[str]) -> Canonical:
+def accept_later(canonical: CanonicalName, known: Iterable[str]) -> CanonicalName:
     """The canonical name of a tool, or the name itself where a tool of that name may still be
     registered. The answer raises `invalid_arguments` for a name that is nearly one of `known`.
     """
@@ -27,7 +27,7 @@ def accept_later(canonical: Canonical, known: Iterable[str]) -> Canonical:
         found = canonical(name)
         if found is not None:
             return found
-        close = get_close_matches(name[:64], names, n=1, cutoff=_SLIP)
+        close = get_close_matches(name[:64], names, n=1, cutoff=_TYPO_SIMILARITY)
         if close:
             raise ProblemRaised(
                 "invalid_arguments",
@@ -39,13 +39,15 @@ def accept_later(canonical: Canonical, known: Iterable[str]) -> Canonical:
     return name_or_later
 
 
-def list_unregistered(rules: Iterable[Rule], canonical: Canonical) -> tuple[str, ...]:
+def list_unregistered(rules: Iterable[Rule], canonical: CanonicalName) -> tuple[str, ...]:
     """A sentence for each rule whose tool is not registered: it takes effect once it is."""
     return tuple(
         f"the rule {rule.text!r} in {rule.origin} has no effect yet: no tool named "
         f"{rule.tool!r} is registered"
         for rule in rules
-        if rule.tool != ANY_TOOL and not rule.tool.startswith(MCP) and canonical(rule.tool) is None
+        if rule.tool != ANY_TOOL
+        and not rule.tool.startswith(MCP_PREFIX)
+        and canonical(rule.tool) is None
     )
 
 

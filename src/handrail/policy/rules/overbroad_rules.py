@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from handrail.policy.rules.command_pattern import CommandPattern, parse_command_pattern
-from handrail.policy.rules.path_pattern import everything
-from handrail.policy.rules.rule import ANY_TOOL, MCP, RUNNERS, WRITERS
+from handrail.policy.rules.paths.pattern import matches_whole_trees
+from handrail.policy.rules.rule import ANY_TOOL, MCP_PREFIX, RUNNERS, WRITERS
 
 
 def _words(text: str) -> frozenset[str]:
@@ -25,25 +25,25 @@ _INTERPRETERS: Final = re.compile(
     r"[\d.]*"
 )
 # They run whatever words follow, or whatever they read.
-_ANYTHING: Final = _words(
+_COMMAND_RUNNERS: Final = _words(
     "sudo doas su pkexec runuser env xargs parallel eval exec source . command builtin coproc "
     "nohup nice ionice time timeout stdbuf setsid unshare nsenter chroot script watch strace "
     "ltrace gdb flock ssh mosh telnet nc ncat socat npx pnpx bunx uvx pipx tmux screen at batch "
     "crontab systemd-run vim vi nvim emacs ed ex less man"
 )
 # Their second word says what they do; without it a rule says nothing.
-_MANIFOLD: Final = _words(
+_SUBCOMMAND_PROGRAMS: Final = _words(
     "git npm pnpm yarn cargo go rustup make cmake ninja gradle mvn sbt dotnet pip pip3 uv poetry "
     "pdm hatch conda bundle gem composer brew apt apt-get dnf yum pacman snap gh glab aws gcloud "
     "az terraform tofu ansible helm docker podman kubectl systemctl"
 )
 # What they do is decided by every one of their words.
-_BLUNT: Final = _words(
+_ARGUMENT_PROGRAMS: Final = _words(
     "rm rmdir mv cp ln dd shred truncate chmod chown chgrp find fd sed tee tar zip unzip rsync scp "
     "sftp curl wget kill pkill killall mount umount install touch mkdir cat head tail"
 )
 # Second words that make these run whatever follows.
-_RUNS: Final = {
+_RUNNING_SUBCOMMANDS: Final = {
     "npm": _words("exec x"),
     "pnpm": _words("exec dlx"),
     "yarn": _words("exec dlx node"),
@@ -63,24 +63,28 @@ _RUNS: Final = {
 _ALL_COMMANDS: Final = "it allows every command; name programs, or use the mode `sandboxed`"
 
 
-def too_broad(tool: str, pattern: str | None) -> str | None:
+def overbroad_reason(tool: str, pattern: str | None) -> str | None:
     """Why nobody may allow this; None if a person may."""
     if tool == ANY_TOOL:
         return "it allows every tool; that is what the mode `bypass` is for"
     if tool == "execute_code":
         return "code can do anything, and nothing in it can be matched"
     if tool in RUNNERS:
-        return _ALL_COMMANDS if pattern is None else _broad_command(parse_command_pattern(pattern))
-    if tool.startswith(MCP) and "*" in tool and not re.fullmatch(r"mcp__[^*]+__\*", tool):
+        return (
+            _ALL_COMMANDS
+            if pattern is None
+            else _broad_command_reason(parse_command_pattern(pattern))
+        )
+    if tool.startswith(MCP_PREFIX) and "*" in tool and not re.fullmatch(r"mcp__[^*]+__\*", tool):
         return "it allows the tools of every server; name one"
-    if pattern is not None and everything(pattern):
+    if pattern is not None and matches_whole_trees(pattern):
         return "it means whole trees outside the workspace"
     return None
 
 
-def too_broad_to_grant(tool: str, pattern: str | None) -> str | None:
+def ungrantable_reason(tool: str, pattern: str | None) -> str | None:
     """Why "always" may not mean this; stricter than what a person may write down."""
-    reason = too_broad(tool, pattern)
+    reason = overbroad_reason(tool, pattern)
     if reason is not None:
         return reason
     if tool in WRITERS and (pattern is None or not pattern.strip("*/.")):
@@ -88,34 +92,34 @@ def too_broad_to_grant(tool: str, pattern: str | None) -> str | None:
     if "*" in tool:
         return "it allows every tool of a server; grant them one by one"
     if tool in RUNNERS and pattern is not None:
-        return _too_broad_prefix(parse_command_pattern(pattern))
+        return _broad_prefix_reason(parse_command_pattern(pattern))
     return None
 
 
-def _too_broad_prefix(pattern: CommandPattern) -> str | None:
+def _broad_prefix_reason(pattern: CommandPattern) -> str | None:
     program, rest = pattern.program, pattern.words[1:]
     if not pattern.prefix:
         return None
-    if program in _BLUNT or (program in _MANIFOLD and not rest):
+    if program in _ARGUMENT_PROGRAMS or (program in _SUBCOMMAND_PROGRAMS and not rest):
         return f"{program} does very different things; name what follows it"
-    if program in _MANIFOLD and rest[0].startswith("-"):
+    if program in _SUBCOMMAND_PROGRAMS and rest[0].startswith("-"):
         return f"{rest[0]!r} does not say what {program} will do"
     return None
 
 
 def has_subcommands(program: str) -> bool:
     """Whether the program's second word says what it does."""
-    return program in _MANIFOLD
+    return program in _SUBCOMMAND_PROGRAMS
 
 
-def runs_what_follows(words: Sequence[str | None]) -> bool:
+def runs_other_program(words: Sequence[str | None]) -> bool:
     """Whether a program of these words may start another one that they name; a computed word
     may be any.
     """
     program = (words[0] or "").rpartition("/")[2].lower()
-    if program in _ANYTHING:
+    if program in _COMMAND_RUNNERS:
         return True
-    runs = _RUNS.get(program, frozenset())
+    runs = _RUNNING_SUBCOMMANDS.get(program, frozenset())
     operand = next((word for word in words[1:] if word is None or word[:1] != "-"), "")
     return bool(runs) and (operand is None or not runs.isdisjoint(words[1:]))
 
@@ -125,23 +129,23 @@ def is_interpreter(program: str) -> bool:
     return program in _SHELLS or _INTERPRETERS.fullmatch(program) is not None
 
 
-def _broad_command(pattern: CommandPattern) -> str | None:
+def _broad_command_reason(pattern: CommandPattern) -> str | None:
     program, rest = pattern.program, pattern.words[1:]
     if "*" in pattern.words[0]:
         return "it allows many programs; name one"
-    if program in _ANYTHING and (pattern.prefix or not rest):
+    if program in _COMMAND_RUNNERS and (pattern.prefix or not rest):
         return f"{program} runs whatever it is given"
     if is_interpreter(program):
-        return _broad_interpreter(program, rest)
-    runs = _RUNS.get(program, frozenset())
+        return _broad_interpreter_reason(program, rest)
+    runs = _RUNNING_SUBCOMMANDS.get(program, frozenset())
     if pattern.prefix and len(rest) == 1 and rest[0] in runs:
         return f"{program} {rest[0]} runs whatever follows"
-    if program in _MANIFOLD and rest and "*" in rest[0] and not rest[0].strip("*-"):
+    if program in _SUBCOMMAND_PROGRAMS and rest and "*" in rest[0] and not rest[0].strip("*-"):
         return f"it allows everything that {program} can do"
     return None
 
 
-def _broad_interpreter(program: str, rest: tuple[str, ...]) -> str | None:
+def _broad_interpreter_reason(program: str, rest: tuple[str, ...]) -> str | None:
     """Fine only with a program of its own: a script, or a module by its name."""
     module = len(rest) > 1 and rest[0] == "-m" and rest[1].strip("*-")
     script = rest and not rest[0].startswith("-") and rest[0].strip("*")

@@ -9,24 +9,31 @@ from typing import Final
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect
 from handrail.policy.rules.command_pattern import parse_command_pattern
-from handrail.policy.rules.overbroad_rules import too_broad
-from handrail.policy.rules.path_pattern import check_path_pattern
-from handrail.policy.rules.rule import ANY_TOOL, MCP, PATTERNLESS, Origin, Rule, Source
+from handrail.policy.rules.overbroad_rules import overbroad_reason
+from handrail.policy.rules.paths.pattern import check_path_pattern
+from handrail.policy.rules.rule import (
+    ANY_TOOL,
+    MCP_PREFIX,
+    PATTERNLESS,
+    Rule,
+    RuleOrigin,
+    RuleSource,
+)
 
 # Answers a tool's canonical name for any vocabulary's, None if there is no such tool.
-Canonical = Callable[[str], str | None]
+CanonicalName = Callable[[str], str | None]
 
-_FORM: Final = re.compile(r"\s*([^\s()]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
-_SERVER: Final = re.compile(r"mcp__[A-Za-z0-9_.-]+(?:__\*)?|mcp__\*")
-_LONGEST: Final = 4000
-_WRITTEN: Final = Origin(Source.SESSION)
+_RULE_FORM: Final = re.compile(r"\s*([^\s()]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_MCP_TOOL: Final = re.compile(r"mcp__[A-Za-z0-9_.-]+(?:__\*)?|mcp__\*")
+_MAX_RULE_CHARS: Final = 4000
+_DEFAULT_ORIGIN: Final = RuleOrigin(RuleSource.SESSION)
 _HINT: Final = "write it as tool or tool(pattern), such as edit_file(src/**) or run_command(ls:*)"
 
 
 def parse_rule(
     text: str,
-    canonical: Canonical,
-    origin: Origin = _WRITTEN,
+    canonical: CanonicalName,
+    origin: RuleOrigin = _DEFAULT_ORIGIN,
     *,
     effect: Effect | None = None,
     examples: Sequence[str] = (),
@@ -38,16 +45,16 @@ def parse_rule(
     """
     named = text if effect is None else f"{effect} {text}"
     try:
-        if len(text) > _LONGEST or not text.isprintable():
-            raise _wrong(f"a rule is at most {_LONGEST} letters that can be seen")
+        if len(text) > _MAX_RULE_CHARS or not text.isprintable():
+            raise _invalid(f"a rule is at most {_MAX_RULE_CHARS} letters that can be seen")
         if effect is None:
-            effect, text = _effect(text)
-        tool, pattern = _parts(text, canonical)
+            effect, text = _split_effect(text)
+        tool, pattern = _split_rule(text, canonical)
         if pattern is not None:
-            _check(tool, pattern)
-        broad = too_broad(tool, pattern) if effect is Effect.ALLOW else None
+            _check_pattern(tool, pattern)
+        broad = overbroad_reason(tool, pattern) if effect is Effect.ALLOW else None
         if broad is not None:
-            raise _wrong(f"it is too broad: {broad}")
+            raise _invalid(f"it is too broad: {broad}")
     except ProblemRaised as raised:
         problem = raised.problem
         raise ProblemRaised(
@@ -59,53 +66,53 @@ def parse_rule(
     return Rule(effect, tool, pattern, spelled, origin, tuple(examples), confined)
 
 
-def split_call(text: str, canonical: Canonical) -> tuple[str, str | None] | None:
+def split_call(text: str, canonical: CanonicalName) -> tuple[str, str | None] | None:
     """The tool and what it is called with, from `tool(argument)`; None if it is not that."""
-    form = _FORM.fullmatch(text)
-    tool = _tool(form[1], canonical) if form else None
+    form = _RULE_FORM.fullmatch(text)
+    tool = _resolve_tool(form[1], canonical) if form else None
     return (tool, form[2]) if form and tool is not None else None
 
 
-def _effect(text: str) -> tuple[Effect, str]:
+def _split_effect(text: str) -> tuple[Effect, str]:
     word, _, rest = text.strip().partition(" ")
     if word not in list(Effect):
-        raise _wrong("it does not begin with allow, ask or deny")
+        raise _invalid("it does not begin with allow, ask or deny")
     return Effect(word), rest
 
 
-def _parts(text: str, canonical: Canonical) -> tuple[str, str | None]:
-    form = _FORM.fullmatch(text)
+def _split_rule(text: str, canonical: CanonicalName) -> tuple[str, str | None]:
+    form = _RULE_FORM.fullmatch(text)
     if form is None:
-        raise _wrong("it is neither a tool nor tool(pattern)")
+        raise _invalid("it is neither a tool nor tool(pattern)")
     name, pattern = form[1], form[2]
-    tool = _tool(name, canonical)
+    tool = _resolve_tool(name, canonical)
     if tool is None:
-        raise _wrong(f"there is no tool named {name!r}")
+        raise _invalid(f"there is no tool named {name!r}")
     if pattern is None:
         return tool, None
     if not pattern.strip():
-        raise _wrong("its pattern is empty; leave the brackets out to mean every call")
+        raise _invalid("its pattern is empty; leave the brackets out to mean every call")
     pattern = pattern.strip()
     return tool, None if tool == "run_command" and pattern in ("*", ":*") else pattern
 
 
-def _tool(name: str, canonical: Canonical) -> str | None:
+def _resolve_tool(name: str, canonical: CanonicalName) -> str | None:
     if name == ANY_TOOL:
         return ANY_TOOL
-    if name.startswith(MCP) and _SERVER.fullmatch(name):
+    if name.startswith(MCP_PREFIX) and _MCP_TOOL.fullmatch(name):
         # Servers say only later which tools they have. A lone server means all of them.
-        return name if "__" in name[len(MCP) :] or name == f"{MCP}*" else f"{name}__*"
+        return name if "__" in name[len(MCP_PREFIX) :] or name == f"{MCP_PREFIX}*" else f"{name}__*"
     return canonical(name)
 
 
-def _check(tool: str, pattern: str) -> None:
-    if tool in PATTERNLESS or tool.startswith(MCP):
-        raise _wrong(f"{tool} takes no pattern")
+def _check_pattern(tool: str, pattern: str) -> None:
+    if tool in PATTERNLESS or tool.startswith(MCP_PREFIX):
+        raise _invalid(f"{tool} takes no pattern")
     if tool == "run_command":
         parse_command_pattern(pattern)
     else:
         check_path_pattern(pattern)
 
 
-def _wrong(why: str) -> ProblemRaised:
+def _invalid(why: str) -> ProblemRaised:
     return ProblemRaised("invalid_arguments", why)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from handrail.core.verdicts import Effect
 
 
-class Source(IntEnum):
+class RuleSource(IntEnum):
     """Who wrote a rule, the nearest first; decides what is reported and who may widen."""
 
     SESSION = 0
@@ -26,10 +26,10 @@ class Source(IntEnum):
         return self.name.lower().replace("_", " ")
 
 
-class Origin(NamedTuple):
+class RuleOrigin(NamedTuple):
     """Where a rule stands, for messages."""
 
-    source: Source
+    source: RuleSource
     file: str | None = None
     line: int | None = None
 
@@ -50,7 +50,7 @@ class Rule(NamedTuple):
     tool: str
     pattern: str | None
     spelled: str
-    origin: Origin
+    origin: RuleOrigin
     examples: tuple[str, ...] = ()
     confined: bool = False
 
@@ -78,4 +78,4 @@ LISTERS: Final = frozenset(("list_files", "find_files"))
 # Without paths and without words, so without patterns.
 PATTERNLESS: Final = frozenset(("execute_code", "job_output", "job_kill", "job_list", "undo", "*"))
 ANY_TOOL: Final = "*"
-MCP: Final = "mcp__"
+MCP_PREFIX: Final = "mcp__"

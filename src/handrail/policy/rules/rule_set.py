@@ -12,31 +12,49 @@ from typing import Final, NamedTuple
 from handrail.core.commands import CommandClass, Judgement
 from handrail.core.footprint import Footprint
 from handrail.core.verdicts import Effect, Risk, Verdict
-from handrail.policy.policy_input import Subject
+from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.command_match import CommandRules
 from handrail.policy.rules.command_pattern import CommandPattern, parse_command_pattern
-from handrail.policy.rules.exact_paths import closed_paths
-from handrail.policy.rules.path_glob import Glob, Meeting
-from handrail.policy.rules.path_index import Entry, Hit, NarrowIndex, WideIndex
-from handrail.policy.rules.path_pattern import Grounds, narrow_globs, wide_globs
-from handrail.policy.rules.rule import ANY_TOOL, LISTERS, MCP, READERS, WRITERS, Rule, Source
-from handrail.policy.rules.rule_verdict import (
+from handrail.policy.rules.findings import (
     Finding,
-    allowed,
-    of_command,
-    of_path,
-    of_tool,
-    of_unknown,
-    verdict_of,
+    allow_verdict,
+    command_finding,
+    finding_verdict,
+    path_finding,
+    tool_finding,
+    unknown_effects_finding,
 )
-from handrail.policy.rules.touched_paths import Target, all_known, named, read, written
+from handrail.policy.rules.paths.glob import Glob, Overlap
+from handrail.policy.rules.paths.index import AllowIndex, PathMatch, RankedRule, RestrictionIndex
+from handrail.policy.rules.paths.pattern import (
+    PathBase,
+    broad_globs,
+    exact_denied_paths,
+    exact_globs,
+)
+from handrail.policy.rules.paths.touched import (
+    TouchedPath,
+    known_paths,
+    mentioned_paths,
+    read_paths,
+    written_paths,
+)
+from handrail.policy.rules.rule import (
+    ANY_TOOL,
+    LISTERS,
+    MCP_PREFIX,
+    READERS,
+    WRITERS,
+    Rule,
+    RuleSource,
+)
 
 # They read what lies where they start although no word names it.
-_SEARCHERS: Final = frozenset(("git", "rg", "ag", "ack", "grep", "fd", "find", "tree"))
+_SEARCH_PROGRAMS: Final = frozenset(("git", "rg", "ag", "ack", "grep", "fd", "find", "tree"))
 _STRICTNESS: Final = {Effect.DENY: 0, Effect.ASK: 1, Effect.ALLOW: 2}
 
 
-class Kept(NamedTuple):
+class DenialEnforcement(NamedTuple):
     """What keeps a rule by itself: whether a search of contents leaves out what must not be
     read, whether the sandbox hides that from a command, and which paths it holds as they are
     (None: a command that looks can write nothing at all). `absent` are those that it would
@@ -49,20 +67,20 @@ class Kept(NamedTuple):
     absent: Callable[[Judgement], frozenset[str]] = lambda judged: frozenset()
 
 
-class Admitted(NamedTuple):
+class AdmittedRules(NamedTuple):
     """The rules that count, and a sentence for each that does not."""
 
     rules: tuple[Rule, ...]
     notices: tuple[str, ...]
 
 
-def admit(rules: Iterable[Rule], *, trusted: bool = False) -> Admitted:
+def admit_rules(rules: Iterable[Rule], *, trusted: bool = False) -> AdmittedRules:
     """Drop the allow rules of those who may only narrow: the files of the workspace itself,
     unless the person trusts them as they are now.
     """
     kept, notices = [], []
     for rule in rules:
-        ships = rule.origin.source in (Source.PROJECT, Source.LOCAL)
+        ships = rule.origin.source in (RuleSource.PROJECT, RuleSource.LOCAL)
         if rule.effect is Effect.ALLOW and ships and not trusted:
             notices.append(
                 f"the rule {rule.text!r} in {rule.origin} does not count: "
@@ -70,7 +88,7 @@ def admit(rules: Iterable[Rule], *, trusted: bool = False) -> Admitted:
             )
         else:
             kept.append(rule)
-    return Admitted(tuple(kept), tuple(notices))
+    return AdmittedRules(tuple(kept), tuple(notices))
 
 
 class RuleSet:
@@ -79,33 +97,33 @@ class RuleSet:
     def __init__(
         self,
         rules: Iterable[Rule] = (),
-        grounds: Grounds = Grounds(),  # noqa: B008 - an immutable value
-        kept: Kept = Kept(),  # noqa: B008 - an immutable value
+        grounds: PathBase = PathBase(),  # noqa: B008 - an immutable value
+        kept: DenialEnforcement = DenialEnforcement(),  # noqa: B008 - an immutable value
     ) -> None:
         self.rules = tuple(rules)
         self.grounds = grounds
         self.kept = kept
         ordered = sorted(self.rules, key=lambda one: (_STRICTNESS[one.effect], one.origin.source))
-        entries = [Entry(order, rule) for order, rule in enumerate(ordered)]
+        entries = [RankedRule(order, rule) for order, rule in enumerate(ordered)]
         binding = [entry for entry in entries if entry.rule.effect is not Effect.ALLOW]
         covering = [entry for entry in entries if entry.rule.effect is Effect.ALLOW]
-        self._tools = _by_tool(binding)
-        self._allowed_tools = _by_tool(covering)
-        self._reads = WideIndex(self._wide(binding, READERS))
-        self._writes = WideIndex(self._wide(binding, WRITERS))
+        self._tools = _index_by_tool(binding)
+        self._allowed_tools = _index_by_tool(covering)
+        self._reads = RestrictionIndex(self._wide(binding, READERS))
+        self._writes = RestrictionIndex(self._wide(binding, WRITERS))
         self._own = {
-            tool: WideIndex(self._wide(binding, (tool,)))
+            tool: RestrictionIndex(self._wide(binding, (tool,)))
             for tool in {entry.rule.tool for entry in binding} - READERS - WRITERS - {"run_command"}
         }
         self._allowed_paths = {
-            tool: NarrowIndex(self._narrow(covering, tool))
+            tool: AllowIndex(self._narrow(covering, tool))
             for tool in {entry.rule.tool for entry in covering} - {"run_command"}
         }
         self._commands = CommandRules(_command_rules(binding), _command_rules(covering))
         self._denied = [one for one in binding if _denies_paths(one.rule)]
         # What must stay as it is for a deny of writing to be kept; None: it has no such path.
         self._closed = {
-            one.order: closed_paths(one.rule.pattern or "", grounds)
+            one.order: exact_denied_paths(one.rule.pattern or "", grounds)
             for one in self._denied
             if one.rule.tool in WRITERS
         }
@@ -114,15 +132,15 @@ class RuleSet:
             entry.rule.tool in WRITERS or entry.rule.tool == "run_command" for entry in binding
         )
 
-    def judge(self, subject: Subject) -> Verdict | None:
+    def judge(self, subject: PolicyInput) -> Verdict | None:
         """The verdict of the strictest rule that speaks of the call; None if none does."""
         strictest = min(self._findings(subject), default=None)
         if strictest is not None:
-            return verdict_of(strictest)
+            return finding_verdict(strictest)
         entry = self._cover(subject)
-        return None if entry is None else allowed(entry.rule)
+        return None if entry is None else allow_verdict(entry.rule)
 
-    def foreseen(self, subject: Subject) -> tuple[str, ...]:
+    def foreseen(self, subject: PolicyInput) -> tuple[str, ...]:
         """Nothing: rules follow from no plan."""
         del subject
         return ()
@@ -133,32 +151,36 @@ class RuleSet:
 
     # --- what binds --------------------------------------------------------------------
 
-    def _findings(self, subject: Subject) -> Iterator[Finding]:
-        for entry in _named(self._tools, subject):
-            yield of_tool(entry, subject.tool)
+    def _findings(self, subject: PolicyInput) -> Iterator[Finding]:
+        for entry in _rules_for_tool(self._tools, subject):
+            yield tool_finding(entry, subject.tool)
         if self._writes and not (subject.reads_only and subject.command is None):
-            yield from self._of_paths(self._writes, written(subject), subject, "write")
+            yield from self._of_paths(self._writes, written_paths(subject), subject, "write")
         if self._reads:
-            yield from self._of_paths(self._reads, read(subject), subject, "read")
+            yield from self._of_paths(self._reads, read_paths(subject), subject, "read")
         own = self._own.get(subject.tool)
         if own:
-            targets = [*written(subject), *read(subject)]
+            targets = [*written_paths(subject), *read_paths(subject)]
             yield from self._of_paths(own, targets, subject, "touch")
         if subject.command is not None:
-            yield from map(of_command, self._commands.find(subject.command))
+            yield from map(command_finding, self._commands.find(subject.command))
             if self._denied:
                 yield from self._of_unknown(subject.command)
 
     def _of_paths(
-        self, index: WideIndex, targets: Sequence[Target], subject: Subject, verb: str
+        self,
+        index: RestrictionIndex,
+        targets: Sequence[TouchedPath],
+        subject: PolicyInput,
+        verb: str,
     ) -> Iterator[Finding]:
         for target in targets:
             for hit in index.find(target):
-                exact = hit.meeting is Meeting.SURE and not target.glob
+                exact = hit.meeting is Overlap.SURE and not target.glob
                 if exact or self._counts(hit, subject, verb):
-                    yield of_path(hit, verb)
+                    yield path_finding(hit, verb)
 
-    def _counts(self, hit: Hit, subject: Subject, verb: str) -> bool:
+    def _counts(self, hit: PathMatch, subject: PolicyInput, verb: str) -> bool:
         """Whether a tree or a wildcard counts that means, among other things, what a rule
         speaks of.
         """
@@ -182,13 +204,13 @@ class RuleSet:
             denied = next((one for one in self._denied if not keeps(one)), None)
             if denied is not None:
                 closed = self._closed.get(denied.order, ())
-                yield of_unknown(denied, closed, self._absent(judged, closed or ()))
+                yield unknown_effects_finding(denied, closed, self._absent(judged, closed or ()))
         # A word may name what the known effects do not list, such as a copy that git keeps.
-        meeting = Meeting.SURE if dangerous else Meeting.MAYBE
+        meeting = Overlap.SURE if dangerous else Overlap.MAYBE
         indexes = (
             [self._reads] if judged.klass is CommandClass.SAFE else [self._reads, self._writes]
         )
-        for target in named(judged, self.grounds.roots, self.grounds.home):
+        for target in mentioned_paths(judged, self.grounds.roots, self.grounds.home):
             for index in indexes:
                 for hit in index.find(target):
                     if hit.entry.rule.effect is not Effect.DENY:
@@ -196,7 +218,7 @@ class RuleSet:
                     # What reads it may; what writes it cannot.
                     if index is self._writes and not dangerous and keeps(hit.entry):
                         continue
-                    yield of_path(hit._replace(meeting=meeting), "touch")
+                    yield path_finding(hit._replace(meeting=meeting), "touch")
 
     def _absent(self, judged: Judgement, closed: Sequence[str]) -> str | None:
         """What is in the way of the sandbox keeping a rule: a path that does not exist."""
@@ -207,7 +229,7 @@ class RuleSet:
         tops = (f"{root.rstrip('/')}/" for root in self.grounds.roots)
         return path.removeprefix(next((top for top in tops if path.startswith(top)), ""))
 
-    def _keeper(self, judged: Judgement) -> Callable[[Entry], bool]:
+    def _keeper(self, judged: Judgement) -> Callable[[RankedRule], bool]:
         """What answers whether a deny about paths is kept by the sandbox, whatever the command
         does; each kind is looked at once, and only if it matters.
         """
@@ -216,7 +238,7 @@ class RuleSet:
         hidden = cache(lambda: self.kept.commands(judged))
         unwritable = cache(lambda: self.kept.writes(judged))
 
-        def keeps(entry: Entry) -> bool:
+        def keeps(entry: RankedRule) -> bool:
             if entry.order not in self._closed:
                 return _can_be_hidden(entry.rule) and hidden()
             held, paths = unwritable(), self._closed[entry.order]
@@ -229,49 +251,53 @@ class RuleSet:
 
     # --- what covers -------------------------------------------------------------------
 
-    def _cover(self, subject: Subject) -> Entry | None:
+    def _cover(self, subject: PolicyInput) -> RankedRule | None:
         if subject.command is not None:
             return self._cover_command(subject, subject.command)
-        for entry in _named(self._allowed_tools, subject):
+        for entry in _rules_for_tool(self._allowed_tools, subject):
             return entry
         paths = self._allowed_paths.get(subject.tool)
-        return None if paths is None else paths.cover(all_known(subject))
+        return None if paths is None else paths.cover(known_paths(subject))
 
-    def _cover_command(self, subject: Subject, judged: Judgement) -> Entry | None:
+    def _cover_command(self, subject: PolicyInput, judged: Judgement) -> RankedRule | None:
         entry = self._commands.cover(judged, confined=subject.confined)
         if entry is None or not any(part.writes for part in judged.parts):
             return entry
         # A redirect writes a file, which needs a permission of its own.
         files = self._allowed_paths.get("write_file")
-        targets = written(subject)
+        targets = written_paths(subject)
         return entry if files is not None and files.cover(targets) is not None else None
 
     # --- putting them in order -----------------------------------------------------------
 
-    def _wide(self, entries: Sequence[Entry], tools: Iterable[str]) -> Iterator[tuple[Glob, Entry]]:
+    def _wide(
+        self, entries: Sequence[RankedRule], tools: Iterable[str]
+    ) -> Iterator[tuple[Glob, RankedRule]]:
         for entry in entries:
             if entry.rule.pattern is not None and entry.rule.tool in tools:
-                for glob in wide_globs(entry.rule.pattern, self.grounds):
+                for glob in broad_globs(entry.rule.pattern, self.grounds):
                     yield glob, entry
 
-    def _narrow(self, entries: Sequence[Entry], tool: str) -> Iterator[tuple[Glob, Entry]]:
+    def _narrow(
+        self, entries: Sequence[RankedRule], tool: str
+    ) -> Iterator[tuple[Glob, RankedRule]]:
         for entry in entries:
             if entry.rule.pattern is not None and entry.rule.tool == tool:
-                for glob in narrow_globs(entry.rule.pattern, self.grounds):
+                for glob in exact_globs(entry.rule.pattern, self.grounds):
                     yield glob, entry
 
 
-def speaks_of_command(rules: RuleSet, judged: Judgement) -> bool:
+def rules_affect_command(rules: RuleSet, judged: Judgement) -> bool:
     """Whether a rule has a say in a command, by whichever tool it is run."""
     footprint = Footprint((), command=judged)
-    subject = Subject("run_command", Risk.DANGEROUS, footprint, False, None, False)
+    subject = PolicyInput("run_command", Risk.DANGEROUS, footprint, False, None, False)
     return rules.judge(subject) is not None
 
 
 def _hides_effects(judged: Judgement) -> bool:
     effects = judged.effects
     computes = any(one.substitutes for one in judged.segments)
-    silent = not effects.reads and not _SEARCHERS.isdisjoint(effects.programs)
+    silent = not effects.reads and not _SEARCH_PROGRAMS.isdisjoint(effects.programs)
     return effects.open_ended or computes or silent or not judged.plain
 
 
@@ -288,22 +314,22 @@ def _can_be_hidden(rule: Rule) -> bool:
     return rule.effect is Effect.DENY and reads
 
 
-def _by_tool(entries: Iterable[Entry]) -> dict[str, Entry]:
+def _index_by_tool(entries: Iterable[RankedRule]) -> dict[str, RankedRule]:
     """The first rule about every call of a tool, by its name."""
-    found: dict[str, Entry] = {}
+    found: dict[str, RankedRule] = {}
     for entry in entries:
         if entry.rule.pattern is None:
             found.setdefault(entry.rule.tool, entry)
     return found
 
 
-def _named(tools: dict[str, Entry], subject: Subject) -> Iterator[Entry]:
+def _rules_for_tool(tools: dict[str, RankedRule], subject: PolicyInput) -> Iterator[RankedRule]:
     if not tools:
         return
     names = [subject.tool, ANY_TOOL]
-    if subject.tool.startswith(MCP):
-        server = subject.tool[len(MCP) :].partition("__")[0]
-        names += [f"{MCP}{server}__*", f"{MCP}*"]
+    if subject.tool.startswith(MCP_PREFIX):
+        server = subject.tool[len(MCP_PREFIX) :].partition("__")[0]
+        names += [f"{MCP_PREFIX}{server}__*", f"{MCP_PREFIX}*"]
     elif subject.command is not None and subject.tool != "run_command":
         # Code in a shell's language is a command by another name.
         names.append("run_command")
@@ -312,7 +338,7 @@ def _named(tools: dict[str, Entry], subject: Subject) -> Iterator[Entry]:
             yield tools[name]
 
 
-def _command_rules(entries: Sequence[Entry]) -> Iterator[tuple[CommandPattern, Entry]]:
+def _command_rules(entries: Sequence[RankedRule]) -> Iterator[tuple[CommandPattern, RankedRule]]:
     for entry in entries:
         if entry.rule.pattern is not None and entry.rule.tool == "run_command":
             yield parse_command_pattern(entry.rule.pattern), entry

@@ -10,7 +10,7 @@ from handrail.core.context import Whereabouts
 from handrail.core.leases import PathReserver
 from handrail.core.outputs import Outputs
 from handrail.core.past import Past
-from handrail.core.plan_mode import Planning
+from handrail.core.plan_mode import PlanModeControl
 from handrail.core.ports import Files, Search
 from handrail.core.processes import Processes, Sandbox
 
@@ -51,6 +51,6 @@ class Services:
     past: Past
     allow_delete: bool = False
     shell: Shell | None = None
-    planning: Planning | None = None
+    planning: PlanModeControl | None = None
     locks: PathReserver | None = None
     outputs: Outputs | None = None

@@ -199,14 +199,14 @@ async def _ask(asked: Pending, approver: Approver, options: Namespace) -> None:
     from handrail.cli.render.screen import one_line
     from handrail.core.approval import Reply
     from handrail.host.terminal.approval_queue import answer
-    from handrail.policy.approval.approvers import reply_of
+    from handrail.policy.approval.approvers import parse_reply
 
     output.say(f"\n{asked.id} in {one_line(asked.workspace)}")
     replies: list[Reply] = []
     async with anyio.create_task_group() as both:
 
         async def ask() -> None:
-            replies.append(reply_of(await approver.ask(asked.request), approver))
+            replies.append(parse_reply(await approver.ask(asked.request), approver))
             both.cancel_scope.cancel()
 
         both.start_soon(ask)

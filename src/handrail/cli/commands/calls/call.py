@@ -140,12 +140,12 @@ class _Asked:
     async def ask(self, request: ApprovalRequest) -> Reply:
         from dataclasses import replace
 
-        from handrail.policy.approval.approvers import reply_of
+        from handrail.policy.approval.approvers import parse_reply
 
         # One call is all that happens here: what "always" grants would end with it.
         once = replace(request, always=None)
         with self._status.away():
-            reply = reply_of(await self._person.ask(once), self._person)
+            reply = parse_reply(await self._person.ask(once), self._person)
         self.said_no = reply.answer == "no"
         return reply
 

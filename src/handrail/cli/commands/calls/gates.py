@@ -25,7 +25,7 @@ def run(options: Namespace) -> int:
     import asyncio
 
     from handrail.cli.workspace import opened
-    from handrail.policy.guardrails.gates import feedback_of
+    from handrail.policy.guardrails.gates import gate_feedback
 
     async def gates() -> Sequence[GateResult]:
         async with opened(options) as runtime:
@@ -37,7 +37,7 @@ def run(options: Namespace) -> int:
             output.say_json(one._asdict())
     else:
         _say(results)
-    return 1 if feedback_of(results) is not None else 0
+    return 1 if gate_feedback(results) is not None else 0
 
 
 def _say(results: Sequence[GateResult]) -> None:

@@ -13,12 +13,12 @@ from handrail.core.footprint import Footprint
 from handrail.core.verdicts import Risk
 from handrail.host.processes.binaries import find
 from handrail.host.processes.shfmt import Shfmt
-from handrail.policy.policy_input import Subject
-from handrail.policy.rules.path_pattern import Grounds
+from handrail.policy.policy_input import PolicyInput
+from handrail.policy.rules.paths.pattern import PathBase
 from handrail.shell.analyzer import Judge
 
 ROOT = "/home/u/projects/app"
-GROUNDS = Grounds((ROOT,), "/home/u")
+GROUNDS = PathBase((ROOT,), "/home/u")
 WHERE = Surroundings(ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", posixpath.normpath)
 
 
@@ -31,7 +31,7 @@ def judge():
 def decided(judge):
     def of(text, *written, env=None, unconfined=False):
         judged = judge.judge(text, cwd=ROOT, env=env or {})._replace(unconfined=unconfined)
-        subject = Subject(
+        subject = PolicyInput(
             "run_command",
             Risk(int(judged.klass)),
             Footprint((), judged.effects.open_ended, judged),

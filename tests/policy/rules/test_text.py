@@ -6,7 +6,7 @@ from tests.policy.rule_support import canonical, rule
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect
 from handrail.policy.rules.parse import parse_rule
-from handrail.policy.rules.rule import Origin, Source
+from handrail.policy.rules.rule import RuleOrigin, RuleSource
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_rule_is_read_in_any_vocabulary(text, effect, tool, pattern):
 )
 def test_what_cannot_be_taken_at_its_word_is_an_error_that_names_the_rule(text, why):
     with pytest.raises(ProblemRaised) as raised:
-        parse_rule(text, canonical, Origin(Source.PROJECT, "conf.toml", 7))
+        parse_rule(text, canonical, RuleOrigin(RuleSource.PROJECT, "conf.toml", 7))
 
     problem = raised.value.problem
     assert problem.code == "invalid_arguments"

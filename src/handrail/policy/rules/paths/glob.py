@@ -14,12 +14,12 @@ from typing import Final, NamedTuple
 from handrail.core.problems import ProblemRaised
 from handrail.core.protected_names import fold_name
 
-ANY: Final = "**"
+GLOBSTAR: Final = "**"
 _WILD: Final = re.compile(r"[*?\[\\]")
-_MOST_ALTERNATIVES: Final = 64
+_MAX_ALTERNATIVES: Final = 64
 
 
-class Wild(NamedTuple):
+class WildcardPart(NamedTuple):
     """A name with wildcards; `head` and `tail` are what it begins and ends with for certain."""
 
     regex: re.Pattern[str]
@@ -27,10 +27,10 @@ class Wild(NamedTuple):
     tail: str
 
 
-Part = str | Wild
+GlobPart = str | WildcardPart
 
 
-class Meeting(IntEnum):
+class Overlap(IntEnum):
     """How surely a glob speaks about what is touched."""
 
     NO = 0
@@ -44,7 +44,7 @@ class Glob(NamedTuple):
     plain names behind it; `inside`: it means what lies below, not the thing itself.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[GlobPart, ...]
     prefix: str
     needs: tuple[str, ...]
     literal: bool
@@ -58,7 +58,7 @@ def fold_path(path: str) -> str:
     return "/".join(map(fold_name, path.split("/")))
 
 
-def split(path: str) -> list[str]:
+def split_path(path: str) -> list[str]:
     """The names of an absolute path."""
     return path.strip("/").split("/") if path.strip("/") else []
 
@@ -67,59 +67,62 @@ def compile_glob(top: Sequence[str], names: Sequence[str], *, fold: bool) -> Glo
     """A glob whose first names (`top`) stand for themselves."""
     inside = False
     rest = list(names)
-    while rest and rest[-1] == ANY:
+    while rest and rest[-1] == GLOBSTAR:
         rest.pop()
         inside = True
     plain = [fold_name(name) if fold else name for name in top]
-    parts = (*plain, *(name if name == ANY else part_of(name, fold=fold) for name in rest))
+    parts = (
+        *plain,
+        *(name if name == GLOBSTAR else compile_part(name, fold=fold) for name in rest),
+    )
     literals: list[str] = []
     for part in parts:
-        if isinstance(part, Wild) or part == ANY:
+        if isinstance(part, WildcardPart) or part == GLOBSTAR:
             break
         literals.append(part)
     prefix = "".join(f"/{name}" for name in literals)
     behind = parts[len(literals) :]
-    needs = tuple(part for part in behind if isinstance(part, str) and part != ANY)
+    needs = tuple(part for part in behind if isinstance(part, str) and part != GLOBSTAR)
     return Glob(parts, prefix, needs, not behind, inside)
 
 
-def part_of(name: str, *, fold: bool) -> Part:
+def compile_part(name: str, *, fold: bool) -> GlobPart:
     """One name of a glob; raises `re.error` for a class that is none."""
     if fold:
         name = fold_name(name) or name
     if not _WILD.search(name):
         return name
-    pieces = list(_pieces(name))
+    pieces = list(_tokenize_name(name))
     if all(isinstance(piece, str) for piece in pieces):
         return "".join(piece for piece in pieces if isinstance(piece, str))
-    return Wild(re.compile(_regex(pieces), re.DOTALL), *_ends(pieces))
+    return WildcardPart(re.compile(_name_regex(pieces), re.DOTALL), *_literal_ends(pieces))
 
 
-def covers(glob: Glob, names: Sequence[str], *, tree: bool = False) -> bool:
+def covers_exactly(glob: Glob, names: Sequence[str], *, tree: bool = False) -> bool:
     """Narrow: whether the glob means exactly this, and all that is below it if a `tree`."""
     if glob.literal:
         count = len(glob.parts)
         deep = len(names) > count or tree if glob.inside else len(names) == count and not tree
         return deep and tuple(names[:count]) == glob.parts
-    met = list(_met(glob.parts, names))
+    met = list(_match_ends(glob.parts, names))
     here = len(met) > len(names) and met[-1]
     if glob.inside:
         return any(met[: len(names)]) or (tree and here)
     return here and not tree
 
 
-def speaks_of(glob: Glob, names: Sequence[str]) -> bool:
+def matches_path_or_parent(glob: Glob, names: Sequence[str]) -> bool:
     """Wide: whether the glob means this, or a directory that it lies in."""
     if glob.literal:
         return tuple(names[: len(glob.parts)]) == glob.parts
-    return all(name in names for name in glob.needs) and any(_met(glob.parts, names))
+    return all(name in names for name in glob.needs) and any(_match_ends(glob.parts, names))
 
 
-def meets(glob: Glob, names: Sequence[Part], *, tree: bool) -> Meeting:
+def glob_overlap(glob: Glob, names: Sequence[GlobPart], *, tree: bool) -> Overlap:
     """Wide, for what holds wildcards itself or stands for everything below (`tree`)."""
     whole = len(glob.parts)
-    for dotted, found in ((False, Meeting.SURE), (True, Meeting.MAYBE)):
-        state = _closed(glob.parts, 1)
+    for dotted, found in ((False, Overlap.SURE), (True, Overlap.MAYBE)):
+        state = _skip_globstars(glob.parts, 1)
         for name in names:
             if state >> whole & 1:
                 break
@@ -127,54 +130,54 @@ def meets(glob: Glob, names: Sequence[Part], *, tree: bool) -> Meeting:
         if state >> whole & 1:
             return found
         if state and tree:
-            return min(Meeting.WITHIN, found)
-    return Meeting.NO
+            return min(Overlap.WITHIN, found)
+    return Overlap.NO
 
 
-def alternatives(pattern: str) -> list[str]:
+def expand_braces(pattern: str) -> list[str]:
     """The patterns that `{a,b}` stands for; raises `invalid_arguments` if they are too many."""
     found, waiting = [], [pattern]
     while waiting:
         one = waiting.pop()
-        group = _group(one)
+        group = _first_brace_group(one)
         if group is None:
             found.append(one)
         else:
             start, end, choices = group
             waiting += [f"{one[:start]}{choice}{one[end:]}" for choice in choices]
-        if len(found) + len(waiting) > _MOST_ALTERNATIVES:
-            raise ProblemRaised("invalid_arguments", f"more than {_MOST_ALTERNATIVES} alternatives")
+        if len(found) + len(waiting) > _MAX_ALTERNATIVES:
+            raise ProblemRaised("invalid_arguments", f"more than {_MAX_ALTERNATIVES} alternatives")
     return found
 
 
 # --- the machine: a set of positions in the pattern, as bits of a number -----------------
 
 
-def _closed(parts: Sequence[Part], state: int) -> int:
+def _skip_globstars(parts: Sequence[GlobPart], state: int) -> int:
     for index, part in enumerate(parts):
-        if part == ANY and state >> index & 1:
+        if part == GLOBSTAR and state >> index & 1:
             state |= 1 << index + 1
     return state
 
 
-def _step(parts: Sequence[Part], state: int, name: Part, *, dotted: bool) -> int:
-    if name == ANY:
+def _step(parts: Sequence[GlobPart], state: int, name: GlobPart, *, dotted: bool) -> int:
+    if name == GLOBSTAR:
         # It may stand for any names, so every later position can be reached.
         lowest = (state & -state).bit_length() - 1
         return ((1 << len(parts) + 1) - 1) >> lowest << lowest if state else 0
     after = 0
     for index, part in enumerate(parts):
         if state >> index & 1:
-            if part == ANY:
+            if part == GLOBSTAR:
                 after |= 1 << index
-            elif _same(part, name, dotted=dotted):
+            elif _matches_name(part, name, dotted=dotted):
                 after |= 1 << index + 1
-    return _closed(parts, after)
+    return _skip_globstars(parts, after)
 
 
-def _met(parts: Sequence[Part], names: Sequence[str]) -> Iterator[bool]:
+def _match_ends(parts: Sequence[GlobPart], names: Sequence[str]) -> Iterator[bool]:
     """Before the first and after each name: whether the whole pattern is met exactly here."""
-    state = _closed(parts, 1)
+    state = _skip_globstars(parts, 1)
     yield bool(state >> len(parts) & 1)
     for name in names:
         state = _step(parts, state, name, dotted=True)
@@ -183,16 +186,16 @@ def _met(parts: Sequence[Part], names: Sequence[str]) -> Iterator[bool]:
         yield bool(state >> len(parts) & 1)
 
 
-def _same(part: Part, name: Part, *, dotted: bool) -> bool:
-    if isinstance(name, Wild):
-        return _may_be_same(part, name, dotted=dotted)
-    if isinstance(part, Wild):
+def _matches_name(part: GlobPart, name: GlobPart, *, dotted: bool) -> bool:
+    if isinstance(name, WildcardPart):
+        return _may_match_wildcard(part, name, dotted=dotted)
+    if isinstance(part, WildcardPart):
         return part.regex.fullmatch(name) is not None
     return part == name
 
 
-def _may_be_same(part: Part, name: Wild, *, dotted: bool) -> bool:
-    head = part.head if isinstance(part, Wild) else part
+def _may_match_wildcard(part: GlobPart, name: WildcardPart, *, dotted: bool) -> bool:
+    head = part.head if isinstance(part, WildcardPart) else part
     # A shell's wildcard finds no name with a leading dot, unless it was told to.
     if not dotted and head.startswith(".") and not name.head:
         return False
@@ -206,11 +209,11 @@ def _may_be_same(part: Part, name: Wild, *, dotted: bool) -> bool:
 # --- reading one name ------------------------------------------------------------------
 
 
-class _Sign(NamedTuple):
+class _Wildcard(NamedTuple):
     regex: str
 
 
-def _pieces(name: str) -> Iterator[str | _Sign]:
+def _tokenize_name(name: str) -> Iterator[str | _Wildcard]:
     at = 0
     while at < len(name):
         letter = name[at]
@@ -218,13 +221,13 @@ def _pieces(name: str) -> Iterator[str | _Sign]:
             yield name[at + 1]
             at += 2
         elif letter == "*":
-            yield _Sign("*")
+            yield _Wildcard("*")
             at += 1
         elif letter == "?":
-            yield _Sign(".")
+            yield _Wildcard(".")
             at += 1
         elif letter == "[" and (end := _class_end(name, at)):
-            yield _Sign(_class(name[at + 1 : end]))
+            yield _Wildcard(_class_regex(name[at + 1 : end]))
             at = end + 1
         else:
             yield letter
@@ -237,7 +240,7 @@ def _class_end(name: str, at: int) -> int:
     return max(name.find("]", first + 1), 0)
 
 
-def _class(text: str) -> str:
+def _class_regex(text: str) -> str:
     if text.startswith("[:"):
         raise re.error("named classes are not known here")
     negated = text[0] in "!^"
@@ -247,34 +250,34 @@ def _class(text: str) -> str:
     return f"[{'^' if negated else ''}{escaped}]"
 
 
-def _regex(pieces: Sequence[str | _Sign]) -> str:
+def _name_regex(pieces: Sequence[str | _Wildcard]) -> str:
     """Between two stars the first fit is as good as any other, so it is never given back."""
     chunks: list[str] = [""]
     for piece in pieces:
-        if isinstance(piece, _Sign) and piece.regex == "*":
+        if isinstance(piece, _Wildcard) and piece.regex == "*":
             chunks.append("")
         else:
-            chunks[-1] += piece.regex if isinstance(piece, _Sign) else re.escape(piece)
+            chunks[-1] += piece.regex if isinstance(piece, _Wildcard) else re.escape(piece)
     if len(chunks) == 1:
         return chunks[0]
     middle = "".join(f"(?>.*?{chunk})" for chunk in chunks[1:-1] if chunk)
     return f"{chunks[0]}{middle}.*{chunks[-1]}"
 
 
-def _ends(pieces: Sequence[str | _Sign]) -> tuple[str, str]:
+def _literal_ends(pieces: Sequence[str | _Wildcard]) -> tuple[str, str]:
     head, tail = "", ""
     for piece in pieces:
-        if isinstance(piece, _Sign):
+        if isinstance(piece, _Wildcard):
             break
         head += piece
     for piece in reversed(pieces):
-        if isinstance(piece, _Sign):
+        if isinstance(piece, _Wildcard):
             break
         tail = piece + tail
     return head, tail
 
 
-def _group(pattern: str) -> tuple[int, int, list[str]] | None:
+def _first_brace_group(pattern: str) -> tuple[int, int, list[str]] | None:
     """The first `{…}` with a comma of its own: where it stands, and its choices."""
     opened: list[tuple[int, list[int]]] = []
     at = 0

@@ -11,9 +11,9 @@ from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
 from handrail.core.verdicts import Risk
 from handrail.host.files.local_files import LocalFiles
-from handrail.policy.policy_input import Subject
-from handrail.policy.rules.path_pattern import Grounds
-from handrail.policy.rules.rule_set import Kept
+from handrail.policy.policy_input import PolicyInput
+from handrail.policy.rules.paths.pattern import PathBase
+from handrail.policy.rules.rule_set import DenialEnforcement
 
 SECRETS = "deny write_file(secrets/**)"
 
@@ -135,7 +135,7 @@ def test_an_allow_needs_every_path_of_a_patch():
 def test_a_plan_is_bound_as_the_call_is():
     place = Place(0, "secrets/key", "secrets/key", "/ws/secrets/key", Kind.FILE)
     plan = Plan((Change(place, None, Content(b"x")),), "done")
-    undo = Subject("undo", Risk.MODERATE, OPEN_ENDED, False, plan, True)
+    undo = PolicyInput("undo", Risk.MODERATE, OPEN_ENDED, False, plan, True)
 
     assert effect(rules(SECRETS), undo) == DENY
     assert effect(rules("ask edit_file(secrets/**)"), undo) == ASK
@@ -153,7 +153,7 @@ def test_a_denied_link_denies_what_it_leads_to(tmp_path):
     real = tmp_path / "real"
     real.mkdir()
     (tmp_path / "secrets").symlink_to(real)
-    grounds = Grounds((str(tmp_path),), "/home/me", os.path.realpath)
+    grounds = PathBase((str(tmp_path),), "/home/me", os.path.realpath)
 
     denied = rules(SECRETS, grounds=grounds)
 
@@ -174,13 +174,13 @@ def test_real_spellings_of_one_file_are_one_file(tmp_path, spelling):
         files.close()
     subject = call("write_file", place.absolute)._replace(places=(place,))
 
-    denied = rules(SECRETS, grounds=Grounds((str(tmp_path),)))
+    denied = rules(SECRETS, grounds=PathBase((str(tmp_path),)))
 
     assert effect(denied, subject) == DENY
 
 
 def test_a_worktree_beside_the_workspace_is_a_root_like_the_first():
-    grounds = Grounds(("/ws", "/ws/.worktrees/feature"))
+    grounds = PathBase(("/ws", "/ws/.worktrees/feature"))
     both = rules(SECRETS, "allow edit_file(src/**)", grounds=grounds)
 
     assert effect(both, call("edit_file", ".worktrees/feature/secrets/key")) == DENY
@@ -251,7 +251,7 @@ def test_a_command_of_unknown_effects_is_asked_about_where_a_path_is_denied():
 
 
 SECRET = "deny read_file(secrets/**)"
-HIDING = Kept(commands=lambda judged: True)
+HIDING = DenialEnforcement(commands=lambda judged: True)
 
 
 def test_where_the_sandbox_hides_denied_paths_the_command_is_as_any_other():
@@ -296,7 +296,7 @@ def test_hiding_says_nothing_about_writing_and_names():
 
 
 def test_another_tool_that_reads_a_tree_reads_what_a_search_leaves_out():
-    kept = Kept(searches=lambda: True)
+    kept = DenialEnforcement(searches=lambda: True)
     reading = call("grep", "", tree=True)._replace(tool="count_words")
 
     assert effect(rules(SECRET, kept=kept), reading) == DENY
@@ -307,7 +307,7 @@ def test_a_search_over_a_denied_path_is_denied_unless_the_search_leaves_it_out()
     denied = ("deny read_file(.env)", "deny read_file(secrets/**)")
 
     assert [effect(rules(one), everywhere) for one in denied] == [DENY, DENY]
-    left_out = [rules(one, kept=Kept(searches=lambda: True)) for one in denied]
+    left_out = [rules(one, kept=DenialEnforcement(searches=lambda: True)) for one in denied]
     assert [effect(one, everywhere) for one in left_out] == [None, None]
     assert effect(left_out[1], call("grep", "secrets/a", tree=True)) == DENY
 
@@ -322,11 +322,13 @@ def test_names_may_be_listed_around_a_file_that_may_not_be_read():
 def test_a_rule_about_another_tools_paths_is_for_that_tool():
     own = rules("allow read_file(b)").with_rules([])
     from handrail.core.verdicts import Effect
-    from handrail.policy.rules.rule import Origin, Rule, Source
+    from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
 
-    written = Rule(Effect.DENY, "word_count", "src/**", "word_count(src/**)", Origin(Source.USER))
+    written = Rule(
+        Effect.DENY, "word_count", "src/**", "word_count(src/**)", RuleOrigin(RuleSource.USER)
+    )
     both = own.with_rules([written])
 
     assert effect(both, call("word_count", "src/a")) == DENY
     assert effect(both, call("read_file", "src/a")) is None
-    assert effect(both, Subject("word_count", Risk.SAFE, NOTHING, True, None, False)) is None
+    assert effect(both, PolicyInput("word_count", Risk.SAFE, NOTHING, True, None, False)) is None

@@ -7,54 +7,54 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from handrail.policy.rules.path_glob import (
-    ANY,
+from handrail.policy.rules.paths.glob import (
+    GLOBSTAR,
     Glob,
-    Meeting,
-    Part,
-    Wild,
-    covers,
+    GlobPart,
+    Overlap,
+    WildcardPart,
+    compile_part,
+    covers_exactly,
     fold_path,
-    meets,
-    part_of,
-    speaks_of,
-    split,
+    glob_overlap,
+    matches_path_or_parent,
+    split_path,
 )
+from handrail.policy.rules.paths.touched import TouchedPath, TouchExtent
 from handrail.policy.rules.rule import Rule
-from handrail.policy.rules.touched_paths import Extent, Target
 
-_ANYTHING: Final = Wild(re.compile(".*", re.DOTALL), "", "")
+_ANYTHING: Final = WildcardPart(re.compile(".*", re.DOTALL), "", "")
 _SUFFIX: Final = re.compile(r"\.[a-z0-9_-]+")
 
 
-class Entry(NamedTuple):
+class RankedRule(NamedTuple):
     """A rule and its place in the order of precedence."""
 
     order: int
     rule: Rule
 
 
-class Hit(NamedTuple):
+class PathMatch(NamedTuple):
     """A rule that speaks of what is touched, and how surely."""
 
-    entry: Entry
-    meeting: Meeting
+    entry: RankedRule
+    meeting: Overlap
     path: str
 
 
-_Table = dict[str, list[tuple[Glob, Entry]]]
+_Table = dict[str, list[tuple[Glob, RankedRule]]]
 
 
-class WideIndex:
+class RestrictionIndex:
     """Deny and ask rules about reading, or about writing, paths."""
 
-    def __init__(self, rules: Iterable[tuple[Glob, Entry]]) -> None:
+    def __init__(self, rules: Iterable[tuple[Glob, RankedRule]]) -> None:
         self._all = tuple(rules)
         # By the path in front of the first wildcard, by a whole name, by the end of a name.
         self._below: _Table = {}
         self._names: _Table = {}
         self._suffixes: _Table = {}
-        self._other: list[tuple[Glob, Entry]] = []
+        self._other: list[tuple[Glob, RankedRule]] = []
         for rule in self._all:
             self._take(*rule)
         self._prefixes = sorted(self._below)
@@ -62,33 +62,33 @@ class WideIndex:
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def find(self, target: Target) -> Iterator[Hit]:
+    def find(self, target: TouchedPath) -> Iterator[PathMatch]:
         """Every rule that speaks of the target, in no order."""
         path = fold_path(target.path)
         if target.glob:
             yield from self._by_glob(path, target)
             return
-        names = split(path)
+        names = split_path(path)
         for glob, entry in self._candidates(path, names):
-            if glob.literal or speaks_of(glob, names):
-                yield Hit(entry, Meeting.SURE, target.path)
-        if target.extent is not Extent.ITSELF:
+            if glob.literal or matches_path_or_parent(glob, names):
+                yield PathMatch(entry, Overlap.SURE, target.path)
+        if target.extent is not TouchExtent.ITSELF:
             for entry in self._within(path, names, tree=target.tree):
-                yield Hit(entry, Meeting.WITHIN, target.path)
+                yield PathMatch(entry, Overlap.WITHIN, target.path)
 
-    def _take(self, glob: Glob, entry: Entry) -> None:
+    def _take(self, glob: Glob, entry: RankedRule) -> None:
         if glob.prefix or not glob.parts:
             self._below.setdefault(glob.prefix, []).append((glob, entry))
             return
-        last = glob.parts[1] if len(glob.parts) == 2 and glob.parts[0] == ANY else None
-        if isinstance(last, Wild) and not last.head and _SUFFIX.fullmatch(last.tail):
+        last = glob.parts[1] if len(glob.parts) == 2 and glob.parts[0] == GLOBSTAR else None
+        if isinstance(last, WildcardPart) and not last.head and _SUFFIX.fullmatch(last.tail):
             self._suffixes.setdefault(last.tail, []).append((glob, entry))
-        elif isinstance(last, str) and last != ANY:
+        elif isinstance(last, str) and last != GLOBSTAR:
             self._names.setdefault(last, []).append((glob, entry))
         else:
             self._other.append((glob, entry))
 
-    def _candidates(self, path: str, names: list[str]) -> list[tuple[Glob, Entry]]:
+    def _candidates(self, path: str, names: list[str]) -> list[tuple[Glob, RankedRule]]:
         found = list(self._other)
         if self._below:
             below = self._below
@@ -106,7 +106,7 @@ class WideIndex:
                     found += self._suffixes.get(name[dot:], ())
         return found
 
-    def _within(self, path: str, names: list[str], *, tree: bool) -> Iterator[Entry]:
+    def _within(self, path: str, names: list[str], *, tree: bool) -> Iterator[RankedRule]:
         """The rules that speak of something below a directory: those that name a path there,
         and for a whole tree also those that may find something.
         """
@@ -121,28 +121,28 @@ class WideIndex:
             for rules in table.values():
                 yield from (entry for _, entry in rules)
         for glob, entry in self._candidates(path, []):
-            if not glob.literal and meets(glob, names, tree=True):
+            if not glob.literal and glob_overlap(glob, names, tree=True):
                 yield entry
 
-    def _by_glob(self, path: str, target: Target) -> Iterator[Hit]:
-        names = [_part(name) for name in split(path)]
+    def _by_glob(self, path: str, target: TouchedPath) -> Iterator[PathMatch]:
+        names = [_target_part(name) for name in split_path(path)]
         for glob, entry in self._all:
-            found = meets(glob, names, tree=target.tree)
+            found = glob_overlap(glob, names, tree=target.tree)
             if found:
-                yield Hit(entry, found, target.path)
+                yield PathMatch(entry, found, target.path)
 
 
-class NarrowIndex:
+class AllowIndex:
     """The allow rules of one tool."""
 
-    def __init__(self, rules: Iterable[tuple[Glob, Entry]]) -> None:
+    def __init__(self, rules: Iterable[tuple[Glob, RankedRule]]) -> None:
         self._below: _Table = {}
         for glob, entry in rules:
             self._below.setdefault(glob.prefix, []).append((glob, entry))
 
-    def cover(self, targets: Iterable[Target]) -> Entry | None:
+    def cover(self, targets: Iterable[TouchedPath]) -> RankedRule | None:
         """A rule that covers the first target, if there is one and all are covered."""
-        first: Entry | None = None
+        first: RankedRule | None = None
         for target in targets:
             found = self._find(target)
             if found is None:
@@ -150,13 +150,13 @@ class NarrowIndex:
             first = first or found
         return first
 
-    def _find(self, target: Target) -> Entry | None:
+    def _find(self, target: TouchedPath) -> RankedRule | None:
         if target.glob:
             return None
-        names = split(target.path)
+        names = split_path(target.path)
         for ancestor in _ancestors(target.path):
             for glob, entry in self._below.get(ancestor, ()):
-                if covers(glob, names, tree=target.tree):
+                if covers_exactly(glob, names, tree=target.tree):
                     return entry
         return None
 
@@ -173,10 +173,10 @@ def _ancestors(path: str) -> list[str]:
     return found
 
 
-def _part(name: str) -> Part:
-    if name == ANY:
-        return ANY
+def _target_part(name: str) -> GlobPart:
+    if name == GLOBSTAR:
+        return GLOBSTAR
     try:
-        return part_of(name, fold=False)
+        return compile_part(name, fold=False)
     except re.error:
         return _ANYTHING

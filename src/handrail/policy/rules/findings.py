@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from handrail.core.verdicts import Effect, Verdict
-from handrail.policy.rules.command_match import CommandHit
-from handrail.policy.rules.command_pattern import Fit
-from handrail.policy.rules.path_glob import Meeting
-from handrail.policy.rules.path_index import Entry, Hit
+from handrail.policy.rules.command_match import CommandRuleMatch
+from handrail.policy.rules.command_pattern import MatchCertainty
+from handrail.policy.rules.paths.glob import Overlap
+from handrail.policy.rules.paths.index import PathMatch, RankedRule
 from handrail.policy.rules.rule import Rule
 
 # What would let a command run unasked although nobody knows what it touches.
@@ -42,37 +42,41 @@ class Finding(NamedTuple):
     hint: str = ""
 
 
-def of_tool(entry: Entry, tool: str) -> Finding:
+def tool_finding(entry: RankedRule, tool: str) -> Finding:
     """A rule about every call of a tool."""
-    return _finding(entry, f"{tool} is what {_named(entry)} speaks of")
+    return _finding(entry, f"{tool} is what {_quote_rule(entry)} speaks of")
 
 
-def of_path(hit: Hit, verb: str) -> Finding:
+def path_finding(hit: PathMatch, verb: str) -> Finding:
     """A rule about a path that would be read or written."""
-    if hit.meeting is Meeting.MAYBE:
-        reason = f"{hit.path!r} may stand for what {_named(hit.entry)} speaks of"
+    if hit.meeting is Overlap.MAYBE:
+        reason = f"{hit.path!r} may stand for what {_quote_rule(hit.entry)} speaks of"
         return _finding(hit.entry, reason, sure=False)
-    if hit.meeting is Meeting.WITHIN:
-        reason = f"it would {verb} all of {hit.path!r}, where {_named(hit.entry)} has a say"
+    if hit.meeting is Overlap.WITHIN:
+        reason = f"it would {verb} all of {hit.path!r}, where {_quote_rule(hit.entry)} has a say"
     else:
-        reason = f"it would {verb} {hit.path!r}, and {_named(hit.entry)} speaks of that"
+        reason = f"it would {verb} {hit.path!r}, and {_quote_rule(hit.entry)} speaks of that"
     return _finding(hit.entry, reason)
 
 
-def of_command(hit: CommandHit) -> Finding:
+def command_finding(hit: CommandRuleMatch) -> Finding:
     """A rule about a program of a command."""
-    if hit.fit is Fit.SURE:
-        return _finding(hit.entry, f"{hit.part!r} is what {_named(hit.entry)} speaks of")
+    if hit.fit is MatchCertainty.SURE:
+        return _finding(hit.entry, f"{hit.part!r} is what {_quote_rule(hit.entry)} speaks of")
     what = f"{hit.part!r} is computed in part" if hit.part else "the command cannot be read"
-    return _finding(hit.entry, f"{what}, and may be what {_named(hit.entry)} means", sure=False)
+    return _finding(
+        hit.entry, f"{what}, and may be what {_quote_rule(hit.entry)} means", sure=False
+    )
 
 
-def of_unknown(entry: Entry, closed: Sequence[str] | None, absent: str | None = None) -> Finding:
+def unknown_effects_finding(
+    entry: RankedRule, closed: Sequence[str] | None, absent: str | None = None
+) -> Finding:
     """A deny about paths, for a command of which nobody knows what it touches. `closed` are
     the paths that would have to be held; None: the rule has none. `absent` is one of them that
     would be held if it were there.
     """
-    reason = f"nobody can know what the command reads and writes, and {_named(entry)} holds"
+    reason = f"nobody can know what the command reads and writes, and {_quote_rule(entry)} holds"
     if absent is not None:
         said = f"{reason}; {absent!r} does not exist, and only what does is held read-only"
         return _finding(entry, said, sure=False)._replace(rank=3, hint=_ABSENT.format(absent))
@@ -80,7 +84,7 @@ def of_unknown(entry: Entry, closed: Sequence[str] | None, absent: str | None = 
     return _finding(entry, reason, sure=False)._replace(rank=3, hint=help_)
 
 
-def verdict_of(finding: Finding) -> Verdict:
+def finding_verdict(finding: Finding) -> Verdict:
     """The verdict that a finding leads to."""
     rule = finding.rule
     if finding.effect is Effect.DENY:
@@ -92,12 +96,12 @@ def verdict_of(finding: Finding) -> Verdict:
     return Verdict(finding.effect, finding.reason, rule.name, hint=hint)
 
 
-def allowed(rule: Rule) -> Verdict:
+def allow_verdict(rule: Rule) -> Verdict:
     """The verdict of an allow rule that covers a call."""
     return Verdict(Effect.ALLOW, f"{rule.text!r} covers it", rule.name)
 
 
-def _finding(entry: Entry, reason: str, *, sure: bool = True) -> Finding:
+def _finding(entry: RankedRule, reason: str, *, sure: bool = True) -> Finding:
     deny = sure and entry.rule.effect is Effect.DENY
     effect = Effect.DENY if deny else Effect.ASK
     # Of two that ask, the one that surely means the call says more.
@@ -105,5 +109,5 @@ def _finding(entry: Entry, reason: str, *, sure: bool = True) -> Finding:
     return Finding(rank, entry.order, reason, effect, entry.rule)
 
 
-def _named(entry: Entry) -> str:
+def _quote_rule(entry: RankedRule) -> str:
     return f"the rule {entry.rule.text!r}"

@@ -20,14 +20,14 @@ from handrail.policy.clearance import Clearance
 from handrail.policy.modes import Mode
 from handrail.policy.rules.examples import check_examples
 from handrail.policy.rules.parse import parse_rule
-from handrail.policy.rules.rule import Origin, Source
-from handrail.policy.rules.rule_set import RuleSet, admit
+from handrail.policy.rules.rule import RuleOrigin, RuleSource
+from handrail.policy.rules.rule_set import RuleSet, admit_rules
 
 
 @pytest.mark.parametrize("strict", ["deny", "ask"])
 def test_the_stricter_rule_wins_whoever_wrote_it(strict):
-    for allowing in Source:
-        for forbidding in Source:
+    for allowing in RuleSource:
+        for forbidding in RuleSource:
             both = RuleSet(
                 [
                     rule("allow edit_file(src/**)", allowing),
@@ -42,7 +42,8 @@ def test_the_stricter_rule_wins_whoever_wrote_it(strict):
 
 def test_the_stricter_of_two_rules_about_a_whole_tool_wins():
     both = RuleSet(
-        [rule("ask write_file", Source.SESSION), rule("deny write_file", Source.USER)], GROUNDS
+        [rule("ask write_file", RuleSource.SESSION), rule("deny write_file", RuleSource.USER)],
+        GROUNDS,
     )
 
     assert effect(both, call("write_file", "a")) == DENY
@@ -50,14 +51,15 @@ def test_the_stricter_of_two_rules_about_a_whole_tool_wins():
 
 def test_among_equal_rules_the_nearest_is_reported():
     both = RuleSet(
-        [rule("deny edit_file(a)", Source.USER), rule("deny edit_file(*)", Source.SESSION)], GROUNDS
+        [rule("deny edit_file(a)", RuleSource.USER), rule("deny edit_file(*)", RuleSource.SESSION)],
+        GROUNDS,
     )
 
     assert both.judge(call("edit_file", "a")).rule == "rule:session:deny edit_file(*)"
 
 
 def test_a_verdict_names_the_rule_its_place_and_what_to_do():
-    origin = Origin(Source.PROJECT, "conf.toml", 3)
+    origin = RuleOrigin(RuleSource.PROJECT, "conf.toml", 3)
     denied = RuleSet([parse_rule("deny Edit(src/**)", canonical, origin)], GROUNDS)
 
     verdict = denied.judge(call("write_file", "src/a"))
@@ -71,18 +73,18 @@ def test_a_verdict_names_the_rule_its_place_and_what_to_do():
 
 def test_what_comes_with_a_workspace_can_forbid_and_not_allow():
     given = [
-        rule("allow edit_file(src/**)", Source.PROJECT),
-        rule("deny edit_file(a)", Source.PROJECT),
-        rule("allow edit_file(b)", Source.LOCAL),
-        rule("allow edit_file(c)", Source.USER),
+        rule("allow edit_file(src/**)", RuleSource.PROJECT),
+        rule("deny edit_file(a)", RuleSource.PROJECT),
+        rule("allow edit_file(b)", RuleSource.LOCAL),
+        rule("allow edit_file(c)", RuleSource.USER),
     ]
 
-    admitted = admit(given)
+    admitted = admit_rules(given)
 
     assert [one.text for one in admitted.rules] == ["deny edit_file(a)", "allow edit_file(c)"]
     assert len(admitted.notices) == 2
     assert "'allow edit_file(src/**)'" in admitted.notices[0]
-    assert admit(given, trusted=True) == (tuple(given), ())
+    assert admit_rules(given, trusted=True) == (tuple(given), ())
 
 
 # --- the way of safe reads ---------------------------------------------------------------

@@ -20,7 +20,7 @@ class PathGlob(NamedTuple):
     origin: str
 
 
-class Withheld(Protocol):
+class ReadDenyPatterns(Protocol):
     """All such patterns, ready to be asked about absolute paths."""
 
     @property
@@ -28,7 +28,7 @@ class Withheld(Protocol):
         """The patterns."""
 
     @property
-    def anchored(self) -> Withheld | None:
+    def anchored(self) -> ReadDenyPatterns | None:
         """The same without the floating patterns, None if there are only such."""
 
     def hides(self, path: str) -> bool:
@@ -41,7 +41,7 @@ class Withheld(Protocol):
         """Whether something below a directory could be withheld."""
 
 
-class Hidden(NamedTuple):
+class HiddenPaths(NamedTuple):
     """The withheld paths that exist now, upper ones for all that is in them.
 
     `gap` says why hiding them would not keep everything away; None if it does. `complete` is
