@@ -112,3 +112,21 @@ def test_claude_code_s_form_keeps_its_meaning():
     assert theirs("just a log line").words == ""
     assert theirs("hello", event="session_start").words == "hello"
     assert theirs(json.dumps({"someFutureKey": 1})).failed is None
+
+
+@pytest.mark.parametrize(
+    ("printed", "unread"),
+    [
+        ('{"decision": "approve", "decision": "block"}', True),
+        ('{"decision": "block", "x": ' + "[" * 2000 + "]" * 2000 + "}", True),
+        ("{" + "x" * MAX_STDOUT_BYTES, True),
+        ('{"decision": ', False),
+        ('{"decision": "maybe"}', False),
+    ],
+)
+@pytest.mark.parametrize("style", HookStyle)
+def test_output_beyond_a_limit_of_ours_is_told_apart_from_invalid_output(printed, unread, style):
+    answer = said(printed, style=style)
+
+    assert answer.failed is not None
+    assert answer.unread is unread

@@ -255,6 +255,45 @@ async def test_a_no_that_is_printed_stands_although_the_guard_touched_protected_
     assert workspace.tree() == {}
 
 
+# Guards whose printed no is one that Claude Code would read.
+LONG_OR_ODD = {
+    "longer than is read": "sys.stdout.write(json.dumps({'decision': 'block', 'reason': 'x' * 200_000}))",
+    "cut within a character": (
+        'sys.stdout.buffer.write(b\'{"decision": "block", "reason": "caf\\xc3"}\')'
+    ),
+    "behind a byte order mark": 'print(\'\\ufeff{"decision": "block"}\')',
+}
+
+
+@pytest.mark.finding("F07")
+@pytest.mark.parametrize("sandbox", ["auto", "none"])
+@pytest.mark.parametrize("name", LONG_OR_ODD)
+async def test_a_printed_no_blocks_whatever_its_length_and_bytes(
+    open_runtime, workspace, claude_settings, name, sandbox
+):
+    config = claude_settings(PYTHON + LONG_OR_ODD[name] + "\n", "Write")
+    async with open_runtime(config=config, sandbox=sandbox) as rt:
+        result = await rt.call("write_file", {"path": "a", "content": "x"})
+
+    assert result.problem.code == "blocked", result.text
+    assert workspace.tree() == {}
+
+
+@pytest.mark.finding("F07")
+@pytest.mark.parametrize(("option", "code"), [({}, "blocked"), ({"on_failure": "allow"}, None)])
+async def test_a_call_about_too_many_files_does_not_pass_its_guard(
+    open_runtime, workspace, claude_settings, option, code
+):
+    file = claude_settings("#!/bin/sh\nexit 2\n", "Write|Edit")["hooks"]["claude"]
+    files = "".join(f"*** Add File: f{number}\n+x\n" for number in range(60))
+    patch = f"*** Begin Patch\n{files}*** End Patch\n"
+    async with open_runtime(config={"hooks": {"claude": [{"file": file, **option}]}}) as rt:
+        result = await rt.call("apply_patch", {"patch": patch})
+
+    assert (result.problem.code if result.problem else None) == code
+    assert bool(workspace.tree()) is (code is None)
+
+
 async def test_the_format_s_names_arguments_and_answers(open_runtime, workspace, claude_settings):
     workspace.write("a.txt", "one\n")
     script = PYTHON + (

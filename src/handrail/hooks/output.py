@@ -6,6 +6,7 @@ is for `on_failure` to say what follows from that, never for a guess made here.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -59,7 +60,8 @@ class HookProcessResult(NamedTuple):
 class HookDecision(NamedTuple):
     """`effect` None: no opinion. `failed` is why the hook did not work, None if it did;
     `words` are for the model, `notice` for the person. `hindered`: it failed in the sandbox,
-    which may have been the reason.
+    which may have been the reason. `unread`: its output exceeds a limit of Handrail's, so that
+    a refusal in it may have been missed.
     """
 
     effect: Effect | None = None
@@ -69,10 +71,15 @@ class HookDecision(NamedTuple):
     updated: Mapping[str, Any] | None = None
     failed: str | None = None
     hindered: bool = False
+    unread: bool = False
 
 
 class _InvalidOutput(Exception):
     """What was printed cannot be taken at its word."""
+
+
+class _UnreadOutput(_InvalidOutput):
+    """What was printed may be valid in the hook's format, and exceeds a limit of Handrail's."""
 
 
 def parse_hook_output(
@@ -94,10 +101,10 @@ def parse_hook_output(
     try:
         answer = _parse_stdout(spec, heard, read_json)
     except _InvalidOutput as misfit:
-        answer = HookDecision(failed=str(misfit))
+        answer = HookDecision(failed=str(misfit), unread=isinstance(misfit, _UnreadOutput))
     if heard.trouble is None or answer.effect is Effect.DENY:
         return answer
-    return HookDecision(failed=heard.trouble, words=printed_text(heard))
+    return HookDecision(failed=heard.trouble, words=printed_text(heard), unread=answer.unread)
 
 
 def _failure(spec: HookSpec, heard: HookProcessResult, failed: str) -> HookDecision:
@@ -124,11 +131,13 @@ def truncate_message(text: str, most: int = MAX_MESSAGE_CHARS) -> str:
 
 def _parse_stdout(spec: HookSpec, heard: HookProcessResult, read_json: ReadJson) -> HookDecision:
     if heard.printed > MAX_STDOUT_BYTES:
-        raise _InvalidOutput(
+        raise _UnreadOutput(
             f"it printed {heard.printed:,} bytes; {MAX_STDOUT_BYTES:,} are the most"
         )
     try:
-        text = heard.stdout.decode("utf-8").strip()
+        # Claude Code replaces bytes that are no UTF-8, and skips a byte order mark.
+        errors = "replace" if spec.style is HookStyle.CLAUDE else "strict"
+        text = heard.stdout.decode("utf-8", errors).strip().removeprefix("\ufeff").lstrip()
     except UnicodeDecodeError:
         raise _InvalidOutput("what it printed is no text") from None
     if not text:
@@ -146,12 +155,22 @@ def _load_object(text: str, read_json: ReadJson) -> Mapping[str, Any]:
     try:
         value = read_json(text)
     except ProblemRaised as raised:
-        raise _InvalidOutput(
-            f"it printed JSON that cannot be read: {raised.problem.message}"
-        ) from None
+        kind = _UnreadOutput if _is_json(text) else _InvalidOutput
+        raise kind(f"it printed JSON that cannot be read: {raised.problem.message}") from None
     if not isinstance(value, dict):
         raise _InvalidOutput("it printed JSON that is no object")
     return value
+
+
+def _is_json(text: str) -> bool:
+    """Whether a parser that is less strict than ours may read it."""
+    try:
+        json.loads(text)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+    return True
 
 
 def _parse_object(spec: HookSpec, said: Mapping[str, Any]) -> HookDecision:

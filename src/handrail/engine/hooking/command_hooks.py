@@ -43,7 +43,8 @@ class CommandHook:
             return None
         targets = self._targets(call, HookEvent.PRE_TOOL_USE)
         if len(targets) > MAX_HOOK_FILES:
-            return self._failed(f"the call is about more than {MAX_HOOK_FILES} files")
+            why = f"the call is about more than {MAX_HOOK_FILES} files"
+            return self._failed(why, self.spec.if_unable)
         heard = HookVotes()
         for file, shown in targets:
             told = HookInput(HookEvent.PRE_TOOL_USE, call)
@@ -118,10 +119,10 @@ class CommandHook:
         answer = ran.answer
         if answer.failed is not None:
             effect = self.spec.if_hindered if answer.hindered else self.spec.on_failure
-            if ran.heard.unable:
+            if ran.heard.unable or answer.unread:
                 effect = self.spec.if_unable
             why = f"{answer.failed}\n{answer.words}".rstrip()
-            return self._failed(why, effect)
+            return self._failed(why, effect, hindered=answer.hindered)
         if answer.effect is Effect.DENY:
             return Opinion(self._verdict(Effect.DENY, answer.reason))
         if answer.effect is Effect.ASK:
@@ -142,13 +143,13 @@ class CommandHook:
             updated = self.desk.claude.read(ran.shown, call, updated)
         return Rewrite(updated)
 
-    def _failed(self, why: str, effect: Effect | None = None) -> Opinion | None:
-        effect = effect or self.spec.on_failure
+    def _failed(self, why: str, effect: Effect, *, hindered: bool = False) -> Opinion | None:
         if effect is Effect.ALLOW:
             return None
         name, hint = self.spec.name, ""
         if effect is not self.spec.on_failure:
-            hint = '; to change that set on_failure = "allow" or unconfined = true for it'
+            unconfined = " or unconfined = true" if hindered else ""
+            hint = f'; to change that set on_failure = "allow"{unconfined} for it'
         reason = f"the hook {name!r} that guards it failed: {why}"
         return Opinion(self._verdict(effect, reason, hint))
 
