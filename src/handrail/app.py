@@ -51,9 +51,9 @@ from handrail.engine.recording.stored_results import StoredResults
 from handrail.engine.registry import Registry
 from handrail.engine.runtime import Runtime, RuntimeServices
 from handrail.engine.timing.deadlines import CallTimer, DeadlineTimer
-from handrail.history.interrupted import settle_abandoned
-from handrail.history.recovery import Recovered, Recovery
-from handrail.history.undo import Undo
+from handrail.history.recovery.abandoned_calls import close_abandoned_sessions
+from handrail.history.recovery.unfinished_plans import RecoveredCall, Recovery
+from handrail.history.undo.service import LocalUndo
 from handrail.host.clock import SystemClock
 from handrail.host.state.process_identity import may_still_run, this_process
 from handrail.host.supervisor.orphans import wait_for_the_dead
@@ -127,7 +127,7 @@ class Opening:
     runtime: Runtime | None = None
     tools: tuple[Tool[Any], ...] = ()
     # Told what a crash had left, if anything.
-    hears: Callable[[Sequence[Recovered]], None] | None = None
+    hears: Callable[[Sequence[RecoveredCall]], None] | None = None
 
     @property
     def settings(self) -> Settings:
@@ -186,8 +186,8 @@ class _Begun:
     resumed: bool
     blobs: Blobs | None
     plans: PlanServices
-    recovered: Sequence[Recovered]
-    past: Undo
+    recovered: Sequence[RecoveredCall]
+    past: LocalUndo
     reserved: PathLeases
     letters: DeadLetters
 
@@ -204,7 +204,7 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
     recovery = Recovery(store, plans.every, blobs, clock, may_still_run, looked)
     recovered = await recovery.run(session.id)
     recovered += await settle_dead_jobs(machine, effects, clock, session.id)
-    await settle_abandoned(store, clock, may_still_run)
+    await close_abandoned_sessions(store, clock, may_still_run)
     if resumed:
         await restore_reads(session, store)
     process = "" if named else this_process()
@@ -215,7 +215,7 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
         machine.ends.push_async_callback(reserved.aclose)
     commands = machine.commands
     settle = None if commands is None else commands.runner.settle_jobs
-    past = Undo(store, plans.every, blobs, clock, settle)
+    past = LocalUndo(store, plans.every, blobs, clock, settle)
     letters = DeadLetters(store, session, this_process(), may_still_run)
     return _Begun(session, resumed, blobs, plans, recovered, past, reserved, letters)
 

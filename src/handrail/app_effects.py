@@ -13,8 +13,8 @@ from handrail.core.shadows import ShadowLimits
 from handrail.engine.executors.command_effects import CommandEffects
 from handrail.engine.executors.dead_job_effects import DeadJobs
 from handrail.engine.executors.job_effects import JobEffects
-from handrail.history.effects import Keeping
-from handrail.history.recovery import Recovered
+from handrail.history.command_effects.report_builder import EffectStorage
+from handrail.history.recovery.unfinished_plans import RecoveredCall
 from handrail.host.snapshots.local_snapshots import LocalShadow
 from handrail.host.state.process_identity import may_still_run, this_process
 
@@ -33,7 +33,7 @@ def track_commands(
     except OSError as error:
         _log.warning("what commands change cannot be kept: %s", error)
         return None
-    keeping = Keeping(machine.files, shadow, blobs, breaks_links=settings.break_hard_links)
+    keeping = EffectStorage(machine.files, shadow, blobs, breaks_links=settings.break_hard_links)
     effects = CommandEffects(keeping, clock, whole=settings.shadow)
     commands.runner.effects = effects
     commands.runner.job_effects = JobEffects(
@@ -44,7 +44,7 @@ def track_commands(
 
 async def settle_dead_jobs(
     machine: Machine, effects: CommandEffects | None, clock: Clock, session: str
-) -> list[Recovered]:
+) -> list[RecoveredCall]:
     """Record what jobs of killed runtimes changed, where that can be looked at."""
     if machine.commands is None or effects is None:
         return []

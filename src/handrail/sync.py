@@ -27,7 +27,7 @@ from handrail.engine.batch.scheduler import Ordering
 from handrail.engine.call_state import current_session
 from handrail.engine.providers.provider_messages import Provider
 from handrail.engine.runtime import Runtime
-from handrail.history.recovery import Recovered
+from handrail.history.recovery.unfinished_plans import RecoveredCall
 
 T = TypeVar("T")
 _PATIENCE_S = 10.0
@@ -136,7 +136,7 @@ class SyncRuntime:
         return self._runtime.aborted
 
     @property
-    def recovered(self) -> Sequence[Recovered]:
+    def recovered(self) -> Sequence[RecoveredCall]:
         """What a crash had left; see `Runtime.recovered`."""
         return self._runtime.recovered
 

@@ -9,8 +9,8 @@ import pytest
 from handrail.core.content import Content
 from handrail.core.plan import Change, Plan
 from handrail.core.problems import ProblemRaised
-from handrail.history.commit import Keeping, commit
-from handrail.history.images import INLINE_BYTES, describe_changes, load_image
+from handrail.history.before_images import INLINE_BYTES, describe_changes, load_image
+from handrail.history.commit import BlobRetention, commit
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.state.blobs import DirectoryBlobs, MemoryBlobs
 
@@ -92,7 +92,9 @@ def test_old_contents_are_described_inline_or_kept_as_blobs(files, tmp_path):
     blobs = DirectoryBlobs(tmp_path / "blobs")
 
     small, large, fresh = describe_changes(plan, blobs)
-    commit(plan, files, durable=True, token="t", announced=lambda: Keeping(blobs, frozenset([1])))
+    commit(
+        plan, files, durable=True, token="t", announced=lambda: BlobRetention(blobs, frozenset([1]))
+    )
 
     assert (small["image"], large["image"], fresh["image"]) == ("inline", "blob", "absent")
     assert load_image(small, blobs) == Content(b"s")
@@ -138,7 +140,7 @@ def test_if_the_old_content_cannot_be_kept_nothing_changes(files, tmp_path):
     plan = Plan((change(files, "a", b"new"),), "")
 
     with pytest.raises((ProblemRaised, OSError)):
-        keeping = Keeping(DirectoryBlobs(tmp_path / "blobs"), frozenset([0]))
+        keeping = BlobRetention(DirectoryBlobs(tmp_path / "blobs"), frozenset([0]))
         commit(plan, files, durable=False, token="t", announced=lambda: keeping)
 
     assert tree(files) == {"a": b"a" * (INLINE_BYTES + 1)}
@@ -199,7 +201,13 @@ def test_room_is_counted_for_the_plan_as_a_whole(files, tmp_path):
     blobs = DirectoryBlobs(tmp_path / "blobs", quota_bytes=200_000)
 
     described = describe_changes(plan, blobs)
-    commit(plan, files, durable=False, token="t", announced=lambda: Keeping(blobs, frozenset([0])))
+    commit(
+        plan,
+        files,
+        durable=False,
+        token="t",
+        announced=lambda: BlobRetention(blobs, frozenset([0])),
+    )
 
     assert [one["image"] for one in described] == ["blob", "none"]
     assert not blobs.has_room(100_000)
@@ -221,7 +229,11 @@ def test_a_replaced_file_that_others_can_still_write_is_copied(files, tmp_path, 
         if how == "link":
             writer.close()
         commit(
-            plan, files, durable=False, token="t", announced=lambda: Keeping(blobs, frozenset([0]))
+            plan,
+            files,
+            durable=False,
+            token="t",
+            announced=lambda: BlobRetention(blobs, frozenset([0])),
         )
         with open(tmp_path / "other", "ab") if how == "link" else writer as late:
             late.write(b"late")

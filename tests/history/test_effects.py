@@ -8,14 +8,14 @@ import os
 import pytest
 
 from handrail.core.shadows import LONG_LINK, Noted, ShadowLimits
-from handrail.history import effects, effects_report
-from handrail.history.effects import Keeping, report_of
-from handrail.history.effects_evidence import OTHERS, UNSEEN, Evidence, Window
+from handrail.history.command_effects import effects_report, report_builder
+from handrail.history.command_effects.attribution import OTHERS, UNSEEN, CommandInterval, Evidence
+from handrail.history.command_effects.report_builder import EffectStorage, build_report
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.snapshots.local_snapshots import LocalShadow
 from handrail.host.state.blobs import MemoryBlobs
 
-EVER = Window(0, 0, 1 << 62)
+EVER = CommandInterval(0, 0, 1 << 62)
 
 
 class Scene:
@@ -27,12 +27,12 @@ class Scene:
             [(str(self.root), self.files.handle(0))], top / "state", limits=ShadowLimits()
         )
         self.blobs = MemoryBlobs()
-        self.keeping = Keeping(self.files, self.shadow, self.blobs)
+        self.keeping = EffectStorage(self.files, self.shadow, self.blobs)
 
     def report(self, act, evidence=None):
         before = self.shadow.before(None)
         act()
-        return report_of(self.shadow.after(before), evidence or Evidence(EVER), self.keeping)
+        return build_report(self.shadow.after(before), evidence or Evidence(EVER), self.keeping)
 
     def write(self, path, content="x"):
         target = self.root / path
@@ -92,9 +92,9 @@ def test_a_folder_that_was_there_is_not_among_those_that_were_made(scene):
 def test_hard_links_are_left_out_unless_they_may_be_broken(scene):
     os.link(scene.write("a", "1"), scene.root / "b")
     report = scene.report(lambda: scene.write("a", "2"))
-    assert report.left_out == {"a": effects.LINKED, "b": effects.LINKED}
+    assert report.left_out == {"a": report_builder.LINKED, "b": report_builder.LINKED}
 
-    scene.keeping = Keeping(scene.files, scene.shadow, scene.blobs, breaks_links=True)
+    scene.keeping = EffectStorage(scene.files, scene.shadow, scene.blobs, breaks_links=True)
     report = scene.report(lambda: scene.write("a", "3"))
     assert {one["path"] for one in report.changes} == {"a", "b"}
 
@@ -162,7 +162,7 @@ def test_a_file_that_became_a_folder_is_left_out(scene):
 
     report = scene.report(act)
 
-    assert report.left_out["a"] == effects.REPLACED
+    assert report.left_out["a"] == report_builder.REPLACED
 
 
 def test_what_somebody_else_did_is_listed_apart_with_the_reason(scene):
@@ -187,7 +187,7 @@ def test_what_somebody_else_did_is_listed_apart_with_the_reason(scene):
 
 
 def test_beyond_so_many_changes_the_rest_is_counted(scene, monkeypatch):
-    monkeypatch.setattr(effects, "_MOST_CHANGES", 3)
+    monkeypatch.setattr(report_builder, "_MOST_CHANGES", 3)
 
     report = scene.report(lambda: [scene.write(f"f{number}") for number in range(10)])
 
@@ -198,7 +198,7 @@ def test_beyond_so_many_changes_the_rest_is_counted(scene, monkeypatch):
 
 def test_no_room_for_an_old_content_is_told(scene):
     scene.write("a", "old content")
-    scene.keeping = Keeping(scene.files, scene.shadow, MemoryBlobs(quota_bytes=3))
+    scene.keeping = EffectStorage(scene.files, scene.shadow, MemoryBlobs(quota_bytes=3))
 
     report = scene.report(lambda: scene.write("a", "new"))
 
@@ -223,7 +223,7 @@ def test_a_new_folder_that_will_stay_because_of_what_is_in_it_is_named(scene):
 
     report = scene.report(act)
 
-    assert report.left_out == {"new/pipe": effects.SPECIAL, "new": effects.HOLDS}
+    assert report.left_out == {"new/pipe": report_builder.SPECIAL, "new": report_builder.HOLDS}
     assert [one["path"] for one in report.changes] == ["new/file"]
 
 
@@ -241,11 +241,11 @@ def test_what_became_of_a_lost_file_is_not_removed(scene):
     report = scene.report(act)
 
     assert report.changes == []
-    assert {path: why for path, why in report.left_out.items() if why == effects.MOVED} == {
-        "moved": effects.MOVED,
-        "gone/small": effects.MOVED,
+    assert {path: why for path, why in report.left_out.items() if why == report_builder.MOVED} == {
+        "moved": report_builder.MOVED,
+        "gone/small": report_builder.MOVED,
     }
-    assert report.left_out["gone"] == effects.HOLDS
+    assert report.left_out["gone"] == report_builder.HOLDS
 
 
 def test_a_set_uid_bit_is_said_not_to_come_back(scene):
@@ -254,7 +254,7 @@ def test_a_set_uid_bit_is_said_not_to_come_back(scene):
     report = scene.report(lambda: scene.write("a", "2"))
 
     assert [(one["path"], one["before_mode"]) for one in report.changes] == [("a", 0o755)]
-    assert report.left_out == {"a": effects.BITS}
+    assert report.left_out == {"a": report_builder.BITS}
 
 
 def test_what_the_command_may_have_done_makes_undo_partial(scene):

@@ -4,19 +4,19 @@ import pytest
 
 from handrail.core.places import Form
 from handrail.core.shadows import Delta, Noted, Sight
-from handrail.history.effects_evidence import (
+from handrail.history.command_effects.attribution import (
     AFTER,
     BEFORE,
     BOTH,
     OTHERS,
     UNSEEN,
+    CommandInterval,
     Evidence,
     PathCover,
-    Window,
 )
 
 SECOND = 1_000_000_000
-WINDOW = Window(looked_ns=10 * SECOND, started_ns=11 * SECOND, ended_ns=20 * SECOND)
+WINDOW = CommandInterval(looked_ns=10 * SECOND, started_ns=11 * SECOND, ended_ns=20 * SECOND)
 
 
 def sight(at_s: float, size: int = 5) -> Sight:

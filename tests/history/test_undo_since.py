@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from handrail.history.undo_since import parse_time
+from handrail.history.undo.selection import parse_time
 
 NOW = datetime(2026, 3, 1, 12, 0, 30, tzinfo=UTC)
 

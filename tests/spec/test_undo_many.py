@@ -9,8 +9,8 @@ import pytest
 
 import handrail
 from handrail.core.events import CallProgress
-from handrail.history import undo_run
-from handrail.history.undo_run import files_per_part
+from handrail.history.undo import run
+from handrail.history.undo.run import files_per_part
 from handrail.host.files.local_files import LocalFiles
 from handrail.store import queries, sqlite, traces
 
@@ -23,7 +23,7 @@ def parts_of(monkeypatch):
     """Make parts small, so that few files are many."""
 
     def limit(files):
-        monkeypatch.setattr(undo_run, "PART_FILES", files)
+        monkeypatch.setattr(run, "PART_FILES", files)
 
     return limit
 
@@ -262,10 +262,10 @@ async def test_twice_the_files_take_twice_the_work(
 
 def test_a_part_fits_the_handles_that_a_process_may_open(monkeypatch):
     limits = {"soft": 1024}
-    monkeypatch.setattr(undo_run.resource, "getrlimit", lambda _: (limits["soft"], limits["soft"]))
+    monkeypatch.setattr(run.resource, "getrlimit", lambda _: (limits["soft"], limits["soft"]))
     assert files_per_part() == (1024 - 256) // 3
     limits["soft"] = 100_000
-    assert files_per_part() == undo_run.PART_FILES
+    assert files_per_part() == run.PART_FILES
     limits["soft"] = 64
     assert files_per_part() == 16
 

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from handrail.core.past import PastChange
+from handrail.core.undo import UndoableChange
 from handrail.tools.show_changes import ShowChanges, ShowChangesParams
 
 
@@ -12,8 +12,10 @@ class History:
     async def changes(self, session, *, path=None, limit=100):
         self.asked = (session, path, limit)
         return [
-            PastChange("b\nc", "write", session, 2, "c2", "run_command", 0, True, False, "0", "1"),
-            PastChange(
+            UndoableChange(
+                "b\nc", "write", session, 2, "c2", "run_command", 0, True, False, "0", "1"
+            ),
+            UndoableChange(
                 "a", "create", session, 1, "c1", "write_file", 10**9, False, True, None, "1"
             ),
         ]

@@ -6,9 +6,9 @@ import pytest
 
 from handrail.core.call import ToolCall
 from handrail.core.footprint import OPEN_ENDED
-from handrail.core.past import Asker, Wanted
 from handrail.core.plan import Plan
 from handrail.core.problems import ProblemRaised
+from handrail.core.undo import Requester, UndoRequest
 from handrail.core.verdicts import Risk
 from handrail.tools.undo import UndoParams, UndoTool
 
@@ -37,18 +37,18 @@ def context(*, by_person=False):
 @pytest.mark.parametrize(
     ("arguments", "by_person", "asked"),
     [
-        ({}, False, ("undo", Wanted("call", "last"), Asker("mine"))),
-        ({"target": "c1"}, False, ("undo", Wanted("call", "c1"), Asker("mine"))),
+        ({}, False, ("undo", UndoRequest("call", "last"), Requester("mine"))),
+        ({"target": "c1"}, False, ("undo", UndoRequest("call", "c1"), Requester("mine"))),
         (
             {"target": "c1", "redo": True},
             False,
-            ("redo", Wanted("call", "c1"), Asker("mine")),
+            ("redo", UndoRequest("call", "c1"), Requester("mine")),
         ),
-        ({"scope": "turn"}, True, ("undo", Wanted("turn", "last"), Asker("mine", True))),
+        ({"scope": "turn"}, True, ("undo", UndoRequest("turn", "last"), Requester("mine", True))),
         (
             {"scope": "path", "target": "a", "force": True},
             True,
-            ("undo", Wanted("path", "a", True), Asker("mine", True)),
+            ("undo", UndoRequest("path", "a", True), Requester("mine", True)),
         ),
     ],
 )

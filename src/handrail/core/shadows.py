@@ -1,7 +1,7 @@
 """What programs change in the writable roots: how it was before, how it is afterwards.
 
 The implementation is `host/snapshots`. Nothing here says who changed something: see
-`history/effects.py`.
+`history/command_effects/report_builder.py`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from handrail.core.verdicts import Verdict
 from handrail.engine.hooking.callbacks import HookFailure
 from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.timing.deadlines import CallTimer
-from handrail.history.commit import Mess
+from handrail.history.commit import CommitResidue
 from handrail.history.hashing import Hashing
 
 _REFUSALS: Final = frozenset(
@@ -53,7 +53,7 @@ class CallState:
     answered_by: Mapping[str, Any] | None = None
     approved: str | None = None
     changes: tuple[ChangeRecord, ...] = ()
-    mess: Mess | None = None
+    mess: CommitResidue | None = None
     # The hashes of large contents, which are worked out while the call is cleared.
     hashing: Hashing = ()
     # A command's look at the files before it, and what it changed, for the record.

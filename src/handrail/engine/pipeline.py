@@ -58,9 +58,9 @@ from handrail.engine.timing.threads import (
     start_in_thread,
     wait_uncancellable,
 )
-from handrail.history.commit import Keeping, Mess, commit
+from handrail.history.before_images import INLINE_BYTES, describe_changes, not_kept
+from handrail.history.commit import BlobRetention, CommitResidue, commit
 from handrail.history.hashing import hash_ahead
-from handrail.history.images import INLINE_BYTES, describe_changes, not_kept
 
 _log = logging.getLogger("handrail")
 # What a disk says for itself, whoever asked it: no defect of the tool.
@@ -145,7 +145,7 @@ class Pipeline:
             prepared = running.prepared
             problem = self.preparer.without_hidden_names(prepared.call, raised.problem)
             outcome = of_problem(problem, prepared.spelled)
-            if running.mess is not None and running.mess.torn:
+            if running.mess is not None and running.mess.partially_applied:
                 outcome.status = Status.UNKNOWN
             return outcome
         except asyncio.CancelledError as cancelled:
@@ -281,8 +281,8 @@ class Pipeline:
         still on its way to the disk; nothing appears before it is there.
         """
         token = os.urandom(8).hex()
-        intent = HandedValue[Keeping | None]()
-        running.mess = mess = Mess()
+        intent = HandedValue[BlobRetention | None]()
+        running.mess = mess = CommitResidue()
         power = self.durable
 
         def work(tell: Callable[[], None]) -> None:
@@ -314,7 +314,7 @@ class Pipeline:
         await join_uncancellable(writing)
 
     async def _announce(
-        self, running: CallState, plan: Plan, token: str, on_disk: HandedValue[Keeping | None]
+        self, running: CallState, plan: Plan, token: str, on_disk: HandedValue[BlobRetention | None]
     ) -> None:
         """Put the intent on disk; tells the thread that writes so, and what it is to keep."""
         described: list[dict[str, object]] = []
@@ -326,7 +326,7 @@ class Pipeline:
             await run_in_thread_uncancellable(
                 lambda: described.extend(describe_changes(plan, self.blobs))
             )
-        keeping: Keeping | None = None
+        keeping: BlobRetention | None = None
         if self.blobs is not None:
             running.remarks = [
                 f"{one['path']} cannot be undone: {why}"
@@ -334,7 +334,7 @@ class Pipeline:
                 if (why := not_kept(one)) is not None
             ]
             kept = (number for number, one in enumerate(described) if one["image"] == "blob")
-            keeping = Keeping(self.blobs, frozenset(kept))
+            keeping = BlobRetention(self.blobs, frozenset(kept))
         text = self.recorder.cut("\n".join([plan.text, *_noted(running)]), running)
         intent = {"changes": described, "token": token, "data": plan.data, "text": text}
         if not running.prepared.call.by_person:

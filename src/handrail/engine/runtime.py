@@ -52,7 +52,7 @@ from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.engine.recording.idempotency import CallIdLedger, IdempotentRunner, mark_replayed
 from handrail.engine.registry import Registry
 from handrail.engine.user_actions import UserActions, undo_arguments
-from handrail.history.recovery import Recovered
+from handrail.history.recovery.unfinished_plans import RecoveredCall
 from handrail.policy.agents import Agents
 from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.guardrails.gates import GateResult
@@ -73,7 +73,7 @@ class RuntimeServices:
     stored: Outputs
     most_at_once: int
     first_turn: int
-    recovered: Sequence[Recovered]
+    recovered: Sequence[RecoveredCall]
     jobs: BackgroundJobs
     letters: DeadLetters
     close: Callable[[], Awaitable[None]]
@@ -115,7 +115,7 @@ class Runtime:
         return self._parts.store
 
     @property
-    def recovered(self) -> Sequence[Recovered]:
+    def recovered(self) -> Sequence[RecoveredCall]:
         """What a crash had left unfinished and opening has made whole."""
         return self._parts.recovered
 

@@ -1,1 +1,1 @@
-"""What was changed and how it is taken back: commit of plans, before-images."""
+"""What calls changed: committing plans, keeping old contents, undo, redo and crash recovery."""

@@ -17,7 +17,7 @@ from handrail.core.plan import Change, Plan, temp_name
 from handrail.core.ports import Blobs, Files, Staged
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ChangeRecord
-from handrail.history.images import keep_old
+from handrail.history.before_images import keep_old_content
 
 _log = logging.getLogger("handrail")
 _NAMED: Final = 5
@@ -26,7 +26,7 @@ _GROUP: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class BlobRetention:
     """Where old contents go, and of which changes (by number) they are kept there."""
 
     blobs: Blobs
@@ -34,19 +34,19 @@ class Keeping:
 
 
 @dataclass(slots=True)
-class Mess:
+class CommitResidue:
     """What a failing disk kept a commit from doing: `left`, something that was needed on the
     way may lie about still; `torn`, changes stand that should have been put back.
     """
 
-    left: bool = False
-    torn: bool = False
+    temp_files_left: bool = False
+    partially_applied: bool = False
 
 
 # Told what was changed, once all of it is.
 Done = Callable[[tuple[ChangeRecord, ...]], None]
 # Blocks until the intent is on disk, and says what to keep; raises if it never will be.
-Announced = Callable[[], Keeping | None]
+Announced = Callable[[], BlobRetention | None]
 
 
 def commit(
@@ -56,7 +56,7 @@ def commit(
     durable: bool,
     token: str,
     announced: Announced = lambda: None,
-    mess: Mess | None = None,
+    mess: CommitResidue | None = None,
     done: Done = lambda _: None,
 ) -> tuple[ChangeRecord, ...]:
     """Make the plan's changes; raises `stale` (nothing changed) if a file is not as planned.
@@ -66,7 +66,7 @@ def commit(
     appears before `announced` has returned. `mess` is told what could not be cleared away.
     Nobody need wait for what follows `done`: the space of replaced files is given back.
     """
-    mess = Mess() if mess is None else mess
+    mess = CommitResidue() if mess is None else mess
     staged: list[Staged] = []
     try:
         changes = _made(plan, files, staged, announced, mess, durable=durable, token=token)
@@ -82,7 +82,7 @@ def _made(
     files: Files,
     staged: list[Staged],
     announced: Announced,
-    mess: Mess,
+    mess: CommitResidue,
     *,
     durable: bool,
     token: str,
@@ -103,15 +103,15 @@ def _made(
         _publish(plan.changes, staged, keeping, mess, sync)
     except ProblemRaised as raised:
         # What was being staged when the disk failed cannot say what it left.
-        mess.left = mess.left or raised.problem.code == "unavailable"
+        mess.temp_files_left = mess.temp_files_left or raised.problem.code == "unavailable"
         raise
     finally:
         # What lies in a folder goes before the folder.
         for one in reversed(staged):
-            mess.left = not one.discard() or mess.left
+            mess.temp_files_left = not one.discard() or mess.temp_files_left
     for change in plan.changes:
         if change.empties and not files.prune(change.place, change.empties):
-            mess.left = True
+            mess.temp_files_left = True
     told = [change for change in plan.changes if not change.only_opens]
     return tuple([_record(change, hashed=keeping is not None) for change in told])
 
@@ -126,8 +126,8 @@ def _record(change: Change, *, hashed: bool) -> ChangeRecord:
 def _publish(
     changes: Sequence[Change],
     staged: Sequence[Staged],
-    keeping: Keeping | None,
-    mess: Mess,
+    keeping: BlobRetention | None,
+    mess: CommitResidue,
     sync: Callable[[], None],
 ) -> None:
     try:
@@ -136,15 +136,15 @@ def _publish(
             one.publish()
         for number, (one, change) in enumerate(zip(staged, changes, strict=True)):
             if keeping is not None and number in keeping.numbers and change.before is not None:
-                keep_old(change.before, one, keeping.blobs)
+                keep_old_content(change.before, one, keeping.blobs)
         sync()
     except BaseException as error:
         # Also the one that failed: it may be visible all the same.
         back = [
             _put_back(one, change) for one, change in zip(staged[::-1], changes[::-1], strict=True)
         ]
-        mess.torn = not all(back)
-        if mess.torn and isinstance(error, ProblemRaised):
+        mess.partially_applied = not all(back)
+        if mess.partially_applied and isinstance(error, ProblemRaised):
             raise _torn(error, [change.path for change in changes]) from error
         raise
 

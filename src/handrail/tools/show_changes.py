@@ -8,13 +8,13 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from handrail.core.context import ToolContext
-from handrail.core.past import Past, PastChange
 from handrail.core.paths import PathUse
 from handrail.core.places import shown
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
 from handrail.core.tool_traits import ToolTraits
+from handrail.core.undo import UndoableChange, UndoService
 from handrail.tools._lib.builtin import BOOLEAN, INTEGER, STRING, Builtin, object_schema
 
 _CHANGE: Final = object_schema(
@@ -46,7 +46,7 @@ class ShowChanges(Builtin[ShowChangesParams]):
     idempotent = True
     output_schema = object_schema(changes={"type": "array", "items": _CHANGE})
 
-    def __init__(self, past: Past) -> None:
+    def __init__(self, past: UndoService) -> None:
         self._past = past
 
     async def run(self, args: ShowChangesParams, ctx: ToolContext) -> Output:
@@ -57,14 +57,14 @@ class ShowChanges(Builtin[ShowChangesParams]):
         return Output(text, data={"changes": [_data(one) for one in found]})
 
 
-def _line(one: PastChange) -> str:
+def _line(one: UndoableChange) -> str:
     notes = "" if one.standing else ", undone"
     if not one.attributed:
         notes += ", perhaps by somebody else"
     return f"turn {one.turn}  {one.call_id}  {one.tool}  {one.operation} {shown(one.path)}{notes}"
 
 
-def _data(one: PastChange) -> dict[str, Any]:
+def _data(one: UndoableChange) -> dict[str, Any]:
     return {
         "path": one.path,
         "operation": one.operation,

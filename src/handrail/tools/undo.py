@@ -8,12 +8,12 @@ from pydantic import Field
 
 from handrail.core.context import ToolContext
 from handrail.core.footprint import OPEN_ENDED, Footprint
-from handrail.core.past import Asker, Past, PlanTurn, Scope, Wanted
 from handrail.core.plan import Plan
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
 from handrail.core.tool_traits import ToolTraits
+from handrail.core.undo import Requester, Scope, UndoCall, UndoRequest, UndoService
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import Builtin
 
@@ -36,7 +36,7 @@ class UndoTool(Builtin[UndoParams]):
     traits = ToolTraits(takes_pattern=False, reverts_changes=True)
     group = Group.EDIT
 
-    def __init__(self, past: Past) -> None:
+    def __init__(self, past: UndoService) -> None:
         self._past = past
 
     def footprint(self, args: UndoParams) -> Footprint:
@@ -65,10 +65,10 @@ class UndoTool(Builtin[UndoParams]):
     async def plan(self, args: UndoParams, ctx: ToolContext) -> Plan:
         """The changes that take it back; `not_found`, `conflict`, `already_applied`."""
         if args.scope != "turn" or args.target != "current":
-            return await self._make(Wanted(args.scope, args.target, args.force), args, ctx)
+            return await self._make(UndoRequest(args.scope, args.target, args.force), args, ctx)
         current = f"{ctx.session.id}:{ctx.turn_id}"
         try:
-            return await self._make(Wanted("turn", current, args.force), args, ctx)
+            return await self._make(UndoRequest("turn", current, args.force), args, ctx)
         except ProblemRaised as raised:
             if raised.problem.code not in ("not_found", "already_applied"):
                 raise
@@ -80,11 +80,11 @@ class UndoTool(Builtin[UndoParams]):
                 field="target",
             ) from raised
 
-    async def _make(self, wanted: Wanted, args: UndoParams, ctx: ToolContext) -> Plan:
+    async def _make(self, wanted: UndoRequest, args: UndoParams, ctx: ToolContext) -> Plan:
         """The plan, or that of the next part, and a report of how far the undo is."""
-        asker = Asker(ctx.session.id, ctx.call.by_person)
+        asker = Requester(ctx.session.id, ctx.call.by_person)
         make_plan = self._past.redo_plan if args.redo else self._past.undo_plan
-        plan = await make_plan(wanted, asker, PlanTurn(ctx.call.id, ctx.call.continues))
+        plan = await make_plan(wanted, asker, UndoCall(ctx.call.id, ctx.call.continues))
         if isinstance(plan.data, Mapping) and "total" in plan.data:
             ctx.report(f"{plan.data['done']:,} of {plan.data['total']:,} files")
         return plan

@@ -13,7 +13,7 @@ from handrail.cli.render import output
 if TYPE_CHECKING:
     from handrail.core.records import Store, Trace
     from handrail.engine.runtime import Runtime
-    from handrail.history.recovery import Recovered
+    from handrail.history.recovery.unfinished_plans import RecoveredCall
 
 _TOLD: Final = 3
 _LOOKED_AT: Final = 500
@@ -25,11 +25,11 @@ class Earlier(NamedTuple):
     be taken back.
     """
 
-    recovered: Recovered
+    recovered: RecoveredCall
     stands: bool
 
 
-def warn_of_recovered(found: Sequence[Recovered]) -> None:
+def warn_of_recovered(found: Sequence[RecoveredCall]) -> None:
     """A line for each on the error stream, and where to read of the others."""
     from handrail.cli.render.screen import one_line
 
@@ -39,7 +39,7 @@ def warn_of_recovered(found: Sequence[Recovered]) -> None:
         output.warn(f"recovered: {len(found) - _TOLD} more; `handrail log` lists them")
 
 
-def ways(one: Recovered, *, stands: bool = True) -> str:
+def ways(one: RecoveredCall, *, stands: bool = True) -> str:
     """How to look at a call whose end nobody knows, and how to take it back."""
     if one.status != "unknown" or not one.whole:
         return ""
@@ -49,17 +49,17 @@ def ways(one: Recovered, *, stands: bool = True) -> str:
 
 async def settled_lately(rt: Runtime, root: str) -> list[Earlier]:
     """Calls of this folder that are unknown since an opening of the last day, newest first."""
-    from handrail.history.folders import Where, folders_seen_by
-    from handrail.history.past import Standing
+    from handrail.history.undo.recorded_changes import UndoState
+    from handrail.history.workspace_match import WorkspaceMatch, workspace_folders
 
-    folders = folders_seen_by(await rt.store.openings(), rt.session.id, root)
+    folders = workspace_folders(await rt.store.openings(), rt.session.id, root)
     fresh = {one.call_id for one in rt.recovered}
-    standing, found = Standing(), list[Earlier]()
+    standing, found = UndoState(), list[Earlier]()
     for trace in await rt.store.traces(limit=_LOOKED_AT):
         steps = standing.meet(trace)
         if (trace.completed or {}).get("status") != "unknown" or trace.call_id in fresh:
             continue
-        if folders.where(trace.session, trace.at_ns) is Where.ELSEWHERE:
+        if folders.where(trace.session, trace.at_ns) is WorkspaceMatch.ELSEWHERE:
             continue
         one = await _recovered(rt.store, trace)
         if one is not None:
@@ -67,8 +67,8 @@ async def settled_lately(rt: Runtime, root: str) -> list[Earlier]:
     return found
 
 
-async def _recovered(store: Store, trace: Trace) -> Recovered | None:
-    from handrail.history.recovery import Recovered
+async def _recovered(store: Store, trace: Trace) -> RecoveredCall | None:
+    from handrail.history.recovery.unfinished_plans import RecoveredCall
 
     calls = await store.calls(session=trace.session, call_id=trace.call_id, limit=1)
     done = (calls[0].completed if calls else None) or {}
@@ -77,4 +77,6 @@ async def _recovered(store: Store, trace: Trace) -> Recovered | None:
     if not lately or not (done.get("meta") or {}).get("recovered"):
         return None
     paths = tuple((done.get("data") or {}).get("paths", ()))
-    return Recovered(trace.call_id, str(done["tool"]), "unknown", str(done["text"]), paths=paths)
+    return RecoveredCall(
+        trace.call_id, str(done["tool"]), "unknown", str(done["text"]), paths=paths
+    )

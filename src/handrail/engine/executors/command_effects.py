@@ -16,9 +16,9 @@ from handrail.core.ports import Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.shadows import Noted
 from handrail.engine.timing.threads import run_in_thread_uncancellable
-from handrail.history.effects import OUTSIDE, Keeping, report_of
-from handrail.history.effects_evidence import Evidence, Window
-from handrail.history.effects_report import Report
+from handrail.history.command_effects.attribution import CommandInterval, Evidence
+from handrail.history.command_effects.effects_report import EffectsReport
+from handrail.history.command_effects.report_builder import OUTSIDE, EffectStorage, build_report
 
 _log = logging.getLogger("handrail")
 _OFF: Final = "the setting `shadow` is off"
@@ -57,7 +57,7 @@ class CommandEffects:
     commands that may write anything, only for the paths that a command names.
     """
 
-    def __init__(self, keeping: Keeping, clock: Clock, *, whole: bool) -> None:
+    def __init__(self, keeping: EffectStorage, clock: Clock, *, whole: bool) -> None:
         self.keeping = keeping
         self._clock = clock
         self._whole = whole
@@ -103,12 +103,12 @@ class CommandEffects:
         tracked.started_ns = self._clock.now_ns()
         return tracked.notes
 
-    async def end(self, tracked: CommandSnapshot, *, confined: bool, others: bool) -> Report:
+    async def end(self, tracked: CommandSnapshot, *, confined: bool, others: bool) -> EffectsReport:
         """The command is over: what it changed. `confined`: it could write nothing outside.
         `others`: something else of ours may have been writing meanwhile.
         """
-        report = Report(blind=True)
-        window = Window(tracked.looked_ns, tracked.started_ns, self._clock.now_ns())
+        report = EffectsReport(blind=True)
+        window = CommandInterval(tracked.looked_ns, tracked.started_ns, self._clock.now_ns())
 
         def look() -> None:
             nonlocal report
@@ -122,14 +122,16 @@ class CommandEffects:
                 _log.warning("what a command changed cannot be told: %s", error)
                 return
             evidence = Evidence(window, tracked.derived, noted, others or not alone)
-            report = report_of(found, evidence, self.keeping)
+            report = build_report(found, evidence, self.keeping)
 
         await run_in_thread_uncancellable(look)
         if not report.blind:
             self.limit(report, tracked, confined=confined)
         return report
 
-    def unfinished(self, intent: Mapping[str, Any], ended_ns: int | None = None) -> Report | None:
+    def unfinished(
+        self, intent: Mapping[str, Any], ended_ns: int | None = None
+    ) -> EffectsReport | None:
         """What a command changed whose runtime was ended meanwhile, by its intent; None if
         that cannot be told. `ended_ns` is when it ended, if somebody saw it. Blocks.
         """
@@ -150,8 +152,8 @@ class CommandEffects:
         judged = intent.get("effects")
         writes = judged.get("writes", ()) if isinstance(judged, Mapping) else ()
         # Anything may have happened since: only what speaks for the command is its doing.
-        evidence = Evidence(Window(0, 0, ended_ns), tuple(writes), noted, others=True)
-        return report_of(look, evidence, self.keeping)
+        evidence = Evidence(CommandInterval(0, 0, ended_ns), tuple(writes), noted, others=True)
+        return build_report(look, evidence, self.keeping)
 
     def close(self) -> None:
         """Let go of the copies."""
@@ -160,7 +162,7 @@ class CommandEffects:
     def _noted(self, tracked: CommandSnapshot) -> Noted | None:
         return self.keeping.shadow.noted(tracked.notes) if tracked.notes else None
 
-    def limit(self, report: Report, tracked: SnapshotExtent, *, confined: bool) -> None:
+    def limit(self, report: EffectsReport, tracked: SnapshotExtent, *, confined: bool) -> None:
         """Add what was not even looked at."""
         if tracked.open_ended and not tracked.whole:
             report.left_out["."] = _OFF

@@ -23,7 +23,7 @@ from handrail.engine.executors.job_effects import JobEffects
 from handrail.engine.held_back import WriteDenialEnforcer, protect_reserved_paths
 from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.engine.withholding import ReadDenialEnforcer
-from handrail.history.effects_report import Report
+from handrail.history.command_effects.effects_report import EffectsReport
 
 _log = logging.getLogger("handrail")
 # git commands that leave the steps still to be done in the repository.
@@ -124,7 +124,7 @@ class CommandRunner:
         named = self._lifted(judged, approved) if starts else self.lifted
         baseline = await self._watched(named) if starts or self._jobs else None
         repaired: list[Repaired] = []
-        report, output = Report(blind=True), None
+        report, output = EffectsReport(blind=True), None
         self._start(running, context)
         try:
             output = await prepared.tool.run(prepared.args, context)
@@ -159,11 +159,11 @@ class CommandRunner:
 
     async def _look_after(
         self, running: CallState, judged: Judgement, output: Output | None
-    ) -> Report:
+    ) -> EffectsReport:
         """What the program changed, for its result and its record."""
         tracked, job = running.tracked, _job_of(output)
         if self.effects is None or tracked is None:
-            return Report(blind=True)
+            return EffectsReport(blind=True)
         strength = Strength.ABSENT if judged.unconfined else self.sandbox.measured["fs_write"]
         confined = strength in (Strength.ENFORCED, Strength.REPAIRED)
         if job is not None and self.job_effects is not None:

@@ -16,9 +16,9 @@ from handrail.core.processes import Job, JobState, Processes
 from handrail.core.records import Row, Store
 from handrail.engine.executors.command_effects import CommandEffects, CommandSnapshot
 from handrail.engine.timing.threads import run_in_thread_uncancellable
-from handrail.history.effects_report import Report
-from handrail.history.folders import Folders, Where, folders_seen_by
-from handrail.history.recovery import Recovered
+from handrail.history.command_effects.effects_report import EffectsReport
+from handrail.history.recovery.unfinished_plans import RecoveredCall
+from handrail.history.workspace_match import WorkspaceFolders, WorkspaceMatch, workspace_folders
 
 # Beside the states of sessions; no session has an empty name.
 _NOBODY: Final = ""
@@ -90,13 +90,13 @@ class DeadJobs:
         self._clock = clock
         self._alive = alive
 
-    async def settle(self, session: str) -> list[Recovered]:
+    async def settle(self, session: str) -> list[RecoveredCall]:
         """What was found of them; `session` is open here, and other workspaces are left alone."""
         noted = _read(await self._store.load_state(_NOBODY))
         if not noted:
             return []
         root = self._effects.keeping.files.roots[0]
-        folders = folders_seen_by(await self._store.openings(), session, root)
+        folders = workspace_folders(await self._store.openings(), session, root)
         jobs = {one.id: one for one in await self._processes.jobs()}
         done = []
         for (theirs, number), one in noted.items():
@@ -110,15 +110,20 @@ class DeadJobs:
         return done
 
     async def _one(
-        self, session: str, number: str, noted: JobNote, jobs: Mapping[str, Job], folders: Folders
-    ) -> Recovered | None:
+        self,
+        session: str,
+        number: str,
+        noted: JobNote,
+        jobs: Mapping[str, Job],
+        folders: WorkspaceFolders,
+    ) -> RecoveredCall | None:
         where = folders.where(session, noted.began_ns)
-        if where is Where.ELSEWHERE:
+        if where is WorkspaceMatch.ELSEWHERE:
             return None
-        job, reports = jobs.get(number), list[Report | None]()
+        job, reports = jobs.get(number), list[EffectsReport | None]()
         if job is not None and (job.session, job.call_id) != (session, noted.call):
             job = None
-        if where is Where.HERE:
+        if where is WorkspaceMatch.HERE:
             ended_ns = self._ended_ns(job)
             await run_in_thread_uncancellable(
                 lambda: reports.append(self._effects.unfinished(noted.intent, ended_ns))
@@ -139,15 +144,15 @@ class DeadJobs:
         return None if job is None or job.ended_at is None else int(job.ended_at * 1e9)
 
 
-def _told(number: str, job: Job | None, report: Report | None) -> Recovered:
+def _told(number: str, job: Job | None, report: EffectsReport | None) -> RecoveredCall:
     text = "it was not on record yet when Handrail ended"
     if _runs(job):
         text += "; it still runs, and what it changes from now on is not followed"
     text += "; " + ("what it changed is not known" if report is None else report.told())
-    return Recovered(f"job:{number}", "job", "unknown", text, paths=_paths(report))
+    return RecoveredCall(f"job:{number}", "job", "unknown", text, paths=_paths(report))
 
 
-def _done(found: Recovered, report: Report | None) -> dict[str, Any]:
+def _done(found: RecoveredCall, report: EffectsReport | None) -> dict[str, Any]:
     problem = {
         "code": "cancelled",
         "message": f"job: {found.text}",
@@ -171,7 +176,7 @@ def _done(found: Recovered, report: Report | None) -> dict[str, Any]:
     return done
 
 
-def _paths(report: Report | None) -> tuple[str, ...]:
+def _paths(report: EffectsReport | None) -> tuple[str, ...]:
     described = [] if report is None else [*report.changes, *report.unattributed]
     return tuple(str(one["path"]) for one in described)
 

@@ -23,7 +23,7 @@ from handrail.engine.executors.dead_job_effects import (
     record_job,
 )
 from handrail.engine.timing.threads import run_in_thread_uncancellable
-from handrail.history.effects_report import Report
+from handrail.history.command_effects.effects_report import EffectsReport
 
 LATER: Final = "what a background job changes is recorded when it is over"
 KEPT: Final = (
@@ -64,10 +64,10 @@ class JobEffects:
 
     async def follow(
         self, job: str, tracked: CommandSnapshot, call: ToolCall, *, confined: bool
-    ) -> Report:
+    ) -> EffectsReport:
         """A job has begun; what can be said of it so far."""
         if tracked.before is None:
-            return Report(blind=True)
+            return EffectsReport(blind=True)
         shadow, looks = self._effects.keeping.shadow, list[Any]()
         await run_in_thread_uncancellable(lambda: looks.append(shadow.pin(tracked.before)))
         pinned = replace(tracked, before=looks[0])
@@ -78,7 +78,7 @@ class JobEffects:
         # store that fails is reported by the calls.
         with suppress(ProblemRaised):
             await self._store.flush()
-        report = Report()
+        report = EffectsReport()
         kept = any(one.id == job and one.kept for one in await self._processes.jobs())
         report.left_out[f"job:{job}"] = KEPT if kept else LATER
         return report
@@ -98,7 +98,7 @@ class JobEffects:
                 report.left_out[f"job:{one.job}"] = OUTLIVES
             self._record(one, report)
 
-    def _record(self, followed: FollowedJob, report: Report) -> None:
+    def _record(self, followed: FollowedJob, report: EffectsReport) -> None:
         changes = [list(one) for one in report.changed()]
         done = {
             "status": "ok",

@@ -26,7 +26,7 @@ from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare.ids import CallIds
 from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.recording.payloads import replay
-from handrail.history.undone import undone_since
+from handrail.history.undo.recorded_changes import find_undone_paths
 
 # How long a call waits for its first time in another process, and how often it looks.
 PATIENCE_S: Final = 10.0
@@ -76,7 +76,7 @@ class _CallHistory:
 
     async def _as_it_is(self, result: ToolResult) -> ToolResult:
         """The result of a change, which may have been taken back since."""
-        undone = await undone_since(self.store, self.session, result.call_id)
+        undone = await find_undone_paths(self.store, self.session, result.call_id)
         if not undone:
             return result
         listed = ", ".join(shown(path) for path in undone[:_LISTED])

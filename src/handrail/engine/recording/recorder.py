@@ -36,7 +36,7 @@ from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.recording import payloads
 from handrail.engine.recording.change_summary import change_summary
 from handrail.engine.recording.truncation import truncate
-from handrail.history.given_up import give_up
+from handrail.history.recovery.pending_cleanup import mark_pending_cleanup
 
 _log = logging.getLogger("handrail")
 
@@ -147,10 +147,10 @@ class Recorder:
         result = self.result(running, outcome)
         name, mess = running.prepared.name, running.mess
         try:
-            if mess is not None and (mess.left or mess.torn):
-                give_up(self._store, self._session.id, result.call_id)
+            if mess is not None and (mess.temp_files_left or mess.partially_applied):
+                mark_pending_cleanup(self._store, self._session.id, result.call_id)
             # Without its completion it is what a crash leaves, and recovery makes it whole.
-            if mess is None or not mess.torn:
+            if mess is None or not mess.partially_applied:
                 told = payloads.completed(running, result)
                 if self._recording.read_rules is not None:
                     told["read_rules"] = self._recording.read_rules

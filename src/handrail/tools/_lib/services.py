@@ -9,10 +9,10 @@ from handrail.core.commands import CommandJudge
 from handrail.core.context import Whereabouts
 from handrail.core.leases import PathReserver
 from handrail.core.outputs import Outputs
-from handrail.core.past import Past
 from handrail.core.plan_mode import PlanModeControl
 from handrail.core.ports import Files, Search
 from handrail.core.processes import Processes, Sandbox
+from handrail.core.undo import UndoService
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Services:
 
     files: Files
     search: Search
-    past: Past
+    past: UndoService
     allow_delete: bool = False
     shell: Shell | None = None
     planning: PlanModeControl | None = None

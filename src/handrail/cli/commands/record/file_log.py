@@ -11,8 +11,8 @@ from handrail.cli.render import output
 
 if TYPE_CHECKING:
     from handrail.cli.workspace import Workspace
-    from handrail.core.past import PastChange
-    from handrail.history.folders import Folders, Where
+    from handrail.core.undo import UndoableChange
+    from handrail.history.workspace_match import WorkspaceFolders, WorkspaceMatch
     from handrail.host.files.local_files import LocalFiles
 
 
@@ -21,13 +21,13 @@ def tell_file(options: Namespace, place: Workspace) -> None:
     from itertools import islice
 
     from handrail.cli.workspace import reading
-    from handrail.history.past import list_changes
-    from handrail.history.undo_compose import names_of
+    from handrail.history.undo.file_revert import path_spellings
+    from handrail.history.undo.recorded_changes import list_changes
     from handrail.store.traces import iter_traces, list_openings
 
     files = open_files(options, place)
     try:
-        paths = names_of(options.path, files)
+        paths = path_spellings(options.path, files)
     finally:
         files.close()
     with reading(place) as db:
@@ -52,12 +52,12 @@ def open_files(options: Namespace, place: Workspace) -> LocalFiles:
     return LocalFiles([named_directory(named_workspace(options)), *more])
 
 
-def folders_of(openings: Sequence[Any], root: Path) -> Folders:
+def folders_of(openings: Sequence[Any], root: Path) -> WorkspaceFolders:
     """Which folder calls were made in, seen from this one."""
-    from handrail.history.folders import Folder, Folders
+    from handrail.history.workspace_match import WorkspaceFolder, WorkspaceFolders
     from handrail.host.state.folder_identity import folder_identity
 
-    return Folders(openings, Folder(str(root), folder_identity(str(root))))
+    return WorkspaceFolders(openings, WorkspaceFolder(str(root), folder_identity(str(root))))
 
 
 def _lies_in(path: str, paths: Sequence[str]) -> bool:
@@ -68,16 +68,16 @@ def _lies_in(path: str, paths: Sequence[str]) -> bool:
     return "." in paths and not path.startswith("/")
 
 
-def _here(changes: Any, folders: Folders) -> Any:
-    from handrail.history.folders import Where
+def _here(changes: Any, folders: WorkspaceFolders) -> Any:
+    from handrail.history.workspace_match import WorkspaceMatch
 
     for one in changes:
         where = folders.where(one.session, one.at_ns)
-        if where is not Where.ELSEWHERE:
+        if where is not WorkspaceMatch.ELSEWHERE:
             yield one, where
 
 
-def _table(found: Sequence[tuple[PastChange, Where]], paths: Sequence[str]) -> None:
+def _table(found: Sequence[tuple[UndoableChange, WorkspaceMatch]], paths: Sequence[str]) -> None:
     from handrail.cli.render.screen import Style, cut, one_line, table, times
 
     if not found:
@@ -101,7 +101,7 @@ def _table(found: Sequence[tuple[PastChange, Where]], paths: Sequence[str]) -> N
         output.say(line)
 
 
-def _state(one: PastChange, where: Where) -> str:
+def _state(one: UndoableChange, where: WorkspaceMatch) -> str:
     words = [_became(one)]
     if not one.attributed:
         words.append("perhaps not by this call")
@@ -110,7 +110,7 @@ def _state(one: PastChange, where: Where) -> str:
     return ", ".join(words)
 
 
-def _became(one: PastChange) -> str:
+def _became(one: UndoableChange) -> str:
     """Of an undo and a redo what they did is more than that they stand."""
     from handrail.cli.render.screen import cut, one_line
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from handrail.cli.render.recovery import Earlier
     from handrail.core.processes import Job
-    from handrail.history.recovery import Recovered
+    from handrail.history.recovery.unfinished_plans import RecoveredCall
 import os
 
 
@@ -71,7 +71,7 @@ def _take_along(options: Namespace) -> None:
         output.say(f"the record of {options.moved_from} belongs to this workspace now")
 
 
-def _tell(found: Sequence[Recovered]) -> None:
+def _tell(found: Sequence[RecoveredCall]) -> None:
     from handrail.cli.render.recovery import ways
     from handrail.cli.render.screen import one_line
 
@@ -104,7 +104,7 @@ def _tell_jobs(jobs: Sequence[Job]) -> None:
 
 async def _recover(
     options: Namespace,
-) -> tuple[Sequence[Recovered], Sequence[Earlier], Sequence[Job]]:
+) -> tuple[Sequence[RecoveredCall], Sequence[Earlier], Sequence[Job]]:
     from handrail.cli.render.recovery import settled_lately
     from handrail.cli.workspace import directory_of, opened
 
@@ -141,14 +141,14 @@ def take_along(old: Path, root: Path) -> Path:
 
 
 def _check_same(store: Path, old: str, root: Path) -> None:
-    from handrail.history.folders import folder_of
+    from handrail.history.workspace_match import workspace_folder
     from handrail.host.state.folder_identity import folder_identity
     from handrail.store.connect import open_read_only
     from handrail.store.traces import list_openings
 
     db = open_read_only(str(store))
     try:
-        known = [folder_of(one) for one in list_openings(db)]
+        known = [workspace_folder(one) for one in list_openings(db)]
     finally:
         db.close()
     identity = next((one.identity for one in reversed(known) if one.path == old), "")

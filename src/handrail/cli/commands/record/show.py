@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from handrail.cli.workspace import Workspace
     from handrail.core.records import CallRecord
-    from handrail.history.again import FileDiff
+    from handrail.history.call_diffs import FileDiff
 
 _MOST_OF_ONE_ID = 10
 
@@ -64,8 +64,8 @@ def _diffs(
 ) -> list[FileDiff]:
     """What the call changed, from the contents that are kept."""
     from handrail.cli.commands.record.file_log import open_files
-    from handrail.history.again import Again
-    from handrail.history.past import Key
+    from handrail.history.call_diffs import CallDiffs
+    from handrail.history.undo.recorded_changes import CallKey
     from handrail.host.state.blobs import DirectoryBlobs
     from handrail.store.traces import list_traces, load_contents
 
@@ -74,8 +74,8 @@ def _diffs(
     blobs = None if place.home.blobs is None else DirectoryBlobs(place.home.blobs)
     files = open_files(options, place)
     try:
-        again = Again(list_traces(db), lambda row: load_contents(db, row), blobs, files)
-        return again.diffs(Key(call.session, call.call_id))
+        again = CallDiffs(list_traces(db), lambda row: load_contents(db, row), blobs, files)
+        return again.diffs(CallKey(call.session, call.call_id))
     finally:
         files.close()
 
@@ -167,9 +167,9 @@ def _changes(done: Mapping[str, Any], diffs: Sequence[FileDiff]) -> Iterator[str
 
 def _told_diffs(diffs: Sequence[FileDiff], text: str) -> Iterator[str]:
     from handrail.cli.render.screen import diff_lines, one_line
-    from handrail.history.undo_words import is_bare
+    from handrail.history.undo.messages import has_no_lines
 
-    for one in sorted(diffs, key=lambda one: is_bare(one.diff or "")):
+    for one in sorted(diffs, key=lambda one: has_no_lines(one.diff or "")):
         # An edit has shown its diff in its text already.
         if one.diff is None:
             yield f"{one_line(one.path)}: one of its contents is no longer kept"

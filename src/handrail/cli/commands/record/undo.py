@@ -72,7 +72,7 @@ def _in_words(result: ToolResult) -> ToolResult:
     """The result with a hint that says what to type here."""
     from dataclasses import replace
 
-    from handrail.history.undo_words import FORCE, PATH
+    from handrail.history.undo.messages import FORCE, PATH
 
     problem = result.problem
     if problem is None or problem.hint is None:

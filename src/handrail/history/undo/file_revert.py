@@ -17,14 +17,14 @@ from handrail.core.places import Form, Place, Stat
 from handrail.core.plan import Change, hash_of
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import ProblemRaised
-from handrail.history.images import form_before, load_image, state_of
-from handrail.history.past import Step
+from handrail.history.before_images import compare_with_image, form_before, load_image
+from handrail.history.undo.recorded_changes import FileChange
 
 _ESCAPED: Final = re.compile(r"\\u(dc[89a-f][0-9a-f])")
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class CurrentFile:
     """What bears a name now; `content` None: nothing does. `strange`: it cannot be ours, as
     with a pipe, or a path that leads elsewhere.
     """
@@ -48,18 +48,18 @@ class Now:
         return stat.S_IMODE(self.seen.mode)
 
 
-class Gap(NamedTuple):
+class Conflict(NamedTuple):
     """Where a walk ended: the file was in the state `digest` after `below`, which left another,
     and before `above`; None: it still is.
     """
 
     digest: str | None
-    below: Step
-    above: Step | None = None
+    below: FileChange
+    above: FileChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class FileRevert:
     """How one file gets back: the steps to take, newest first, and the mode it ends with.
 
     `kept_back`: steps that cannot be taken because their old content was not kept.
@@ -67,16 +67,16 @@ class Way:
     """
 
     path: str
-    now: Now
-    steps: tuple[Step, ...]
+    now: CurrentFile
+    steps: tuple[FileChange, ...]
     mode: int | None = None
-    done: tuple[Step, ...] = ()
-    kept_back: tuple[Step, ...] = ()
-    conflict: Gap | None = None
+    done: tuple[FileChange, ...] = ()
+    kept_back: tuple[FileChange, ...] = ()
+    conflict: Conflict | None = None
     forced: bool = False
 
     @property
-    def target(self) -> Step | None:
+    def target(self) -> FileChange | None:
         """The step whose old content the file gets, None if it needs none."""
         return self.steps[-1] if self.steps else None
 
@@ -91,20 +91,20 @@ class Way:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _RevertWalk:
     """One file on its way back: its state so far. `last` is the newest step that it knew, and
     `strange` are those since which it did not.
     """
 
     digest: str | None
     mode: int | None
-    last: Step | None = None
-    taken: list[Step] = field(default_factory=list)
-    done: list[Step] = field(default_factory=list)
-    bare: list[Step] = field(default_factory=list)
-    strange: list[Step] = field(default_factory=list)
+    last: FileChange | None = None
+    taken: list[FileChange] = field(default_factory=list)
+    done: list[FileChange] = field(default_factory=list)
+    bare: list[FileChange] = field(default_factory=list)
+    strange: list[FileChange] = field(default_factory=list)
 
-    def meet(self, step: Step, *, force: bool = False) -> None:
+    def meet(self, step: FileChange, *, force: bool = False) -> None:
         """Go back over one step."""
         if not {"before_hash", "after_hash"} <= step.described.keys():
             # Nothing of it was kept, not even what to recognise it by.
@@ -123,18 +123,18 @@ class _Walk:
         else:
             self._back(step)
 
-    def gap(self) -> Gap | None:
+    def gap(self) -> Conflict | None:
         """Where the walk did not get any further."""
-        return Gap(self.digest, self.strange[0], self.last) if self.strange else None
+        return Conflict(self.digest, self.strange[0], self.last) if self.strange else None
 
-    def _state(self, step: Step) -> str:
+    def _state(self, step: FileChange) -> str:
         one = step.described
         if one["before_hash"] == one["after_hash"] == self.digest and self.digest is not None:
             after = self.mode == one["after_mode"] != one["before_mode"]
             return "after" if after else "before"
-        return state_of(one, self.digest, None)
+        return compare_with_image(one, self.digest, None)
 
-    def _back(self, step: Step) -> None:
+    def _back(self, step: FileChange) -> None:
         one = step.described
         if self.digest is None or self.mode == one["after_mode"]:
             self.mode = one["before_mode"]
@@ -147,23 +147,25 @@ class LostImage(ProblemRaised):
     """The old content of one file was kept and is gone or damaged."""
 
 
-def find_way(path: str, steps: Sequence[Step], now: Now, *, force: bool) -> Way:
+def plan_file_revert(
+    path: str, steps: Sequence[FileChange], now: CurrentFile, *, force: bool
+) -> FileRevert:
     """How one file gets back over its steps, which come newest first."""
     if now.strange or _closed(steps, now):
-        return Way(path, now, (), conflict=Gap(now.digest, steps[0]))
+        return FileRevert(path, now, (), conflict=Conflict(now.digest, steps[0]))
     walk = _walk(steps, now, force=force)
     bare, gap = tuple(walk.bare), walk.gap()
     if gap is not None and (walk.last is not None or not bare):
-        return Way(path, now, (), conflict=gap)
+        return FileRevert(path, now, (), conflict=gap)
     if walk.last is None:
-        return Way(path, now, (), kept_back=bare)
-    way = Way(path, now, tuple(walk.taken), walk.mode, tuple(walk.done), bare)
+        return FileRevert(path, now, (), kept_back=bare)
+    way = FileRevert(path, now, tuple(walk.taken), walk.mode, tuple(walk.done), bare)
     if force and not _matches(steps, now):
         way = replace(way, forced=True)
     return _as_far_as_kept(way)
 
 
-def names_of(given: str, files: Files) -> tuple[str, ...]:
+def path_spellings(given: str, files: Files) -> tuple[str, ...]:
     r"""A file as the record shows it; of a link, itself and the file behind it. A name that is
     not valid UTF-8 may be given as it is shown, with `\udc80` to `\udcff` for bytes that are not.
     """
@@ -184,37 +186,37 @@ def _names(given: str, files: Files) -> tuple[str, ...]:
         return (found.place.path,)
 
 
-def look(path: str, files: Files) -> Now:
+def read_current_file(path: str, files: Files) -> CurrentFile:
     """What bears the name now."""
     place, form, content, seen = files.named(path)
     if place.path != path or form is Form.SPECIAL:
-        return Now(place, strange=True)
+        return CurrentFile(place, strange=True)
     if form is None:
-        return Now(place)
+        return CurrentFile(place)
     if form is Form.FILE:
         content, seen = files.read(place)
-    return Now(place, content, seen, form)
+    return CurrentFile(place, content, seen, form)
 
 
-def _closed(steps: Sequence[Step], now: Now) -> bool:
+def _closed(steps: Sequence[FileChange], now: CurrentFile) -> bool:
     """Whether a folder stands where there was none: what is in it is not ours to remove."""
     forms = {step.described.get(one) for step in steps for one in ("before_form", "after_form")}
     return now.form is Form.FOLDER and Form.FOLDER not in forms
 
 
-def _matches(steps: Sequence[Step], now: Now) -> bool:
+def _matches(steps: Sequence[FileChange], now: CurrentFile) -> bool:
     walk = _walk(steps, now)
     return walk.gap() is None and walk.last is not None
 
 
-def _walk(steps: Iterable[Step], now: Now, *, force: bool = False) -> _Walk:
-    walk = _Walk(now.digest, now.mode)
+def _walk(steps: Iterable[FileChange], now: CurrentFile, *, force: bool = False) -> _RevertWalk:
+    walk = _RevertWalk(now.digest, now.mode)
     for step in steps:
         walk.meet(step, force=force)
     return walk
 
 
-def _as_far_as_kept(way: Way) -> Way:
+def _as_far_as_kept(way: FileRevert) -> FileRevert:
     """Stop at the last state whose content is still there."""
     steps, back = list(way.steps), list(way.kept_back)
     while steps and not _is_kept(steps[-1], way.now):
@@ -225,12 +227,12 @@ def _as_far_as_kept(way: Way) -> Way:
     return replace(way, steps=tuple(steps), kept_back=tuple(back), mode=mode)
 
 
-def _is_kept(step: Step, now: Now) -> bool:
+def _is_kept(step: FileChange, now: CurrentFile) -> bool:
     one = step.described
     return one["image"] != "none" or one.get("before_hash") == now.digest
 
 
-def make_change(way: Way, blobs: Blobs | None, one: Mapping[str, Any]) -> Change:
+def make_change(way: FileRevert, blobs: Blobs | None, one: Mapping[str, Any]) -> Change:
     """The change that a way comes to; `one` is the described change that the file goes back
     to, with its old content. Raises `LostImage` if that content is gone.
     """

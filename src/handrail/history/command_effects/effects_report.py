@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from handrail.core.places import shown
 from handrail.core.results import ChangeRecord
-from handrail.history.images import is_of_folder
+from handrail.history.before_images import is_of_folder
 
 # Of what cannot be brought back: a program can make pipes without end.
 _RECORDED: Final = 2_000
@@ -19,7 +19,7 @@ State = Literal["full", "partial", "none"]
 
 
 @dataclass(slots=True)
-class Report:
+class EffectsReport:
     """What a command did to files.
 
     `changes` and `unattributed` are described as those of plans are; the latter say in `doubt`

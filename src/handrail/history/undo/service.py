@@ -10,26 +10,26 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from handrail.core.past import ALONE, Asker, PastChange, PlanTurn, Wanted
 from handrail.core.plan import Plan
 from handrail.core.ports import Blobs, Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Store
-from handrail.history import undo_words as words
-from handrail.history.folders import folders_seen_by
-from handrail.history.past import Step, is_redo, is_undo, list_changes
-from handrail.history.undo_blame import find_blame
-from handrail.history.undo_choose import Chooser, Chosen
-from handrail.history.undo_compose import names_of
-from handrail.history.undo_images import RecordedImages
-from handrail.history.undo_lookup import Lookup
-from handrail.history.undo_redo import Redoer
-from handrail.history.undo_run import Survey, UndoGoal, UndoRun
+from handrail.core.undo import ALONE, Requester, UndoableChange, UndoCall, UndoRequest
+from handrail.history.undo import messages as words
+from handrail.history.undo.call_lookup import CallLookup
+from handrail.history.undo.conflict_origin import find_conflict_origins
+from handrail.history.undo.file_revert import path_spellings
+from handrail.history.undo.recorded_changes import FileChange, is_redo, is_undo, list_changes
+from handrail.history.undo.recorded_contents import RecordedImages
+from handrail.history.undo.redo_selection import RedoSelector
+from handrail.history.undo.run import UndoGoal, UndoRun, UndoSurvey
+from handrail.history.undo.selection import Selection, UndoSelector
+from handrail.history.workspace_match import workspace_folders
 
 _RUNS_HELD: Final = 4
 
 
-class Undo:
+class LocalUndo:
     """Implements `Past` on the record of one store. `settle` brings what still waits to be
     recorded, such as the changes of a job that is over, before anything is looked up.
     """
@@ -50,7 +50,9 @@ class Undo:
         # What is left of a user's undos of many files, by the id of the call that began each.
         self._runs: dict[str, UndoRun] = {}
 
-    async def undo_plan(self, wanted: Wanted, asker: Asker, turn: PlanTurn = ALONE) -> Plan:
+    async def undo_plan(
+        self, wanted: UndoRequest, asker: Requester, turn: UndoCall = ALONE
+    ) -> Plan:
         """The plan that takes it back; see `Past.undo_plan`."""
         if (begun := self._runs.get(turn.continues or "")) is not None:
             return await self._next(begun, turn)
@@ -73,20 +75,22 @@ class Undo:
             passed.append(f"{chosen.what} was as before already")
         raise _nothing_to_undo(wanted, passed, lookup.dropped())
 
-    async def redo_plan(self, wanted: Wanted, asker: Asker, turn: PlanTurn = ALONE) -> Plan:
+    async def redo_plan(
+        self, wanted: UndoRequest, asker: Requester, turn: UndoCall = ALONE
+    ) -> Plan:
         """The plan that takes the taking back of it back; see `Past.redo_plan`."""
         if (begun := self._runs.get(turn.continues or "")) is not None:
             return await self._next(begun, turn)
         lookup = await self._lookup(asker)
-        paths = names_of(wanted.target, self._files) if wanted.scope == "path" else ()
-        redone = await Redoer(lookup).choose(wanted, paths)
+        paths = path_spellings(wanted.target, self._files) if wanted.scope == "path" else ()
+        redone = await RedoSelector(lookup).choose(wanted, paths)
         what = ", ".join(islice(redone.calls.values(), 4))
         goal = UndoGoal(
             what,
             True,
             redone.steps,
             wanted.force,
-            asker.person,
+            asker.is_user,
             redone.calls,
             redone.undos,
         )
@@ -101,21 +105,21 @@ class Undo:
 
     async def changes(
         self, session: str, *, path: str | None = None, limit: int = 100
-    ) -> Sequence[PastChange]:
+    ) -> Sequence[UndoableChange]:
         """What a session changed, the newest first; see `Past.changes`."""
         traces = await self._store.traces()
-        paths = None if path is None else names_of(path, self._files)
+        paths = None if path is None else path_spellings(path, self._files)
         return list(islice(list_changes(traces, session=session, paths=paths), limit))
 
-    async def _lookup(self, asker: Asker) -> Lookup:
+    async def _lookup(self, asker: Requester) -> CallLookup:
         if self._settle is not None:
             await self._settle()
         openings = await self._store.openings()
-        folders = folders_seen_by(openings, asker.session, self._files.roots[0])
-        return Lookup(self._store, folders, asker)
+        folders = workspace_folders(openings, asker.session, self._files.roots[0])
+        return CallLookup(self._store, folders, asker)
 
-    def _candidates(self, lookup: Lookup, wanted: Wanted) -> AsyncIterator[Chosen]:
-        chooser = Chooser(lookup, self._clock.now_ns())
+    def _candidates(self, lookup: CallLookup, wanted: UndoRequest) -> AsyncIterator[Selection]:
+        chooser = UndoSelector(lookup, self._clock.now_ns())
         target = wanted.target
         match wanted.scope:
             case "call":
@@ -123,14 +127,14 @@ class Undo:
             case "turn":
                 return chooser.newest_turns() if target == "last" else _one(chooser.turn(target))
             case "path":
-                return chooser.file(names_of(target, self._files))
+                return chooser.file(path_spellings(target, self._files))
             case "since":
                 return _one(chooser.since(target))
 
     def _run(self, goal: UndoGoal) -> UndoRun:
         return UndoRun(goal, self._files, self._blobs, RecordedImages(self._store))
 
-    async def _next(self, run: UndoRun, turn: PlanTurn) -> Plan:
+    async def _next(self, run: UndoRun, turn: UndoCall) -> Plan:
         """The next part of a run, which is kept for the call that goes on with it."""
         plan = await run.next_plan(turn.call_id)
         first = turn.continues or turn.call_id
@@ -141,40 +145,42 @@ class Undo:
                 self._runs.pop(next(iter(self._runs)))
         return plan
 
-    async def _check(self, lookup: Lookup, what: str, verb: str, survey: Survey) -> None:
+    async def _check(self, lookup: CallLookup, what: str, verb: str, survey: UndoSurvey) -> None:
         """Raise `conflict` if somebody changed a file since."""
         if not survey.conflicts:
             return
-        blame = await find_blame(lookup, survey.conflicts)
-        raise words.conflict(
+        blame = await find_conflict_origins(lookup, survey.conflicts)
+        raise words.conflict_error(
             what,
             verb,
             survey.conflicts,
             blame,
-            person=lookup.asker.person,
+            person=lookup.asker.is_user,
             others=survey.conflict_count < survey.files,
             count=survey.conflict_count,
         )
 
 
-async def _one(finding: Any) -> AsyncIterator[Chosen]:
+async def _one(finding: Any) -> AsyncIterator[Selection]:
     yield await finding
 
 
-def _undo_goal(chosen: Chosen, passed: Sequence[str], wanted: Wanted, asker: Asker) -> UndoGoal:
+def _undo_goal(
+    chosen: Selection, passed: Sequence[str], wanted: UndoRequest, asker: Requester
+) -> UndoGoal:
     return UndoGoal(
         chosen.what,
         False,
         chosen.steps,
         wanted.force,
-        asker.person,
+        asker.is_user,
         notes=[*passed, *chosen.notes],
         only=chosen.only,
         run=chosen.run,
     )
 
 
-def _not_kept(missing: Sequence[Step]) -> ProblemRaised:
+def _not_kept(missing: Sequence[FileChange]) -> ProblemRaised:
     one = missing[0]
     return ProblemRaised(
         "not_found", f"{one.name} cannot be undone: the old content of {one.path!r} was not kept"
@@ -182,7 +188,7 @@ def _not_kept(missing: Sequence[Step]) -> ProblemRaised:
 
 
 def _nothing_to_undo(
-    wanted: Wanted, passed: Sequence[str], dropped: Sequence[str]
+    wanted: UndoRequest, passed: Sequence[str], dropped: Sequence[str]
 ) -> ProblemRaised:
     if passed and wanted.target != "last":
         return ProblemRaised("already_applied", "; ".join(passed))

@@ -13,19 +13,52 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from handrail.core.content import Content
+from handrail.core.context import ReadRecord
 from handrail.core.places import Form, Kind, Place
 from handrail.core.plan import Change, Plan, temp_name
 from handrail.core.ports import Blobs, Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import CallRecord, Row, Store
-from handrail.history.commit import Mess, commit
-from handrail.history.effects_report import Report
-from handrail.history.folders import Folders, Where, folders_seen_by
-from handrail.history.given_up import given_up, settled
-from handrail.history.images import form_before, is_of_folder, load_image, only_opens, state_of
-from handrail.history.openings import closed_again, with_openings
-from handrail.history.recovered_reads import describe_reads
-from handrail.history.undo_compose import look
+from handrail.history.before_images import (
+    compare_with_image,
+    form_before,
+    is_of_folder,
+    is_permission_grant,
+    load_image,
+)
+from handrail.history.command_effects.effects_report import EffectsReport
+from handrail.history.commit import CommitResidue, commit
+from handrail.history.recovery.pending_cleanup import clear_pending_cleanup, list_pending_cleanup
+from handrail.history.temporary_permissions import add_permission_grants, restore_permissions
+from handrail.history.undo.file_revert import read_current_file
+from handrail.history.workspace_match import WorkspaceFolders, WorkspaceMatch, workspace_folders
+
+
+def describe_reads(
+    record: CallRecord, intent: Mapping[str, Any], files: Files, now_s: float
+) -> dict[str, Any] | None:
+    """The reads for the completion of a call whose changes have all happened: files that it
+    wrote as a whole are known, of edited ones it is said what they became. None if the call
+    noted nothing about that.
+    """
+    if "relies_on" not in intent:
+        return None
+    known: dict[str, Any] = {}
+    edited: dict[str, Any] = {}
+    for change in intent["changes"]:
+        now = read_current_file(str(change["path"]), files)
+        if change["after_hash"] is None:
+            known[now.place.absolute] = None
+        elif now.strange or now.form is not Form.FILE or now.seen is None:
+            continue
+        elif intent["relies_on"] == "all" or change["before_hash"] is None:
+            seen = ReadRecord(now_s, 1, 0, now.seen, True, change["after_hash"])
+            known[now.place.absolute] = seen
+        else:
+            edited[now.place.absolute] = [change["before_hash"], now.seen, change["after_hash"]]
+    agent = record.requested.get("agent", "main")
+    return {"agent": agent, "files": known, "edited": edited}
+
 
 _log = logging.getLogger("handrail")
 _GONE: Final = (
@@ -37,7 +70,7 @@ State = Literal["before", "after", "other"]
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveredCall:
     """What was done about one unfinished call."""
 
     call_id: str
@@ -51,7 +84,7 @@ class Recovered:
 
 
 # What a command changed whose runtime ended meanwhile, by its intent; None if nobody can tell.
-Looked = Callable[[Mapping[str, Any]], Report | None]
+Looked = Callable[[Mapping[str, Any]], EffectsReport | None]
 
 
 class Recovery:
@@ -73,44 +106,48 @@ class Recovery:
         self._alive = alive
         self._looked = looked
 
-    async def run(self, session: str) -> list[Recovered]:
+    async def run(self, session: str) -> list[RecoveredCall]:
         """Make every unfinished plan of a dead process whole; returns what was found.
 
         `session` is open on this workspace; what was done in others is left to them.
         """
-        unfinished, over = await self._store.unfinished(), await given_up(self._store)
+        unfinished, over = await self._store.unfinished(), await list_pending_cleanup(self._store)
         if not unfinished and not over:
             return []
         openings = await self._store.openings()
-        folders = folders_seen_by(openings, session, self._files.roots[0])
+        folders = workspace_folders(openings, session, self._files.roots[0])
         done = []
         for record in unfinished:
             intent = record.intent or {}
             where = folders.where(record.session, record.requested_ns)
             running = self._alive(str(intent.get("owner", ""))) and _key(record) not in over
-            if where is Where.ELSEWHERE or running:
+            if where is WorkspaceMatch.ELSEWHERE or running:
                 continue
-            report = self._report(intent) if where is Where.HERE else None
+            report = self._report(intent) if where is WorkspaceMatch.HERE else None
             recovered = self._settle(record, intent, where, report)
             done.append(recovered)
             if recovered.whole:
                 self._store.append(self._row(record, recovered, intent, report))
                 if _key(record) in over:
-                    settled(self._store, *_key(record))
+                    clear_pending_cleanup(self._store, *_key(record))
         for key in over.difference(map(_key, unfinished)):
             await self._clear(*key, folders)
         if done or over:
             await self._store.flush()
         return done
 
-    async def _clear(self, session: str, call_id: str, folders: Folders) -> None:
+    async def _clear(self, session: str, call_id: str, folders: WorkspaceFolders) -> None:
         """Remove what a call that is on record with its end could not remove itself."""
         found = await self._store.calls(session=session, call_id=call_id, limit=1)
         intent = found[0].intent if found else None
-        where = Where.BEFORE if intent is None else folders.where(session, found[0].requested_ns)
-        if where is Where.ELSEWHERE:
+        where = (
+            WorkspaceMatch.BEFORE
+            if intent is None
+            else folders.where(session, found[0].requested_ns)
+        )
+        if where is WorkspaceMatch.ELSEWHERE:
             return
-        if intent is not None and where is Where.HERE:
+        if intent is not None and where is WorkspaceMatch.HERE:
             completed, ended_ns = found[0].completed or {}, found[0].completed_ns or 0
             try:
                 # Looked at before anything is removed, which changes the times of a folder.
@@ -125,7 +162,7 @@ class Recovery:
             except ProblemRaised:
                 _log.exception("what %s left behind could not be removed yet", call_id)
                 return
-        settled(self._store, session, call_id)
+        clear_pending_cleanup(self._store, session, call_id)
 
     def _as_left(
         self, described: Sequence[Mapping[str, Any]], ended_ns: int
@@ -140,33 +177,39 @@ class Recovery:
         }
         return [one for one in described if one["path"] not in newer]
 
-    def _report(self, intent: Mapping[str, Any]) -> Report | None:
+    def _report(self, intent: Mapping[str, Any]) -> EffectsReport | None:
         return self._looked(intent) if self._looked is not None and "runs" in intent else None
 
     def _settle(
-        self, record: CallRecord, intent: Mapping[str, Any], where: Where, report: Report | None
-    ) -> Recovered:
+        self,
+        record: CallRecord,
+        intent: Mapping[str, Any],
+        where: WorkspaceMatch,
+        report: EffectsReport | None,
+    ) -> RecoveredCall:
         tool = str(record.requested.get("tool") or intent.get("tool") or "?")
         described = intent.get("changes")
         try:
             if intent.get("runs") or not described:
                 return self._settle_run(record.call_id, tool, intent, report)
-            if where is Where.BEFORE:
-                return Recovered(record.call_id, tool, "unknown", _GONE, paths=_paths(described))
+            if where is WorkspaceMatch.BEFORE:
+                return RecoveredCall(
+                    record.call_id, tool, "unknown", _GONE, paths=_paths(described)
+                )
             return self._settle_plan(record.call_id, tool, intent["token"], described)
         except ProblemRaised as raised:
             text = f"it was interrupted and could not be made whole: {raised.problem.message}"
             paths = _paths(described or ())
-            return Recovered(record.call_id, tool, "unknown", text, whole=False, paths=paths)
+            return RecoveredCall(record.call_id, tool, "unknown", text, whole=False, paths=paths)
 
     def _settle_run(
-        self, call_id: str, tool: str, intent: Mapping[str, Any], report: Report | None
-    ) -> Recovered:
+        self, call_id: str, tool: str, intent: Mapping[str, Any], report: EffectsReport | None
+    ) -> RecoveredCall:
         """Nobody knows how far a program came; say where to look, and never run it again."""
         text = "it was running when Handrail ended, and was not run again"
         if report is not None:
             paths = (*_paths(report.changes), *_paths(report.unattributed))
-            return Recovered(call_id, tool, "unknown", f"{text}; {report.told()}", paths=paths)
+            return RecoveredCall(call_id, tool, "unknown", f"{text}; {report.told()}", paths=paths)
         effects = intent.get("effects") or {}
         root = f"{self._files.roots[0]}/"
         paths = tuple(str(path).removeprefix(root) for path in effects.get("writes", ()))
@@ -174,15 +217,19 @@ class Recovery:
             text += f"; look at what it may have written: {_some(paths)}"
         if effects.get("open_ended") or not effects:
             text += "; it may have had effects that nobody can name"
-        return Recovered(call_id, tool, "unknown", text, paths=paths)
+        return RecoveredCall(call_id, tool, "unknown", text, paths=paths)
 
     def _settle_plan(
         self, call_id: str, tool: str, token: str, described: list[Mapping[str, Any]]
-    ) -> Recovered:
+    ) -> RecoveredCall:
         self._sweep(described, token, "-back", "-sweep")
         states = [self._state(one) for one in described]
         others: list[str] = []
-        told = [state for state, one in zip(states, described, strict=True) if not only_opens(one)]
+        told = [
+            state
+            for state, one in zip(states, described, strict=True)
+            if not is_permission_grant(one)
+        ]
         if all(state == "after" for state in told):
             for number, one in enumerate(described):
                 self._keep_aside(number, one, token)
@@ -200,7 +247,7 @@ class Recovery:
                 if state == "after"
             ]
             if back:
-                plan = Plan(tuple(with_openings(back, self._files)), "")
+                plan = Plan(tuple(add_permission_grants(back, self._files)), "")
                 commit(plan, self._files, durable=True, token=f"{token}-back")
             text = "it was interrupted; nothing of it remains"
             status = "interrupted"
@@ -210,14 +257,17 @@ class Recovery:
         self._sweep(described, token, "")
         self._prune_all(described, happened=status == "ok")
         self._close(described, token, happened=status == "ok")
-        return Recovered(call_id, tool, status, text, paths=tuple(others))
+        return RecoveredCall(call_id, tool, status, text, paths=tuple(others))
 
     def _state(self, described: Mapping[str, Any]) -> State:
-        now = look(described["path"], self._files)
-        return "other" if now.strange else state_of(described, now.digest, now.seen)
+        now = read_current_file(described["path"], self._files)
+        return "other" if now.strange else compare_with_image(described, now.digest, now.seen)
 
     def _back(self, number: int, described: Mapping[str, Any], token: str) -> Change:
-        now, before = look(described["path"], self._files), self._old(number, described, token)
+        now, before = (
+            read_current_file(described["path"], self._files),
+            self._old(number, described, token),
+        )
         form = Form.FILE if before is None else form_before(described)
         mode = described["before_mode"]
         return Change(now.place, now.content, before, now.seen, mode, 0, now.form, form)
@@ -246,10 +296,10 @@ class Recovery:
     def _close(self, described: Sequence[Mapping[str, Any]], token: str, *, happened: bool) -> bool:
         """Give the folders their permissions that were opened up for the changes in them."""
         folders = [one for one in described if is_of_folder(one)]
-        found = [closed_again(one, self._files, happened=happened) for one in folders]
-        plan, mess = Plan(tuple(one for one in found if one is not None), ""), Mess()
+        found = [restore_permissions(one, self._files, happened=happened) for one in folders]
+        plan, mess = Plan(tuple(one for one in found if one is not None), ""), CommitResidue()
         commit(plan, self._files, durable=True, token=f"{token}-back", mess=mess)
-        return not mess.left
+        return not mess.temp_files_left
 
     def _old(self, number: int, described: Mapping[str, Any], token: str) -> Content | None:
         if described["image"] in ("absent", "inline"):
@@ -294,24 +344,24 @@ class Recovery:
         return clean
 
     def _remove(self, path: str, token: str) -> bool:
-        now, mess = look(path, self._files), Mess()
+        now, mess = read_current_file(path, self._files), CommitResidue()
         if now.content is None:
             return True
         gone = Change(now.place, now.content, None, now.seen, before_form=now.form)
-        plan = Plan(tuple(with_openings([gone], self._files)), "")
+        plan = Plan(tuple(add_permission_grants([gone], self._files)), "")
         try:
             commit(plan, self._files, durable=False, token=token, mess=mess)
         except ProblemRaised:
             _log.exception("%s could not be removed", path)
             return False
-        return not mess.left
+        return not mess.temp_files_left
 
     def _row(
         self,
         record: CallRecord,
-        recovered: Recovered,
+        recovered: RecoveredCall,
         intent: Mapping[str, Any],
-        report: Report | None,
+        report: EffectsReport | None,
     ) -> Row:
         described = intent["changes"] if recovered.status == "ok" else ()
         changes = [
@@ -354,14 +404,14 @@ def _key(record: CallRecord) -> tuple[str, str]:
     return record.session, record.call_id
 
 
-def _hint(recovered: Recovered) -> str | None:
+def _hint(recovered: RecoveredCall) -> str | None:
     if recovered.status != "unknown":
         return None
     looking = f"look at {_some(recovered.paths)}" if recovered.paths else "look at what it changes"
     return f"{looking}; to run it again, give the call a new id"
 
 
-def _result_text(recovered: Recovered, intent: Mapping[str, Any]) -> str:
+def _result_text(recovered: RecoveredCall, intent: Mapping[str, Any]) -> str:
     """What whoever made the call is told: of a complete change what it was told at once had
     Handrail not ended.
     """

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from handrail.core.records import Opened
 
 
-class Where(StrEnum):
+class WorkspaceMatch(StrEnum):
     """Where a call was made, seen from here."""
 
     HERE = "here"
@@ -23,51 +23,55 @@ class Where(StrEnum):
     ELSEWHERE = "elsewhere"
 
 
-class Folder(NamedTuple):
+class WorkspaceFolder(NamedTuple):
     """A workspace: its path, and what tells the folder from a later one ("": unknown)."""
 
     path: str
     identity: str
 
 
-def folder_of(opened: Opened) -> Folder:
+def workspace_folder(opened: Opened) -> WorkspaceFolder:
     """The folder that a session was opened on."""
     info = opened.info
-    return Folder(str(info.get("workspace") or ""), str(info.get("folder") or ""))
+    return WorkspaceFolder(str(info.get("workspace") or ""), str(info.get("folder") or ""))
 
 
-def folders_seen_by(openings: Sequence[Opened], session: str, root: str) -> Folders:
+def workspace_folders(openings: Sequence[Opened], session: str, root: str) -> WorkspaceFolders:
     """The folders as a session sees them that is open on the one at `root`."""
     latest = next((one for one in reversed(openings) if one.session == session), None)
-    here = Folder(root, "") if latest is None else folder_of(latest)._replace(path=root)
-    return Folders(openings, here)
+    here = (
+        WorkspaceFolder(root, "")
+        if latest is None
+        else workspace_folder(latest)._replace(path=root)
+    )
+    return WorkspaceFolders(openings, here)
 
 
-class Folders:
+class WorkspaceFolders:
     """Knows from the openings of sessions which folder each call belongs to."""
 
-    def __init__(self, openings: Iterable[Opened], here: Folder) -> None:
+    def __init__(self, openings: Iterable[Opened], here: WorkspaceFolder) -> None:
         self._here = here
         self._times: dict[str, list[int]] = {}
-        self._folders: dict[str, list[Folder]] = {}
+        self._folders: dict[str, list[WorkspaceFolder]] = {}
         for one in openings:
             self._times.setdefault(one.session, []).append(one.at_ns)
-            self._folders.setdefault(one.session, []).append(folder_of(one))
+            self._folders.setdefault(one.session, []).append(workspace_folder(one))
 
-    def folder(self, session: str, at_ns: int) -> Folder:
+    def folder(self, session: str, at_ns: int) -> WorkspaceFolder:
         """The folder that the session worked in then."""
         known = self._folders.get(session)
         if known is None:
             return self._here
         return known[max(bisect_right(self._times[session], at_ns) - 1, 0)]
 
-    def where(self, session: str, at_ns: int) -> Where:
+    def where(self, session: str, at_ns: int) -> WorkspaceMatch:
         """Whether that is this folder; where its identity is unknown, the path decides."""
         folder = self.folder(session, at_ns)
         known = bool(folder.identity and self._here.identity)
         if known and folder.identity == self._here.identity:
             # Also if it was moved since.
-            return Where.HERE
+            return WorkspaceMatch.HERE
         if folder.path and folder.path != self._here.path:
-            return Where.ELSEWHERE
-        return Where.BEFORE if known else Where.HERE
+            return WorkspaceMatch.ELSEWHERE
+        return WorkspaceMatch.BEFORE if known else WorkspaceMatch.HERE

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from handrail.core.past import Asker
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Store, Trace
-from handrail.history.folders import Folders, Where
-from handrail.history.past import (
-    Standing,
-    Step,
-    group_of,
+from handrail.core.undo import Requester
+from handrail.history.undo.recorded_changes import (
+    FileChange,
+    UndoState,
+    call_label,
     is_job,
     is_undo,
-    may_matter,
-    name_of,
+    may_have_changed,
+    turn_key,
 )
+from handrail.history.workspace_match import WorkspaceFolders, WorkspaceMatch
 
 _FIRST_PAGE: Final = 8
 _PAGE: Final = 200
@@ -30,53 +30,53 @@ _PAGE_CHANGES: Final = 5_000
 _LISTED: Final = 8
 
 
-def next_page(page: Sequence[Trace], size: int) -> int:
+def next_page_size(page: Sequence[Trace], size: int) -> int:
     """How many calls to ask for next: more while they changed few files."""
-    changes = sum(_changes_of(trace) for trace in page)
+    changes = sum(_count_changes(trace) for trace in page)
     return min(2 * size, _PAGE) if changes <= _PAGE_CHANGES // 2 else max(size // 2, 1)
 
 
-def _changes_of(trace: Trace) -> int:
+def _count_changes(trace: Trace) -> int:
     effects = (trace.completed or {}).get("effects")
     found = effects.get("changes") if isinstance(effects, Mapping) else None
     return len(trace.intent.get("changes") or ()) + len(found or ())
 
 
-class Seen(NamedTuple):
+class TraceState(NamedTuple):
     """A trace that was met, and what of it still stands."""
 
     trace: Trace
-    steps: list[Step]
-    standing: Standing
+    steps: list[FileChange]
+    standing: UndoState
 
     @property
-    def sure(self) -> list[Step]:
+    def sure(self) -> list[FileChange]:
         """What the call is known to have changed, and still stands."""
         return [step for step in self.steps if step.attributed]
 
 
-class Lookup:
+class CallLookup:
     """Looks through the record of one store, for one who asks."""
 
-    def __init__(self, store: Store, folders: Folders, asker: Asker) -> None:
+    def __init__(self, store: Store, folders: WorkspaceFolders, asker: Requester) -> None:
         self.store = store
         self.folders = folders
         self.asker = asker
         # Calls that were met and might have been meant, if their record were still there.
         self._dropped: set[int] = set()
 
-    async def scan(self) -> AsyncIterator[Seen]:
+    async def scan(self) -> AsyncIterator[TraceState]:
         """Every call that announced a change, the newest first."""
-        standing, before, size = Standing(), None, _FIRST_PAGE
+        standing, before, size = UndoState(), None, _FIRST_PAGE
         while page := await self.store.traces(before=before, limit=size):
-            before, size = page[-1].row, next_page(page, size)
+            before, size = page[-1].row, next_page_size(page, size)
             page.reverse()
             while page:
                 # Let go of each call once it was met: some have changed very many files.
                 trace = page.pop()
                 if trace.intent.get("purged") and self.implied(trace):
                     self._dropped.add(trace.row)
-                yield Seen(trace, standing.meet(trace), standing)
+                yield TraceState(trace, standing.meet(trace), standing)
 
     def dropped(self) -> list[str]:
         """What to say of calls that were met and can no longer be looked at."""
@@ -88,15 +88,17 @@ class Lookup:
 
     def reaches(self, trace: Trace) -> bool:
         """Whether who asks may name this call."""
-        return self.asker.person or trace.session == self.asker.session
+        return self.asker.is_user or trace.session == self.asker.session
 
-    def where(self, trace: Trace) -> Where:
+    def where(self, trace: Trace) -> WorkspaceMatch:
         """The folder that the call was made in."""
         return self.folders.where(trace.session, trace.at_ns)
 
     def implied(self, trace: Trace) -> bool:
         """Whether a call that was not named can be meant: it changed anew, in this folder."""
-        return self.reaches(trace) and not is_undo(trace) and self.where(trace) is Where.HERE
+        return (
+            self.reaches(trace) and not is_undo(trace) and self.where(trace) is WorkspaceMatch.HERE
+        )
 
     async def call(self, name: str) -> Trace:
         """The call of this id, or of `session:id`; one's own session first.
@@ -135,12 +137,12 @@ class Lookup:
         session, colon, number = name.rpartition(":")
         if not number.isdecimal() or len(number) > _LONGEST_NUMBER:
             return await self.call(name)
-        only = session if colon else None if self.asker.person else self.asker.session
+        only = session if colon else None if self.asker.is_user else self.asker.session
         found = await self.store.traces(session=only, turn=int(number))
         groups = {
-            group_of(one): one
+            turn_key(one): one
             for one in found
-            if self.reaches(one) and not is_undo(one) and not is_job(one) and may_matter(one)
+            if self.reaches(one) and not is_undo(one) and not is_job(one) and may_have_changed(one)
         }
         if not groups:
             raise ProblemRaised(
@@ -162,15 +164,15 @@ class Lookup:
     async def turn_of(self, trace: Trace) -> list[Trace]:
         """All calls of the turn that a call belongs to."""
         found = await self.store.traces(session=trace.session, turn=trace.turn)
-        return [one for one in found if group_of(one) == group_of(trace)]
+        return [one for one in found if turn_key(one) == turn_key(trace)]
 
     def _checked(self, trace: Trace) -> Trace:
-        if self.where(trace) is not Where.ELSEWHERE:
+        if self.where(trace) is not WorkspaceMatch.ELSEWHERE:
             return trace
         path = self.folders.folder(trace.session, trace.at_ns).path
         raise ProblemRaised(
             "not_found",
-            f"{name_of(trace)} was made in another workspace, {path!r}",
+            f"{call_label(trace)} was made in another workspace, {path!r}",
             hint="open that workspace to take it back",
         )
 
@@ -184,7 +186,7 @@ class Lookup:
         known = f"turns that changed files: {', '.join(turns)}"
         if not turns:
             known = "no turn that changed a file can still be undone"
-        return known + ("; `handrail log` lists all turns" if self.asker.person else "")
+        return known + ("; `handrail log` lists all turns" if self.asker.is_user else "")
 
     async def _unknown(self, name: str) -> ProblemRaised:
         calls: list[str] = []
@@ -198,7 +200,7 @@ class Lookup:
         hint = f"calls that changed files: {', '.join(calls)}"
         if not calls:
             hint = "no call that changed a file can still be undone"
-        if self.asker.person:
+        if self.asker.is_user:
             hint += "; `handrail log` lists all calls"
         if name in paths:
             hint = f"{name!r} is a file: name it as a path (scope 'path')"

@@ -27,7 +27,7 @@ PERHAPS: Final = frozenset({BOTH, OTHERS})
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class CommandInterval:
     """When the look before began, when the command did, and when it had ended."""
 
     looked_ns: int
@@ -42,7 +42,7 @@ class Evidence:
     nobody could watch. `others`: another program of ours may have been writing.
     """
 
-    window: Window
+    window: CommandInterval
     derived: tuple[str, ...] = ()
     noted: Noted | None = None
     others: bool = False

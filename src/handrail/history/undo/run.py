@@ -20,13 +20,19 @@ from anyio import to_thread
 from handrail.core.places import Form, shown
 from handrail.core.plan import Change, Plan
 from handrail.core.ports import Blobs, Files
-from handrail.history import undo_words as words
-from handrail.history.images import is_of_folder
-from handrail.history.openings import with_openings
-from handrail.history.past import Key, Step, Taken
-from handrail.history.undo_compose import LostImage, Way, find_way, look, make_change
-from handrail.history.undo_images import RecordedImages
-from handrail.history.undo_links import LinkGroups
+from handrail.history.before_images import is_of_folder
+from handrail.history.temporary_permissions import add_permission_grants
+from handrail.history.undo import messages as words
+from handrail.history.undo.file_revert import (
+    FileRevert,
+    LostImage,
+    make_change,
+    plan_file_revert,
+    read_current_file,
+)
+from handrail.history.undo.hard_links import LinkGroups
+from handrail.history.undo.recorded_changes import CallKey, FileChange, RevertedCall
+from handrail.history.undo.recorded_contents import RecordedImages
 
 # Of one part; contents are held in memory. A user's undo goes on with the next part by itself;
 # a model has to call again, so that its parts are larger.
@@ -49,25 +55,25 @@ class UndoGoal:
 
     what: str
     redo: bool
-    steps: Sequence[Step]
+    steps: Sequence[FileChange]
     force: bool = False
     by_user: bool = False
-    names: Mapping[Key, str] | None = None
-    taken: Sequence[Taken] = ()
+    names: Mapping[CallKey, str] | None = None
+    taken: Sequence[RevertedCall] = ()
     notes: Sequence[str] = ()
     only: str | None = None
     run: str | None = None
 
 
 @dataclass(slots=True)
-class Survey:
+class UndoSurvey:
     """What looking at every file found. `conflicts` are the first of `conflict_count`."""
 
     files: int = 0
     changing: list[str] = field(default_factory=list)
-    conflicts: list[Way] = field(default_factory=list)
+    conflicts: list[FileRevert] = field(default_factory=list)
     conflict_count: int = 0
-    not_kept: list[Step] = field(default_factory=list)
+    not_kept: list[FileChange] = field(default_factory=list)
     restorable: bool = False
 
 
@@ -88,7 +94,7 @@ class UndoRun:
         self._queue: list[str] = []
         self._total = 0
         # The ways that the survey found for the first part.
-        self._ready: dict[str, Way] = {}
+        self._ready: dict[str, FileRevert] = {}
         # The files of the part that is being carried out, and the call that does it.
         self._part: list[str] = []
         self._part_call: str | None = None
@@ -98,7 +104,7 @@ class UndoRun:
         self._first_call: str | None = None
         # Files that are as before already: undone together with the first part.
         self._unchanging: set[str] = set()
-        self._left: set[tuple[Key, str]] = set()
+        self._left: set[tuple[CallKey, str]] = set()
         self._notes: list[str] = list(goal.notes)
 
     @property
@@ -106,7 +112,7 @@ class UndoRun:
         """How many files follow after the part that was planned last."""
         return len(self._queue) - len(self._part)
 
-    async def survey(self) -> Survey:
+    async def survey(self) -> UndoSurvey:
         """Look at every file. Changes nothing."""
         return await to_thread.run_sync(self._survey, abandon_on_cancel=True)
 
@@ -129,8 +135,8 @@ class UndoRun:
         changes = await to_thread.run_sync(work, abandon_on_cancel=True)
         return self._plan(changes, ways, first=first)
 
-    def _survey(self) -> Survey:
-        found = Survey(files=len(self._steps))
+    def _survey(self) -> UndoSurvey:
+        found = UndoSurvey(files=len(self._steps))
         held = 0
         for path in sorted_paths(self._steps):
             way = self._way(path)
@@ -150,7 +156,7 @@ class UndoRun:
         self._begin(found)
         return found
 
-    def _begin(self, found: Survey) -> None:
+    def _begin(self, found: UndoSurvey) -> None:
         self._queue = found.changing[::-1]
         self._total = len(found.changing)
         self._unchanging = set(self._steps).difference(found.changing)
@@ -164,13 +170,15 @@ class UndoRun:
             for step in found.not_kept
         ]
 
-    def _way(self, path: str) -> Way:
+    def _way(self, path: str) -> FileRevert:
         steps = self._steps[path]
-        return find_way(path, steps, look(path, self._files), force=self.goal.force)
+        return plan_file_revert(
+            path, steps, read_current_file(path, self._files), force=self.goal.force
+        )
 
-    def _next_ways(self) -> list[Way]:
+    def _next_ways(self) -> list[FileRevert]:
         """The ways of the next files, as far as one part may hold what they are now."""
-        found: list[Way] = []
+        found: list[FileRevert] = []
         held = 0
         again = self._part
         for path in again or reversed(self._queue[-self._most :]):
@@ -181,7 +189,9 @@ class UndoRun:
             found.append(way)
         return found
 
-    def _changes(self, ways: list[Way], whole: Mapping[str, Mapping[str, Any]]) -> list[Change]:
+    def _changes(
+        self, ways: list[FileRevert], whole: Mapping[str, Mapping[str, Any]]
+    ) -> list[Change]:
         """The changes of the next part, as many as it may hold; says in `_part` which."""
         again = bool(self._part)
         changes: list[Change] = []
@@ -195,14 +205,14 @@ class UndoRun:
                 changes.append(change)
             if not again:
                 self._part.append(way.path)
-        return with_openings(changes, self._files)
+        return add_permission_grants(changes, self._files)
 
-    def _change(self, way: Way, whole: Mapping[str, Mapping[str, Any]]) -> Change | None:
+    def _change(self, way: FileRevert, whole: Mapping[str, Mapping[str, Any]]) -> Change | None:
         """None if the file needs no change any more, or its old content is lost and the user
         wants the others all the same.
         """
         if way.conflict:
-            raise words.conflict(
+            raise words.conflict_error(
                 self.goal.what, _verb(self.goal), [way], {}, person=self.goal.by_user, others=True
             )
         if way.changes_nothing:
@@ -224,7 +234,7 @@ class UndoRun:
             self._notes.append(links.note)
         return replace(change, same_file=links.places)
 
-    def _plan(self, planned: Sequence[Change], ways: Sequence[Way], *, first: bool) -> Plan:
+    def _plan(self, planned: Sequence[Change], ways: Sequence[FileRevert], *, first: bool) -> Plan:
         goal, paths = self.goal, set(self._part)
         taken = self._taken(paths, first=first)
         changes = [one for one in planned if not one.only_opens]
@@ -233,18 +243,18 @@ class UndoRun:
             "paths": [one.path for one in changes],
             "forced": [way.path for way in ways if way.forced and way.path in paths],
             "by": "person" if goal.by_user else "model",
-            "calls": words.as_data(taken),
+            "calls": words.describe_reverted(taken),
             **self._progress(),
         }
         return Plan(
             tuple(planned),
-            "\n".join([*self._lines(taken, changes), *words.lines(changes, ways)]),
-            preview=words.diffs(changes),
+            "\n".join([*self._lines(taken, changes), *words.change_lines(changes, ways)]),
+            preview=words.preview_changes(changes),
             data=data,
             relies_on="nothing",
         )
 
-    def _taken(self, paths: set[str], *, first: bool) -> list[Taken]:
+    def _taken(self, paths: set[str], *, first: bool) -> list[RevertedCall]:
         """Which files of which calls this part undoes, the newest call first."""
         if not first:
             return _group([step for path in self._part for step in self._steps[path]], self._left)
@@ -254,24 +264,26 @@ class UndoRun:
         found = [self._steps[path] for path in self._steps if path in paths]
         return _group([step for steps in found for step in steps], self._left)
 
-    def _calls(self, taken: Sequence[Taken]) -> dict[str, Any]:
+    def _calls(self, taken: Sequence[RevertedCall]) -> dict[str, Any]:
         if self.goal.names is not None:
             return {"redo": True, "redid": [key.call_id for key in self.goal.names]}
         ids = [one.key.call_id for one in taken]
         return {"redo": False, "undid": ids, "passed_over": list(self._notes)}
 
-    def _lines(self, taken: Sequence[Taken], changes: Sequence[Change]) -> list[str]:
+    def _lines(self, taken: Sequence[RevertedCall], changes: Sequence[Change]) -> list[str]:
         goal = self.goal
         if goal.names is not None:
-            said = words.headline("redid", list(goal.names.values()), "undone together", ())
+            said = words.summarize_undo("redid", list(goal.names.values()), "undone together", ())
         else:
             of = f" in {shown(goal.only)}, and nowhere else" if goal.only is not None else ""
             names = [f"{one.tool} ({one.key.call_id}){of}" for one in taken]
-            said = words.headline("undid", names, goal.what, self._notes)
-        found = ["; ".join([said, *words.counted(changes)])]
+            said = words.summarize_undo("undid", names, goal.what, self._notes)
+        found = ["; ".join([said, *words.count_changes(changes)])]
         if self.rest:
             done = self._total - self.rest
-            found.append(words.part_done(done, self._total, redo=goal.redo, user=goal.by_user))
+            found.append(
+                words.describe_progress(done, self._total, redo=goal.redo, user=goal.by_user)
+            )
         return found
 
     def _progress(self) -> dict[str, Any]:
@@ -288,8 +300,8 @@ class UndoRun:
         }
 
 
-def _by_path(steps: Iterable[Step]) -> dict[str, tuple[Step, ...]]:
-    found: dict[str, tuple[Step, ...]] = {}
+def _by_path(steps: Iterable[FileChange]) -> dict[str, tuple[FileChange, ...]]:
+    found: dict[str, tuple[FileChange, ...]] = {}
     for step in steps:
         found[step.path] = (*found.get(step.path, ()), step)
     return found
@@ -303,7 +315,7 @@ def files_per_part() -> int:
     return max(16, min(PART_FILES, (soft - _HANDLES_LEFT) // _HANDLES_EACH))
 
 
-def sorted_paths(steps: Mapping[str, Sequence[Step]]) -> list[str]:
+def sorted_paths(steps: Mapping[str, Sequence[FileChange]]) -> list[str]:
     """The paths in the order in which parts take them: folders that stand at the end before
     what is in them, folders that go after it, the rest as given.
     """
@@ -319,16 +331,16 @@ def sorted_paths(steps: Mapping[str, Sequence[Step]]) -> list[str]:
     return [*sorted(made), *others, *sorted(removed, reverse=True)]
 
 
-def _group(steps: Iterable[Step], left: set[tuple[Key, str]]) -> list[Taken]:
-    found: dict[Key, tuple[str, int, list[str]]] = {}
+def _group(steps: Iterable[FileChange], left: set[tuple[CallKey, str]]) -> list[RevertedCall]:
+    found: dict[CallKey, tuple[str, int, list[str]]] = {}
     for step in steps:
         if (step.key, step.path) not in left:
             found.setdefault(step.key, (step.tool, step.row, []))[2].append(step.path)
     newest_first = sorted(found.items(), key=lambda one: one[1][1], reverse=True)
-    return [Taken(key, tool, tuple(paths)) for key, (tool, _, paths) in newest_first]
+    return [RevertedCall(key, tool, tuple(paths)) for key, (tool, _, paths) in newest_first]
 
 
-def _within(taken: Taken, paths: set[str]) -> Taken | None:
+def _within(taken: RevertedCall, paths: set[str]) -> RevertedCall | None:
     found = tuple(path for path in taken.paths if path in paths)
     return taken._replace(paths=found) if found else None
 

@@ -14,17 +14,17 @@ _NOBODY: Final = ""
 _PREFIX: Final = "given up: "
 
 
-def give_up(store: Store, session: str, call_id: str) -> None:
+def mark_pending_cleanup(store: Store, session: str, call_id: str) -> None:
     """Note that a call is over, and that something of it may be left."""
     store.save_state(_NOBODY, _key(session, call_id), True)
 
 
-def settled(store: Store, session: str, call_id: str) -> None:
+def clear_pending_cleanup(store: Store, session: str, call_id: str) -> None:
     """Nothing of it is left."""
     store.save_state(_NOBODY, _key(session, call_id), None)
 
 
-async def given_up(store: Store) -> set[tuple[str, str]]:
+async def list_pending_cleanup(store: Store) -> set[tuple[str, str]]:
     """Session and id of the calls that something may be left of."""
     found = await store.load_state(_NOBODY)
     keys = [key for key, value in found.items() if value and key.startswith(_PREFIX)]

@@ -13,7 +13,9 @@ from handrail.core.records import OpenRequest, Row, Store
 _TEXT: Final = "it was interrupted before it changed anything; Handrail ended meanwhile"
 
 
-async def settle_abandoned(store: Store, clock: Clock, is_alive: Callable[[str], bool]) -> None:
+async def close_abandoned_sessions(
+    store: Store, clock: Clock, is_alive: Callable[[str], bool]
+) -> None:
     """Complete what dead processes requested and never began, then close their sessions.
 
     The id of such a call may be used again: nothing had happened.

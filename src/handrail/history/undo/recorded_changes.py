@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from handrail.core.past import PastChange
 from handrail.core.places import shown
-from handrail.core.records import Trace
-from handrail.history.images import only_opens
+from handrail.core.records import Store, Trace
+from handrail.core.undo import UndoableChange
+from handrail.history.before_images import is_permission_grant
 
 TOOL: Final = "undo"
 # Tools that run, but change nothing that lies in a folder.
@@ -21,19 +21,19 @@ _HARMLESS: Final = frozenset({"job_kill", "lock_paths", "unlock_paths"})
 _LISTED: Final = 8
 
 
-class Key(NamedTuple):
+class CallKey(NamedTuple):
     """What a call is known by: an id belongs to its session."""
 
     session: str
     call_id: str
 
 
-class Step(NamedTuple):
+class FileChange(NamedTuple):
     """One file that one call changed. `described` is the change without its old content,
     which stands in the payload of `row` under the names in `where`.
     """
 
-    key: Key
+    key: CallKey
     tool: str
     turn: int
     described: Mapping[str, Any]
@@ -52,37 +52,37 @@ class Step(NamedTuple):
         return f"{self.tool} ({self.key.call_id})"
 
 
-class Taken(NamedTuple):
+class RevertedCall(NamedTuple):
     """Which files of which call an undo took back, or a redo brought back."""
 
-    key: Key
+    key: CallKey
     tool: str
     paths: tuple[str, ...]
 
 
-def key_of(trace: Trace) -> Key:
+def call_key(trace: Trace) -> CallKey:
     """What the call is known by."""
-    return Key(trace.session, trace.call_id)
+    return CallKey(trace.session, trace.call_id)
 
 
-def tool_of(trace: Trace) -> str:
+def tool_name(trace: Trace) -> str:
     """The tool that was called."""
     return str(trace.intent.get("tool") or (trace.completed or {}).get("tool") or "?")
 
 
-def name_of(trace: Trace) -> str:
+def call_label(trace: Trace) -> str:
     """The call, as it is told."""
-    return f"{tool_of(trace)} ({trace.call_id})"
+    return f"{tool_name(trace)} ({trace.call_id})"
 
 
-def group_of(trace: Trace) -> tuple[str, str, int]:
+def turn_key(trace: Trace) -> tuple[str, str, int]:
     """The turn, told from those of the same number in other sessions and processes."""
     intent = trace.intent
     run = trace.call_id if is_job(trace) else intent.get("run") or intent.get("owner")
     return trace.session, str(run), trace.turn
 
 
-def steps_of(trace: Trace) -> list[Step]:
+def file_changes(trace: Trace) -> list[FileChange]:
     """What the call changed, as far as is known; empty if it did not come to that."""
     done = trace.completed
     if done is None:
@@ -102,7 +102,7 @@ def steps_of(trace: Trace) -> list[Step]:
     return [*found, *(step._replace(attributed=False) for step in beside)]
 
 
-def _with_hooks(steps: list[Step], effects: Any) -> list[Step]:
+def _with_hooks(steps: list[FileChange], effects: Any) -> list[FileChange]:
     """What hooks made of the files behind the call is how the call left them."""
     hooks = effects.get("hooks") if isinstance(effects, Mapping) else None
     if not hooks:
@@ -116,22 +116,22 @@ def _with_hooks(steps: list[Step], effects: Any) -> list[Step]:
     ]
 
 
-def taken_by(trace: Trace) -> list[Taken]:
+def reverted_calls(trace: Trace) -> list[RevertedCall]:
     """What the call took or brought back, if it is an undo or a redo that happened."""
     data = trace.intent.get("data")
-    if tool_of(trace) != TOOL or not isinstance(data, Mapping) or "calls" not in data:
+    if tool_name(trace) != TOOL or not isinstance(data, Mapping) or "calls" not in data:
         return []
     if trace.completed is None or not trace.completed.get("changes"):
         return []
     return [
-        Taken(Key(one["session"], one["call_id"]), str(one["tool"]), tuple(one["paths"]))
+        RevertedCall(CallKey(one["session"], one["call_id"]), str(one["tool"]), tuple(one["paths"]))
         for one in data["calls"]
     ]
 
 
 def is_undo(trace: Trace) -> bool:
     """Whether the call takes back or brings back, instead of changing anew."""
-    return tool_of(trace) == TOOL
+    return tool_name(trace) == TOOL
 
 
 def is_redo(trace: Trace) -> bool:
@@ -140,7 +140,7 @@ def is_redo(trace: Trace) -> bool:
     return is_undo(trace) and isinstance(data, Mapping) and bool(data.get("redo"))
 
 
-class PartOfRun(NamedTuple):
+class UndoPart(NamedTuple):
     """An undo of many files is carried out in parts, each a call of its own with the same
     `run`. `first` is the part that began it, in whichever session; `rest` counts the files that
     were left after this part.
@@ -151,12 +151,12 @@ class PartOfRun(NamedTuple):
     rest: int = 0
 
 
-def part_of(trace: Trace) -> PartOfRun:
+def undo_part(trace: Trace) -> UndoPart:
     """Which part of which undo the call carried out; most have one part."""
     data = trace.intent.get("data")
     if not isinstance(data, Mapping) or "run" not in data:
-        return PartOfRun(f"{trace.session}:{trace.call_id}")
-    return PartOfRun(str(data["run"]), bool(data.get("first")), int(data.get("rest", 0)))
+        return UndoPart(f"{trace.session}:{trace.call_id}")
+    return UndoPart(str(data["run"]), bool(data.get("first")), int(data.get("rest", 0)))
 
 
 def is_job(trace: Trace) -> bool:
@@ -172,20 +172,22 @@ def calls_named(trace: Trace) -> tuple[str, ...]:
     return tuple(map(str, data.get("redid" if is_redo(trace) else "undid", ())))
 
 
-def may_matter(trace: Trace) -> bool:
+def may_have_changed(trace: Trace) -> bool:
     """Whether the call changed something; one that has not ended may yet have."""
-    return trace.completed is None or bool(steps_of(trace)) or why_not(trace) is not None
+    return (
+        trace.completed is None or bool(file_changes(trace)) or why_not_undoable(trace) is not None
+    )
 
 
-def by_person(trace: Trace) -> bool:
+def requested_by_user(trace: Trace) -> bool:
     """Whether a person asked for that undo."""
     data = trace.intent.get("data")
     return isinstance(data, Mapping) and data.get("by") == "person"
 
 
-def why_not(trace: Trace) -> str | None:
+def why_not_undoable(trace: Trace) -> str | None:
     """Why what the call did cannot be taken back, None if it can, or did nothing to files."""
-    if not trace.intent.get("runs") or tool_of(trace) in _HARMLESS:
+    if not trace.intent.get("runs") or tool_name(trace) in _HARMLESS:
         return None
     judged = trace.intent.get("effects")
     if isinstance(judged, Mapping) and not (judged.get("writes") or judged.get("open_ended")):
@@ -199,9 +201,9 @@ def why_not(trace: Trace) -> str | None:
     return f"not kept: {left}" if left else "what it changed was not kept"
 
 
-def remarks(trace: Trace, standing: Sequence[Step]) -> list[str]:
+def undo_limits(trace: Trace, standing: Sequence[FileChange]) -> list[str]:
     """What of a call cannot be taken back, or is not taken back with it."""
-    name, why = name_of(trace), why_not(trace)
+    name, why = call_label(trace), why_not_undoable(trace)
     if why is not None:
         return [f"{name} cannot be undone: {why}"]
     found = []
@@ -220,34 +222,34 @@ def remarks(trace: Trace, standing: Sequence[Step]) -> list[str]:
     return found
 
 
-class Standing:
+class UndoState:
     """Which changes still stand; meets traces from the newest to the oldest."""
 
     def __init__(self) -> None:
-        self._undone: dict[Key, set[str]] = {}
-        self._ids: dict[str, list[Key]] = {}
+        self._undone: dict[CallKey, set[str]] = {}
+        self._ids: dict[str, list[CallKey]] = {}
         # The last undo of each call.
-        self._parts: dict[Key, PartOfRun] = {}
+        self._parts: dict[CallKey, UndoPart] = {}
 
-    def meet(self, trace: Trace) -> list[Step]:
+    def meet(self, trace: Trace) -> list[FileChange]:
         """The changes of the call that still stand."""
-        key = key_of(trace)
+        key = call_key(trace)
         gone = self._undone.get(key, ())
-        for taken in taken_by(trace):
+        for taken in reverted_calls(trace):
             # An undo that was itself taken back on a path no longer takes anything back.
             paths = taken.paths if not gone else [one for one in taken.paths if one not in gone]
             if taken.key not in self._undone:
                 self._undone[taken.key] = set()
                 self._ids.setdefault(taken.key.call_id, []).append(taken.key)
             self._undone[taken.key].update(paths)
-            self._parts.setdefault(taken.key, part_of(trace))
-        return [step for step in steps_of(trace) if self.stands(key, step.path)]
+            self._parts.setdefault(taken.key, undo_part(trace))
+        return [step for step in file_changes(trace) if self.stands(key, step.path)]
 
-    def stands(self, key: Key, path: str) -> bool:
+    def stands(self, key: CallKey, path: str) -> bool:
         """Whether what that call did to the path was not taken back since."""
         return path not in self._undone.get(key, ())
 
-    def unfinished_run(self, key: Key) -> str | None:
+    def unfinished_run(self, key: CallKey) -> str | None:
         """The undo of the call that was carried out in parts and has not got to its end."""
         part = self._parts.get(key)
         return part.run if part is not None and part.rest else None
@@ -256,7 +258,7 @@ class Standing:
         """The same, as people see it: what a redo brought back is gone with a later undo of
         the calls, which takes the redo itself not back.
         """
-        if not self.stands(key_of(trace), path):
+        if not self.stands(call_key(trace), path):
             return False
         if not is_redo(trace):
             return True
@@ -267,20 +269,20 @@ class Standing:
 
 def list_changes(
     traces: Iterable[Trace], *, session: str | None = None, paths: Sequence[str] | None = None
-) -> Iterator[PastChange]:
+) -> Iterator[UndoableChange]:
     """The history: every change of every file, the newest first."""
-    standing = Standing()
+    standing = UndoState()
     for trace in traces:
         standing.meet(trace)
         if session is not None and trace.session != session:
             continue
-        for step in steps_of(trace):
+        for step in file_changes(trace):
             if paths is None or step.path in paths:
                 yield _past_change(trace, step, standing=standing.holds(trace, step.path))
 
 
-def _past_change(trace: Trace, step: Step, *, standing: bool) -> PastChange:
-    return PastChange(
+def _past_change(trace: Trace, step: FileChange, *, standing: bool) -> UndoableChange:
+    return UndoableChange(
         step.path,
         str(step.described.get("operation", "?")),
         trace.session,
@@ -296,10 +298,12 @@ def _past_change(trace: Trace, step: Step, *, standing: bool) -> PastChange:
     )
 
 
-def _steps(trace: Trace, row: int, described: Any, where: tuple[str, ...]) -> Iterator[Step]:
+def _steps(trace: Trace, row: int, described: Any, where: tuple[str, ...]) -> Iterator[FileChange]:
     for number, one in enumerate(described if isinstance(described, list) else ()):
-        if isinstance(one, Mapping) and "path" in one and not only_opens(one):
-            yield Step(key_of(trace), tool_of(trace), trace.turn, one, row, (*where, number))
+        if isinstance(one, Mapping) and "path" in one and not is_permission_grant(one):
+            yield FileChange(
+                call_key(trace), tool_name(trace), trace.turn, one, row, (*where, number)
+            )
 
 
 def _left_out(effects: Mapping[str, Any], *, but: str | None = None) -> str:
@@ -318,3 +322,19 @@ def _some(reasons: Mapping[str, str | None], count: int) -> str:
     ]
     more = f" and {count - _LISTED} more" if count > _LISTED else ""
     return ", ".join(told) + more
+
+
+_PAGE: Final = 200
+
+
+async def find_undone_paths(store: Store, session: str, call_id: str) -> list[str]:
+    """The files of the call that were taken back; looks no further back than to the call."""
+    wanted, standing, before = CallKey(session, call_id), UndoState(), None
+    while page := await store.traces(before=before, limit=_PAGE):
+        for trace in page:
+            standing.meet(trace)
+            if call_key(trace) == wanted:
+                paths = [step.path for step in file_changes(trace)]
+                return [path for path in paths if not standing.stands(wanted, path)]
+        before = page[-1].row
+    return []

@@ -12,8 +12,8 @@ from handrail.core.places import Form, shown
 from handrail.core.plan import Change
 from handrail.core.problems import ProblemRaised
 from handrail.core.text import detect
-from handrail.history.past import Taken
-from handrail.history.undo_compose import Way
+from handrail.history.undo.file_revert import FileRevert
+from handrail.history.undo.recorded_changes import RevertedCall
 
 _SHOWN_BYTES: Final = 64 * 1024
 _LISTED: Final = 8
@@ -26,7 +26,7 @@ PATH: Final = "`path=...`"
 _BY_PATH: Final = {True: PATH, False: "scope 'path'"}
 
 
-def headline(verb: str, names: Sequence[str], what: str, notes: Sequence[str]) -> str:
+def summarize_undo(verb: str, names: Sequence[str], what: str, notes: Sequence[str]) -> str:
     """One line on what was taken or brought back, and what was passed over."""
     if len(names) == 1:
         said = f"{verb} {names[0]}"
@@ -35,7 +35,7 @@ def headline(verb: str, names: Sequence[str], what: str, notes: Sequence[str]) -
     return "; ".join([said, *notes[:_LISTED], *_more(notes)])
 
 
-def counted(changes: Sequence[Change]) -> list[str]:
+def count_changes(changes: Sequence[Change]) -> list[str]:
     """How many files became what, where there are several; folders apart."""
     if len(changes) < 2:
         return []
@@ -44,7 +44,7 @@ def counted(changes: Sequence[Change]) -> list[str]:
     return [*_count("file", files), *_count("folder", folders)]
 
 
-def lines(changes: Sequence[Change], ways: Sequence[Way]) -> list[str]:
+def change_lines(changes: Sequence[Change], ways: Sequence[FileRevert]) -> list[str]:
     """A line for each file, as far as they are few."""
     forced = {way.path for way in ways if way.forced}
     found = [f"  {_what(one)} {_name(one)}{_remark(one, forced)}" for one in changes[:MOST_LINES]]
@@ -52,16 +52,16 @@ def lines(changes: Sequence[Change], ways: Sequence[Way]) -> list[str]:
     return [*found, f"  and {left:,} more"] if left > 0 else found
 
 
-def part_done(done: int, total: int, *, redo: bool, user: bool) -> str:
+def describe_progress(done: int, total: int, *, redo: bool, user: bool) -> str:
     """How far an undo in parts is, and what the model does about the rest."""
     said = f"{done:,} of {total:,} files are {'redone' if redo else 'undone'} so far"
     return said if user else f"{said}; call undo again with the same target for the others"
 
 
-def conflict(
+def conflict_error(
     what: str,
     verb: str,
-    ways: Sequence[Way],
+    ways: Sequence[FileRevert],
     blame: Mapping[str, str],
     *,
     person: bool,
@@ -82,7 +82,7 @@ def conflict(
     )
 
 
-def _advice(ways: Sequence[Way], blame: Mapping[str, str], *, person: bool) -> Iterator[str]:
+def _advice(ways: Sequence[FileRevert], blame: Mapping[str, str], *, person: bool) -> Iterator[str]:
     ours = any(way.path in blame for way in ways)
     if ours:
         yield "take the later change back first"
@@ -96,7 +96,7 @@ def _advice(ways: Sequence[Way], blame: Mapping[str, str], *, person: bool) -> I
         yield "what others wrote is not overwritten: restore the file by edits, or ask them"
 
 
-def as_data(taken: Sequence[Taken]) -> list[dict[str, Any]]:
+def describe_reverted(taken: Sequence[RevertedCall]) -> list[dict[str, Any]]:
     """Which files of which calls, for the record."""
     return [
         {
@@ -109,19 +109,19 @@ def as_data(taken: Sequence[Taken]) -> list[dict[str, Any]]:
     ]
 
 
-def diffs(changes: Sequence[Change]) -> str:
+def preview_changes(changes: Sequence[Change]) -> str:
     """The changes as a person reads them: first what can be read, then what has only a size."""
-    found = sorted(map(diff, changes[:_MOST_DIFFS]), key=is_bare)
+    found = sorted(map(preview_change, changes[:_MOST_DIFFS]), key=has_no_lines)
     left = len(changes) - _MOST_DIFFS
     return "".join([*found, f"and {left:,} more files\n"] if left > 0 else found)
 
 
-def is_bare(told: str) -> bool:
+def has_no_lines(told: str) -> bool:
     """Whether a diff shows no lines, because its file is no text or too large."""
     return not told.startswith("--- ")
 
 
-def diff(change: Change) -> str:
+def preview_change(change: Change) -> str:
     """The change as a person reads it."""
     if {change.before_form, change.after_form} != {Form.FILE}:
         return f"{_name(change)}: {_became(change)}\n"
@@ -223,7 +223,7 @@ def _what(change: Change) -> str:
     return "restored" if change.before is not None else "brought back"
 
 
-def _changed(way: Way, blame: Mapping[str, str]) -> str:
+def _changed(way: FileRevert, blame: Mapping[str, str]) -> str:
     if way.now.strange:
         return f"{way.path!r} is a directory or leads elsewhere now"
     who = f"by {blame[way.path]}" if way.path in blame else "from outside"

@@ -9,11 +9,17 @@ from handrail.core.content import Content
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Trace, Where
-from handrail.history.images import load_image
-from handrail.history.past import Key, Standing, Step, key_of, steps_of
-from handrail.history.undo_compose import look
-from handrail.history.undo_images import needs_row
-from handrail.history.undo_words import text_diff
+from handrail.history.before_images import load_image
+from handrail.history.undo.file_revert import read_current_file
+from handrail.history.undo.messages import text_diff
+from handrail.history.undo.recorded_changes import (
+    CallKey,
+    FileChange,
+    UndoState,
+    call_key,
+    file_changes,
+)
+from handrail.history.undo.recorded_contents import is_content_in_row
 
 
 class FileDiff(NamedTuple):
@@ -25,7 +31,7 @@ class FileDiff(NamedTuple):
     diff: str | None
 
 
-class Again:
+class CallDiffs:
     """Finds old and new contents. `traces` are newest first; `payload` gives one row in full.
     The new content of a change is the old one of the next, or what is on disk.
     """
@@ -43,14 +49,14 @@ class Again:
         self._blobs = blobs
         self._files = files
 
-    def diffs(self, key: Key) -> list[FileDiff]:
+    def diffs(self, key: CallKey) -> list[FileDiff]:
         """The files of one call."""
-        standing = Standing()
-        newer: dict[tuple[str, str | None], Step] = {}
+        standing = UndoState()
+        newer: dict[tuple[str, str | None], FileChange] = {}
         for trace in self._traces:
             standing.meet(trace)
-            steps = steps_of(trace)
-            if key_of(trace) == key:
+            steps = file_changes(trace)
+            if call_key(trace) == key:
                 return [
                     FileDiff(
                         step.path,
@@ -64,7 +70,9 @@ class Again:
                 newer.setdefault((step.path, step.described.get("before_hash")), step)
         return []
 
-    def _diff(self, step: Step, newer: Mapping[tuple[str, str | None], Step]) -> str | None:
+    def _diff(
+        self, step: FileChange, newer: Mapping[tuple[str, str | None], FileChange]
+    ) -> str | None:
         try:
             before = load_image(self._whole(step), self._blobs)
             after = self._after(step, newer)
@@ -72,20 +80,22 @@ class Again:
             return None
         return text_diff(step.path, before, after)
 
-    def _after(self, step: Step, newer: Mapping[tuple[str, str | None], Step]) -> Content | None:
+    def _after(
+        self, step: FileChange, newer: Mapping[tuple[str, str | None], FileChange]
+    ) -> Content | None:
         digest = step.described.get("after_hash")
         if digest is None:
             return None
         kept = newer.get((step.path, digest))
         if kept is not None:
             return load_image(self._whole(kept), self._blobs)
-        now = look(step.path, self._files)
+        now = read_current_file(step.path, self._files)
         if now.digest != digest:
             raise ProblemRaised("not_found", f"the new content of {step.path!r} is not known")
         return now.content
 
-    def _whole(self, step: Step) -> Mapping[str, Any]:
-        if not needs_row(step):
+    def _whole(self, step: FileChange) -> Mapping[str, Any]:
+        if not is_content_in_row(step):
             return {**step.described, "before": ""}
         if step.row not in self._contents:
             self._contents[step.row] = self._load(step.row)

@@ -5,51 +5,51 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from handrail.core.past import Wanted
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Trace
-from handrail.history.folders import Where
-from handrail.history.past import (
-    Key,
-    Step,
-    Taken,
-    by_person,
+from handrail.core.undo import UndoRequest
+from handrail.history.undo.call_lookup import CallLookup, TraceState
+from handrail.history.undo.recorded_changes import (
+    CallKey,
+    FileChange,
+    RevertedCall,
+    call_key,
+    call_label,
     is_redo,
     is_undo,
-    key_of,
-    name_of,
-    part_of,
-    taken_by,
+    requested_by_user,
+    reverted_calls,
+    undo_part,
 )
-from handrail.history.undo_lookup import Lookup, Seen
+from handrail.history.workspace_match import WorkspaceMatch
 
 
 @dataclass(slots=True)
-class Redone:
+class RedoSelection:
     """The steps of undos to go back over, the newest first; `undos` says on which files, and
     `calls` what comes back with that.
     """
 
-    steps: list[Step] = field(default_factory=list)
-    undos: list[Taken] = field(default_factory=list)
-    calls: dict[Key, str] = field(default_factory=dict)
+    steps: list[FileChange] = field(default_factory=list)
+    undos: list[RevertedCall] = field(default_factory=list)
+    calls: dict[CallKey, str] = field(default_factory=dict)
 
-    def add(self, seen: Seen, paths: set[str]) -> None:
+    def add(self, seen: TraceState, paths: set[str]) -> None:
         """Take an undo back on these files."""
         self.steps += [step for step in seen.steps if step.path in paths]
-        self.undos.append(Taken(key_of(seen.trace), "undo", tuple(sorted(paths))))
-        for taken in taken_by(seen.trace):
+        self.undos.append(RevertedCall(call_key(seen.trace), "undo", tuple(sorted(paths))))
+        for taken in reverted_calls(seen.trace):
             if paths & set(taken.paths):
                 self.calls[taken.key] = f"{taken.tool} ({taken.key.call_id})"
 
 
-class Redoer:
+class RedoSelector:
     """Finds what is to be brought back. A model does not bring back what a person took."""
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: CallLookup) -> None:
         self._lookup = lookup
 
-    async def choose(self, wanted: Wanted, paths: Sequence[str]) -> Redone:
+    async def choose(self, wanted: UndoRequest, paths: Sequence[str]) -> RedoSelection:
         """What is meant; raises `not_found`, `ambiguous`. `paths` is the target of its scope."""
         match wanted.scope:
             case "path":
@@ -59,11 +59,11 @@ class Redoer:
             case "call":
                 trace = await self._lookup.call(wanted.target)
                 if is_undo(trace):
-                    return await self._undo(part_of(trace).run, f" of {name_of(trace)}")
-                return await self._all({key_of(trace)}, trace.row, f" of call {trace.call_id!r}")
+                    return await self._undo(undo_part(trace).run, f" of {call_label(trace)}")
+                return await self._all({call_key(trace)}, trace.row, f" of call {trace.call_id!r}")
             case "turn":
                 trace = await self._lookup.turn(wanted.target)
-                keys = {key_of(one): one.row for one in await self._lookup.turn_of(trace)}
+                keys = {call_key(one): one.row for one in await self._lookup.turn_of(trace)}
                 return await self._all(set(keys), min(keys.values()), f" of turn {trace.turn}")
             case _:
                 raise ProblemRaised(
@@ -73,38 +73,38 @@ class Redoer:
                     field="scope",
                 )
 
-    async def _first(self, meant: Callable[[Taken, str], bool], what: str) -> Redone:
+    async def _first(self, meant: Callable[[RevertedCall, str], bool], what: str) -> RedoSelection:
         """The newest undo with such files; all parts of it, if it was carried out in parts."""
-        redone, run = Redone(), ""
+        redone, run = RedoSelection(), ""
         async for seen in self._lookup.scan():
             if run and not _is_part(seen.trace, run):
                 continue
             paths = {path for taken, path in self._open(seen) if meant(taken, path)}
             if paths:
                 redone.add(seen, paths)
-                run = run or part_of(seen.trace).run
-            if run and part_of(seen.trace).first:
+                run = run or undo_part(seen.trace).run
+            if run and undo_part(seen.trace).first:
                 break
         if not redone.undos:
             raise _nothing(what)
         return redone
 
-    async def _undo(self, run: str, what: str) -> Redone:
-        redone = Redone()
+    async def _undo(self, run: str, what: str) -> RedoSelection:
+        redone = RedoSelection()
         async for seen in self._lookup.scan():
             if not _is_part(seen.trace, run):
                 continue
             if paths := {path for _, path in self._open(seen)}:
                 redone.add(seen, paths)
-            if part_of(seen.trace).first:
+            if undo_part(seen.trace).first:
                 break
         if not redone.undos:
             raise _nothing(what)
         return redone
 
-    async def _all(self, keys: set[Key], down_to: int, what: str) -> Redone:
-        redone = Redone()
-        met: set[tuple[Key, str]] = set()
+    async def _all(self, keys: set[CallKey], down_to: int, what: str) -> RedoSelection:
+        redone = RedoSelection()
+        met: set[tuple[CallKey, str]] = set()
         async for seen in self._lookup.scan():
             if seen.trace.row < down_to:
                 break
@@ -120,22 +120,24 @@ class Redoer:
             raise _nothing(what)
         return redone
 
-    def _open(self, seen: Seen) -> Iterator[tuple[Taken, str]]:
+    def _open(self, seen: TraceState) -> Iterator[tuple[RevertedCall, str]]:
         """What the call took back and nobody brought back since, if it is an undo in reach."""
         trace, lookup = seen.trace, self._lookup
         if not is_undo(trace) or is_redo(trace) or not lookup.reaches(trace):
             return
-        if lookup.where(trace) is not Where.HERE or (by_person(trace) and not lookup.asker.person):
+        if lookup.where(trace) is not WorkspaceMatch.HERE or (
+            requested_by_user(trace) and not lookup.asker.is_user
+        ):
             return
-        for taken in taken_by(trace):
+        for taken in reverted_calls(trace):
             for path in taken.paths:
-                if seen.standing.stands(key_of(trace), path):
+                if seen.standing.stands(call_key(trace), path):
                     yield taken, path
 
 
 def _is_part(trace: Trace, run: str) -> bool:
     """Whether the call carried out a part of the undo of this id."""
-    return is_undo(trace) and not is_redo(trace) and part_of(trace).run == run
+    return is_undo(trace) and not is_redo(trace) and undo_part(trace).run == run
 
 
 def _nothing(what: str) -> ProblemRaised:

@@ -10,7 +10,7 @@ from handrail.core.plan import Plan
 Scope = Literal["call", "turn", "path", "since"]
 
 
-class Wanted(NamedTuple):
+class UndoRequest(NamedTuple):
     """What to take back, or to bring back.
 
     `target` by scope: the id of a call; a turn (its number, `session:number`, or the id of a
@@ -23,16 +23,16 @@ class Wanted(NamedTuple):
     force: bool = False
 
 
-class Asker(NamedTuple):
+class Requester(NamedTuple):
     """Who wants it: the session they are in, and whether they are the person, who reaches
     the calls of every session. A model reaches those of its own.
     """
 
     session: str
-    person: bool = False
+    is_user: bool = False
 
 
-class PlanTurn(NamedTuple):
+class UndoCall(NamedTuple):
     """The call that a plan is made for. An undo of many files is carried out in parts, each a
     call of its own: `continues` is the id of the call that carried out the first part.
     """
@@ -41,10 +41,10 @@ class PlanTurn(NamedTuple):
     continues: str | None = None
 
 
-ALONE: Final = PlanTurn()
+ALONE: Final = UndoCall()
 
 
-class PastChange(NamedTuple):
+class UndoableChange(NamedTuple):
     """One change of one file, as a line of its history.
 
     `standing` False: it was taken back since. `attributed` False: it happened while the
@@ -66,10 +66,12 @@ class PastChange(NamedTuple):
     calls: tuple[str, ...] = ()
 
 
-class Past(Protocol):
+class UndoService(Protocol):
     """What was changed, and the plan that takes it back."""
 
-    async def undo_plan(self, wanted: Wanted, asker: Asker, turn: PlanTurn = ALONE) -> Plan:
+    async def undo_plan(
+        self, wanted: UndoRequest, asker: Requester, turn: UndoCall = ALONE
+    ) -> Plan:
         """One plan that takes all of it back, or nothing. Where there are very many files it is
         the plan of a part of them, and its `data["rest"]` says how many follow; all of them
         were looked at before.
@@ -79,10 +81,12 @@ class Past(Protocol):
         meanings.
         """
 
-    async def redo_plan(self, wanted: Wanted, asker: Asker, turn: PlanTurn = ALONE) -> Plan:
+    async def redo_plan(
+        self, wanted: UndoRequest, asker: Requester, turn: UndoCall = ALONE
+    ) -> Plan:
         """One plan that brings back what was taken back, or a part of it; raises likewise."""
 
     async def changes(
         self, session: str, *, path: str | None = None, limit: int = 100
-    ) -> Sequence[PastChange]:
+    ) -> Sequence[UndoableChange]:
         """What a session changed, the newest first; of one file if a path is given."""

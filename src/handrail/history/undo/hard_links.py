@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from handrail.core.places import Form, Place, shown
 from handrail.core.ports import Files
 from handrail.core.problems import ProblemRaised
-from handrail.history.past import Step
+from handrail.history.undo.recorded_changes import FileChange
 
 # Of the names that come back together, those that the others are linked to.
 _MOST_TOGETHER: Final = 3
@@ -26,7 +26,7 @@ class LinkPlan(NamedTuple):
 class LinkGroups:
     """Which files of one undo were names of the same file."""
 
-    def __init__(self, steps: Mapping[str, Sequence[Step]]) -> None:
+    def __init__(self, steps: Mapping[str, Sequence[FileChange]]) -> None:
         self._groups: dict[_Group, list[str]] = {}
         for path, found in steps.items():
             group = _group(found[-1].described)

@@ -18,7 +18,7 @@ from handrail.core.ports import Files
 OPEN: Final = 0o700
 
 
-def with_openings(changes: Sequence[Change], files: Files) -> list[Change]:
+def add_permission_grants(changes: Sequence[Change], files: Files) -> list[Change]:
     """The changes in the order in which they are made ready, with the folders to be opened."""
     known = {one.path for one in changes if one.of_folder}
     above = {one.path.rpartition("/")[0] for one in changes} - known - {"", *files.roots}
@@ -30,7 +30,9 @@ def with_openings(changes: Sequence[Change], files: Files) -> list[Change]:
     )
 
 
-def closed_again(described: Mapping[str, Any], files: Files, *, happened: bool) -> Change | None:
+def restore_permissions(
+    described: Mapping[str, Any], files: Files, *, happened: bool
+) -> Change | None:
     """What gives a folder the permissions that a plan left it without when it was cut short;
     None if it has them, or somebody has given it others since.
     """

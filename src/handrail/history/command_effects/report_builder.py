@@ -19,9 +19,9 @@ from handrail.core.plan import hash_of
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.shadows import Delta, Look, Shadow, Sight
-from handrail.history.effects_evidence import PERHAPS, Evidence
-from handrail.history.effects_report import Report
-from handrail.history.images import forms_of
+from handrail.history.before_images import describe_forms
+from handrail.history.command_effects.attribution import PERHAPS, Evidence
+from handrail.history.command_effects.effects_report import EffectsReport
 
 _MOST_CHANGES: Final = 100_000
 _HASHED_BYTES: Final = 256 << 20
@@ -41,7 +41,7 @@ OUTSIDE: Final = "nothing held the command inside the workspace"
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class EffectStorage:
     """What a report is made with. `breaks_links`: a file that has other names may be written."""
 
     files: Files
@@ -50,9 +50,9 @@ class Keeping:
     breaks_links: bool = False
 
 
-def report_of(look: Look, evidence: Evidence, keeping: Keeping) -> Report:
+def build_report(look: Look, evidence: Evidence, keeping: EffectStorage) -> EffectsReport:
     """What a look after a command found, told apart by whose doing it is."""
-    writer = _Writer(keeping, look)
+    writer = _ReportBuilder(keeping, look)
     evidence = evidence.with_folders(writer.made_folders())
     deltas = sorted(look.deltas, key=lambda one: one[:2])
     # What is lost must be known before what is new, where it may live on; and whether a new
@@ -62,12 +62,12 @@ def report_of(look: Look, evidence: Evidence, keeping: Keeping) -> Report:
     return writer.finish(look)
 
 
-class _Writer:
+class _ReportBuilder:
     """Puts a report together."""
 
-    def __init__(self, keeping: Keeping, look: Look) -> None:
+    def __init__(self, keeping: EffectStorage, look: Look) -> None:
         self._keeping = keeping
-        self._report = Report()
+        self._report = EffectsReport()
         self._other_names = look.names
         self._made = {
             (one.root, one.rel) for one in look.deltas if _is_folder(one) and one.before is None
@@ -115,7 +115,7 @@ class _Writer:
             if doubt in PERHAPS:
                 report.left_out[path] = doubt
 
-    def finish(self, look: Look) -> Report:
+    def finish(self, look: Look) -> EffectsReport:
         """The whole report."""
         report, left = self._report, self._report.left_out
         report.changes.sort(key=lambda one: str(one["absolute"]))
@@ -145,7 +145,7 @@ class _Writer:
             "before_mode": _mode(before),
             "after_mode": None if after is None or after.form is Form.LINK else after.mode,
             "image": _image(before),
-            **forms_of(_form(before) or Form.FILE, _form(after) or Form.FILE),
+            **describe_forms(_form(before) or Form.FILE, _form(after) or Form.FILE),
         }
         described.update(self._links(delta))
         if before is not None and before.form is not Form.FILE:

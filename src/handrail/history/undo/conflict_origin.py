@@ -10,14 +10,21 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from handrail.core.records import Trace
-from handrail.history.past import Key, is_redo, is_undo, key_of, name_of, taken_by
-from handrail.history.undo_compose import Gap, Way
-from handrail.history.undo_lookup import Lookup
+from handrail.history.undo.call_lookup import CallLookup
+from handrail.history.undo.file_revert import Conflict, FileRevert
+from handrail.history.undo.recorded_changes import (
+    CallKey,
+    call_key,
+    call_label,
+    is_redo,
+    is_undo,
+    reverted_calls,
+)
 
 
-async def find_blame(lookup: Lookup, ways: Sequence[Way]) -> dict[str, str]:
+async def find_conflict_origins(lookup: CallLookup, ways: Sequence[FileRevert]) -> dict[str, str]:
     """For each file with a conflict the change of ours that it has, if it is one."""
-    searches = {way.path: _Search(way.path, way.conflict) for way in ways if way.conflict}
+    searches = {way.path: _OriginSearch(way.path, way.conflict) for way in ways if way.conflict}
     async for seen in lookup.scan():
         left = {
             (step.path, step.described.get("after_hash"))
@@ -32,16 +39,16 @@ async def find_blame(lookup: Lookup, ways: Sequence[Way]) -> dict[str, str]:
 
 
 @dataclass(slots=True)
-class _Search:
+class _OriginSearch:
     """Meets what happened, the newest first, from the upper end of a gap to its lower one.
     `name` is who is to blame so far; `until` are the calls below which to look on, because
     the file is as it was before them.
     """
 
     path: str
-    gap: Gap
+    gap: Conflict
     name: str = ""
-    until: set[Key] = field(default_factory=set)
+    until: set[CallKey] = field(default_factory=set)
     inside: bool = False
     over: bool = False
 
@@ -50,7 +57,7 @@ class _Search:
 
     def meet(self, trace: Trace, left: Set[tuple[str, str | None]]) -> None:
         """One more call, and how it left which files."""
-        key = key_of(trace)
+        key = call_key(trace)
         if self.over or not self.inside:
             self.inside = self.inside or (self.gap.above is not None and key == self.gap.above.key)
         elif key == self.gap.below.key:
@@ -60,14 +67,14 @@ class _Search:
         elif (self.path, self.gap.digest) in left:
             self._blame(trace)
 
-    def _rise(self, key: Key) -> None:
+    def _rise(self, key: CallKey) -> None:
         self.until.discard(key)
         if not self.until:
             self.name = ""
 
     def _blame(self, trace: Trace) -> None:
         if not is_undo(trace):
-            self.name, self.over = name_of(trace), True
+            self.name, self.over = call_label(trace), True
             return
         self.name = f"{'redo' if is_redo(trace) else 'undo'} ({trace.call_id})"
-        self.until = {one.key for one in taken_by(trace) if self.path in one.paths}
+        self.until = {one.key for one in reverted_calls(trace) if self.path in one.paths}

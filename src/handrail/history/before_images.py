@@ -47,7 +47,7 @@ def not_kept(described: Mapping[str, Any]) -> str | None:
     return "there was no room to keep its old content"
 
 
-def state_of(
+def compare_with_image(
     described: Mapping[str, Any], digest: str | None, seen: Stat | None
 ) -> Literal["before", "after", "other"]:
     """Whether a file is as it was before a described change, after it, or neither."""
@@ -60,7 +60,7 @@ def state_of(
     return "after" if digest == described["after_hash"] else "other"
 
 
-def keep_old(before: Content, staged: Staged, blobs: Blobs) -> None:
+def keep_old_content(before: Content, staged: Staged, blobs: Blobs) -> None:
     """After the change became visible: keep what it replaced, as its intent said."""
     target = blobs.target(before.digest)
     if target is None or not staged.keep_old(target):
@@ -109,7 +109,7 @@ def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, A
         "before_mode": before_mode,
         "after_mode": before_mode if change.mode is None else change.mode,
         "image": _image(change, blobs, reserved),
-        **forms_of(change.before_form, change.after_form),
+        **describe_forms(change.before_form, change.after_form),
     }
     if change.operation == "create" and change.place.missing_above:
         described["made"] = _folders(change.path, change.place.missing_above)
@@ -124,7 +124,7 @@ def _describe(change: Change, blobs: Blobs | None, reserved: int) -> dict[str, A
     return described
 
 
-def forms_of(before: Form, after: Form) -> dict[str, str]:
+def describe_forms(before: Form, after: Form) -> dict[str, str]:
     """What a described change is of, where it is not of a file alone."""
     if before is after is Form.FILE:
         return {}
@@ -141,7 +141,7 @@ def is_of_folder(described: Mapping[str, Any]) -> bool:
     return Form.FOLDER in (described.get("before_form"), described.get("after_form"))
 
 
-def only_opens(described: Mapping[str, Any]) -> bool:
+def is_permission_grant(described: Mapping[str, Any]) -> bool:
     """Whether a described change is of a folder that stays as it is; see `Change.only_opens`."""
     one = described
     same = one.get("before_hash") == one.get("after_hash")

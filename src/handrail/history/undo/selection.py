@@ -2,40 +2,67 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Trace
-from handrail.history.folders import Where
-from handrail.history.past import (
-    Step,
-    group_of,
+from handrail.history.undo.call_lookup import CallLookup, TraceState
+from handrail.history.undo.recorded_changes import (
+    FileChange,
+    call_key,
+    call_label,
+    file_changes,
     is_job,
     is_undo,
-    key_of,
-    name_of,
-    remarks,
-    steps_of,
-    why_not,
+    turn_key,
+    undo_limits,
+    why_not_undoable,
 )
-from handrail.history.undo_lookup import Lookup, Seen
-from handrail.history.undo_since import parse_time
+from handrail.history.workspace_match import WorkspaceMatch
+
+_AGO: Final = re.compile(r"(\d{1,6})\s*(s|m|h|d)(?:\s+ago)?")
+_CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def parse_time(text: str, now_ns: int) -> int | None:
+    """A moment in nanoseconds: `2026-03-01`, `2026-03-01T14:30`, `14:30` (today), `20m` (ago);
+    in the time zone of this machine unless it names one. None if it is none of these.
+    """
+    now = datetime.fromtimestamp(now_ns / 1e9).astimezone()
+    try:
+        moment = _moment(text.strip(), now).astimezone()
+        return int(moment.timestamp()) * 1_000_000_000 + moment.microsecond * 1000
+    except (ValueError, OverflowError):
+        return None
+
+
+def _moment(given: str, now: datetime) -> datetime:
+    ago = _AGO.fullmatch(given)
+    if ago is not None:
+        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    if _CLOCK.fullmatch(given):
+        given = f"{now.date().isoformat()}T{given.zfill(8 if given.count(':') > 1 else 5)}"
+    return datetime.fromisoformat(given)
+
 
 # Clocks of processes differ a little, and rows come in the order in which they were written.
 _SLACK_NS: Final = 60_000_000_000
 
 
 @dataclass(slots=True)
-class Chosen:
+class Selection:
     """Steps to go back over, the newest first. `what` says what was meant; `notes` what was
     passed over on the way. `whole`: nothing at all if a content of it is not kept. `only`: the
     one file that is meant of a call that changed several. `run`: an earlier undo of this in
     parts that has not got to its end.
     """
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[FileChange] = field(default_factory=list)
     what: str = ""
     notes: list[str] = field(default_factory=list)
     whole: bool = False
@@ -43,49 +70,49 @@ class Chosen:
     run: str | None = None
 
 
-class Chooser:
+class UndoSelector:
     """Finds what is to be taken back."""
 
-    def __init__(self, lookup: Lookup, now_ns: int) -> None:
+    def __init__(self, lookup: CallLookup, now_ns: int) -> None:
         self._lookup = lookup
         self._now_ns = now_ns
 
-    async def newest_calls(self) -> AsyncIterator[Chosen]:
+    async def newest_calls(self) -> AsyncIterator[Selection]:
         """Call after call, the newest first, with what was passed over on the way."""
         notes: list[str] = []
         async for seen in self._lookup.scan():
             if not self._lookup.implied(seen.trace):
                 continue
             if seen.sure:
-                what = name_of(seen.trace)
-                run = seen.standing.unfinished_run(key_of(seen.trace))
+                what = call_label(seen.trace)
+                run = seen.standing.unfinished_run(call_key(seen.trace))
                 notes_here = [*notes, *self._notes(seen)]
-                yield Chosen(seen.sure, what, notes_here, whole=True, run=run)
+                yield Selection(seen.sure, what, notes_here, whole=True, run=run)
             else:
                 notes += self._notes(seen)
 
-    async def call(self, name: str) -> Chosen:
+    async def call(self, name: str) -> Selection:
         """One call, with what of it still stands; raises `not_found`, `already_applied`."""
         trace = await self._lookup.call(name)
         chosen = await self._collect(lambda one: one.row == trace.row, trace.row)
-        chosen.what, chosen.whole = name_of(trace), True
+        chosen.what, chosen.whole = call_label(trace), True
         if not chosen.steps:
             raise _nothing_left(trace)
         return chosen
 
-    async def newest_turns(self) -> AsyncIterator[Chosen]:
+    async def newest_turns(self) -> AsyncIterator[Selection]:
         """Turn after turn, the newest first."""
         met: set[tuple[str, str, int]] = set()
         notes: list[str] = []
         while (newest := await self._newest(met)) is not None:
-            met.add(group_of(newest))
+            met.add(turn_key(newest))
             chosen = await self._turn_of(newest)
             notes += chosen.notes
             if chosen.steps:
                 chosen.notes = list(notes)
                 yield chosen
 
-    async def turn(self, name: str) -> Chosen:
+    async def turn(self, name: str) -> Selection:
         """One turn; raises `not_found`, `ambiguous`, `already_applied`."""
         trace = await self._lookup.turn(name)
         # Asked first: what ends between the two questions has something to take back.
@@ -98,7 +125,7 @@ class Chooser:
         why = "; ".join(chosen.notes) or "all of it is undone already"
         raise ProblemRaised("already_applied", f"{chosen.what}: {why}")
 
-    async def file(self, paths: Sequence[str]) -> AsyncIterator[Chosen]:
+    async def file(self, paths: Sequence[str]) -> AsyncIterator[Selection]:
         """Change after change of one file, the newest first; those too that happened while
         a command ran and are not known to be its doing, because the file is named.
         """
@@ -107,14 +134,14 @@ class Chooser:
             trace = seen.trace
             if is_undo(trace) or not self._lookup.reaches(trace):
                 continue
-            if self._lookup.where(trace) is Where.ELSEWHERE:
+            if self._lookup.where(trace) is WorkspaceMatch.ELSEWHERE:
                 continue
             for step in seen.steps:
                 known[step.path] = None
                 if step.path in paths:
-                    only = step.path if len(steps_of(trace)) > 1 else None
+                    only = step.path if len(file_changes(trace)) > 1 else None
                     notes = self._folder_notes(trace)
-                    yield Chosen([step], name_of(trace), notes, whole=True, only=only)
+                    yield Selection([step], call_label(trace), notes, whole=True, only=only)
         if known.keys().isdisjoint(paths):
             listed = ", ".join(repr(one) for one in list(known)[:8]) or "none"
             said = f"no change of {paths[-1]!r} that still stands is on record here"
@@ -125,7 +152,7 @@ class Chooser:
                 field="target",
             )
 
-    async def since(self, when: str) -> Chosen:
+    async def since(self, when: str) -> Selection:
         """Everything from a point on; raises `not_found`, `invalid_arguments`."""
         row, at_ns, what = await self._point(when)
 
@@ -145,14 +172,14 @@ class Chooser:
     def _further(self, when: str) -> str | None:
         if when == "all":
             return None
-        if self._lookup.asker.person:
+        if self._lookup.asker.is_user:
             return "`handrail undo --since all` goes back over every session"
         return "since 'all' goes back over the whole session"
 
-    async def _turn_of(self, trace: Trace) -> Chosen:
-        group = group_of(trace)
+    async def _turn_of(self, trace: Trace) -> Selection:
+        group = turn_key(trace)
         first = min(one.row for one in await self._lookup.turn_of(trace))
-        chosen = await self._collect(lambda one: group_of(one) == group and not is_undo(one), first)
+        chosen = await self._collect(lambda one: turn_key(one) == group and not is_undo(one), first)
         chosen.what = f"turn {trace.turn}"
         if trace.session != self._lookup.asker.session:
             chosen.what += f" of session {trace.session}"
@@ -161,8 +188,8 @@ class Chooser:
     async def _newest(self, met: set[tuple[str, str, int]]) -> Trace | None:
         async for seen in self._lookup.scan():
             trace = seen.trace
-            changed = bool(seen.sure) or why_not(trace) is not None
-            if not changed or is_job(trace) or group_of(trace) in met:
+            changed = bool(seen.sure) or why_not_undoable(trace) is not None
+            if not changed or is_job(trace) or turn_key(trace) in met:
                 continue
             if self._lookup.implied(trace):
                 return trace
@@ -170,14 +197,14 @@ class Chooser:
 
     async def _collect(
         self, keep: Callable[[Trace], bool], down_to: int, earliest_ns: int = 0
-    ) -> Chosen:
-        chosen = Chosen()
+    ) -> Selection:
+        chosen = Selection()
         async for seen in self._lookup.scan():
             if seen.trace.row < down_to or seen.trace.at_ns < earliest_ns:
                 break
             if self._lookup.reaches(seen.trace) and keep(seen.trace):
                 chosen.steps += seen.sure
-                chosen.run = seen.standing.unfinished_run(key_of(seen.trace)) or chosen.run
+                chosen.run = seen.standing.unfinished_run(call_key(seen.trace)) or chosen.run
                 chosen.notes += self._notes(seen)
         return chosen
 
@@ -189,7 +216,7 @@ class Chooser:
             return await self._start()
         trace = await self._lookup.call_if_known(when)
         if trace is not None:
-            return trace.row, 0, f"since {name_of(trace)}"
+            return trace.row, 0, f"since {call_label(trace)}"
         at_ns = parse_time(when, self._now_ns)
         if at_ns is None:
             raise ProblemRaised(
@@ -204,39 +231,43 @@ class Chooser:
         """The first change of the session that changed something last."""
         implied = self._lookup.implied
         async for seen in self._lookup.scan():
-            if implied(seen.trace) and steps_of(seen.trace):
+            if implied(seen.trace) and file_changes(seen.trace):
                 session = seen.trace.session
                 own = await self._lookup.store.traces(session=session)
-                first = min(one.row for one in own if implied(one) and steps_of(one))
+                first = min(one.row for one in own if implied(one) and file_changes(one))
                 return first, 0, f"since the first change of session {session}"
         raise ProblemRaised("not_found", "nothing has been changed that could be undone")
 
-    def _notes(self, seen: Seen) -> list[str]:
+    def _notes(self, seen: TraceState) -> list[str]:
         """What of a call stays although the call is taken back."""
-        found = remarks(seen.trace, seen.steps) if seen.steps or why_not(seen.trace) else []
+        found = (
+            undo_limits(seen.trace, seen.steps)
+            if seen.steps or why_not_undoable(seen.trace)
+            else []
+        )
         return [*found, *self._folder_notes(seen.trace)]
 
     def _folder_notes(self, trace: Trace) -> list[str]:
-        if self._lookup.where(trace) is not Where.BEFORE:
+        if self._lookup.where(trace) is not WorkspaceMatch.BEFORE:
             return []
-        return [f"{name_of(trace)} was made in a folder that stood here before"]
+        return [f"{call_label(trace)} was made in a folder that stood here before"]
 
 
 def _nothing_left(trace: Trace) -> ProblemRaised:
-    why = why_not(trace)
+    why = why_not_undoable(trace)
     if trace.intent.get("purged"):
         why = "its old contents were dropped from the record"
     elif trace.completed is None:
         why = "it has not ended yet"
     if why is not None:
-        return ProblemRaised("not_found", f"{name_of(trace)} cannot be undone: {why}")
-    steps = steps_of(trace)
+        return ProblemRaised("not_found", f"{call_label(trace)} cannot be undone: {why}")
+    steps = file_changes(trace)
     if any(step.attributed for step in steps):
         return ProblemRaised("already_applied", f"call {trace.call_id!r} is undone already")
-    if said := remarks(trace, steps):
+    if said := undo_limits(trace, steps):
         return ProblemRaised(
             "not_found",
             f"nothing of it can be taken back: {'; '.join(said)}",
             hint="name a file to take it back all the same" if steps else None,
         )
-    return ProblemRaised("not_found", f"{name_of(trace)} changed no file")
+    return ProblemRaised("not_found", f"{call_label(trace)} changed no file")

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from handrail.core.places import Form
 from handrail.core.records import Store, Where
-from handrail.history.past import Step
+from handrail.history.undo.recorded_changes import FileChange
 
 # Parts of an undo go through the rows in order, so few of them are needed at a time.
 _ROWS_HELD: Final = 4
@@ -23,13 +23,13 @@ class RecordedImages:
         self._store = store
         self._rows: OrderedDict[int, Mapping[Where, str]] = OrderedDict()
 
-    async def complete(self, steps: Iterable[Step]) -> dict[str, Mapping[str, Any]]:
+    async def complete(self, steps: Iterable[FileChange]) -> dict[str, Mapping[str, Any]]:
         """The described change of each step by its path. Only an `inline` change has its old
         content in the row; the row of any other change is not read.
         """
         found: dict[str, Mapping[str, Any]] = {}
         for step in steps:
-            if not needs_row(step):
+            if not is_content_in_row(step):
                 found[step.path] = {**step.described, "before": ""}
                 continue
             contents = await self._contents(step.row)
@@ -47,7 +47,7 @@ class RecordedImages:
         return contents
 
 
-def needs_row(step: Step) -> bool:
+def is_content_in_row(step: FileChange) -> bool:
     """Whether the old content of a change stands in its row; a folder has none."""
     described = step.described
     return described.get("image") == "inline" and described.get("before_form") != Form.FOLDER

@@ -1,0 +1,1 @@
+"""After a crash: finish or roll back what was interrupted."""
