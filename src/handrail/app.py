@@ -35,7 +35,7 @@ from handrail.core.safe_text import safe_text
 from handrail.core.tool import Tool
 from handrail.core.verdicts import Effect
 from handrail.engine.batch.locks import Locks
-from handrail.engine.batch.loop_counter import Loops
+from handrail.engine.batch.loop_counter import LoopCounter
 from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus, tell
@@ -335,7 +335,7 @@ def _pipeline(
         syntax=LocalSyntaxCheck(),
         dry_run=settings.dry_run,
         durable=settings.durability == "power",
-        loops=Loops(LoopGuard(settings.loop_guard, clock.monotonic)),
+        loops=LoopCounter(LoopGuard(settings.loop_guard, clock.monotonic)),
         reserved=begun.reserved,
         plans=plans.mode,
         commands=None if commands is None else commands.runner,

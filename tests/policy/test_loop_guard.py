@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.policy.loop_guard import STOP_AT, STOPPED_S, WARN_AT, LoopGuard
+from handrail.policy.loop_guard import STOP_AT, STOPPED_S, WARN_AT, CallRepeat, LoopGuard, call_key
 
 
 class Clock:
@@ -12,15 +12,19 @@ class Clock:
         return self.now
 
 
+def made(agent, tool, arguments, outcome, *, changed=False):
+    return CallRepeat(agent, tool, call_key(tool, arguments), hash(outcome), changed)
+
+
 def repeat(guard, times, *, outcome="same", agent="main", path="a"):
     said = None
     for _ in range(times):
-        said = guard.note(agent, "read_file", {"path": path}, outcome, changed=False)
+        said = guard.count(made(agent, "read_file", {"path": path}, outcome))
     return said
 
 
 def stopped(guard, path="a", agent="main"):
-    return guard.stopped(agent, "read_file", {"path": path})
+    return guard.refusal(agent, "read_file", {"path": path})
 
 
 def test_the_same_outcome_is_told_before_it_is_refused():
@@ -57,7 +61,7 @@ def test_a_change_begins_a_new_count_for_the_agent_that_made_it():
     guard = LoopGuard("stop", Clock())
     repeat(guard, STOP_AT)
     repeat(guard, STOP_AT, agent="other")
-    guard.note("main", "write_file", {"path": "x"}, "done", changed=True)
+    guard.count(made("main", "write_file", {"path": "x"}, "done", changed=True))
 
     assert stopped(guard) is None
     assert stopped(guard, agent="other")
@@ -99,7 +103,19 @@ def test_what_only_warns_never_stops(strictness):
 def test_arguments_that_are_lists_count_like_any():
     guard = LoopGuard("stop", Clock())
     for _ in range(STOP_AT):
-        guard.note("main", "lock_paths", {"globs": ["a", "b"]}, "no", changed=False)
+        guard.count(made("main", "lock_paths", {"globs": ["a", "b"]}, "no"))
 
-    assert guard.stopped("main", "lock_paths", {"globs": ["a", "b"]})
-    assert guard.stopped("main", "lock_paths", {"globs": ["a"]}) is None
+    assert guard.refusal("main", "lock_paths", {"globs": ["a", "b"]})
+    assert guard.refusal("main", "lock_paths", {"globs": ["a"]}) is None
+
+
+def test_a_preview_is_the_warning_of_the_next_count_and_counts_nothing():
+    guard = LoopGuard("stop", Clock())
+    call = made("main", "read_file", {"path": "a"}, "same")
+    repeat(guard, WARN_AT - 2)
+
+    assert [guard.preview(call) for _ in range(3)] == [None] * 3
+    repeat(guard, 1)
+    assert guard.preview(call) == guard.count(call) != guard.preview(call)
+    assert guard.preview(call._replace(outcome=hash("other"))) is None
+    assert guard.preview(call._replace(changed=True)) is None

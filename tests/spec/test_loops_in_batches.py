@@ -1,4 +1,4 @@
-"""A model that goes in circles within one batch is told what it would be told call by call."""
+"""The loop guard in batches: checked by the counts before the batch, counted in call order after it."""
 
 import asyncio
 
@@ -47,16 +47,18 @@ def looks():
 
 @pytest.mark.feature("L08")
 @pytest.mark.parametrize("allowed", [True, False])
-async def test_a_change_that_ends_later_counts_where_it_was_made(open_runtime, looks, allowed):
+async def test_outcomes_are_counted_in_call_order(open_runtime, looks, allowed):
     look, enough = looks
 
     async with open_runtime(mode="default", approver=yes_after(enough, allowed)) as rt:
         rt.register(look)
         with anyio.fail_after(10):
             results = await rt.batch([*[LOOK] * (WARN_AT - 1), WRITE, LOOK])
+            [after] = await rt.batch([LOOK])
 
     assert results[WARN_AT - 1].ok is allowed
-    assert told(results) == [False] * WARN_AT + [not allowed]
+    assert told(results) == [False] * (WARN_AT + 1)
+    assert told([after]) == [not allowed]
 
 
 async def test_a_change_made_before_them_all_ends_no_count(open_runtime, looks):
@@ -66,35 +68,48 @@ async def test_a_change_made_before_them_all_ends_no_count(open_runtime, looks):
         rt.register(look)
         with anyio.fail_after(10):
             results = await rt.batch([WRITE, *[LOOK] * WARN_AT])
+            after = await rt.call("look")
 
     assert results[0].ok
-    assert told(results) == [False] * WARN_AT + [True]
+    assert told([*results, after]) == [False] * (WARN_AT + 1) + [True]
 
 
-async def test_equal_calls_at_once_are_told_and_refused_as_one_by_one(open_runtime):
+async def test_batches_of_one_call_are_warned_and_refused_like_single_calls(open_runtime):
+    call = {"name": "read_file", "arguments": {"path": "gone.txt"}}
+    async with open_runtime() as rt:
+        batched = [(await rt.batch([call]))[0] for _ in range(STOP_AT + 1)]
+    async with open_runtime() as rt:
+        alone = [await rt.call(call["name"], call["arguments"]) for _ in range(STOP_AT + 1)]
+
+    assert [one.text for one in batched] == [one.text for one in alone]
+    assert [one.problem.code for one in batched][-2:] == ["blocked"] * 2
+
+
+async def test_equal_calls_of_one_batch_are_judged_by_the_counts_before_it(open_runtime):
     calls = [{"name": "read_file", "arguments": {"path": "gone.txt"}}] * (STOP_AT + 1)
     async with open_runtime() as rt:
-        together = await rt.batch(calls)
-    async with open_runtime() as rt:
-        alone = [await rt.call(one["name"], one["arguments"]) for one in calls]
+        first = await rt.batch(calls)
+        second = await rt.batch(calls)
 
-    assert [one.text for one in together] == [one.text for one in alone]
-    assert [one.problem.code for one in together][-2:] == ["blocked"] * 2
+    assert {one.problem.code for one in first} == {"not_found"}
+    assert told(first) == [False] * len(calls)
+    assert {one.problem.code for one in second} == {"blocked"}
 
 
-async def test_what_was_refused_is_made_again_after_a_change_in_the_batch(workspace, open_runtime):
+async def test_a_change_in_a_batch_lifts_a_refusal_when_the_batch_ends(workspace, open_runtime):
     workspace.write("b.txt", "same\n")
     read = {"name": "read_file", "arguments": {"path": "b.txt"}}
     async with open_runtime() as rt:
         await rt.batch([read] * STOP_AT)
         refused, *_ = await rt.batch([read])
-        _, made = await rt.batch([WRITE, read])
+        _, within = await rt.batch([WRITE, read])
+        after, *_ = await rt.batch([read])
 
-    assert refused.problem.code == "blocked"
-    assert (made.ok, made.text) == (True, "same")
+    assert [one.problem.code for one in (refused, within)] == ["blocked"] * 2
+    assert (after.ok, after.text) == (True, "same")
 
 
-async def test_a_call_that_is_no_circle_waits_for_nobody(open_runtime, looks):
+async def test_a_repeated_call_waits_for_no_other_call(open_runtime, looks):
     look, _ = looks
     ended = asyncio.Event()
     ends = 0
@@ -103,71 +118,17 @@ async def test_a_call_that_is_no_circle_waits_for_nobody(open_runtime, looks):
         nonlocal ends
         if event.type == "tool_call_end" and event.tool == "look":
             ends += 1
-            if ends == WARN_AT - 1:
+            if ends == 2:
                 ended.set()
 
     async with open_runtime(mode="default", approver=yes_after(ended)) as rt:
         rt.register(look)
         with anyio.fail_after(10):
-            results = await rt.batch([WRITE, *[LOOK] * (WARN_AT - 1)], on_event=listener)
+            await rt.batch([LOOK] * (WARN_AT - 1))
+            results = await rt.batch([WRITE, LOOK, LOOK], on_event=listener)
 
     assert all(one.ok for one in results)
-
-
-async def test_whoever_waits_for_its_turn_can_be_cancelled(open_runtime, looks):
-    look, enough = looks
-    let_go, ended = asyncio.Event(), asyncio.Event()
-
-    def listener(event):
-        if event.type == "tool_call_end" and event.call_id == "last":
-            ended.set()
-
-    calls = [*[LOOK] * (WARN_AT - 1), WRITE, {"id": "last", **LOOK}]
-    async with open_runtime(mode="default", approver=yes_after(let_go)) as rt:
-        rt.register(look)
-        with anyio.fail_after(10):
-            batch = asyncio.create_task(rt.batch(calls, on_event=listener))
-            await enough.wait()
-            waited = not ended.is_set()
-            found = await rt.cancel("last")
-            await ended.wait()
-            let_go.set()
-            results = await batch
-
-    assert (waited, found) == (True, True)
-    assert [one.ok for one in results] == [True] * (WARN_AT + 1)
-
-
-async def test_what_was_cancelled_before_it_ended_does_not_wait(open_runtime):
-    let_go, started = asyncio.Event(), asyncio.Event()
-
-    @handrail.tool(reads_only=True)
-    async def slow() -> str:
-        """Never ends."""
-        started.set()
-        await asyncio.Event().wait()
-        return "never"
-
-    def listener(event):
-        if event.type == "tool_call_end" and event.call_id == "slow":
-            let_go.set()
-
-    async with open_runtime(mode="default", approver=yes_after(let_go)) as rt:
-        rt.register(slow)
-        with anyio.fail_after(10):
-            for number in range(WARN_AT - 1):
-                call = asyncio.create_task(rt.call("slow", id=f"slow{number}"))
-                await started.wait()
-                started.clear()
-                await rt.cancel(f"slow{number}")
-                await call
-            calls = [WRITE, {"id": "slow", "name": "slow"}]
-            batch = asyncio.create_task(rt.batch(calls, on_event=listener))
-            await started.wait()
-            await rt.cancel("slow")
-            results = await batch
-
-    assert [one.status.value for one in results] == ["ok", "interrupted"]
+    assert told(results) == [False, True, True]
 
 
 async def test_looking_at_jobs_waits_for_nobody(open_runtime):
@@ -292,12 +253,13 @@ async def test_calls_that_a_hook_rewrites_are_counted_in_their_order_too(open_ru
         rt.register(look)
         rt.hooks.append(Farther())
         with anyio.fail_after(10):
-            results = await rt.batch([*[LOOK] * (WARN_AT - 1), WRITE, LOOK])
+            results = await rt.batch([*[LOOK] * (WARN_AT - 1), WRITE, *[LOOK] * (WARN_AT - 1)])
+            [after] = await rt.batch([LOOK])
 
-    assert told(results) == [False] * (WARN_AT + 1)
+    assert told([*results, after]) == [False] * (WARN_AT * 2 - 1) + [True]
 
 
-async def test_a_batch_that_is_cancelled_while_one_waits_records_what_it_did(open_runtime, looks):
+async def test_a_batch_that_is_cancelled_counts_and_records_what_it_did(open_runtime, looks):
     look, enough = looks
 
     async def approver(request):
@@ -312,5 +274,7 @@ async def test_a_batch_that_is_cancelled_while_one_waits_records_what_it_did(ope
             with pytest.raises(asyncio.CancelledError):
                 await batch
         records = await rt.store.calls(limit=9)
+        after = await rt.call("look")
 
+    assert told([after]) == [True]
     assert sorted(one.completed["status"] for one in records) == ["interrupted", *["ok"] * WARN_AT]

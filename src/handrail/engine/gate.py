@@ -298,7 +298,7 @@ class Gate:
         rewritten = self._preparer.prepare(call)
         if rewritten.problem is not None:
             raise ProblemRaised.of(rewritten.problem)
-        rewritten.promise, rewritten.rank = prepared.promise, prepared.rank
+        rewritten.promise, rewritten.batch = prepared.promise, prepared.batch
         rewritten.only_reads = prepared.only_reads
         return rewritten
 

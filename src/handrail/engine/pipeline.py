@@ -25,7 +25,7 @@ from handrail.core.syntax import SyntaxCheck
 from handrail.core.verdicts import Effect
 from handrail.engine.approval import RunAborted
 from handrail.engine.batch.locks import Locks
-from handrail.engine.batch.loop_counter import Loops
+from handrail.engine.batch.loop_counter import LoopCounter
 from handrail.engine.batch.path_leases import PathLeases
 from handrail.engine.call_state import (
     CallOutcome,
@@ -83,7 +83,7 @@ class Pipeline:
     syntax: SyntaxCheck
     dry_run: bool
     durable: bool
-    loops: Loops
+    loops: LoopCounter
     reserved: PathLeases
     plans: PlanMode
     commands: CommandRunner | None = None
@@ -106,9 +106,7 @@ class Pipeline:
             outcome = await self._outcome(running)
             if outcome.modifiers:
                 take_up(running, outcome, self.gate.grants)
-            if prepared.rank is not None:
-                await self.loops.wait_to_end(running)
-            self.loops.heed(running, outcome)
+            self.loops.record_outcome(running, outcome)
             if self.gate.hooks:
                 left = HookFileTracker(running, self.files, self.freshness)
                 await self.gate.after_hooks(running, outcome, self.recorder, left)
@@ -135,8 +133,6 @@ class Pipeline:
         """What came of it; raises only what the caller itself asked for: to be cancelled."""
         try:
             await self.recorder.begin(running)
-            if running.prepared.rank is not None:
-                await self.loops.wait_to_begin(running.prepared)
             return await self._carry_out(running)
         except RunAborted as aborted:
             self.ticker.end_others(running.watch)
@@ -164,7 +160,7 @@ class Pipeline:
         self.gate.check(running)
         if running.prepared.problem is not None:
             raise ProblemRaised.of(running.prepared.problem)
-        self.loops.refuse(running.prepared)
+        self.loops.check(running.prepared)
         looked_at = running.prepared.reads_only and running.prepared.footprint.command is None
         if not looked_at or self.gate.hooks:
             self.gate.refuse(running)

@@ -205,26 +205,26 @@ class Runtime:
         self, prepared: Sequence[PreparedCall], turn: int, on_event: Listener | None
     ) -> list[ToolResult]:
         loops, pacer = self._pipeline.loops, Pacer(self._parts.clock)
-        await loops.line_up(prepared, pacer)
+        outcomes = loops.begin_batch(prepared)
         ids = [one.call.id for one in prepared]
         groups = await group_calls(prepared, pacer)
         self._parts.bus.emit(BatchStarted(turn, tuple(ids), groups), on_event)
         started = self._parts.clock.monotonic()
 
         async def run(one: PreparedCall, waited: bool) -> ToolResult:
-            try:
-                if waited:
-                    self._pipeline.preparer.resolve_again(one)
-                if one.given_id:
-                    return await self._once.run(one, on_event)
-                return await self._pipeline.finish(one, on_event)
-            finally:
-                loops.step_out(one)
+            if waited:
+                self._pipeline.preparer.resolve_again(one)
+            if one.given_id:
+                return await self._once.run(one, on_event)
+            return await self._pipeline.finish(one, on_event)
 
         scheduler = Scheduler(run, most_at_once=self._parts.most_at_once)
         await scheduler.submit_all(prepared, pacer)
         del prepared
-        await scheduler.run_all()
+        try:
+            await scheduler.run_all()
+        finally:
+            loops.end_batch(outcomes)
         results = scheduler.results
         self._apply(results, on_event)
         failed = sum(result.is_error for result in results)

@@ -1,13 +1,13 @@
-"""A model that goes in circles: the same call, with the same outcome, again and again.
+"""Loop guard: detects an agent that repeats a call with equal arguments and an equal outcome.
 
-It is told so first, then stopped for a minute. Outcomes that differ are progress, and
-whatever changes a file begins a new count.
+The model is warned first; then the call is refused for a minute. A different outcome or any
+change of a file starts the count again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 Strictness = Literal["off", "warn", "stop"]
 WARN_AT: Final = 4
@@ -17,101 +17,120 @@ _REMEMBERED: Final = 16
 _AGENTS: Final = 256
 
 
+class CallRepeat(NamedTuple):
+    """One call and its outcome, as the loop guard compares them."""
+
+    agent: str
+    tool: str
+    # Equal for calls with equal arguments.
+    key: Hashable
+    # Equal for equal outcomes.
+    outcome: int
+    # Whether the call changed a file.
+    changed: bool
+
+
+class BatchPosition(NamedTuple):
+    """Where a call of a batch keeps its outcome until the batch ends."""
+
+    outcomes: list[CallRepeat | None]
+    number: int
+
+
 class LoopGuard:
-    """Counts for the agents of one session, each for the calls that it made last."""
+    """Counts repeated calls of the agents of one session, each for its most recent calls."""
 
     def __init__(self, strictness: Strictness, clock: Callable[[], float]) -> None:
         self._strictness = strictness
         self._clock = clock
-        # By agent: call → what came of it, and how often in a row it did; newest last.
-        self._agents: dict[str, dict[Hashable, tuple[str, int]]] = {}
-        # What is refused, and until when: somebody else may have changed things meanwhile.
-        self._circling: dict[tuple[str, Hashable], float] = {}
+        # By agent: call → its outcome and how often in a row it had it; newest last.
+        self._agents: dict[str, dict[Hashable, tuple[int, int]]] = {}
+        # Refused calls and the end of the refusal: files may have changed by then.
+        self._refused: dict[tuple[str, Hashable], float] = {}
 
     @property
-    def listens(self) -> bool:
-        """Whether it has anything to say at all."""
+    def enabled(self) -> bool:
+        """Whether calls are counted at all."""
         return self._strictness != "off"
 
-    def may_warn(self, agent: str, tool: str, arguments: Mapping[str, Any], *, ahead: int) -> bool:
-        """Whether there could be words about a call before which `ahead` equal ones are on
-        their way.
-        """
-        return self._times(agent, tool, arguments) + ahead + 1 >= WARN_AT
-
-    def may_stop(self, agent: str, tool: str, arguments: Mapping[str, Any], *, ahead: int) -> bool:
-        """The same about its being refused."""
-        if self._strictness != "stop":
-            return False
-        made = self._times(agent, tool, arguments) + ahead
-        return made >= STOP_AT - 1 or self.stopped(agent, tool, arguments) is not None
-
-    def _times(self, agent: str, tool: str, arguments: Mapping[str, Any]) -> int:
-        past = self._agents.get(agent)
-        return past.get(call_key(tool, arguments), ("", 0))[1] if past else 0
-
-    def stopped(self, agent: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """Why the call is not made once more, None if it may be."""
-        if not self._circling:
+    def refusal(self, agent: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
+        """Why the call is refused, None if it is not."""
+        if not self._refused:
             return None
-        circling = (agent, call_key(tool, arguments))
-        if self._circling.get(circling, 0.0) <= self._clock():
-            self._circling.pop(circling, None)
+        if not self._is_refused(agent, call_key(tool, arguments)):
             return None
         return (
             f"Handrail's loop guard refused it: {tool} was called {STOP_AT - 1} times with these "
             "arguments, each time with the same outcome"
         )
 
-    def note(
-        self, agent: str, tool: str, arguments: Mapping[str, Any], outcome: str, *, changed: bool
-    ) -> str | None:
-        """Remember what came of a call; words for the model if it goes in circles."""
-        if self._strictness == "off":
+    def count(self, call: CallRepeat) -> str | None:
+        """Count an outcome; returns a warning for the model if the call goes in circles."""
+        if not self.enabled:
             return None
-        if changed:
-            self._forget(agent)
+        if call.changed:
+            self._forget(call.agent)
             return None
-        key = call_key(tool, arguments)
-        # What is refused has no outcome of its own, and does not prolong the refusal.
-        if self._circling and self._circling.get((agent, key), 0.0) > self._clock():
+        # A refusal is no outcome of the call, and does not prolong the refusal.
+        if self._is_refused(call.agent, call.key):
             return None
-        past = self._agents.get(agent)
+        past = self._agents.get(call.agent)
         if past is None:
-            past = self._begin(agent)
-        before, times = past.pop(key, ("", 0))
-        times = times + 1 if before == outcome else 1
-        past[key] = (outcome, times)
+            past = self._begin(call.agent)
+        times = self._times(call)
+        past.pop(call.key, None)
+        past[call.key] = (call.outcome, times)
         if len(past) > _REMEMBERED:
             del past[next(iter(past))]
-        return None if times < WARN_AT else self._warning(agent, tool, key, times)
+        if self._strictness == "stop" and times >= STOP_AT - 1:
+            self._refused[call.agent, call.key] = self._clock() + STOPPED_S
+        return self._warning(call.tool, times)
 
-    def _warning(self, agent: str, tool: str, key: Hashable, times: int) -> str:
-        stops = self._strictness == "stop"
-        if stops and times >= STOP_AT - 1:
-            self._circling[agent, key] = self._clock() + STOPPED_S
-        ahead = "; it will be refused if it goes on" if stops else ""
+    def preview(self, call: CallRepeat) -> str | None:
+        """The warning that `count` would return; counts nothing."""
+        if call.changed or self._is_refused(call.agent, call.key):
+            return None
+        return self._warning(call.tool, self._times(call))
+
+    def _is_refused(self, agent: str, key: Hashable) -> bool:
+        if not self._refused:
+            return False
+        if self._refused.get((agent, key), 0.0) > self._clock():
+            return True
+        self._refused.pop((agent, key), None)
+        return False
+
+    def _times(self, call: CallRepeat) -> int:
+        """How often in a row the call has had this outcome, the call itself included."""
+        past = self._agents.get(call.agent)
+        before, times = past.get(call.key, (None, 0)) if past else (None, 0)
+        return times + 1 if before == call.outcome else 1
+
+    def _warning(self, tool: str, times: int) -> str | None:
+        if times < WARN_AT:
+            return None
+        refused = "; it will be refused if it goes on" if self._strictness == "stop" else ""
         return (
             f"this is call number {times} of {tool} with the same arguments and the same outcome"
-            f"{ahead}: try something else"
+            f"{refused}: try something else"
         )
 
-    def _begin(self, agent: str) -> dict[Hashable, tuple[str, int]]:
+    def _begin(self, agent: str) -> dict[Hashable, tuple[int, int]]:
         if len(self._agents) >= _AGENTS:
             self._forget(next(iter(self._agents)))
         past = self._agents[agent] = {}
         return past
 
     def _forget(self, agent: str) -> None:
-        """What circled may go on: something is different now."""
+        """A file changed, so calls of the agent may have other outcomes: start all counts again."""
         self._agents.pop(agent, None)
-        if self._circling:
-            left = {one: until for one, until in self._circling.items() if one[0] != agent}
-            self._circling = left
+        if self._refused:
+            others = {one: until for one, until in self._refused.items() if one[0] != agent}
+            self._refused = others
 
 
 def call_key(tool: str, arguments: Mapping[str, Any]) -> Hashable:
-    """What makes two calls the same one."""
+    """Equal for calls of one tool with equal arguments."""
     key = (tool, *arguments.items())
     try:
         hash(key)

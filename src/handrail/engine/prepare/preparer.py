@@ -25,7 +25,6 @@ from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.tool import Tool
 from handrail.core.verdicts import Risk
 from handrail.dialects.base import View, Vocabulary
-from handrail.engine.line import Rank
 from handrail.engine.prepare.arguments import check_plain, parse_arguments
 from handrail.engine.prepare.coerce import coerce, explain_errors
 from handrail.engine.prepare.declared_tools import DeclaredTools, drop_hidden_names
@@ -33,6 +32,7 @@ from handrail.engine.prepare.paths import call_footprint, resolve_direct, resolv
 from handrail.engine.registry import Registry, ToolEntry, ToolOrigin
 from handrail.planmode.approval import PlanApproval
 from handrail.policy.agents import AgentAccess, AgentAction, Agents
+from handrail.policy.loop_guard import BatchPosition
 
 _log = logging.getLogger("handrail")
 
@@ -59,7 +59,7 @@ class PreparedCall:
     response: str | None = None
     given_id: bool = False
     promise: PlanApproval | None = None
-    rank: Rank | None = None
+    batch: BatchPosition | None = None
     # Why the call is refused unless it only reads: its message did not end with tool calls.
     only_reads: Problem | None = None
     problem: Problem | None = None

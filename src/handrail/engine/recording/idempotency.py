@@ -21,7 +21,6 @@ from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.records import CallRecord, Store
 from handrail.core.results import ToolResult
 from handrail.engine.batch.scheduler import collect_into, release_slot_while
-from handrail.engine.line import Rank
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare.ids import CallIds
 from handrail.engine.prepare.preparer import PreparedCall
@@ -52,7 +51,6 @@ _FRESH: Final = IdClaim()
 class InFlightCall(NamedTuple):
     fingerprint: str
     ended: asyncio.Future[ToolResult | None]
-    rank: Rank | None
 
 
 class _CallHistory:
@@ -192,15 +190,12 @@ class CallIdLedger:
         if known is not None and known != fingerprint:
             return IdClaim(clash=_clash(call_id))
         if running is not None:
-            if running.rank is not None:
-                # Somebody waits for it now: it must not wait for the others of its batch.
-                running.rank.leave()
             return IdClaim(earlier=lambda: asyncio.shield(running.ended))
         if known is not None and call_id not in self._lapsed:
             return IdClaim(earlier=partial(self._recorded, call_id))
         # Before anything is waited for: of several at once, one is first.
         future = asyncio.get_running_loop().create_future()
-        self._running[call_id] = InFlightCall(fingerprint, future, prepared.rank)
+        self._running[call_id] = InFlightCall(fingerprint, future)
         claim: IdClaim | None = None
         try:
             claim = await self._decide(call_id, fingerprint)
