@@ -13,6 +13,7 @@ from handrail.config.model import PermissionRule
 from handrail.core.commands import CommandJudge
 from handrail.core.ports import Clock
 from handrail.core.tool_effects import Effects
+from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Effect
 from handrail.dialects.base import Vocabulary
 from handrail.engine.executors.command_runner import CommandRunner
@@ -32,7 +33,7 @@ from handrail.policy.denials.write_denials import build_write_denials
 from handrail.policy.rules.examples import check_examples
 from handrail.policy.rules.parse import CanonicalName, parse_rule
 from handrail.policy.rules.paths.pattern import PathBase
-from handrail.policy.rules.rule import RUNNERS, Rule, RuleOrigin, RuleSource
+from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import DenialEnforcement, RuleSet, admit_rules
 
 _SOURCES = {
@@ -158,7 +159,7 @@ def pattern_obstacle(registry: Registry) -> GrantObstacle:
 
     def obstacle(rule: Rule) -> str | None:
         entry = registry.entry(rule.tool)
-        if entry is None or rule.pattern is None or rule.tool in RUNNERS:
+        if entry is None or rule.pattern is None or rule.family is RuleFamily.RUN:
             return None
         if entry.own_footprint or entry.tool.plans:
             return None

@@ -3,12 +3,13 @@
 from handrail.core.commands import CommandClass, CommandPart, Effects, Judgement
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.places import Kind, Place
+from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Effect, Risk
 from handrail.dialects.known import vocabulary_of
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.parse import parse_rule
 from handrail.policy.rules.paths.pattern import PathBase
-from handrail.policy.rules.rule import READERS, RuleOrigin, RuleSource
+from handrail.policy.rules.rule import RuleOrigin, RuleSource, declared_traits
 from handrail.policy.rules.rule_set import RuleSet
 
 ROOT = "/ws"
@@ -31,7 +32,8 @@ def rules(*texts, grounds=GROUNDS, source=RuleSource.USER, **extra):
 
 def call(tool, *paths, via=(), tree=False, risk=Risk.MODERATE):
     """A call of a file tool with these paths below the workspace, or absolute ones."""
-    reads = tool in READERS
+    traits = declared_traits(tool)
+    reads = traits.family is RuleFamily.READ
     access = Access.READ if reads else Access.WRITE
     full = [path if path.startswith("/") else f"{ROOT}/{path}".rstrip("/") for path in paths]
     kind = "tree" if tree else "file"
@@ -44,6 +46,7 @@ def call(tool, *paths, via=(), tree=False, risk=Risk.MODERATE):
         None,
         not reads,
         places,
+        traits=traits,
     )
 
 
@@ -74,7 +77,14 @@ def command(
     )
     risks = (Risk.SAFE, Risk.MODERATE, Risk.DANGEROUS, Risk.CRITICAL)
     return PolicyInput(
-        tool, risks[klass], Footprint((), command=judged), False, None, False, confined=confined
+        tool,
+        risks[klass],
+        Footprint((), command=judged),
+        False,
+        None,
+        False,
+        confined=confined,
+        traits=declared_traits(tool),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class RuleFamily(StrEnum):
@@ -31,5 +31,18 @@ class ToolTraits(NamedTuple):
     takes_pattern: bool = True
     # A plan of the tool brings back what earlier calls changed.
     reverts_changes: bool = False
+    # A call writes a whole file, as the redirect of a command does.
+    writes_whole_files: bool = False
+    # The built-in read-only agent profiles whose agents may call the tool.
+    agent_profiles: tuple[str, ...] = ()
     # No dialect shows the tool unless its name or its group is asked for.
     hidden_by_default: bool = False
+
+    @property
+    def matches_commands(self) -> bool:
+        """Whether the pattern of a rule about the tool is compared with the words of a command."""
+        return self.family is RuleFamily.RUN and self.takes_pattern
+
+
+# Agent profiles that never change files.
+READ_ONLY_PROFILES: Final = ("explore", "review", "plan", "test")

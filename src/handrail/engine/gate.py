@@ -322,6 +322,7 @@ def policy_input(prepared: PreparedCall, plan: Plan | None) -> PolicyInput:
         plan,
         prepared.tool.plans,
         tuple(prepared.places.values()),
+        traits=prepared.tool.traits,
     )
 
 

@@ -15,7 +15,9 @@ from typing import Any, Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool_names import check_name_list
+from handrail.core.tool_traits import READ_ONLY_PROFILES
 from handrail.policy.rules.parse import CanonicalName
+from handrail.policy.rules.rule import tools_in_profile
 
 MAIN: Final = "main"
 DEFAULT: Final = "default"
@@ -65,15 +67,14 @@ class AgentAccess:
 
 
 NOTHING: Final = AgentAccess(())
-_LOOK: Final = ("read_file", "list_files", "grep", "find_files")
-_LOOKER: Final = AgentAccess(_LOOK, frozenset())
-# Agents that can never change files, whatever the mode; a table of the same name replaces one.
-PROFILES: Final[Mapping[str, AgentAccess]] = {
-    "explore": _LOOKER,
-    "review": _LOOKER,
-    "plan": _LOOKER,
-    "test": AgentAccess((*_LOOK, "run_command"), frozenset()),
-}
+
+
+def profile_access(agent: str) -> AgentAccess | None:
+    """The access of a built-in profile, None if no profile has the name of the agent. Agents of
+    a profile can never change files, whatever the mode; a table of that name replaces it.
+    """
+    name = agent.casefold()
+    return AgentAccess(tools_in_profile(name), frozenset()) if name in READ_ONLY_PROFILES else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +141,12 @@ class Agents:
             return written
         if agent == MAIN:
             return self._default
-        profile = PROFILES.get(agent.casefold())
+        profile = profile_access(agent)
         return self._stranger if profile is None else replace(profile, above=self._stranger)
 
     def _stated(self, agent: str) -> AgentAccess | None:
         """What a table or a built-in profile says of an agent, None if neither does."""
-        return self._written.get(agent) or PROFILES.get(agent.casefold())
+        return self._written.get(agent) or profile_access(agent)
 
     def _line(self, agent: str) -> list[str]:
         """An agent and those above it."""

@@ -9,13 +9,15 @@ from handrail.core.commands import Judgement
 from handrail.core.footprint import Access, Footprint
 from handrail.core.places import Place
 from handrail.core.plan import Plan
+from handrail.core.tool_traits import ToolTraits
 from handrail.core.verdicts import Risk
 
 
 class PolicyInput(NamedTuple):
     """A prepared call as the guards and the mode see it; `places` are its path arguments.
 
-    `confined`: the sandbox holds the program that the call would run, as measured here.
+    `confined`: the sandbox holds the program that the call would run, as measured here. `traits`
+    are those of the tool.
     """
 
     tool: str
@@ -26,6 +28,7 @@ class PolicyInput(NamedTuple):
     edits_files: bool
     places: tuple[Place, ...] = ()
     confined: bool = False
+    traits: ToolTraits = ToolTraits()
 
     @property
     def command(self) -> Judgement | None:

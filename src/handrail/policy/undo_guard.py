@@ -26,7 +26,6 @@ _NAMED: Final = 4
 _FINDERS: Final = frozenset({"find", "gfind"})
 _REMOVERS: Final = frozenset({"rm", "unlink", "shred"})
 _NAMES: Final = frozenset({"-name", "-iname"})
-_UNDO: Final = "undo"
 
 
 class UndoForecast(Protocol):
@@ -50,7 +49,7 @@ class UndoGuard:
         """ASK for a deletion that cannot be undone, naming the files and the reasons."""
         if subject.command is not None:
             return self._of_command(subject.footprint, subject.command)
-        if subject.plan is not None and subject.tool != _UNDO:
+        if subject.plan is not None and not subject.traits.reverts_changes:
             return _ask_verdict(_unrecoverable_in_plan(subject.plan))
         return None
 

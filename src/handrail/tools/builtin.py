@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.core.tool import Tool
+from handrail.core.tool_traits import ToolTraits
 from handrail.tools._lib.services import Services
 from handrail.tools.apply_patch import ApplyPatch
 from handrail.tools.delete_file import DeleteFile
@@ -31,11 +32,18 @@ from handrail.tools.write_file import WriteFile
 __all__ = [
     "Services",
     "builtin_tools",
+    "builtin_traits",
     "command_tools",
     "filesystem_tools",
     "search_tools",
     "session_tools",
 ]
+
+
+def builtin_traits() -> dict[str, ToolTraits]:
+    """What every built-in tool declares about itself, by the tool's name."""
+    classes = (one for one in globals().values() if isinstance(one, type) and one is not Tool)
+    return {one.name: one.traits for one in classes if issubclass(one, Tool)}
 
 
 def builtin_tools(services: Services) -> list[Tool[Any]]:

@@ -13,7 +13,7 @@ from handrail.core.ports import FilesFound, FilesQuery, Search
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.tool_traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import INTEGER, INTEGER_OR_NULL, STRINGS, Builtin, object_schema
 from handrail.tools._lib.globs import check_globs
 from handrail.tools._lib.lines import with_notes
@@ -36,7 +36,7 @@ class FindFiles(Builtin[FindFilesParams]):
     summary = "Find files by name."
     params = FindFilesParams
     effects = Effects.READS_PATHS
-    traits = ToolTraits(family=RuleFamily.READ, lists_names=True)
+    traits = ToolTraits(family=RuleFamily.READ, lists_names=True, agent_profiles=READ_ONLY_PROFILES)
     group = Group.SEARCH
     idempotent = True
     keep = "start"

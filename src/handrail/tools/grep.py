@@ -15,7 +15,7 @@ from handrail.core.ports import GrepFound, GrepMode, GrepQuery, Hit, Search
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.tool_traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import Builtin
 from handrail.tools._lib.globs import check_globs
 from handrail.tools._lib.hits import render, select
@@ -49,7 +49,9 @@ class Grep(Builtin[GrepParams]):
     summary = "Search file contents."
     params = GrepParams
     effects = Effects.READS_PATHS
-    traits = ToolTraits(family=RuleFamily.READ, searches_content=True)
+    traits = ToolTraits(
+        family=RuleFamily.READ, searches_content=True, agent_profiles=READ_ONLY_PROFILES
+    )
     group = Group.SEARCH
     idempotent = True
     max_chars = 20_000

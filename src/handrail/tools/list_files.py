@@ -15,7 +15,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import Output
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.tool_traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import STRINGS, Builtin
 from handrail.tools._lib.globs import check_globs, name_matcher
 from handrail.tools._lib.lines import with_notes
@@ -35,7 +35,7 @@ class ListFiles(Builtin[ListFilesParams]):
     summary = "List a directory."
     params = ListFilesParams
     effects = Effects.READS_PATHS
-    traits = ToolTraits(family=RuleFamily.READ, lists_names=True)
+    traits = ToolTraits(family=RuleFamily.READ, lists_names=True, agent_profiles=READ_ONLY_PROFILES)
     group = Group.SEARCH
     idempotent = True
     keep = "start"

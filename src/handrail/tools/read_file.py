@@ -21,7 +21,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.results import FileRead, Output
 from handrail.core.tool import Group, Params
 from handrail.core.tool_effects import Effects
-from handrail.core.tool_traits import RuleFamily, ToolTraits
+from handrail.core.tool_traits import READ_ONLY_PROFILES, RuleFamily, ToolTraits
 from handrail.tools._lib.builtin import (
     INTEGER,
     INTEGER_OR_NULL,
@@ -65,7 +65,7 @@ class ReadFile(Builtin[ReadFileParams]):
     summary = "Read a text file, or some of its lines."
     params = ReadFileParams
     effects = Effects.READS_PATHS
-    traits = ToolTraits(family=RuleFamily.READ)
+    traits = ToolTraits(family=RuleFamily.READ, agent_profiles=READ_ONLY_PROFILES)
     group = Group.SEARCH
     idempotent = True
     max_chars = 100_000

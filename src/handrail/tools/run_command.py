@@ -55,7 +55,7 @@ class RunCommand(Builtin[RunCommandParams]):
     summary = "Run a shell command."
     params = RunCommandParams
     effects = Effects.OPEN_ENDED
-    traits = ToolTraits(family=RuleFamily.RUN)
+    traits = ToolTraits(family=RuleFamily.RUN, agent_profiles=("test",))
     group = Group.EXEC
     # The deadline is the command's own, kept by whoever runs it.
     timeout_s = None

@@ -46,7 +46,7 @@ class WriteFile(Builtin[WriteFileParams]):
     summary = "Create or overwrite a file, or append to it."
     params = WriteFileParams
     effects = Effects.WRITES_PATHS
-    traits = ToolTraits(family=RuleFamily.WRITE)
+    traits = ToolTraits(family=RuleFamily.WRITE, writes_whole_files=True)
     group = Group.EDIT
     output_schema = object_schema(path=STRING, created=BOOLEAN, lines=INTEGER, bytes=INTEGER)
 

@@ -14,6 +14,7 @@ from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.guardrails.section import parse_guardrails
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.paths.pattern import PathBase
+from handrail.policy.rules.rule import declared_traits
 from handrail.shell.analyzer import Judge
 
 ROOT = "/home/u/app"
@@ -37,7 +38,15 @@ def judged(text):
 def command(text):
     found = judged(text)
     footprint = Footprint((), found.effects.open_ended, found)
-    return PolicyInput("run_command", Risk(int(found.klass)), footprint, False, None, False)
+    return PolicyInput(
+        "run_command",
+        Risk(int(found.klass)),
+        footprint,
+        False,
+        None,
+        False,
+        traits=declared_traits("run_command"),
+    )
 
 
 def change(path, before, after):
@@ -52,7 +61,9 @@ def edit(*changes, tool="edit_file"):
     plan = Plan(tuple(changes), "done")
     footprint = writing(*(one.place.key for one in changes))
     places = tuple(one.place for one in changes)
-    return PolicyInput(tool, Risk.MODERATE, footprint, False, plan, True, places)
+    return PolicyInput(
+        tool, Risk.MODERATE, footprint, False, plan, True, places, traits=declared_traits(tool)
+    )
 
 
 def _content(given):

@@ -9,6 +9,7 @@ from handrail.core.content import Content
 from handrail.core.footprint import NOTHING, OPEN_ENDED
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
+from handrail.core.tool_traits import ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.host.files.local_files import LocalFiles
 from handrail.policy.policy_input import PolicyInput
@@ -297,7 +298,7 @@ def test_hiding_says_nothing_about_writing_and_names():
 
 def test_another_tool_that_reads_a_tree_reads_what_a_search_leaves_out():
     kept = DenialEnforcement(searches=lambda: True)
-    reading = call("grep", "", tree=True)._replace(tool="count_words")
+    reading = call("grep", "", tree=True)._replace(tool="count_words", traits=ToolTraits())
 
     assert effect(rules(SECRET, kept=kept), reading) == DENY
 

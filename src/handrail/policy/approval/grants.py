@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import PermissionGranted
+from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.approval import suggest_rule
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.notices import find_stricter_rule
 from handrail.policy.rules.overbroad_rules import ungrantable_reason
 from handrail.policy.rules.parse import CanonicalName, parse_rule
-from handrail.policy.rules.rule import RUNNERS, Rule, RuleOrigin, RuleSource
+from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import RuleSet
 
 
@@ -134,7 +135,7 @@ class SessionGrants:
                 hint="allow this one call, or grant something narrower",
             )
         self._check_effective(rule, text)
-        rule = rule._replace(confined=rule.tool in RUNNERS)
+        rule = rule._replace(confined=rule.family is RuleFamily.RUN)
         until = None if for_s is None else self._clock() + for_s
         others = [one for one in self._grants if (one.rule, one.scope) != (rule, scope)]
         self._keep([*others, RuleGrant(rule, scope, until)])

@@ -74,7 +74,7 @@ def _path_patterns(subject: PolicyInput, grounds: PathBase) -> Iterator[str]:
 
 
 def _command_patterns(subject: PolicyInput, judged: Judgement) -> Iterator[str]:
-    if subject.tool != "run_command" or not subject.confined or len(judged.parts) != 1:
+    if not subject.traits.matches_commands or not subject.confined or len(judged.parts) != 1:
         return
     part = judged.parts[0]
     words = [word for word in part.words if word is not None]

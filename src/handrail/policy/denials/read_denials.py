@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from handrail.core.commands import Judgement
 from handrail.core.problems import ProblemRaised
 from handrail.core.protected_names import fold_name
 from handrail.core.read_denials import PathGlob
+from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect
 from handrail.policy.rules.paths.glob import WildcardPart, compile_glob
 from handrail.policy.rules.paths.index import RankedRule, RestrictionIndex
@@ -23,10 +24,8 @@ from handrail.policy.rules.paths.pattern import (
     check_path_pattern,
 )
 from handrail.policy.rules.paths.touched import TouchedPath, TouchExtent
-from handrail.policy.rules.rule import READERS, Rule, RuleOrigin, RuleSource
+from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import RuleSet, rules_affect_command
-
-_TOOL: Final = "read_file"
 
 
 class ReadDenyPattern(NamedTuple):
@@ -98,7 +97,9 @@ class ReadDenials:
 
 
 def _denies_reading(rule: Rule) -> bool:
-    return rule.effect is Effect.DENY and rule.tool in READERS and rule.pattern is not None
+    return (
+        rule.effect is Effect.DENY and rule.family is RuleFamily.READ and rule.pattern is not None
+    )
 
 
 def _pattern_rule(pattern: ReadDenyPattern) -> Rule:
@@ -112,10 +113,9 @@ def _pattern_rule(pattern: ReadDenyPattern) -> Rule:
             f"{raised.problem.message}",
             hint="write it as in a rule, like 'secrets/**' or '*.pem'",
         ) from raised
-    spelled = f"{_TOOL}({pattern.text})"
-    return Rule(
-        Effect.DENY, _TOOL, pattern.text, spelled, RuleOrigin(RuleSource.USER, file=pattern.origin)
-    )
+    origin = RuleOrigin(RuleSource.USER, file=pattern.origin)
+    traits = ToolTraits(RuleFamily.READ)
+    return Rule(Effect.DENY, pattern.text, pattern.text, pattern.text, origin, traits=traits)
 
 
 def _path_glob(rule: Rule, place: BroadPattern) -> PathGlob:

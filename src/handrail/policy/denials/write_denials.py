@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from handrail.core.commands import Judgement
+from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Effect
 from handrail.policy.rules.paths.pattern import exact_denied_paths
-from handrail.policy.rules.rule import WRITERS, Rule
+from handrail.policy.rules.rule import Rule
 from handrail.policy.rules.rule_set import RuleSet, rules_affect_command
 
 
@@ -26,7 +27,11 @@ def build_write_denials(rule_set: RuleSet, further: Iterable[Rule] = ()) -> Writ
     paths: dict[str, str] = {}
     kept: list[Rule] = []
     for rule in (*rule_set.rules, *further):
-        if rule.effect is Effect.DENY and rule.tool in WRITERS and rule.pattern is not None:
+        if (
+            rule.effect is Effect.DENY
+            and rule.family is RuleFamily.WRITE
+            and rule.pattern is not None
+        ):
             closed = exact_denied_paths(rule.pattern, rule_set.grounds)
             if closed is not None:
                 kept.append(rule)

@@ -83,7 +83,7 @@ class GitSafety:
         rules = [
             (
                 parse_command_pattern(pattern),
-                RankedRule(order, Rule(Effect.ASK, "run_command", pattern, pattern, origin)),
+                RankedRule(order, Rule(Effect.ASK, pattern, pattern, pattern, origin)),
             )
             for order, pattern in enumerate(_RULES)
         ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.guardrails.code_checks import CodeChecker, CodeFault
 from handrail.policy.guardrails.command_checks import BlockedCommands, BlockedMatch
@@ -19,14 +20,12 @@ from handrail.policy.policy_input import PolicyInput
 from handrail.policy.protected_names import Guard
 from handrail.policy.rules.command_pattern import MatchCertainty, match_words, parse_command_pattern
 from handrail.policy.rules.paths.pattern import PathBase
-from handrail.policy.rules.rule import WRITERS, Rule, RuleOrigin, RuleSource
+from handrail.policy.rules.rule import Rule, RuleOrigin, RuleSource
 from handrail.policy.rules.rule_set import RuleSet
 
 RuleSets = Callable[[Sequence[Rule], PathBase], RuleSet]
 # What makes changes final; it waits for tests where they are required.
 _FINAL: Final = ("git commit:*", "git push:*", "gh pr create:*")
-# What it writes was there before, and is nobody's fault now.
-_BRINGS_BACK: Final = "undo"
 _UNTESTED: Final = "run the tests as a command of their own (no pipe, nothing behind them)"
 
 
@@ -45,9 +44,9 @@ class Guardrails:
     ) -> None:
         self.settings = settings
         self.ledger = Ledger(settings.limits, grounds.roots, grounds.resolve)
-        protected = [_rule("edit_file", "protected_files", one) for one in settings.protected]
-        unread = [_rule("read_file", "sensitive_files", one) for one in settings.sensitive]
-        unwritten = [_rule("edit_file", "sensitive_files", one) for one in settings.sensitive]
+        protected = [_rule(RuleFamily.WRITE, "protected_files", one) for one in settings.protected]
+        unread = [_rule(RuleFamily.READ, "sensitive_files", one) for one in settings.sensitive]
+        unwritten = [_rule(RuleFamily.WRITE, "sensitive_files", one) for one in settings.sensitive]
         self._files = rule_set([*protected, *unread, *unwritten], grounds)
         # What a command is known to write counts as read as well, and what is hidden from it
         # is closed to it: one rule says both.
@@ -99,7 +98,7 @@ class Guardrails:
     @property
     def denied_writes(self) -> tuple[Rule, ...]:
         """What the sandbox must hold as it is for commands."""
-        return tuple(rule for rule in self._of_commands.rules if rule.tool in WRITERS)
+        return tuple(rule for rule in self._of_commands.rules if rule.family is RuleFamily.WRITE)
 
     def reserve(
         self, call_id: str, subject: PolicyInput, *, counted: bool = True
@@ -185,16 +184,19 @@ def _files(count: int) -> str:
 
 
 def _faults(code: CodeChecker, subject: PolicyInput) -> Iterable[CodeFault]:
-    if subject.tool == _BRINGS_BACK:
+    if subject.traits.reverts_changes:
+        # The text that is written back was in the files before.
         return ()
     if subject.command is not None:
         return code.of_command(subject.command)
     return code.of_plan(subject.plan) if subject.plan is not None else ()
 
 
-def _rule(tool: str, key: str, pattern: FilePattern) -> Rule:
+def _rule(family: RuleFamily, key: str, pattern: FilePattern) -> Rule:
     origin = RuleOrigin(RuleSource.USER, pattern.place)
-    return Rule(Effect.DENY, tool, pattern.text, f"{key}({pattern.text})", origin)
+    text = f"{key}({pattern.text})"
+    traits = ToolTraits(family)
+    return Rule(Effect.DENY, key, pattern.text, text, origin, traits=traits)
 
 
 def _kind(rule: Rule) -> str:

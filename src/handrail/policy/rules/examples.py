@@ -10,11 +10,12 @@ from collections.abc import Callable
 from handrail.core.commands import Judgement
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.problems import ProblemRaised
+from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Risk
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.parse import CanonicalName, split_call
 from handrail.policy.rules.paths.pattern import PathBase
-from handrail.policy.rules.rule import READERS, RUNNERS, Rule
+from handrail.policy.rules.rule import Rule, declared_traits
 from handrail.policy.rules.rule_set import RuleSet
 
 # Reads a command as it would be read before it runs.
@@ -44,21 +45,32 @@ def _example_input(
     rule: Rule, call: str, grounds: PathBase, canonical: CanonicalName, judge: Judge | None
 ) -> PolicyInput:
     tool, argument = split_call(call, canonical) or (rule.tool, call)
-    if tool in RUNNERS:
+    traits = declared_traits(tool)
+    if traits.family is RuleFamily.RUN:
         if judge is None:
             raise _invalid_example(
                 rule, f"its example {call!r} is a command, and commands are switched off"
             )
         judged = judge(argument or "")
         return PolicyInput(
-            tool, Risk.DANGEROUS, Footprint((), command=judged), False, None, False, confined=True
+            tool,
+            Risk.DANGEROUS,
+            Footprint((), command=judged),
+            False,
+            None,
+            False,
+            (),
+            True,
+            traits,
         )
-    reads = tool in READERS
+    reads = traits.family is RuleFamily.READ
     access = Access.READ if reads else Access.WRITE
     touches = (
         () if argument is None else (Touch(f"file:{_example_path(argument, grounds)}", access),)
     )
-    return PolicyInput(tool, Risk.MODERATE, Footprint(touches), reads, None, not reads)
+    return PolicyInput(
+        tool, Risk.MODERATE, Footprint(touches), reads, None, not reads, (), False, traits
+    )
 
 
 def _example_path(text: str, grounds: PathBase) -> str:

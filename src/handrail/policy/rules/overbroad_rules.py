@@ -9,56 +9,58 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from handrail.core.tool_traits import RuleFamily
 from handrail.policy.rules.command_pattern import CommandPattern, parse_command_pattern
 from handrail.policy.rules.paths.pattern import matches_whole_trees
-from handrail.policy.rules.rule import ANY_TOOL, MCP_PREFIX, RUNNERS, WRITERS
+from handrail.policy.rules.rule import ANY_TOOL, MCP_PREFIX, declared_traits
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
     return frozenset(text.split())
 
 
-_SHELLS: Final = _words("sh bash dash zsh ksh mksh ash fish csh tcsh busybox pwsh")
+_SHELLS: Final = word_set("sh bash dash zsh ksh mksh ash fish csh tcsh busybox pwsh")
 _INTERPRETERS: Final = re.compile(
     r"(?:python|pypy|ipython|ruby|perl|php|node|nodejs|deno|bun|lua|luajit|tclsh|expect|irb|ghci"
     r"|rscript|julia|osascript|guile|racket|groovy|scala|jshell|tsx|ts-node|awk|gawk|mawk|nawk)"
     r"[\d.]*"
 )
 # They run whatever words follow, or whatever they read.
-_COMMAND_RUNNERS: Final = _words(
+_COMMAND_RUNNERS: Final = word_set(
     "sudo doas su pkexec runuser env xargs parallel eval exec source . command builtin coproc "
     "nohup nice ionice time timeout stdbuf setsid unshare nsenter chroot script watch strace "
     "ltrace gdb flock ssh mosh telnet nc ncat socat npx pnpx bunx uvx pipx tmux screen at batch "
     "crontab systemd-run vim vi nvim emacs ed ex less man"
 )
 # Their second word says what they do; without it a rule says nothing.
-_SUBCOMMAND_PROGRAMS: Final = _words(
+_SUBCOMMAND_PROGRAMS: Final = word_set(
     "git npm pnpm yarn cargo go rustup make cmake ninja gradle mvn sbt dotnet pip pip3 uv poetry "
     "pdm hatch conda bundle gem composer brew apt apt-get dnf yum pacman snap gh glab aws gcloud "
     "az terraform tofu ansible helm docker podman kubectl systemctl"
 )
 # What they do is decided by every one of their words.
-_ARGUMENT_PROGRAMS: Final = _words(
+_ARGUMENT_PROGRAMS: Final = word_set(
     "rm rmdir mv cp ln dd shred truncate chmod chown chgrp find fd sed tee tar zip unzip rsync scp "
     "sftp curl wget kill pkill killall mount umount install touch mkdir cat head tail"
 )
 # Second words that make these run whatever follows.
 _RUNNING_SUBCOMMANDS: Final = {
-    "npm": _words("exec x"),
-    "pnpm": _words("exec dlx"),
-    "yarn": _words("exec dlx node"),
-    "uv": _words("run tool"),
-    "poetry": _words("run"),
-    "pdm": _words("run"),
-    "hatch": _words("run"),
-    "bundle": _words("exec"),
-    "conda": _words("run"),
-    "go": _words("run"),
-    "docker": _words("run exec compose"),
-    "podman": _words("run exec"),
-    "kubectl": _words("run exec"),
-    "git": _words("config bisect filter-branch submodule"),
-    "find": _words("-exec -execdir -ok -okdir"),
+    "npm": word_set("exec x"),
+    "pnpm": word_set("exec dlx"),
+    "yarn": word_set("exec dlx node"),
+    "uv": word_set("run tool"),
+    "poetry": word_set("run"),
+    "pdm": word_set("run"),
+    "hatch": word_set("run"),
+    "bundle": word_set("exec"),
+    "conda": word_set("run"),
+    "go": word_set("run"),
+    "docker": word_set("run exec compose"),
+    "podman": word_set("run exec"),
+    "kubectl": word_set("run exec"),
+    "git": word_set("config bisect filter-branch submodule"),
+    "find": word_set("-exec -execdir -ok -okdir"),
 }
 _ALL_COMMANDS: Final = "it allows every command; name programs, or use the mode `sandboxed`"
 
@@ -67,9 +69,10 @@ def overbroad_reason(tool: str, pattern: str | None) -> str | None:
     """Why nobody may allow this; None if a person may."""
     if tool == ANY_TOOL:
         return "it allows every tool; that is what the mode `bypass` is for"
-    if tool == "execute_code":
+    traits = declared_traits(tool)
+    if traits.family is RuleFamily.RUN and not traits.takes_pattern:
         return "code can do anything, and nothing in it can be matched"
-    if tool in RUNNERS:
+    if traits.family is RuleFamily.RUN:
         return (
             _ALL_COMMANDS
             if pattern is None
@@ -87,11 +90,12 @@ def ungrantable_reason(tool: str, pattern: str | None) -> str | None:
     reason = overbroad_reason(tool, pattern)
     if reason is not None:
         return reason
-    if tool in WRITERS and (pattern is None or not pattern.strip("*/.")):
+    family = declared_traits(tool).family
+    if family is RuleFamily.WRITE and (pattern is None or not pattern.strip("*/.")):
         return "it allows every change; that is what the mode `accept-edits` is for"
     if "*" in tool:
         return "it allows every tool of a server; grant them one by one"
-    if tool in RUNNERS and pattern is not None:
+    if family is RuleFamily.RUN and pattern is not None:
         return _broad_prefix_reason(parse_command_pattern(pattern))
     return None
 

@@ -14,10 +14,10 @@ from handrail.policy.rules.paths.pattern import check_path_pattern
 from handrail.policy.rules.rule import (
     ANY_TOOL,
     MCP_PREFIX,
-    PATTERNLESS,
     Rule,
     RuleOrigin,
     RuleSource,
+    declared_traits,
 )
 
 # Answers a tool's canonical name for any vocabulary's, None if there is no such tool.
@@ -63,7 +63,9 @@ def parse_rule(
             hint=problem.hint or _HINT,
         ) from raised
     spelled = " ".join(text.split())
-    return Rule(effect, tool, pattern, spelled, origin, tuple(examples), confined)
+    return Rule(
+        effect, tool, pattern, spelled, origin, tuple(examples), confined, declared_traits(tool)
+    )
 
 
 def split_call(text: str, canonical: CanonicalName) -> tuple[str, str | None] | None:
@@ -93,7 +95,8 @@ def _split_rule(text: str, canonical: CanonicalName) -> tuple[str, str | None]:
     if not pattern.strip():
         raise _invalid("its pattern is empty; leave the brackets out to mean every call")
     pattern = pattern.strip()
-    return tool, None if tool == "run_command" and pattern in ("*", ":*") else pattern
+    every_command = declared_traits(tool).matches_commands and pattern in ("*", ":*")
+    return tool, None if every_command else pattern
 
 
 def _resolve_tool(name: str, canonical: CanonicalName) -> str | None:
@@ -106,9 +109,10 @@ def _resolve_tool(name: str, canonical: CanonicalName) -> str | None:
 
 
 def _check_pattern(tool: str, pattern: str) -> None:
-    if tool in PATTERNLESS or tool.startswith(MCP_PREFIX):
+    traits = declared_traits(tool)
+    if tool == ANY_TOOL or not traits.takes_pattern or tool.startswith(MCP_PREFIX):
         raise _invalid(f"{tool} takes no pattern")
-    if tool == "run_command":
+    if traits.matches_commands:
         parse_command_pattern(pattern)
     else:
         check_path_pattern(pattern)

@@ -6,8 +6,10 @@ In doubt a deny or an ask is read wide, an allow narrow: that is the one idea be
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import cache
 from typing import Final, NamedTuple
 
+from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect
 
 
@@ -39,11 +41,15 @@ class RuleOrigin(NamedTuple):
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
 
+_NO_TRAITS: Final = ToolTraits()
+
+
 class Rule(NamedTuple):
     """One rule. `tool` is canonical, or `*`, or `mcp__server__*`; `pattern` None: every call.
 
     `spelled` is the rule as it was written. `examples` are calls that it must match, or with
     `not ` before them must not. `confined`: it covers only what runs inside the sandbox.
+    `traits` are those of the tool.
     """
 
     effect: Effect
@@ -53,6 +59,12 @@ class Rule(NamedTuple):
     origin: RuleOrigin
     examples: tuple[str, ...] = ()
     confined: bool = False
+    traits: ToolTraits = _NO_TRAITS
+
+    @property
+    def family(self) -> RuleFamily | None:
+        """The family of the tool, None if the rule binds the tool alone."""
+        return self.traits.family
 
     @property
     def text(self) -> str:
@@ -65,17 +77,24 @@ class Rule(NamedTuple):
         return f"rule:{self.origin.source.word}:{self.text}"
 
 
-# A deny or an ask about one of a family binds all of it, and every command that does the same.
-WRITERS: Final = frozenset(
-    ("write_file", "edit_file", "apply_patch", "delete_file", "notebook_edit")
-)
-READERS: Final = frozenset(("read_file", "grep", "list_files", "find_files", "file_info"))
-RUNNERS: Final = frozenset(("run_command", "execute_code"))
-# They plan from what the file holds, and their answers quote it.
-QUOTERS: Final = frozenset(("edit_file", "apply_patch", "notebook_edit"))
-# They tell names, never contents.
-LISTERS: Final = frozenset(("list_files", "find_files"))
-# Without paths and without words, so without patterns.
-PATTERNLESS: Final = frozenset(("execute_code", "job_output", "job_kill", "job_list", "undo", "*"))
 ANY_TOOL: Final = "*"
 MCP_PREFIX: Final = "mcp__"
+
+
+def declared_traits(tool: str) -> ToolTraits:
+    """What a built-in tool declares about itself; for any other name, the defaults."""
+    return _builtin_traits().get(tool, _NO_TRAITS)
+
+
+@cache
+def tools_in_profile(profile: str) -> tuple[str, ...]:
+    """The built-in tools that agents of a read-only profile may call."""
+    found = _builtin_traits().items()
+    return tuple(name for name, traits in found if profile in traits.agent_profiles)
+
+
+@cache
+def _builtin_traits() -> dict[str, ToolTraits]:
+    from handrail.tools.builtin import builtin_traits  # noqa: PLC0415 - only where there are rules
+
+    return builtin_traits()

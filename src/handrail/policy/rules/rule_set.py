@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from handrail.core.commands import CommandClass, Judgement
 from handrail.core.footprint import Footprint
+from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Effect, Risk, Verdict
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.command_match import CommandRules
@@ -24,6 +25,7 @@ from handrail.policy.rules.findings import (
     tool_finding,
     unknown_effects_finding,
 )
+from handrail.policy.rules.overbroad_rules import word_set
 from handrail.policy.rules.paths.glob import Glob, Overlap
 from handrail.policy.rules.paths.index import AllowIndex, PathMatch, RankedRule, RestrictionIndex
 from handrail.policy.rules.paths.pattern import (
@@ -41,16 +43,15 @@ from handrail.policy.rules.paths.touched import (
 )
 from handrail.policy.rules.rule import (
     ANY_TOOL,
-    LISTERS,
     MCP_PREFIX,
-    READERS,
-    WRITERS,
     Rule,
     RuleSource,
 )
 
 # They read what lies where they start although no word names it.
-_SEARCH_PROGRAMS: Final = frozenset(("git", "rg", "ag", "ack", "grep", "fd", "find", "tree"))
+_SEARCH_PROGRAMS: Final = word_set("git rg ag ack grep fd find tree")
+# Stands for every tool that runs a command.
+_ANY_COMMAND: Final = "command:"
 _STRICTNESS: Final = {Effect.DENY: 0, Effect.ASK: 1, Effect.ALLOW: 2}
 
 
@@ -109,27 +110,38 @@ class RuleSet:
         covering = [entry for entry in entries if entry.rule.effect is Effect.ALLOW]
         self._tools = _index_by_tool(binding)
         self._allowed_tools = _index_by_tool(covering)
-        self._reads = RestrictionIndex(self._wide(binding, READERS))
-        self._writes = RestrictionIndex(self._wide(binding, WRITERS))
+        restricted = [entry for entry in binding if entry.rule.pattern is not None]
+        by_family = {
+            family: [entry for entry in restricted if entry.rule.family is family]
+            for family in (RuleFamily.READ, RuleFamily.WRITE, None)
+        }
+        self._reads = RestrictionIndex(self._broad(by_family[RuleFamily.READ]))
+        self._writes = RestrictionIndex(self._broad(by_family[RuleFamily.WRITE]))
         self._own = {
-            tool: RestrictionIndex(self._wide(binding, (tool,)))
-            for tool in {entry.rule.tool for entry in binding} - READERS - WRITERS - {"run_command"}
+            tool: RestrictionIndex(self._broad(entries))
+            for tool, entries in _group_by_tool(by_family[None]).items()
         }
+        paths = [
+            one for one in covering if one.rule.pattern and one.rule.family is not RuleFamily.RUN
+        ]
         self._allowed_paths = {
-            tool: AllowIndex(self._narrow(covering, tool))
-            for tool in {entry.rule.tool for entry in covering} - {"run_command"}
+            tool: AllowIndex(self._exact(entries))
+            for tool, entries in _group_by_tool(paths).items()
         }
+        redirects = [one for one in paths if one.rule.traits.writes_whole_files]
+        self._allowed_redirects = AllowIndex(self._exact(redirects))
         self._commands = CommandRules(_command_rules(binding), _command_rules(covering))
         self._denied = [one for one in binding if _denies_paths(one.rule)]
         # What must stay as it is for a deny of writing to be kept; None: it has no such path.
         self._closed = {
             one.order: exact_denied_paths(one.rule.pattern or "", grounds)
             for one in self._denied
-            if one.rule.tool in WRITERS
+            if one.rule.family is RuleFamily.WRITE
         }
         # Whether no deny or ask can bind a call that only reads and runs no command.
         self.ignores_reads = all(
-            entry.rule.tool in WRITERS or entry.rule.tool == "run_command" for entry in binding
+            entry.rule.family is RuleFamily.WRITE or entry.rule.traits.matches_commands
+            for entry in binding
         )
 
     def judge(self, subject: PolicyInput) -> Verdict | None:
@@ -187,14 +199,15 @@ class RuleSet:
         rule = hit.entry.rule
         if verb != "read":
             return True
-        if subject.command is None and subject.tool in LISTERS and rule.tool not in LISTERS:
+        lists = subject.command is None and subject.traits.lists_names
+        if lists and not rule.traits.lists_names:
             return False
         if not _can_be_hidden(rule):
             return True
         if subject.command is not None:
             return not self._hidden_from(subject.command)
         # Other tools that are given a tree read it with their own hands.
-        return subject.tool != "grep" or not self.kept.searches()
+        return not subject.traits.searches_content or not self.kept.searches()
 
     def _of_unknown(self, judged: Judgement) -> Iterator[Finding]:
         """What denies about paths say of a command that may touch more than anybody sees."""
@@ -264,33 +277,26 @@ class RuleSet:
         if entry is None or not any(part.writes for part in judged.parts):
             return entry
         # A redirect writes a file, which needs a permission of its own.
-        files = self._allowed_paths.get("write_file")
-        targets = written_paths(subject)
-        return entry if files is not None and files.cover(targets) is not None else None
+        covered = self._allowed_redirects.cover(written_paths(subject))
+        return entry if covered is not None else None
 
     # --- putting them in order -----------------------------------------------------------
 
-    def _wide(
-        self, entries: Sequence[RankedRule], tools: Iterable[str]
-    ) -> Iterator[tuple[Glob, RankedRule]]:
+    def _broad(self, entries: Iterable[RankedRule]) -> Iterator[tuple[Glob, RankedRule]]:
         for entry in entries:
-            if entry.rule.pattern is not None and entry.rule.tool in tools:
-                for glob in broad_globs(entry.rule.pattern, self.grounds):
-                    yield glob, entry
+            for glob in broad_globs(entry.rule.pattern or "", self.grounds):
+                yield glob, entry
 
-    def _narrow(
-        self, entries: Sequence[RankedRule], tool: str
-    ) -> Iterator[tuple[Glob, RankedRule]]:
+    def _exact(self, entries: Iterable[RankedRule]) -> Iterator[tuple[Glob, RankedRule]]:
         for entry in entries:
-            if entry.rule.pattern is not None and entry.rule.tool == tool:
-                for glob in exact_globs(entry.rule.pattern, self.grounds):
-                    yield glob, entry
+            for glob in exact_globs(entry.rule.pattern or "", self.grounds):
+                yield glob, entry
 
 
 def rules_affect_command(rules: RuleSet, judged: Judgement) -> bool:
     """Whether a rule has a say in a command, by whichever tool it is run."""
     footprint = Footprint((), command=judged)
-    subject = PolicyInput("run_command", Risk.DANGEROUS, footprint, False, None, False)
+    subject = PolicyInput(_ANY_COMMAND, Risk.DANGEROUS, footprint, False, None, False)
     return rules.judge(subject) is not None
 
 
@@ -302,16 +308,23 @@ def _hides_effects(judged: Judgement) -> bool:
 
 
 def _denies_paths(rule: Rule) -> bool:
-    family = rule.tool in READERS or rule.tool in WRITERS
-    return rule.effect is Effect.DENY and family and rule.pattern is not None
+    about_paths = rule.family in (RuleFamily.READ, RuleFamily.WRITE)
+    return rule.effect is Effect.DENY and about_paths and rule.pattern is not None
 
 
 def _can_be_hidden(rule: Rule) -> bool:
     """Whether all that a rule wants is kept where contents are withheld: names are told, what
     may be written is not thereby closed, and what is asked about is not hidden.
     """
-    reads = rule.tool in READERS and rule.tool not in LISTERS
+    reads = rule.family is RuleFamily.READ and not rule.traits.lists_names
     return rule.effect is Effect.DENY and reads
+
+
+def _group_by_tool(entries: Iterable[RankedRule]) -> dict[str, list[RankedRule]]:
+    grouped: dict[str, list[RankedRule]] = {}
+    for entry in entries:
+        grouped.setdefault(entry.rule.tool, []).append(entry)
+    return grouped
 
 
 def _index_by_tool(entries: Iterable[RankedRule]) -> dict[str, RankedRule]:
@@ -320,6 +333,8 @@ def _index_by_tool(entries: Iterable[RankedRule]) -> dict[str, RankedRule]:
     for entry in entries:
         if entry.rule.pattern is None:
             found.setdefault(entry.rule.tool, entry)
+            if entry.rule.traits.matches_commands:
+                found.setdefault(_ANY_COMMAND, entry)
     return found
 
 
@@ -330,9 +345,10 @@ def _rules_for_tool(tools: dict[str, RankedRule], subject: PolicyInput) -> Itera
     if subject.tool.startswith(MCP_PREFIX):
         server = subject.tool[len(MCP_PREFIX) :].partition("__")[0]
         names += [f"{MCP_PREFIX}{server}__*", f"{MCP_PREFIX}*"]
-    elif subject.command is not None and subject.tool != "run_command":
-        # Code in a shell's language is a command by another name.
-        names.append("run_command")
+    elif subject.command is not None:
+        # Also for other tools than the one that the rule names: code in a shell's language is a
+        # command.
+        names.append(_ANY_COMMAND)
     for name in names:
         if name in tools:
             yield tools[name]
@@ -340,5 +356,5 @@ def _rules_for_tool(tools: dict[str, RankedRule], subject: PolicyInput) -> Itera
 
 def _command_rules(entries: Sequence[RankedRule]) -> Iterator[tuple[CommandPattern, RankedRule]]:
     for entry in entries:
-        if entry.rule.pattern is not None and entry.rule.tool == "run_command":
+        if entry.rule.pattern is not None and entry.rule.traits.matches_commands:
             yield parse_command_pattern(entry.rule.pattern), entry

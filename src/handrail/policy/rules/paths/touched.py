@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 from handrail.core.commands import Judgement
 from handrail.core.footprint import Access
 from handrail.policy.policy_input import PolicyInput
-from handrail.policy.rules.rule import QUOTERS
 
 _GLOB: Final = re.compile(r"[*?\[]")
 _MARKS: Final = re.compile(r"[=:@]")
@@ -66,7 +65,7 @@ def read_paths(subject: PolicyInput) -> list[TouchedPath]:
             *(one._replace(extent=TouchExtent.MAYBE_RECURSIVE) for one in moved),
         ]
     found = list(_footprint_paths(subject, Access.READ))
-    if subject.tool in QUOTERS:
+    if subject.traits.quotes_content:
         found += _footprint_paths(subject, Access.WRITE)
     extents = {target.path: target.extent for target in found}
     for place in subject.places:

@@ -1,0 +1,29 @@
+"""Policy and the base of the dialects know no tool by its name: tools declare what they need."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from handrail.tools.builtin import Services, builtin_tools, builtin_traits
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "handrail"
+FILES = [*sorted((SOURCE / "policy").rglob("*.py")), SOURCE / "dialects" / "base.py"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_literal_is_the_name_of_a_tool(path):
+    names = set(builtin_traits())
+    literals = {
+        node.value
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+    assert literals & names == set()
+
+
+def test_the_declared_traits_are_those_of_every_built_in_tool():
+    tools = builtin_tools(Services(files=None, search=None, past=None))
+
+    assert builtin_traits() == {tool.name: tool.traits for tool in tools}
