@@ -21,9 +21,9 @@ from bench.figure import (
     interleave,
 )
 from handrail.core.processes import Confinement, Launch
-from handrail.host.processes.procfs import children_of
+from handrail.host.processes.procfs import child_pids
 from handrail.host.sandbox.local_sandbox import BACKENDS, LocalSandbox, open_sandbox
-from handrail.host.supervisor.client import WardenProcesses
+from handrail.host.supervisor.client import SupervisedProcesses
 
 SHFMT = str(Path(sys.executable).with_name("shfmt"))
 BYTES = 200_000_000
@@ -105,7 +105,7 @@ async def _long(rt: handrail.Runtime, scale: Scale) -> list[Figure]:
 
 
 async def _sandboxes(workspace: Path, scale: Scale) -> list[Row]:
-    """The same program through the same warden, with and without confinement."""
+    """The same program through the same supervisor, with and without confinement."""
     launch = Launch(
         ("/bin/true",),
         str(workspace),
@@ -114,7 +114,7 @@ async def _sandboxes(workspace: Path, scale: Scale) -> list[Row]:
         30,
     )
     opened = {name: sandbox for name in BACKENDS if (sandbox := _open(workspace, name))}
-    runners = {name: WardenProcesses(sandbox.recipe, None) for name, sandbox in opened.items()}
+    runners = {name: SupervisedProcesses(sandbox.recipe, None) for name, sandbox in opened.items()}
 
     def candidate(name: str) -> Candidate:
         async def run() -> object:
@@ -158,7 +158,7 @@ def _shell(command: str) -> object:
 
 
 def _below(pid: int) -> list[int]:
-    found = children_of(pid)
+    found = child_pids(pid)
     return found + [below for one in found for below in _below(one)]
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bench.figure import Figure, Scale, figure, interleave
 from bench.tree import grow
-from handrail.core.shadows import ShadowLimits
-from handrail.host.snapshots.local_snapshots import LocalShadow
+from handrail.core.shadows import SnapshotLimits
+from handrail.host.snapshots.local_snapshots import LocalSnapshots
 
 FILES = 50_000
 
@@ -28,14 +28,14 @@ async def measure(folder: Path, scale: Scale) -> list[Figure]:
             rounds=1,
         )
         shadow = shadow_of(root, handle, folder / "warm")
-        shadow.before(None)
+        shadow.capture(None)
 
         def limit() -> None:
             plain(root)
             plain(root)
 
         def ours() -> None:
-            look = shadow.after(shadow.before(None))
+            look = shadow.diff(shadow.capture(None))
             assert not look.deltas
 
         warm = await interleave({"limit": limit, "ours": ours}, rounds=scale.rounds)
@@ -71,9 +71,9 @@ def read(root: Path) -> None:
 def first_look(root: Path, handle: int, folder: Path) -> None:
     shutil.rmtree(folder / "cold", ignore_errors=True)
     shadow = shadow_of(root, handle, folder / "cold")
-    shadow.before(None)
+    shadow.capture(None)
     shadow.close()
 
 
-def shadow_of(root: Path, handle: int, directory: Path) -> LocalShadow:
-    return LocalShadow([(str(root), handle)], directory, limits=ShadowLimits())
+def shadow_of(root: Path, handle: int, directory: Path) -> LocalSnapshots:
+    return LocalSnapshots([(str(root), handle)], directory, limits=SnapshotLimits())

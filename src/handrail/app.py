@@ -56,7 +56,7 @@ from handrail.history.recovery.unfinished_plans import RecoveredCall, Recovery
 from handrail.history.undo.service import LocalUndo
 from handrail.host.clock import SystemClock
 from handrail.host.state.process_identity import may_still_run, this_process
-from handrail.host.supervisor.orphans import wait_for_the_dead
+from handrail.host.supervisor.orphans import wait_for_orphans
 from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.policy.approval.grants import GrantObstacle
 from handrail.policy.loop_guard import LoopGuard
@@ -200,7 +200,7 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
     effects = track_commands(machine, settings, blobs, clock, session.id)
     looked = None if effects is None else effects.unfinished
     if machine.home.directory is not None:
-        await wait_for_the_dead(machine.home.directory)
+        await wait_for_orphans(machine.home.directory)
     recovery = Recovery(store, plans.every, blobs, clock, may_still_run, looked)
     recovered = await recovery.run(session.id)
     recovered += await settle_dead_jobs(machine, effects, clock, session.id)
@@ -244,12 +244,12 @@ async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtim
     pipeline = _pipeline(opening.settings, machine, begun, preparer, gate, bus, named=named)
     await open_hooks(meant.hooks, opening.loaded, machine, pipeline, bus, resumed=begun.resumed)
 
-    keeper = SessionKeeper(begun.session, machine.store, gate.guardrails) if named else None
-    pipeline.after_call = None if keeper is None else keeper.keep_changes
+    runner = SessionKeeper(begun.session, machine.store, gate.guardrails) if named else None
+    pipeline.after_call = None if runner is None else runner.keep_changes
 
     async def close() -> None:
-        if keeper is not None:
-            await keeper.save()
+        if runner is not None:
+            await runner.save()
         await machine.ends.aclose()
 
     commands, first = machine.commands, 1

@@ -9,13 +9,13 @@ from pathlib import Path
 from handrail.app_machine import Machine
 from handrail.config.model import Settings
 from handrail.core.ports import Blobs, Clock
-from handrail.core.shadows import ShadowLimits
+from handrail.core.shadows import SnapshotLimits
 from handrail.engine.executors.command_effects import CommandEffects
 from handrail.engine.executors.dead_job_effects import DeadJobs
 from handrail.engine.executors.job_effects import JobEffects
 from handrail.history.command_effects.report_builder import EffectStorage
 from handrail.history.recovery.unfinished_plans import RecoveredCall
-from handrail.host.snapshots.local_snapshots import LocalShadow
+from handrail.host.snapshots.local_snapshots import LocalSnapshots
 from handrail.host.state.process_identity import may_still_run, this_process
 
 _log = logging.getLogger("handrail")
@@ -52,16 +52,16 @@ async def settle_dead_jobs(
     return await DeadJobs(effects, machine.store, jobs, clock, may_still_run).settle(session)
 
 
-def shadow_limits(settings: Settings) -> ShadowLimits:
+def shadow_limits(settings: Settings) -> SnapshotLimits:
     """How much is copied before a command runs."""
-    return ShadowLimits(
+    return SnapshotLimits(
         settings.shadow_files, settings.shadow_mb << 20, settings.shadow_file_mb << 20
     )
 
 
-def _shadow(machine: Machine, settings: Settings) -> LocalShadow:
+def _shadow(machine: Machine, settings: Settings) -> LocalSnapshots:
     files, home = machine.files, machine.home.directory
-    return LocalShadow(
+    return LocalSnapshots(
         [(path, files.handle(number)) for number, path in enumerate(files.roots)],
         home / "shadow" if home is not None else Path(tempfile.mkdtemp(prefix="handrail-")),
         limits=shadow_limits(settings),

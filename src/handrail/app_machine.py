@@ -29,7 +29,7 @@ from handrail.host.state.directories import (
     state_home,
 )
 from handrail.host.state.file_locks import FileLocks
-from handrail.host.state.state_paths import Home, home_of
+from handrail.host.state.state_paths import StatePaths, find_state_paths
 from handrail.store.sqlite import SqliteStore, open_store
 
 _log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 class Machine:
     """What a runtime holds open, and `ends`, which lets go of it in reverse order."""
 
-    home: Home
+    home: StatePaths
     files: LocalFiles
     search: RipgrepSearch | PythonSearch
     store: SqliteStore
@@ -63,7 +63,7 @@ async def open_machine(
     configuration file, `where` the store that was named.
     """
     roots = [real_directory(Path(one)) for one in given]
-    home = home_of(roots[0], where)
+    home = find_state_paths(roots[0], where)
     hidden = _outside(home, roots)
     ends = AsyncExitStack()
     try:
@@ -97,12 +97,12 @@ def _report_helpers(roots: Sequence[str]) -> None:
             _log.warning("%s", safe_text(f"{problem.message}; {problem.hint}", one_line=True))
 
 
-def open_blobs(home: Home) -> DirectoryBlobs | MemoryBlobs:
+def open_blobs(home: StatePaths) -> DirectoryBlobs | MemoryBlobs:
     """Where old contents are kept."""
     return DirectoryBlobs(home.blobs) if home.blobs is not None else MemoryBlobs()
 
 
-def open_locks(home: Home) -> FileLocks | None:
+def open_locks(home: StatePaths) -> FileLocks | None:
     """What keeps processes apart; None for a runtime that leaves nothing behind."""
     if home.directory is None:
         return None
@@ -152,7 +152,7 @@ def named_directory(path: Path) -> str:
     return str(Path(logical) / given) if known else str(given.absolute())
 
 
-def _outside(home: Home, roots: Sequence[Path]) -> tuple[str, ...]:
+def _outside(home: StatePaths, roots: Sequence[Path]) -> tuple[str, ...]:
     """Make the home; returns what must be hidden because a root contains it: what other
     workspaces have recorded too, wherever this one records.
     """

@@ -21,8 +21,8 @@ from handrail.engine.held_back import WriteDenialEnforcer
 from handrail.engine.registry import Registry
 from handrail.engine.registry import ToolOrigin as ToolOrigin
 from handrail.engine.withholding import ReadDenialEnforcer
-from handrail.host.denials.denied_paths import WithheldFinder
-from handrail.host.denials.search_filter import LeftOut
+from handrail.host.denials.denied_paths import DeniedPathFinder
+from handrail.host.denials.search_filter import ReadDenyFilter
 from handrail.host.files.paths.real_path import real_path
 from handrail.host.files.paths.rooted_paths import RootedPaths
 from handrail.host.search.fallback.python_search import PythonSearch
@@ -119,8 +119,8 @@ def install_denials(
         return None
     skipped = () if runner is None else runner.hidden
     paths = RootedPaths(search.root_handles)
-    finder = WithheldFinder(withheld, rules.grounds.roots, skipped, paths)
-    search.withhold(LeftOut(withheld, finder))
+    finder = DeniedPathFinder(withheld, rules.grounds.roots, skipped, paths)
+    search.withhold(ReadDenyFilter(withheld, finder))
     if runner is not None:
         runner.withholding = ReadDenialEnforcer(finder.find, withheld.minds, runner.sandbox)
     return withheld

@@ -1,4 +1,4 @@
-"""The parts that run commands, put together: parser, judge, sandbox, warden, guards."""
+"""The parts that run commands, put together: parser, judge, sandbox, supervisor, guards."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ from handrail.dialects.known import vocabulary_of
 from handrail.engine.executors.command_runner import CommandRunner
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.files.paths.root_identity import RootHandle
-from handrail.host.git.config_files import git_configs
-from handrail.host.processes.binaries import find
+from handrail.host.git.config_files import read_git_configs
+from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.command_programs import find_program, resolve
 from handrail.host.processes.helpers.bundled import find_helper
 from handrail.host.processes.shfmt import Shfmt
 from handrail.host.sandbox.local_sandbox import LocalSandbox, open_sandbox
-from handrail.host.sandbox.protected.guard import ProtectedState, Snapshot, Top, read_only_paths
-from handrail.host.state.state_paths import Home, home_of
-from handrail.host.supervisor.client import WardenProcesses
+from handrail.host.sandbox.protected.baseline import ProtectedBaseline
+from handrail.host.sandbox.protected.guard import ProtectedState, read_only_paths
+from handrail.host.sandbox.protected.listing import WatchedRoot
+from handrail.host.state.state_paths import StatePaths, find_state_paths
+from handrail.host.supervisor.client import SupervisedProcesses
 from handrail.policy.command_guard import CommandGuard
 from handrail.policy.confinement import PROPERTIES, SandboxGuard, sandbox_confines_commands
 from handrail.policy.modes import Mode, parse_mode
@@ -51,7 +53,7 @@ class Commands:
 
     judge: CommandJudge
     shell_in: Callable[[Whereabouts], Shell]
-    processes: WardenProcesses
+    processes: SupervisedProcesses
     runner: CommandRunner
     sandbox: LocalSandbox
     guards: tuple[Guard, ...]
@@ -73,7 +75,7 @@ class Commands:
 class _Guarded:
     """Protected names of one set of roots, as the engine sees them."""
 
-    def __init__(self, state: ProtectedState, tops: Sequence[Top]) -> None:
+    def __init__(self, state: ProtectedState, tops: Sequence[WatchedRoot]) -> None:
         self._state = state
         self._tops = tuple(tops)
 
@@ -84,7 +86,7 @@ class _Guarded:
         git_writable: bool,
         sequences: bool,
         repositories: bool = False,
-    ) -> Snapshot:
+    ) -> ProtectedBaseline:
         """How the protected names are now."""
         return self._state.take(
             self._tops,
@@ -94,15 +96,17 @@ class _Guarded:
             repositories=repositories,
         )
 
-    def read_only(self, snapshot: Snapshot) -> tuple[str, ...]:
+    def read_only(self, snapshot: ProtectedBaseline) -> tuple[str, ...]:
         """The names that exist and must not be changed."""
         return read_only_paths(snapshot)
 
-    def repair(self, snapshot: Snapshot, *, held: Sequence[str] = ()) -> Sequence[Repaired]:
+    def repair(
+        self, snapshot: ProtectedBaseline, *, held: Sequence[str] = ()
+    ) -> Sequence[Repaired]:
         """Put back what is not as it was, outside of what was held."""
         return [Repaired(*one) for one in self._state.repair(snapshot, held=held)]
 
-    def leave(self, snapshot: Snapshot, path: str) -> None:
+    def leave(self, snapshot: ProtectedBaseline, path: str) -> None:
         """Somebody was allowed to change this path since."""
         snapshot.leave(path)
 
@@ -111,7 +115,7 @@ class _Guarded:
 class Places:
     """Where a runtime works: its home, its roots, what is its own and what is hidden."""
 
-    home: Home
+    home: StatePaths
     files: LocalFiles
     own: tuple[str, ...]
     hidden: tuple[str, ...]
@@ -119,7 +123,7 @@ class Places:
 
 def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> Commands | None:
     """The parts that run commands; None where the settings switch them off."""
-    program = find("bash", places.files.roots, search_path=_BASH)
+    program = find_binary("bash", places.files.roots, search_path=_BASH)
     if not settings.commands or program is None:
         return None
     check_required(settings.sandbox_require)
@@ -127,7 +131,7 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
     sandbox = sandbox_for(roots, places.hidden, settings, home, places.files.aliases)
     ends.callback(sandbox.close)
     environment = child_environment(os.environ, roots)
-    processes = WardenProcesses(
+    processes = SupervisedProcesses(
         sandbox.recipe,
         home.directory,
         spill=home.oversized,
@@ -160,7 +164,7 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         or vocabulary_of(settings.dialect).dialect.output_lines,
         timeout_s=settings.command_timeout_s,
         keep_jobs=settings.keep_jobs,
-        small=find("dash", roots, search_path=_BASH),
+        small=find_binary("dash", roots, search_path=_BASH),
     )
     guards = (
         CommandGuard(
@@ -194,7 +198,7 @@ def sandbox_for(
     roots: Sequence[str],
     hidden: Sequence[str],
     settings: Settings,
-    home: Home,
+    home: StatePaths,
     aliases: Sequence[tuple[str, str]] = (),
 ) -> LocalSandbox:
     """What confines commands in these roots; nothing is tried until it is needed."""
@@ -214,20 +218,20 @@ def commands_hold(roots: Sequence[str], settings: Settings) -> bool:
     """Whether a command in these roots may run unasked in the modes that allow that."""
     if settings.accept_no_sandbox:
         return True
-    sandbox = sandbox_for(roots, (), settings, home_of(Path(roots[0]), None))
+    sandbox = sandbox_for(roots, (), settings, find_state_paths(Path(roots[0]), None))
     try:
         return sandbox_confines_commands(sandbox.measured)
     finally:
         sandbox.close()
 
 
-def jobs_of(home: Home) -> WardenProcesses:
+def jobs_of(home: StatePaths) -> SupervisedProcesses:
     """The background jobs of a workspace, to look at and to end; nothing can be started."""
 
     def refuse(*_: object) -> None:
         raise ProblemRaised("unavailable", "nothing can be started here")
 
-    return WardenProcesses(refuse, home.directory)  # type: ignore[arg-type]
+    return SupervisedProcesses(refuse, home.directory)  # type: ignore[arg-type]
 
 
 def _surroundings(cwd: str, roots: tuple[str, ...], environment: Mapping[str, str]) -> Surroundings:
@@ -242,7 +246,7 @@ def _surroundings(cwd: str, roots: tuple[str, ...], environment: Mapping[str, st
 
 def _tame(cwd: str) -> bool:
     """Whether no configuration of the repository there names a program."""
-    texts = git_configs(cwd)
+    texts = read_git_configs(cwd)
     return texts is not None and git_is_tame(*texts)
 
 
@@ -255,7 +259,7 @@ def _guarded(places: Places, ends: AsyncExitStack, *, obeyed: bool) -> _Guarded:
     table = COMMAND_NAMES if obeyed else COMMAND_PROTECTED_NAMES
     state = ProtectedState(table, directory, hidden=places.hidden)
     roots = places.files.roots
-    tops = [Top(root, places.files.handle(number)) for number, root in enumerate(roots)]
+    tops = [WatchedRoot(root, places.files.handle(number)) for number, root in enumerate(roots)]
     return _Guarded(state, tops)
 
 

@@ -7,12 +7,12 @@ import os
 
 import pytest
 
-from handrail.core.shadows import LONG_LINK, Noted, ShadowLimits
+from handrail.core.shadows import LONG_LINK, ObservedWrites, SnapshotLimits
 from handrail.history.command_effects import effects_report, report_builder
 from handrail.history.command_effects.attribution import OTHERS, UNSEEN, CommandInterval, Evidence
 from handrail.history.command_effects.report_builder import EffectStorage, build_report
 from handrail.host.files.local_files import LocalFiles
-from handrail.host.snapshots.local_snapshots import LocalShadow
+from handrail.host.snapshots.local_snapshots import LocalSnapshots
 from handrail.host.state.blobs import MemoryBlobs
 
 EVER = CommandInterval(0, 0, 1 << 62)
@@ -23,16 +23,16 @@ class Scene:
         self.root = top / "work"
         self.root.mkdir()
         self.files = LocalFiles([str(self.root)])
-        self.shadow = LocalShadow(
-            [(str(self.root), self.files.handle(0))], top / "state", limits=ShadowLimits()
+        self.shadow = LocalSnapshots(
+            [(str(self.root), self.files.handle(0))], top / "state", limits=SnapshotLimits()
         )
         self.blobs = MemoryBlobs()
         self.keeping = EffectStorage(self.files, self.shadow, self.blobs)
 
     def report(self, act, evidence=None):
-        before = self.shadow.before(None)
+        before = self.shadow.capture(None)
         act()
-        return build_report(self.shadow.after(before), evidence or Evidence(EVER), self.keeping)
+        return build_report(self.shadow.diff(before), evidence or Evidence(EVER), self.keeping)
 
     def write(self, path, content="x"):
         target = self.root / path
@@ -168,7 +168,7 @@ def test_a_file_that_became_a_folder_is_left_out(scene):
 def test_what_somebody_else_did_is_listed_apart_with_the_reason(scene):
     scene.write("ours", "1")
     scene.write("theirs", "1")
-    noted = Noted({str(scene.root / "ours"): None}, (), blind=False)
+    noted = ObservedWrites({str(scene.root / "ours"): None}, (), blind=False)
 
     def act():
         scene.write("ours", "2")
@@ -229,7 +229,7 @@ def test_a_new_folder_that_will_stay_because_of_what_is_in_it_is_named(scene):
 
 def test_what_became_of_a_lost_file_is_not_removed(scene):
     """A file that is too large to be kept was only moved: its new name is all that is left."""
-    scene.shadow._limits = ShadowLimits(file_bytes=3)
+    scene.shadow._limits = SnapshotLimits(file_bytes=3)
     scene.write("large", "large")
     scene.write("tree/small", "ok")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.core.places import Form
-from handrail.core.shadows import Delta, Noted, Sight
+from handrail.core.shadows import EntryChange, FileState, ObservedWrites
 from handrail.history.command_effects.attribution import (
     AFTER,
     BEFORE,
@@ -19,13 +19,13 @@ SECOND = 1_000_000_000
 WINDOW = CommandInterval(looked_ns=10 * SECOND, started_ns=11 * SECOND, ended_ns=20 * SECOND)
 
 
-def sight(at_s: float, size: int = 5) -> Sight:
+def sight(at_s: float, size: int = 5) -> FileState:
     at = int(at_s * SECOND)
-    return Sight(Form.FILE, 0o644, size, "ab" * 32, "", at, at)
+    return FileState(Form.FILE, 0o644, size, "ab" * 32, "", at, at)
 
 
-def delta(before: float | None, after: float | None) -> Delta:
-    return Delta(
+def delta(before: float | None, after: float | None) -> EntryChange:
+    return EntryChange(
         0,
         "a",
         None if before is None else sight(before),
@@ -33,8 +33,8 @@ def delta(before: float | None, after: float | None) -> Delta:
     )
 
 
-def noted(*files: str, trees: tuple[str, ...] = (), blind: bool = False) -> Noted:
-    return Noted(dict.fromkeys(files), trees, blind)
+def noted(*files: str, trees: tuple[str, ...] = (), blind: bool = False) -> ObservedWrites:
+    return ObservedWrites(dict.fromkeys(files), trees, blind)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_what_lies_in_a_moved_directory_is_the_commands():
 
 def test_a_file_that_was_not_as_before_when_the_command_came_is_nobodys():
     before = (5, 5 * SECOND)
-    same = Noted({"/w/a": before}, (), blind=False)
-    other = Noted({"/w/a": (5, 12 * SECOND)}, (), blind=False)
+    same = ObservedWrites({"/w/a": before}, (), blind=False)
+    other = ObservedWrites({"/w/a": (5, 12 * SECOND)}, (), blind=False)
 
     assert Evidence(WINDOW, (), same).against(delta(5, 15), "/w/a") is None
     assert Evidence(WINDOW, (), other).against(delta(5, 15), "/w/a") == BOTH
@@ -115,7 +115,7 @@ def test_a_folder_that_the_text_names_and_the_command_made_is_its_doing_with_all
 
 
 def test_a_folder_has_no_size_or_time_to_be_compared_by():
-    folder = Sight(Form.FOLDER, 0o755, 0, "", "", 0, 0)
-    seen = Noted({"/w/a": (4096, 12 * SECOND)}, (), blind=False)
+    folder = FileState(Form.FOLDER, 0o755, 0, "", "", 0, 0)
+    seen = ObservedWrites({"/w/a": (4096, 12 * SECOND)}, (), blind=False)
 
-    assert Evidence(WINDOW, noted=seen).against(Delta(0, "a", folder, None), "/w/a") is None
+    assert Evidence(WINDOW, noted=seen).against(EntryChange(0, "a", folder, None), "/w/a") is None

@@ -610,7 +610,7 @@ async def test_a_grant_taken_back_ends_the_jobs_that_were_started_under_it(works
 async def until_asked(root):
     with anyio.fail_after(10):
         while True:
-            waiting = approval_queue.pending(approval_queue.queue_of(root))
+            waiting = approval_queue.pending_approvals(approval_queue.queue_directory(root))
             if waiting:
                 return waiting[0]
             await anyio.sleep(0.01)
@@ -624,7 +624,7 @@ async def test_another_terminal_answers(workspace, open_runtime, given, code):
         call = asyncio.create_task(rt.call("write_file", write("a")["arguments"], id="1"))
         asked = await until_asked(workspace.root)
         before = workspace.tree()
-        approval_queue.answer(asked, Answer(given))
+        approval_queue.answer_pending(asked, Answer(given))
         with anyio.fail_after(10):
             result = await call
         record = await completed(rt, "1")
@@ -650,8 +650,8 @@ async def test_what_is_run_in_the_sandbox_cannot_see_the_questions(workspace, op
         asked = await until_asked(workspace.root)
         command = f"ls -a {asked.folder}; echo {{}} > {asked.folder}/answer.json; echo over"
         looked = await rt.call("run_command", {"command": command})
-        still = approval_queue.still_asked(asked.folder)
-        approval_queue.answer(asked, Answer.NO)
+        still = approval_queue.is_pending(asked.folder)
+        approval_queue.answer_pending(asked, Answer.NO)
         result = await call
 
     assert "question.json" not in looked.text

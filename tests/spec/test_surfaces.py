@@ -204,7 +204,9 @@ async def test_a_question_in_another_terminal_shows_what_it_is(root, say, tool):
     async with opened as rt:
         call = asyncio.create_task(rt.call(tool, arguments, agent=NAME))
         with anyio.fail_after(20):
-            while not (waiting := approval_queue.pending(approval_queue.queue_of(root))):
+            while not (
+                waiting := approval_queue.pending_approvals(approval_queue.queue_directory(root))
+            ):
                 await anyio.sleep(0.01)
         (asked,) = waiting
         shown = [

@@ -10,7 +10,7 @@ from tests.support.machine import SANDBOXES_AND_NONE
 
 from handrail.core.processes import Confinement, Launch
 from handrail.host.sandbox.local_sandbox import open_sandbox
-from handrail.host.supervisor.client import WardenProcesses
+from handrail.host.supervisor.client import SupervisedProcesses
 
 # How a program can try to outlive its end: by a session of its own, by losing its parent,
 # by being deaf, stopped or nameless, by saying something all the time, by moving on.
@@ -66,7 +66,7 @@ def room(tmp_path):
 async def outlast(room, backend, times):
     """Let so many programs run into their end, a dozen at a time; how many ended how."""
     sandbox = open_sandbox([str(room.root)], backend=backend)
-    processes = WardenProcesses(sandbox.recipe, None)
+    processes = SupervisedProcesses(sandbox.recipe, None)
     fates = Counter()
     limit = anyio.Semaphore(12)
 
@@ -110,7 +110,7 @@ async def test_five_hundred_programs_leave_no_survivor(room, backend):
 async def test_each_kind_of_stubborn_program_is_alive_until_its_time_is_up(room, kind):
     """Otherwise its end would show nothing."""
     sandbox = open_sandbox([str(room.root)], backend="none")
-    processes = WardenProcesses(sandbox.recipe, None)
+    processes = SupervisedProcesses(sandbox.recipe, None)
     ended = []
 
     async def run():

@@ -440,7 +440,7 @@ async def test_a_command_that_cannot_be_looked_at_runs_and_says_so(
     def full(self, scopes):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("handrail.host.snapshots.local_snapshots.LocalShadow.before", full)
+    monkeypatch.setattr("handrail.host.snapshots.local_snapshots.LocalSnapshots.capture", full)
     async with recorded() as rt:
         result = await rt.call("run_command", {"command": "echo x > a.txt"})
 
@@ -453,7 +453,7 @@ async def test_without_anybody_watching_a_sibling_makes_changes_doubtful(
 ):
     """Where the kernel shows us nothing, only what the command's text names is its doing."""
     monkeypatch.setattr(
-        "handrail.host.snapshots.local_snapshots.LocalShadow.notes", lambda self: ""
+        "handrail.host.snapshots.local_snapshots.LocalSnapshots.notes", lambda self: ""
     )
     workspace.write("a.txt", "1")
     code = "open('a.txt','w').write('2')"

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from handrail.core.commands import Surroundings, Unreadable
-from handrail.host.processes.binaries import find
+from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.shfmt import Shfmt
 from handrail.shell.analyze.walk import flatten
 from handrail.shell.blocklist import matcher
@@ -19,7 +19,7 @@ WHERE = Surroundings(ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", 
 
 @cache
 def parser():
-    return Shfmt(find("shfmt", []))
+    return Shfmt(find_binary("shfmt", []))
 
 
 def understood(command):

@@ -2,7 +2,7 @@
 
 `confined(uid, jobs)` starts this file as a program of the user; `attack(uid, …)` also sets a
 world up around the confinement that a program must not reach. What started a program here is
-what the warden does: a thread that gives up its rights.
+what the supervisor does: a thread that gives up its rights.
 """
 
 import json
@@ -121,7 +121,7 @@ def _run(sandbox, job, argv):
     )
     env = {"PATH": os.environ["PATH"], "HOME": job["home"], "LANG": "C.UTF-8", **job.get("env", {})}
     launch = Launch(tuple(argv), job.get("cwd", job["roots"][0]), env, confinement, None)
-    done = run_probe.run(sandbox.recipe(launch), deadline_s=60)
+    done = run_probe.run_probe_program(sandbox.recipe(launch), deadline_s=60)
     return [done.exit_code, done.stdout.decode(), done.stderr.decode()]
 
 

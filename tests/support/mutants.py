@@ -10,7 +10,7 @@ from tests.support.commands import ROOT, WHERE, rows
 from tests.support.recheck import Suspicious, recheck
 
 from handrail.core.commands import CommandClass, Unreadable
-from handrail.host.processes.binaries import find
+from handrail.host.processes.binaries import find_binary
 from handrail.shell.analyzer import Judge
 
 _JOINS = [";", "&&", "||", "|", "&", "\n", "|&", " ", "; ;", " \\\n", ">", "<", ">>", "<<<", "2>&1"]
@@ -109,7 +109,7 @@ class Directly:
     """The parser's own program, started without its confinement: half the time of a run."""
 
     def __init__(self):
-        self._command = [find("shfmt", []), "--to-json", "-ln", "bash"]
+        self._command = [find_binary("shfmt", []), "--to-json", "-ln", "bash"]
         self._asked = os.memfd_create("asked")
         self._answer = os.memfd_create("answer")
         self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)

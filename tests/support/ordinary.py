@@ -1,4 +1,4 @@
-"""Programs run by a keeper without any privilege."""
+"""Programs run by a runner without any privilege."""
 
 import json
 import os
@@ -8,12 +8,12 @@ import sys
 USER = os.getuid() or 12345
 
 # The interpreter of the tests may lie where only root can read: rights are dropped after a
-# fork, when all that a keeper needs has been loaded.
+# fork, when all that a runner needs has been loaded.
 _SCRIPT = """
 import json, os, socket, sys
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
-from handrail.host.supervisor.runner.main import keep
-from handrail.host.supervisor.wire import Kind, Unpacker, pack, recipe_header
+from handrail.host.supervisor.runner.main import run_runner
+from handrail.host.supervisor.wire import FrameKind, FrameDecoder, encode_frame, encode_recipe
 
 folder, mark, user, landlock, notes, timeout_s, *commands = json.loads(sys.argv[1])
 ours, theirs = socket.socketpair()
@@ -23,15 +23,15 @@ if os.fork() == 0:
         os.setgroups([])
         os.setgid(user)
         os.setuid(user)
-    keep(theirs, os.pidfd_open(os.getppid()), lambda: None)
+    run_runner(theirs, os.pidfd_open(os.getppid()), lambda: None)
     os._exit(0)
 theirs.close()
 
 def answer():
-    unpacker = Unpacker()
+    unpacker = FrameDecoder()
     while data := ours.recv(1 << 16):
         for frame in unpacker.feed(data):
-            if frame.kind not in (Kind.HELLO, Kind.OUTPUT):
+            if frame.kind not in (FrameKind.HELLO, FrameKind.OUTPUT):
                 return frame
 
 def run(command):
@@ -41,10 +41,10 @@ def run(command):
         landlock=rules if landlock else None, notes=notes,
     )
     header = {
-        "recipe": recipe_header(recipe), "timeout_s": timeout_s, "live": False,
+        "recipe": encode_recipe(recipe), "timeout_s": timeout_s, "live": False,
         "reports": False, "spill": None, "stdin": 0,
     }
-    ours.sendall(pack(Kind.RUN, header))
+    ours.sendall(encode_frame(FrameKind.RUN, header))
     frame = answer()
     return [frame.header["timed_out"], frame.header["survivors"], frame.body.decode()]
 

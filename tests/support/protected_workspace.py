@@ -6,7 +6,9 @@ import subprocess
 from pathlib import Path
 
 from handrail.core.protected_names import COMMAND_NAMES
-from handrail.host.sandbox.protected.guard import ProtectedState, Repaired, Top
+from handrail.host.sandbox.protected.baseline import RepairedEntry
+from handrail.host.sandbox.protected.guard import ProtectedState
+from handrail.host.sandbox.protected.listing import WatchedRoot
 
 TABLE = COMMAND_NAMES
 
@@ -59,14 +61,16 @@ def run(work: Path, command: str) -> None:
     subprocess.run(["/bin/sh", "-ec", command], cwd=work, check=True)
 
 
-def repaired(state: ProtectedState, top: Top, command: str, **allowed) -> dict[str, Repaired]:
+def repaired(
+    state: ProtectedState, top: WatchedRoot, command: str, **allowed
+) -> dict[str, RepairedEntry]:
     """Run a command between `take` and `repair`; what was told, by relative path."""
     snapshot = state.take([top], **allowed)
     run(Path(top.path), command)
     done = state.repair(snapshot)
     assert all(path.startswith(f"{top.path}/") for path, *_ in done)
-    return {path.removeprefix(f"{top.path}/"): Repaired("", *rest) for path, *rest in done}
+    return {path.removeprefix(f"{top.path}/"): RepairedEntry("", *rest) for path, *rest in done}
 
 
-def whats(done: dict[str, Repaired]) -> dict[str, str]:
+def whats(done: dict[str, RepairedEntry]) -> dict[str, str]:
     return {path: one.what for path, one in done.items()}

@@ -29,7 +29,9 @@ class Scenery:
         return Launch(argv, self.roots[0], variables, Confinement(**given), None)
 
     def run(self, command, **given):
-        done = run_probe.run(self.sandbox.recipe(self.launch(command, **given)), deadline_s=30)
+        done = run_probe.run_probe_program(
+            self.sandbox.recipe(self.launch(command, **given)), deadline_s=30
+        )
         return done.exit_code, done.stdout.decode(), done.stderr.decode()
 
 

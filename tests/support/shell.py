@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from handrail.host.processes.binaries import find
+from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.shfmt import Shfmt
 from handrail.shell.analyze.invocation import Flat
 from handrail.shell.analyze.walk import flatten
@@ -13,7 +13,7 @@ from handrail.shell.parse.syntax import Script
 @cache
 def parser() -> Shfmt:
     """The real shfmt, one for all tests."""
-    return Shfmt(find("shfmt", []))
+    return Shfmt(find_binary("shfmt", []))
 
 
 def tree(command: str) -> Script:

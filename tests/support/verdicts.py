@@ -4,7 +4,7 @@ import posixpath
 from functools import cache
 
 from handrail.core.commands import Surroundings
-from handrail.host.processes.binaries import find
+from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.shfmt import Shfmt
 
 ROOT = "/srv/projects/app"
@@ -13,4 +13,4 @@ WHERE = Surroundings(ROOT, (ROOT,), "/srv/u", lambda name: f"/usr/bin/{name}", p
 
 @cache
 def parser():
-    return Shfmt(find("shfmt", []))
+    return Shfmt(find_binary("shfmt", []))

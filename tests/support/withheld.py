@@ -3,8 +3,8 @@
 import os
 
 from handrail.dialects.known import vocabulary_of
-from handrail.host.denials.denied_paths import WithheldFinder
-from handrail.host.denials.search_filter import LeftOut
+from handrail.host.denials.denied_paths import DeniedPathFinder
+from handrail.host.denials.search_filter import ReadDenyFilter
 from handrail.policy.denials.read_denials import build_read_denials
 from handrail.policy.rules.parse import parse_rule
 from handrail.policy.rules.paths.pattern import PathBase
@@ -26,13 +26,13 @@ def withheld_in(roots, *patterns, home="/nonexistent"):
 
 def finder_in(roots, *patterns, **given):
     """What finds those that exist."""
-    return WithheldFinder(withheld_in(roots, *patterns, **given), tuple(map(str, roots)))
+    return DeniedPathFinder(withheld_in(roots, *patterns, **given), tuple(map(str, roots)))
 
 
 def leave_out(search, roots, *patterns):
     """Let a search leave them out."""
     withheld = withheld_in(roots, *patterns)
-    search.withhold(LeftOut(withheld, WithheldFinder(withheld, tuple(map(str, roots)))))
+    search.withhold(ReadDenyFilter(withheld, DeniedPathFinder(withheld, tuple(map(str, roots)))))
     return withheld
 
 

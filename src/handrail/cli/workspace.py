@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from handrail.app import Opening
     from handrail.config.model import Settings
-    from handrail.host.state.state_paths import Home
+    from handrail.host.state.state_paths import StatePaths
 
 SESSION: Final = "cli"
 MEMORY: Final = ":memory:"
@@ -38,7 +38,7 @@ class Workspace:
     """
 
     root: Path
-    home: Home
+    home: StatePaths
     problem: Problem | None = None
 
     @property
@@ -51,22 +51,22 @@ class Workspace:
 
 def look_at(options: Namespace) -> Workspace:
     """The workspace the options name; opens no session in it."""
-    from handrail.host.state.state_paths import home_of
+    from handrail.host.state.state_paths import find_state_paths
 
     root = directory_of(options)
-    return Workspace(root, home_of(root, options.store))
+    return Workspace(root, find_state_paths(root, options.store))
 
 
 def look_around(options: Namespace) -> Workspace:
     """The same, but where no record can be kept that is said in the workspace's `problem`."""
     from handrail.host.state.directories import state_home
-    from handrail.host.state.state_paths import Home
+    from handrail.host.state.state_paths import StatePaths
 
     root = directory_of(options)
     try:
         return look_at(options)
     except ProblemRaised as raised:
-        return Workspace(root, Home(str(state_home()), None), raised.problem)
+        return Workspace(root, StatePaths(str(state_home()), None), raised.problem)
 
 
 def refuse_session(options: Namespace, why: str) -> None:

@@ -1,6 +1,6 @@
 """Programs that run for a call: how they are confined, started, heard and ended.
 
-The implementation is `host/warden`; what confines is `host/sandbox`.
+The implementation is `host/supervisor`; what confines is `host/sandbox`.
 """
 
 from __future__ import annotations

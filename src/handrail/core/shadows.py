@@ -23,7 +23,7 @@ BUSY: Final = "it was being written while it was to be kept"
 HISTORY: Final = "it is a git repository, whose history is not copied"
 
 
-class Sight(NamedTuple):
+class FileState(NamedTuple):
     """One entry at one moment. `text` is the SHA-256 of a file's content or the target of a
     link; empty if it is not known, and then `why` says why. `links` counts a file's names.
     `written_ns` is when its content was written, `changed_ns` when anything of it changed.
@@ -41,13 +41,13 @@ class Sight(NamedTuple):
     inode: int = 0
 
 
-class Delta(NamedTuple):
+class EntryChange(NamedTuple):
     """An entry that is not as it was; None: it did not exist, or does not any more."""
 
     root: int
     rel: str
-    before: Sight | None
-    after: Sight | None
+    before: FileState | None
+    after: FileState | None
 
 
 class OtherNames(NamedTuple):
@@ -58,21 +58,21 @@ class OtherNames(NamedTuple):
     left: tuple[tuple[int, str], ...] = ()
 
 
-class Look(NamedTuple):
+class TreeDiff(NamedTuple):
     """What is different from before. `left`: directories that were not looked into, with the
     reason; `unseen`: at least so many new files are beyond what is looked at. `repositories`
     whose history moved, with what is known of that. `names`: of files that are gone and had
     other names, by root and path.
     """
 
-    deltas: tuple[Delta, ...] = ()
+    deltas: tuple[EntryChange, ...] = ()
     left: Mapping[str, str] = {}
     unseen: int = 0
     repositories: Mapping[str, str] = {}
     names: Mapping[tuple[int, str], OtherNames] = {}
 
 
-class Noted(NamedTuple):
+class ObservedWrites(NamedTuple):
     """What the processes of a program were seen to open for writing, rename, remove and the
     like. `files`: path → size and time of writing when they first came to it, None if there was
     nothing; `trees`: directories that were moved. `blind`: we were not let see all.
@@ -86,7 +86,7 @@ class Noted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ShadowLimits:
+class SnapshotLimits:
     """How much is copied: entries, bytes of all contents together, bytes of one file."""
 
     files: int = 100_000
@@ -103,43 +103,45 @@ class Removal(NamedTuple):
     names: tuple[str, ...] | None = None
 
 
-class Unkept(NamedTuple):
+class UnkeptFile(NamedTuple):
     """A file whose content would not be kept, and why."""
 
     path: str
     why: str
 
 
-class Shadow(Protocol):
+class WorkspaceSnapshots(Protocol):
     """Copies of what programs may change, kept up to date by looking. Everything blocks."""
 
-    def before(self, scopes: Sequence[tuple[int, str]] | None) -> Any:
+    def capture(self, scopes: Sequence[tuple[int, str]] | None) -> Any:
         """Look at these places (root, path from it), None: at all roots; copy what is new."""
 
-    def after(self, before: Any) -> Look:
+    def diff(self, before: Any) -> TreeDiff:
         """Look at the same places again: what is different."""
 
-    def reference(self, before: Any, notes: str) -> Mapping[str, Any]:
+    def crash_reference(self, before: Any, notes: str) -> Mapping[str, Any]:
         """What finds this look again after a crash; empty if nothing does."""
 
-    def since(self, reference: Mapping[str, Any]) -> tuple[Look, Noted | None] | None:
+    def diff_since(
+        self, reference: Mapping[str, Any]
+    ) -> tuple[TreeDiff, ObservedWrites | None] | None:
         """What is different from a look of a runtime that is gone, and what its program was
         seen to write; None if the look is lost.
         """
 
-    def pin(self, before: Any) -> Any:
+    def keep(self, before: Any) -> Any:
         """The same look, told against even after later ones; until `after` has told it."""
 
-    def notes(self) -> str:
+    def new_write_log(self) -> str:
         """A new file for what a program is seen to write; it is gone once it was read."""
 
-    def noted(self, notes: str) -> Noted | None:
+    def read_write_log(self, notes: str) -> ObservedWrites | None:
         """What stands in it; None if nobody watched."""
 
-    def alone(self) -> bool:
+    def is_only_runtime(self) -> bool:
         """Whether no other runtime is open on these roots."""
 
-    def hand_over(self, digest: str, size: int, blobs: Blobs) -> bool:
+    def export_content(self, digest: str, size: int, blobs: Blobs) -> bool:
         """Put a copied content among the old contents; False if it is lost or has no room."""
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from handrail.core.footprint import Footprint
 from handrail.core.places import shown
 from handrail.core.plan import Plan
 from handrail.core.sensitive import is_sensitive
-from handrail.core.shadows import SENSITIVE, Removal, Unkept
+from handrail.core.shadows import SENSITIVE, Removal, UnkeptFile
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.policy_input import PolicyInput
 
@@ -31,7 +31,7 @@ _NAMES: Final = frozenset({"-name", "-iname"})
 class UndoForecast(Protocol):
     """Who knows which contents are kept before a command runs."""
 
-    def unkept(self, removals: Sequence[Removal]) -> Sequence[Unkept]:
+    def unkept(self, removals: Sequence[Removal]) -> Sequence[UnkeptFile]:
         """The files of a deletion that would be lost; empty if all would be kept."""
 
 
@@ -66,10 +66,10 @@ class UndoGuard:
         return verdict
 
 
-def _unrecoverable_in_plan(plan: Plan) -> list[Unkept]:
+def _unrecoverable_in_plan(plan: Plan) -> list[UnkeptFile]:
     """The files that a plan deletes and of which no copy is made."""
     return [
-        Unkept(change.path, SENSITIVE)
+        UnkeptFile(change.path, SENSITIVE)
         for change in plan.changes
         if change.after is None
         and change.before is not None
@@ -118,7 +118,7 @@ def _removals(words: Sequence[str], cwd: str) -> Iterator[Removal]:
         yield Removal(f"{path}/", names or None)
 
 
-def _ask_verdict(lost: Sequence[Unkept]) -> Verdict | None:
+def _ask_verdict(lost: Sequence[UnkeptFile]) -> Verdict | None:
     if not lost:
         return None
     named = ", ".join(f"{shown(one.path)} ({one.why})" for one in lost[:_NAMED])

@@ -10,7 +10,7 @@ from tests.support.withheld import finder_in, withheld_in
 
 from handrail.core.read_denials import HiddenPaths
 from handrail.host.denials import denied_paths as module
-from handrail.host.denials.denied_paths import WithheldFinder
+from handrail.host.denials.denied_paths import DeniedPathFinder
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.files.paths.rooted_paths import RootedPaths
 
@@ -134,7 +134,7 @@ def test_a_root_in_a_withheld_folder_is_withheld_as_a_whole(tmp_path):
 
 def test_what_is_hidden_anyway_is_not_entered(root):
     put(root, "state/.env", ".env")
-    finder = module.WithheldFinder(
+    finder = module.DeniedPathFinder(
         finder_in([root], ".env")._tops[0][0], (str(root),), [f"{root}/state"]
     )
 
@@ -187,7 +187,7 @@ def test_what_is_withheld_is_found_in_the_folder_that_was_opened(root):
     put(root, ".env", "a/.env")
     handle = os.open(root, os.O_PATH)
     paths = RootedPaths([RootHandle(str(root), handle)])
-    finder = WithheldFinder(withheld_in([root], ".env"), (str(root),), (), paths)
+    finder = DeniedPathFinder(withheld_in([root], ".env"), (str(root),), (), paths)
     root.rename(root.with_name("moved"))
     root.mkdir()
 

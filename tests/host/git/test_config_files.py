@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from handrail.host.git.config_files import git_configs
+from handrail.host.git.config_files import read_git_configs
 
 
 def repository(folder, text="[core]\n"):
@@ -15,7 +15,7 @@ def repository(folder, text="[core]\n"):
 
 
 def test_no_repository_has_no_configuration(tmp_path):
-    assert git_configs(str(tmp_path)) == ()
+    assert read_git_configs(str(tmp_path)) == ()
 
 
 def test_a_repository_is_found_from_below(tmp_path):
@@ -23,7 +23,7 @@ def test_a_repository_is_found_from_below(tmp_path):
     (tmp_path / ".git" / "config.worktree").write_text("[b]\n")
     (tmp_path / "src" / "deep").mkdir(parents=True)
 
-    assert git_configs(str(tmp_path / "src" / "deep")) == ("[a]\n", "[b]\n")
+    assert read_git_configs(str(tmp_path / "src" / "deep")) == ("[a]\n", "[b]\n")
 
 
 def test_a_git_file_leads_to_the_repository_and_what_it_shares(tmp_path):
@@ -35,7 +35,7 @@ def test_a_git_file_leads_to_the_repository_and_what_it_shares(tmp_path):
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / ".git").write_text(f"gitdir: {own}\n")
 
-    assert git_configs(str(tmp_path / "w")) == ("[shared]\n", "[own]\n")
+    assert read_git_configs(str(tmp_path / "w")) == ("[shared]\n", "[own]\n")
 
 
 def test_submodules_are_read_too(tmp_path):
@@ -43,22 +43,22 @@ def test_submodules_are_read_too(tmp_path):
     repository(top / "modules" / "libs" / "a", "[a]\n")
     repository(top / "modules" / "libs" / "a" / "modules" / "b", "[b]\n")
 
-    assert git_configs(str(tmp_path)) == ("[top]\n", "[a]\n", "[b]\n")
+    assert read_git_configs(str(tmp_path)) == ("[top]\n", "[a]\n", "[b]\n")
 
 
 def test_a_directory_that_looks_like_a_repository_counts_as_one(tmp_path):
     repository(tmp_path / "docs", "[docs]\n")
 
-    assert git_configs(str(tmp_path / "docs")) == ("[docs]\n",)
+    assert read_git_configs(str(tmp_path / "docs")) == ("[docs]\n",)
 
 
 def test_what_cannot_be_read_is_unknown(tmp_path):
     (tmp_path / ".git").write_text("something else\n")
-    assert git_configs(str(tmp_path)) is None
+    assert read_git_configs(str(tmp_path)) is None
 
     (tmp_path / ".git").write_text("gitdir: x\n")
     repository(tmp_path / "x").joinpath("config").write_bytes(b"\xff\xfe")
-    assert git_configs(str(tmp_path)) is None
+    assert read_git_configs(str(tmp_path)) is None
 
 
 def broken(folder, kind):
@@ -83,7 +83,7 @@ def test_a_broken_repository_does_not_hide_the_one_above(tmp_path, kind):
     below.mkdir(parents=True)
     broken(tmp_path / "mask", kind)
 
-    assert "[filter]\n" in git_configs(str(below))
+    assert "[filter]\n" in read_git_configs(str(below))
 
 
 def test_a_directory_that_shares_the_objects_of_another_counts_as_a_repository(tmp_path):
@@ -92,7 +92,7 @@ def test_a_directory_that_shares_the_objects_of_another_counts_as_a_repository(t
     (tmp_path / "own" / "HEAD").write_text("ref: refs/heads/main\n")
     (tmp_path / "own" / "commondir").write_text("../there\n")
 
-    assert git_configs(str(tmp_path / "own")) == ("[there]\n",)
+    assert read_git_configs(str(tmp_path / "own")) == ("[there]\n",)
 
 
 def test_the_repository_is_that_of_the_real_directory(tmp_path):
@@ -100,14 +100,14 @@ def test_the_repository_is_that_of_the_real_directory(tmp_path):
     (tmp_path / "a" / "src").mkdir()
     (tmp_path / "link").symlink_to("a/src")
 
-    assert git_configs(str(tmp_path / "link")) == ("[a]\n",)
+    assert read_git_configs(str(tmp_path / "link")) == ("[a]\n",)
 
 
 def test_an_odd_candidate_above_makes_the_answer_unknown(tmp_path):
     (tmp_path / ".git").write_text("something else\n")
     repository(tmp_path / "inner" / ".git")
 
-    assert git_configs(str(tmp_path / "inner")) is None
+    assert read_git_configs(str(tmp_path / "inner")) is None
 
 
 def git(folder, *words):
@@ -136,7 +136,7 @@ def test_repositories_inside_are_read_too(tmp_path, extended):
         (top / "new").write_text("x")
         git(top, "add", "-N", "new")
 
-    assert git_configs(str(top)) == ("[top]\n", "[one]\n", "[two]\n")
+    assert read_git_configs(str(top)) == ("[top]\n", "[one]\n", "[two]\n")
 
 
 def test_a_submodule_that_is_found_twice_is_read_once(tmp_path):
@@ -145,7 +145,7 @@ def test_a_submodule_that_is_found_twice_is_read_once(tmp_path):
     (top / "one" / ".git").rename(top / ".git" / "modules" / "one")
     (top / "one" / ".git").write_text("gitdir: ../.git/modules/one\n")
 
-    assert git_configs(str(top)) == ("[top]\n", "[one]\n")
+    assert read_git_configs(str(top)) == ("[top]\n", "[one]\n")
 
 
 @pytest.mark.parametrize(
@@ -164,11 +164,11 @@ def test_an_index_with_repositories_that_cannot_be_understood_is_unknown(tmp_pat
     index = top / ".git" / "index"
     index.write_bytes(change(index.read_bytes()) + b"\0\0\xe0\0")
 
-    assert git_configs(str(top)) is None
+    assert read_git_configs(str(top)) is None
 
 
 def test_a_shared_index_with_repositories_is_unknown(tmp_path):
     top = nested(tmp_path / "top", "one")
     git(top, "update-index", "--split-index")
 
-    assert git_configs(str(top)) is None
+    assert read_git_configs(str(top)) is None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.host.processes.binaries import find, needs_loader, sha256
+from handrail.host.processes.binaries import find_binary, needs_loader, sha256
 
 
 @pytest.fixture
@@ -22,18 +22,18 @@ def tools(tmp_path):
 
 
 def test_ripgrep_is_found_beside_this_python_first(tmp_path):
-    found = find("rg", [str(tmp_path)], search_path="/usr/bin")
+    found = find_binary("rg", [str(tmp_path)], search_path="/usr/bin")
 
     assert found == os.path.realpath(Path(sysconfig.get_path("scripts"), "rg"))
 
 
 def test_a_program_is_found_along_the_path(tools):
-    assert find("helper", [], search_path=f"/nowhere:{tools}") == str(tools / "helper")
-    assert find("helper", [], search_path="/nowhere") is None
+    assert find_binary("helper", [], search_path=f"/nowhere:{tools}") == str(tools / "helper")
+    assert find_binary("helper", [], search_path="/nowhere") is None
 
 
 def test_a_program_inside_a_root_is_never_taken(tools, tmp_path):
-    assert find("helper", [str(tmp_path)], search_path=str(tools)) is None
+    assert find_binary("helper", [str(tmp_path)], search_path=str(tools)) is None
 
 
 def test_a_link_into_a_root_and_a_link_out_of_a_root_are_not_taken(tools, tmp_path):
@@ -45,21 +45,21 @@ def test_a_link_into_a_root_and_a_link_out_of_a_root_are_not_taken(tools, tmp_pa
     inner.chmod(0o755)
     (tools / "evil").symlink_to(inner)
 
-    assert find("helper", [str(root)], search_path=str(root)) is None
-    assert find("evil", [str(root)], search_path=str(tools)) is None
+    assert find_binary("helper", [str(root)], search_path=str(root)) is None
+    assert find_binary("evil", [str(root)], search_path=str(tools)) is None
 
 
 def test_relative_and_empty_entries_of_the_path_are_passed_over(tools, monkeypatch):
     monkeypatch.chdir(tools)
 
-    assert find("helper", [], search_path=":.:../tools") is None
+    assert find_binary("helper", [], search_path=":.:../tools") is None
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o757])
 def test_a_file_that_is_not_executable_or_open_to_everybody_is_not_taken(tools, mode):
     (tools / "helper").chmod(mode)
 
-    assert find("helper", [], search_path=str(tools)) is None
+    assert find_binary("helper", [], search_path=str(tools)) is None
 
 
 def test_a_program_of_somebody_else_is_not_taken(tools, monkeypatch):
@@ -68,17 +68,17 @@ def test_a_program_of_somebody_else_is_not_taken(tools, monkeypatch):
         os, "geteuid", lambda: owner + 1
     )
 
-    assert find("helper", [], search_path=str(tools)) is None
+    assert find_binary("helper", [], search_path=str(tools)) is None
 
 
 def test_a_directory_is_not_a_program(tools):
     (tools / "folder").mkdir()
 
-    assert find("folder", [], search_path=str(tools)) is None
+    assert find_binary("folder", [], search_path=str(tools)) is None
 
 
 def test_static_programs_are_told_from_those_that_load_libraries(tools, tmp_path):
-    static = find("rg", [str(tmp_path)])
+    static = find_binary("rg", [str(tmp_path)])
 
     assert static is not None
     assert not needs_loader(static)

@@ -11,17 +11,17 @@ import pytest
 from tests.support.waiting import running, wait_exit, wait_until
 
 from handrail.host.processes import spawn
-from handrail.host.processes.binaries import find
-from handrail.host.processes.prestart import Ahead
-from handrail.host.processes.procfs import children_of
+from handrail.host.processes.binaries import find_binary
+from handrail.host.processes.prestart import PrestartedHelper
+from handrail.host.processes.procfs import child_pids
 from handrail.host.processes.shfmt import Shfmt
 
-CAT = find("cat", [])
+CAT = find_binary("cat", [])
 
 
 @pytest.fixture
 def ahead():
-    made = Ahead([CAT], deadline_s=10, max_bytes=1 << 20)
+    made = PrestartedHelper([CAT], deadline_s=10, max_bytes=1 << 20)
     yield made
     made.close()
 
@@ -50,9 +50,9 @@ def test_from_the_second_time_on_one_stands_ready(ahead):
 
 def test_it_is_confined_as_if_it_were_started_now(tmp_path):
     (tmp_path / "secret").write_text("x")
-    command = [find("dd", []), f"if={tmp_path}/secret"]
+    command = [find_binary("dd", []), f"if={tmp_path}/secret"]
     now = spawn.run_now(command, feed=b"x", deadline_s=10, max_bytes=100)
-    ahead = Ahead(command, deadline_s=10, max_bytes=100)
+    ahead = PrestartedHelper(command, deadline_s=10, max_bytes=100)
     prepare(ahead)
 
     # It has failed already, so that nobody may be there to read.
@@ -65,7 +65,7 @@ def test_it_is_confined_as_if_it_were_started_now(tmp_path):
 
 
 def test_its_time_begins_with_the_input():
-    ahead = Ahead([find("sleep", []), "60"], deadline_s=0.2, max_bytes=100)
+    ahead = PrestartedHelper([find_binary("sleep", []), "60"], deadline_s=0.2, max_bytes=100)
     ready = prepare(ahead)
 
     assert ready.helper._process.poll() is None
@@ -92,7 +92,7 @@ def test_more_than_a_pipe_holds_is_left_to_others(ahead):
 
 
 def test_a_program_that_is_nowhere_is_left_to_others(tmp_path):
-    ahead = Ahead([str(tmp_path / "none")], deadline_s=1, max_bytes=1)
+    ahead = PrestartedHelper([str(tmp_path / "none")], deadline_s=1, max_bytes=1)
 
     assert [ahead.run(b"x") for _ in range(3)] == [None] * 3
     wait_until(lambda: not ahead._thread.is_alive())
@@ -101,7 +101,7 @@ def test_a_program_that_is_nowhere_is_left_to_others(tmp_path):
 
 def test_a_program_that_went_away_is_left_to_others(tmp_path):
     shutil.copy(CAT, tmp_path / "cat")
-    ahead = Ahead([str(tmp_path / "cat")], deadline_s=10, max_bytes=10)
+    ahead = PrestartedHelper([str(tmp_path / "cat")], deadline_s=10, max_bytes=10)
     prepare(ahead)
 
     (tmp_path / "cat").unlink()
@@ -115,12 +115,12 @@ def test_a_program_that_went_away_is_left_to_others(tmp_path):
 def test_closing_leaves_no_process_and_no_thread(ahead):
     before = threading.active_count()
     pid = prepare(ahead).helper._process.pid
-    assert pid in children_of(os.getpid())
+    assert pid in child_pids(os.getpid())
 
     ahead.close()
     ahead.close()
 
-    assert pid not in children_of(os.getpid())
+    assert pid not in child_pids(os.getpid())
     assert threading.active_count() == before
     assert ahead.run(b"x") is None
 
@@ -140,8 +140,8 @@ def test_a_forked_child_leaves_it_alone(ahead):
 
 def test_it_ends_with_whoever_is_killed():
     code = (
-        "import sys, time; from handrail.host.processes.prestart import Ahead\n"
-        f"one = Ahead([{CAT!r}], deadline_s=9, max_bytes=9)\n"
+        "import sys, time; from handrail.host.processes.prestart import PrestartedHelper\n"
+        f"one = PrestartedHelper([{CAT!r}], deadline_s=9, max_bytes=9)\n"
         "one.run(b''), one.run(b'')\n"
         "while one._ready is None: time.sleep(0.01)\n"
         "print(one._ready.helper._process.pid, flush=True); time.sleep(60)"
@@ -167,7 +167,7 @@ def _ended(handle):
 
 def test_the_parser_says_the_same_whoever_reads(monkeypatch):
     commands = [f"if [ {number} -ge 0 ]; then ls; fi" for number in range(6)]
-    now, ready = Shfmt(find("shfmt", [])), Shfmt(find("shfmt", []), ahead=True)
+    now, ready = Shfmt(find_binary("shfmt", [])), Shfmt(find_binary("shfmt", []), ahead=True)
     expected = [now.parse(command) for command in commands]
 
     trees = [ready.parse(command) for command in commands[:2]]

@@ -9,13 +9,13 @@ from tests.support.waiting import join_threads
 
 from handrail.core.commands import Unreadable
 from handrail.host.processes import spawn
-from handrail.host.processes.binaries import find
+from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.shfmt import Shfmt
 
 
 @pytest.fixture
 def shfmt():
-    return Shfmt(find("shfmt", []))
+    return Shfmt(find_binary("shfmt", []))
 
 
 def test_a_command_becomes_a_tree(shfmt):
@@ -55,7 +55,7 @@ def test_a_program_that_answers_nonsense_makes_text_unreadable():
     # `cat` takes the options for files and fails; `true` answers nothing.
     for name, reason in (("cat", "no valid command"), ("true", "too deep")):
         with pytest.raises(Unreadable, match=reason):
-            Shfmt(find(name, [])).parse("ls")
+            Shfmt(find_binary(name, [])).parse("ls")
 
 
 def test_the_same_text_is_parsed_once(shfmt):
@@ -98,7 +98,7 @@ def test_input_that_takes_too_long_is_refused_in_bounded_time(shfmt):
 
 def test_a_program_that_is_run_now_reads_nothing_but_its_input(tmp_path):
     (tmp_path / "secret").write_text("SECRET")
-    cat = find("cat", [])
+    cat = find_binary("cat", [])
 
     fed = spawn.run_now([cat], feed=b"hello", deadline_s=5, max_bytes=100)
     denied = spawn.run_now([cat, str(tmp_path / "secret")], feed=b"", deadline_s=5, max_bytes=100)
@@ -109,15 +109,15 @@ def test_a_program_that_is_run_now_reads_nothing_but_its_input(tmp_path):
 
 
 def test_a_program_that_is_run_now_ends_on_time_and_in_size():
-    late = spawn.run_now([find("sleep", []), "60"], feed=b"", deadline_s=0.2, max_bytes=100)
-    long = spawn.run_now([find("yes", [])], feed=b"", deadline_s=10, max_bytes=1000)
+    late = spawn.run_now([find_binary("sleep", []), "60"], feed=b"", deadline_s=0.2, max_bytes=100)
+    long = spawn.run_now([find_binary("yes", [])], feed=b"", deadline_s=10, max_bytes=1000)
 
     assert (late.timed_out, late.exit_code) == (True, -9)
     assert (long.cut, len(long.stdout)) == (True, 1000)
 
 
 def test_a_program_that_is_run_now_leaves_no_handle_and_no_thread():
-    echo = find("echo", [])
+    echo = find_binary("echo", [])
     spawn.run_now([echo], feed=b"", deadline_s=5, max_bytes=10)
     before = (len(os.listdir("/proc/self/fd")), threading.active_count())
 
@@ -136,4 +136,4 @@ def test_without_a_thread_to_spare_a_program_cannot_start(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", refuse)
 
     with pytest.raises(OSError, match="can't start new thread"):
-        spawn.run_now([find("echo", [])], feed=b"", deadline_s=5, max_bytes=10)
+        spawn.run_now([find_binary("echo", [])], feed=b"", deadline_s=5, max_bytes=10)

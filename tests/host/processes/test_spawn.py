@@ -34,7 +34,9 @@ async def run(room, *command: str, deadline_s: float = 10, max_bytes: int = 100_
 async def test_a_process_starts_in_the_handle_and_reads_what_is_granted(room):
     ended = await run(room, "/bin/cat", "a.txt")
 
-    assert ended == spawn.Finished(b"inside\n", b"", 0, timed_out=False, cut=False, confined=True)
+    assert ended == spawn.HelperResult(
+        b"inside\n", b"", 0, timed_out=False, cut=False, confined=True
+    )
 
 
 async def test_it_starts_in_the_directory_of_the_handle_even_if_that_was_moved(room):

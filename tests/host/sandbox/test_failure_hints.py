@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.core.processes import Captured, Confinement, Ended
-from handrail.host.sandbox.failure_hints import explain
+from handrail.host.sandbox.failure_hints import explain_failure
 
 WORKSPACE = Confinement(("/w",), read_only=("/w/.git", "/w/.venv/bin"))
 
@@ -12,7 +12,9 @@ def why(stderr, *, code=1, confinement=WORKSPACE, backend="bubblewrap", stdout="
     def captured(text):
         return Captured(text.encode(), b"", len(text.encode()))
 
-    return explain(Ended(code, captured(stdout), captured(stderr), 0.1), confinement, backend)
+    return explain_failure(
+        Ended(code, captured(stdout), captured(stderr), 0.1), confinement, backend
+    )
 
 
 @pytest.mark.parametrize(

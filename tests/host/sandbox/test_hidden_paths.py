@@ -215,7 +215,7 @@ def test_the_sandbox_says_what_it_cannot_hide(ws):
             withheld = tuple(f"{ws}/{one}" for one in range(number))
             return scene.sandbox.unhidden(Confinement(writable, withheld=withheld))
 
-    most = bubblewrap.MOST_WITHHELD
+    most = bubblewrap.MAX_HIDDEN_PATHS
     assert asked("bubblewrap", 0) is None
     assert asked("bubblewrap", most, (str(ws),)) is None
     assert "at most 100" in asked("bubblewrap", most + 1)

@@ -38,7 +38,7 @@ def test_bubblewrap_is_the_first_choice(tmp_path):
 
 @pytest.mark.needs_landlock
 def test_landlock_is_next_and_says_why(tmp_path, monkeypatch):
-    monkeypatch.setattr(local_sandbox, "find", lambda name, roots, **_: None)
+    monkeypatch.setattr(local_sandbox, "find_binary", lambda name, roots, **_: None)
 
     sandbox = open_sandbox([str(tmp_path)])
 
@@ -51,7 +51,7 @@ def test_landlock_is_next_and_says_why(tmp_path, monkeypatch):
 
 
 def test_without_either_there_is_none_and_every_property_is_absent(tmp_path, monkeypatch):
-    monkeypatch.setattr(local_sandbox, "find", lambda name, roots, **_: None)
+    monkeypatch.setattr(local_sandbox, "find_binary", lambda name, roots, **_: None)
     monkeypatch.setattr(local_sandbox.landlock, "abi", lambda: 0)
 
     sandbox = open_sandbox([str(tmp_path)])
@@ -85,7 +85,7 @@ def test_one_can_be_forced(tmp_path, backend):
 
 
 def test_a_forced_one_that_does_not_work_is_a_problem_and_not_a_way_around(tmp_path, monkeypatch):
-    monkeypatch.setattr(local_sandbox, "find", lambda name, roots, **_: None)
+    monkeypatch.setattr(local_sandbox, "find_binary", lambda name, roots, **_: None)
     sandbox = open_sandbox([str(tmp_path)], backend="bubblewrap")
 
     with pytest.raises(ProblemRaised) as raised:
@@ -160,8 +160,8 @@ def test_a_command_that_a_person_let_out_is_not_confined(tmp_path):
 @pytest.mark.needs_landlock
 def test_nothing_is_tried_until_it_is_needed_and_then_only_once(tmp_path, monkeypatch):
     tried = []
-    real = measure.measure
-    monkeypatch.setattr(measure, "measure", lambda *given: tried.append(1) or real(*given))
+    real = measure.measure_backend
+    monkeypatch.setattr(measure, "measure_backend", lambda *given: tried.append(1) or real(*given))
 
     first = open_sandbox([str(tmp_path)], backend="landlock")
     assert tried == []
@@ -176,7 +176,7 @@ def test_what_was_measured_is_remembered_for_the_next_process(tmp_path, monkeypa
     cache = tmp_path / "state"
     first = open_sandbox([str(tmp_path)], backend="landlock", cache=cache).measured
     monkeypatch.setattr(local_sandbox, "_known", {})
-    monkeypatch.setattr(measure, "measure", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(measure, "measure_backend", lambda *_: pytest.fail("measured again"))
 
     assert open_sandbox([str(tmp_path)], backend="landlock", cache=cache).measured == first
 
@@ -186,7 +186,7 @@ def test_what_was_measured_is_remembered_for_the_next_process(tmp_path, monkeypa
     "kept", [{}, {"tcp": "enforced"}, dict.fromkeys(measure.PROPERTIES, "great")]
 )
 def test_a_memory_that_is_not_understood_is_measured_anew(tmp_path, monkeypatch, kept):
-    monkeypatch.setattr(probe_cache, "recall", lambda *_: kept)
+    monkeypatch.setattr(probe_cache, "load_result", lambda *_: kept)
 
     measured = open_sandbox([str(tmp_path)], backend="landlock").measured
 
@@ -204,7 +204,7 @@ def test_the_description_names_the_program_and_the_table(tmp_path):
 
 
 @pytest.mark.needs_landlock
-def test_a_limit_that_the_warden_sets_is_told_as_far_as_it_goes(tmp_path):
+def test_a_limit_that_the_supervisor_sets_is_told_as_far_as_it_goes(tmp_path):
     limited = open_sandbox([str(tmp_path)], backend="landlock", memory_limited=True)
 
     assert limited.measured["memory_limit"] is Strength.PARTIAL

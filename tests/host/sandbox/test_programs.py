@@ -100,7 +100,7 @@ def test_a_test_suite_runs(backend):
         argv = (sys.executable, "-m", "pytest", "-q", "test_a.py")
         env = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
         launch = Launch(argv, str(top), env, Confinement((str(top),)), None)
-        done = run_probe.run(sandbox.recipe(launch), deadline_s=60)
+        done = run_probe.run_probe_program(sandbox.recipe(launch), deadline_s=60)
         sandbox.close()
 
     assert (done.exit_code, b"1 passed" in done.stdout) == (0, True), done

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.host.sandbox.temp_dirs import Temporary
+from handrail.host.sandbox.temp_dirs import TempDirectory
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 def test_it_is_made_when_asked_for_and_removed_with_everything_in_it(elsewhere):
-    temporary = Temporary()
+    temporary = TempDirectory()
     assert list(elsewhere.iterdir()) == []
 
     path = Path(temporary.path)
@@ -35,17 +35,17 @@ def test_it_is_made_when_asked_for_and_removed_with_everything_in_it(elsewhere):
 def test_what_a_killed_process_left_is_removed_and_what_a_living_one_has_is_not(elsewhere):
     code = (
         "import os, sys, tempfile; tempfile.tempdir = sys.argv[1]\n"
-        "from handrail.host.sandbox.temp_dirs import Temporary\n"
-        "kept = Temporary(); print(kept.path, flush=True); os.kill(os.getpid(), 9)"
+        "from handrail.host.sandbox.temp_dirs import TempDirectory\n"
+        "kept = TempDirectory(); print(kept.path, flush=True); os.kill(os.getpid(), 9)"
     )
     dead = subprocess.run(
         [sys.executable, "-c", code, str(elsewhere)], capture_output=True, text=True, check=False
     ).stdout.strip()
     assert Path(dead).is_dir()
-    living = Temporary()
+    living = TempDirectory()
     first = living.path
 
-    second = Temporary()
+    second = TempDirectory()
     places = {first, second.path}
 
     assert {str(path) for path in elsewhere.iterdir()} == places
@@ -57,7 +57,7 @@ def test_a_stranger_of_the_same_name_is_left_alone(elsewhere):
     (elsewhere / "handrail-tmp-file").write_text("x")
     (elsewhere / "handrail-tmp-link").symlink_to("/etc")
 
-    temporary = Temporary()
+    temporary = TempDirectory()
     assert Path(temporary.path).is_dir()
     temporary.close()
 
@@ -72,13 +72,13 @@ def test_a_new_folder_is_not_removed_before_it_is_locked(tmp_path, monkeypatch):
     def sweeping(handle, how):
         if not how & fcntl.LOCK_UN:
             monkeypatch.setattr(fcntl, "flock", flock)
-            other = Temporary()
+            other = TempDirectory()
             assert Path(other.path).is_dir()
             other.close()
         flock(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", sweeping)
-    temporary = Temporary()
+    temporary = TempDirectory()
 
     assert Path(temporary.path).is_dir()
     temporary.close()

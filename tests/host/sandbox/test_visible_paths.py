@@ -3,7 +3,7 @@
 import os
 import sys
 
-from handrail.host.sandbox.visible_paths import home_of, survey
+from handrail.host.sandbox.visible_paths import find_visible_paths, user_home
 
 
 def lay(home, *names):
@@ -15,7 +15,7 @@ def lay(home, *names):
 def test_toolchains_of_the_home_are_shown_and_their_secrets_hidden(tmp_path):
     lay(tmp_path, ".cargo/bin/cargo", ".cargo/credentials", ".ssh/id", ".config/git/config")
 
-    visible_paths = survey([], environ={"HOME": str(tmp_path)})
+    visible_paths = find_visible_paths([], environ={"HOME": str(tmp_path)})
 
     below = {
         os.path.relpath(path, tmp_path)
@@ -48,7 +48,9 @@ def test_a_folder_of_programs_brings_what_it_needs_but_not_a_home(tmp_path):
         )
     )
 
-    visible_paths = survey([], environ={"HOME": str(home), "PATH": f"{path}:relative::"})
+    visible_paths = find_visible_paths(
+        [], environ={"HOME": str(home), "PATH": f"{path}:relative::"}
+    )
 
     ours = {
         os.path.relpath(one, tmp_path)
@@ -62,7 +64,7 @@ def test_a_folder_of_programs_above_the_home_or_inside_a_root_adds_nothing(tmp_p
     home, root = tmp_path / "home", tmp_path / "root"
     lay(tmp_path, "home/x", "root/.venv/bin/python", "bin/x")
 
-    visible_paths = survey(
+    visible_paths = find_visible_paths(
         [str(root)],
         environ={"HOME": str(home), "PATH": f"{tmp_path}:{root}/.venv/bin:{tmp_path}/bin"},
     )
@@ -73,7 +75,7 @@ def test_a_folder_of_programs_above_the_home_or_inside_a_root_adds_nothing(tmp_p
 
 
 def test_the_interpreter_is_shown_wherever_it_lies():
-    visible_paths = survey([], environ={})
+    visible_paths = find_visible_paths([], environ={})
 
     for prefix in (sys.prefix, sys.base_prefix):
         assert any(os.path.realpath(prefix).startswith(one) for one in visible_paths.read)
@@ -83,7 +85,7 @@ def test_a_link_is_shown_with_what_it_leads_to(tmp_path):
     lay(tmp_path, "dotfiles/gitconfig", "home/x")
     (tmp_path / "home" / ".gitconfig").symlink_to(tmp_path / "dotfiles" / "gitconfig")
 
-    visible_paths = survey([], environ={"HOME": str(tmp_path / "home")})
+    visible_paths = find_visible_paths([], environ={"HOME": str(tmp_path / "home")})
 
     assert {f"{tmp_path}/home/.gitconfig", f"{tmp_path}/dotfiles/gitconfig"} <= set(
         visible_paths.read
@@ -91,12 +93,12 @@ def test_a_link_is_shown_with_what_it_leads_to(tmp_path):
 
 
 def test_a_home_that_is_the_system_is_none():
-    assert [home_of({"HOME": value}) for value in ("/", "/usr/games", "relative", "")] == [""] * 4
-    assert home_of({}) == ""
+    assert [user_home({"HOME": value}) for value in ("/", "/usr/games", "relative", "")] == [""] * 4
+    assert user_home({}) == ""
 
 
 def test_nothing_shown_holds_a_place_where_daemons_and_others_live():
-    read = set(survey([], environ={"HOME": "/root", "PATH": "/usr/bin"}).read)
+    read = set(find_visible_paths([], environ={"HOME": "/root", "PATH": "/usr/bin"}).read)
 
     assert not read & {"/", "/run", "/var", "/var/run", "/home", "/root", "/tmp", "/proc", "/dev"}
 
@@ -127,6 +129,6 @@ def test_a_home_that_is_closed_to_us_is_passed_over(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "stat", closed)
     monkeypatch.setattr(os, "access", lambda path, mode: not str(path).startswith(f"{tmp_path}/"))
 
-    visible_paths = survey([], environ={"HOME": str(tmp_path)})
+    visible_paths = find_visible_paths([], environ={"HOME": str(tmp_path)})
 
     assert not [path for path in visible_paths.read if path.startswith(str(tmp_path))]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.core.places import Kind, Place
-from handrail.host.processes.binaries import find
+from handrail.host.processes.binaries import find_binary
 from handrail.host.search.fallback.python_search import PythonSearch
 from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
 
@@ -44,7 +44,7 @@ def tree(tmp_path: Path) -> Tree:
 
 @pytest.fixture
 def rg(tree: Tree) -> str:
-    binary = find("rg", [str(tree.root)])
+    binary = find_binary("rg", [str(tree.root)])
     assert binary is not None, "ripgrep is installed with the package"
     return binary
 

@@ -6,7 +6,7 @@ from tests.support.withheld import leave_out
 
 from handrail.core.ports import GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
-from handrail.host.denials.search_filter import LeftOut
+from handrail.host.denials.search_filter import ReadDenyFilter
 from handrail.host.processes import landlock
 from handrail.host.search.ripgrep import reread
 
@@ -100,7 +100,7 @@ async def test_what_is_moved_away_during_the_search_is_still_withheld(engine, tr
     tree.write(".env", "needle SECRET\n")
     tree.write("a.txt", "needle inside\n")
     leave_out(engine, [tree.root], "secrets/**", ".env")
-    view = LeftOut.view
+    view = ReadDenyFilter.view
 
     def move_afterwards(left_out, *where):
         seen = view(left_out, *where)
@@ -108,7 +108,7 @@ async def test_what_is_moved_away_during_the_search_is_still_withheld(engine, tr
         (tree.root / ".env").rename(tree.root / "b.txt")
         return seen
 
-    monkeypatch.setattr(LeftOut, "view", move_afterwards)
+    monkeypatch.setattr(ReadDenyFilter, "view", move_afterwards)
     found = await engine.grep(GrepQuery("needle", tree.place(), mode=GrepMode.CONTENT))
 
     assert [hit.text for hit in found.hits] == ["needle inside"]

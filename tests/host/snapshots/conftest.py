@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from handrail.core.shadows import ShadowLimits
-from handrail.host.snapshots.local_snapshots import LocalShadow
+from handrail.core.shadows import SnapshotLimits
+from handrail.host.snapshots.local_snapshots import LocalSnapshots
 
 
 class Folder:
@@ -19,10 +19,10 @@ class Folder:
         self.opened = []
 
     def shadow(self, state=None, **limits):
-        shadow = LocalShadow(
+        shadow = LocalSnapshots(
             [(str(self.root), self.handle)],
             state or self.state,
-            limits=ShadowLimits(**limits),
+            limits=SnapshotLimits(**limits),
         )
         self.opened.append(shadow)
         return shadow

@@ -18,15 +18,15 @@ def test_names_with_line_breaks_and_bytes_that_are_no_text(folder):
     for name in names:
         folder.write(name, "1")
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
     shadow.close()
     again = folder.shadow()
-    before = again.before(None)
+    before = again.capture(None)
 
     for name in names:
         folder.write(name, "2")
 
-    assert set(told(again.after(before))) == set(names)
+    assert set(told(again.diff(before))) == set(names)
 
 
 def test_fifos_sockets_and_devices_are_seen_and_not_opened(folder):
@@ -34,12 +34,12 @@ def test_fifos_sockets_and_devices_are_seen_and_not_opened(folder):
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(os.path.relpath(folder.root / "socket"))
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
 
     os.unlink(folder.root / "fifo")
     os.unlink(folder.root / "socket")
     os.mkfifo(folder.root / "new")
-    look = shadow.after(before)
+    look = shadow.diff(before)
     listener.close()
 
     forms = {one.rel: (one.before or one.after).form for one in look.deltas}
@@ -55,10 +55,10 @@ def test_links_are_not_followed_and_loops_end(folder):
     os.symlink("b", folder.root / "a")
     os.symlink("a", folder.root / "b")
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
 
     (outside / "secret.txt").write_text("SECRET-OTHER")
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     assert look.deltas == ()
     assert not any(b"SECRET" in one for one in _kept(folder))
@@ -75,10 +75,10 @@ def test_a_nest_that_is_too_deep_is_left_and_named(folder):
     folder.write("beside", "1")
     open_before = len(os.listdir("/proc/self/fd"))
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
     folder.write("beside", "2")
 
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     assert list(look.left.values()) == [walker.TOO_DEEP]
     assert set(told(look)) == {"beside"}
@@ -110,7 +110,7 @@ def test_a_folder_exchanged_for_a_link_while_it_is_looked_at_leads_nowhere(folde
     shadow = folder.shadow()
     try:
         for _ in range(60):
-            shadow.after(shadow.before(None))
+            shadow.diff(shadow.capture(None))
     finally:
         stop.set()
         join_threads(racer)
@@ -137,7 +137,7 @@ def test_a_file_exchanged_for_a_link_while_it_is_read_leads_nowhere(folder):
     shadow = folder.shadow()
     try:
         for _ in range(200):
-            shadow.after(shadow.before(None))
+            shadow.diff(shadow.capture(None))
     finally:
         stop.set()
         join_threads(racer)
@@ -146,22 +146,22 @@ def test_a_file_exchanged_for_a_link_while_it_is_read_leads_nowhere(folder):
 
 
 def test_what_belongs_to_handrail_is_not_looked_at(folder):
-    from handrail.core.shadows import ShadowLimits
-    from handrail.host.snapshots.local_snapshots import LocalShadow
+    from handrail.core.shadows import SnapshotLimits
+    from handrail.host.snapshots.local_snapshots import LocalSnapshots
 
     folder.write("state/store.db", "1")
     folder.write("a", "1")
-    shadow = LocalShadow(
+    shadow = LocalSnapshots(
         [(str(folder.root), folder.handle)],
         folder.state,
-        limits=ShadowLimits(),
+        limits=SnapshotLimits(),
         hidden=[str(folder.root / "state")],
     )
-    before = shadow.before(None)
+    before = shadow.capture(None)
     folder.write("state/store.db", "2")
     folder.write("a", "2")
 
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     shadow.close()
     assert set(told(look)) == {"a"}

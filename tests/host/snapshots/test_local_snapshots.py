@@ -8,11 +8,11 @@ import stat
 import pytest
 from tests.host.snapshots.conftest import told
 
-from handrail.core.shadows import BUSY, SENSITIVE, UNREADABLE, ShadowLimits
+from handrail.core.shadows import BUSY, SENSITIVE, UNREADABLE, SnapshotLimits
 from handrail.host.files.paths.openat2 import choose_opener
-from handrail.host.snapshots.content_store import Contents
-from handrail.host.snapshots.entries import Usage
-from handrail.host.snapshots.entry_reader import Means, Reader
+from handrail.host.snapshots.content_store import ContentStore
+from handrail.host.snapshots.entries import StorageUsage
+from handrail.host.snapshots.entry_reader import EntryReader, SnapshotServices
 from handrail.host.state.blobs import MemoryBlobs
 
 
@@ -22,7 +22,7 @@ def short(content):
 
 def loaded(shadow, digest, size):
     blobs = MemoryBlobs()
-    assert shadow.hand_over(digest, size, blobs)
+    assert shadow.export_content(digest, size, blobs)
     return blobs.load(digest)
 
 
@@ -32,10 +32,10 @@ def test_nothing_changed_is_nothing_told(folder):
     os.symlink("a", folder.root / "link")
     shadow = folder.shadow()
 
-    before = shadow.before(None)
+    before = shadow.capture(None)
 
-    assert shadow.after(before).deltas == ()
-    assert shadow.after(shadow.before(None)).deltas == ()
+    assert shadow.diff(before).deltas == ()
+    assert shadow.diff(shadow.capture(None)).deltas == ()
 
 
 def test_contents_names_modes_links_and_folders_are_told(folder):
@@ -45,7 +45,7 @@ def test_contents_names_modes_links_and_folders_are_told(folder):
     folder.write("mode", "m").chmod(0o644)
     os.symlink("here", folder.root / "link")
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
 
     folder.write("changed", "new")
     folder.write("made/deep/file", "hi")
@@ -55,7 +55,7 @@ def test_contents_names_modes_links_and_folders_are_told(folder):
     (folder.root / "link").unlink()
     os.symlink("there", folder.root / "link")
     (folder.root / "empty").mkdir()
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     assert told(look) == {
         "changed": (short("old"), short("new")),
@@ -79,12 +79,12 @@ def test_old_contents_are_copies_although_the_file_was_written_in_place(folder):
     folder.write("small", "old")
     folder.write("large", "L" * 300_000)
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
     with (folder.root / "small").open("r+") as file:
         file.write("NEW")
     (folder.root / "large").unlink()
 
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     old = {one.rel: loaded(shadow, one.before.text, one.before.size) for one in look.deltas}
     assert old == {"small": b"old", "large": b"L" * 300_000}
@@ -94,13 +94,13 @@ def test_a_file_of_the_same_size_and_time_is_told_by_its_time_of_change(folder):
     path = folder.write("a", "one")
     os.utime(path, ns=(10**18, 10**18))
     shadow = folder.shadow()
-    shadow.before(None)
-    before = shadow.before(None)
+    shadow.capture(None)
+    before = shadow.capture(None)
 
     path.write_text("two")
     os.utime(path, ns=(10**18, 10**18))
 
-    assert told(shadow.after(before)) == {"a": (short("one"), short("two"))}
+    assert told(shadow.diff(before)) == {"a": (short("one"), short("two"))}
 
 
 def test_a_change_within_one_tick_of_the_clock_is_not_missed(folder, monkeypatch):
@@ -109,14 +109,14 @@ def test_a_change_within_one_tick_of_the_clock_is_not_missed(folder, monkeypatch
     stamp = path.stat()
     shadow = folder.shadow()
     monkeypatch.setattr("time.time_ns", lambda: stamp.st_ctime_ns + 1_000_000)
-    before = shadow.before(None)
+    before = shadow.capture(None)
     entry = before.trees[str(folder.root)].listings[""]["a"]
     path.write_text("two")
     now = path.stat()
     frozen = (now.st_mtime_ns, now.st_ctime_ns, *entry.signature[2:])
     before.trees[str(folder.root)].listings[""]["a"] = entry._replace(signature=frozen)
 
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     assert entry.proof is None
     assert told(look) == {"a": (short("one"), short("two"))}
@@ -125,27 +125,27 @@ def test_a_change_within_one_tick_of_the_clock_is_not_missed(folder, monkeypatch
 def test_touched_and_rewritten_alike_is_no_change(folder):
     path = folder.write("a", "same")
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
 
     path.unlink()
     path.write_text("same")
     path.touch()
 
-    assert shadow.after(before).deltas == ()
+    assert shadow.diff(before).deltas == ()
 
 
 def test_a_kind_that_changes_is_told_with_all_that_was_below(folder):
     folder.write("tree/file", "x")
     folder.write("file", "y")
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
 
     shutil.rmtree(folder.root / "tree")
     os.symlink("/etc", folder.root / "tree")
     (folder.root / "file").unlink()
     folder.write("file/inside", "z")
 
-    assert told(shadow.after(before)) == {
+    assert told(shadow.diff(before)) == {
         "tree": ("folder", "/etc"),
         "tree/file": (short("x"), None),
         "file": (short("y"), "folder"),
@@ -157,11 +157,11 @@ def test_secrets_are_seen_but_not_copied(folder):
     folder.write(".env", "TOKEN=1")
     folder.write("keys/id_rsa", "PRIVATE")
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
 
     folder.write(".env", "TOKEN=2")
     folder.write("keys/id_rsa", "OTHER")
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     assert {one.rel: one.before.why for one in look.deltas} == {
         ".env": SENSITIVE,
@@ -176,14 +176,14 @@ def test_git_is_left_to_git_and_a_moved_history_is_told(folder):
     folder.write(".git/objects/aa/bb", "blob")
     folder.write("sub/.git", "gitdir: elsewhere")
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
     folder.write(".git/objects/aa/cc", "blob")
     folder.write("sub/.git", "gitdir: other")
-    assert shadow.after(before).repositories == {}
+    assert shadow.diff(before).repositories == {}
 
-    before = shadow.before(None)
+    before = shadow.capture(None)
     folder.write(".git/HEAD", "ref: refs/heads/other\n")
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     assert look.deltas == ()
     assert look.repositories == {f"{folder.root}/.git": ""}
@@ -192,10 +192,10 @@ def test_git_is_left_to_git_and_a_moved_history_is_told(folder):
 def test_the_log_of_a_repository_tells_what_happened_since_and_nothing_else(folder):
     def moved(*lines):
         shadow = folder.shadow()
-        before = shadow.before(None)
+        before = shadow.capture(None)
         with (folder.root / ".git/logs/HEAD").open("a") as log:
             log.writelines(lines)
-        return shadow.after(before).repositories[f"{folder.root}/.git"]
+        return shadow.diff(before).repositories[f"{folder.root}/.git"]
 
     one, two, three = ("1" * 40, "2" * 40, "3" * 40)
     who = "A <a@b> 1700000000 +0000"
@@ -224,7 +224,7 @@ def test_the_log_of_a_repository_tells_what_happened_since_and_nothing_else(fold
 def test_the_log_of_a_repository_is_read_only_if_it_is_a_file(folder, kind):
     folder.write(".git/HEAD", "ref: refs/heads/main\n")
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
     log = folder.root / ".git/logs/HEAD"
     log.parent.mkdir()
     if kind == "pipe":
@@ -233,18 +233,18 @@ def test_the_log_of_a_repository_is_read_only_if_it_is_a_file(folder, kind):
         folder.write(".git/log", f"{'1' * 40} {'2' * 40} A <a@b> 1 +0\tcommit: x\n")
         log.symlink_to(folder.root / ".git/log")
 
-    assert shadow.after(before).repositories == {f"{folder.root}/.git": ""}
+    assert shadow.diff(before).repositories == {f"{folder.root}/.git": ""}
 
 
 def test_ignored_files_are_kept_like_others(folder):
     folder.write(".gitignore", "build/\n")
     folder.write("build/out", "1")
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
 
     folder.write("build/out", "2")
 
-    assert told(shadow.after(before)) == {"build/out": (short("1"), short("2"))}
+    assert told(shadow.diff(before)) == {"build/out": (short("1"), short("2"))}
 
 
 def test_a_few_places_are_looked_at_alone(folder):
@@ -253,11 +253,11 @@ def test_a_few_places_are_looked_at_alone(folder):
     folder.write("tree/b/c", "1")
     folder.write("other", "1")
     shadow = folder.shadow()
-    before = shadow.before([(0, "named"), (0, "tree"), (0, "new/deep/file")])
+    before = shadow.capture([(0, "named"), (0, "tree"), (0, "new/deep/file")])
 
     for path in ("named", "tree/a", "tree/b/c", "other", "new/deep/file", "new/beside"):
         folder.write(path, "2")
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     assert set(told(look)) == {
         *("named", "tree/a", "tree/b/c"),
@@ -269,27 +269,27 @@ def test_two_looks_at_places_do_not_disturb_each_other(folder):
     folder.write("a", "1")
     folder.write("b", "1")
     shadow = folder.shadow()
-    shadow.before(None)
-    first = shadow.before([(0, "a")])
-    second = shadow.before([(0, "b")])
+    shadow.capture(None)
+    first = shadow.capture([(0, "a")])
+    second = shadow.capture([(0, "b")])
     folder.write("a", "2")
     folder.write("b", "2")
 
-    assert set(told(shadow.after(first))) == {"a"}
-    assert set(told(shadow.after(second))) == {"b"}
+    assert set(told(shadow.diff(first))) == {"a"}
+    assert set(told(shadow.diff(second))) == {"b"}
 
 
 def test_a_pinned_look_is_told_against_after_later_ones(folder):
     folder.write("job", "1")
     folder.write("other", "1")
     shadow = folder.shadow()
-    pinned = shadow.pin(shadow.before(None))
+    pinned = shadow.keep(shadow.capture(None))
     folder.write("job", "2")
-    later = shadow.before(None)
+    later = shadow.capture(None)
     folder.write("other", "2")
-    assert set(told(shadow.after(later))) == {"other"}
+    assert set(told(shadow.diff(later))) == {"other"}
 
-    assert told(shadow.after(pinned)) == {
+    assert told(shadow.diff(pinned)) == {
         "job": (short("1"), short("2")),
         "other": (short("1"), short("2")),
     }
@@ -297,7 +297,7 @@ def test_a_pinned_look_is_told_against_after_later_ones(folder):
 
 def test_a_file_that_never_rests_is_named_and_stops_nothing(folder, monkeypatch):
     path = folder.write("busy", "1")
-    take = Contents.take
+    take = ContentStore.take
 
     def written_meanwhile(self, source, size):
         with path.open("a") as file:
@@ -305,12 +305,12 @@ def test_a_file_that_never_rests_is_named_and_stops_nothing(folder, monkeypatch)
         return take(self, source, size)
 
     shadow = folder.shadow()
-    monkeypatch.setattr(Contents, "take", written_meanwhile)
-    before = shadow.before(None)
+    monkeypatch.setattr(ContentStore, "take", written_meanwhile)
+    before = shadow.capture(None)
     monkeypatch.undo()
     path.write_text("at rest")
 
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     assert look.deltas[0].before.why == BUSY
 
@@ -322,12 +322,12 @@ def test_a_full_disk_is_told_as_no_room(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     shadow = folder.shadow()
-    monkeypatch.setattr(Contents, "take", full)
-    before = shadow.before(None)
+    monkeypatch.setattr(ContentStore, "take", full)
+    before = shadow.capture(None)
     monkeypatch.undo()
     folder.write("a", "2")
 
-    assert shadow.after(before).deltas[0].before.why.startswith("there was no room")
+    assert shadow.diff(before).deltas[0].before.why.startswith("there was no room")
 
 
 def test_what_cannot_be_read_is_named(folder, monkeypatch):
@@ -341,11 +341,11 @@ def test_what_cannot_be_read_is_named(folder, monkeypatch):
 
     shadow = folder.shadow()
     monkeypatch.setattr("handrail.host.snapshots.entry_reader.os.open", refused)
-    before = shadow.before(None)
+    before = shadow.capture(None)
     monkeypatch.undo()
     folder.write("closed", "22")
 
-    assert shadow.after(before).deltas[0].before.why == UNREADABLE
+    assert shadow.diff(before).deltas[0].before.why == UNREADABLE
 
 
 def test_blocks_are_shared_where_the_file_system_can(folder, monkeypatch):
@@ -359,10 +359,10 @@ def test_blocks_are_shared_where_the_file_system_can(folder, monkeypatch):
     monkeypatch.setattr("handrail.host.snapshots.content_store.fcntl.ioctl", clone)
     folder.write("large", "L" * 100_000)
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
     folder.write("large", "other")
 
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     assert len(shared) == 1
     assert loaded(shadow, look.deltas[0].before.text, 100_000) == b"L" * 100_000
@@ -371,7 +371,7 @@ def test_blocks_are_shared_where_the_file_system_can(folder, monkeypatch):
 def test_copies_are_private_and_no_hard_links(folder):
     folder.write("a", "content")
     shadow = folder.shadow()
-    shadow.before(None)
+    shadow.capture(None)
 
     kept = [path for path in folder.state.rglob("*") if path.is_file()]
 
@@ -385,7 +385,9 @@ def test_the_reader_takes_no_file_that_was_exchanged_for_a_link(folder):
     info = (folder.root / "a").lstat()
     (folder.root / "a").unlink()
     os.symlink("../outside", folder.root / "a")
-    contents = Contents(folder.state)
-    means = Means(choose_opener(), contents, ShadowLimits(), frozenset(), Usage())
+    contents = ContentStore(folder.state)
+    means = SnapshotServices(
+        choose_opener(), contents, SnapshotLimits(), frozenset(), StorageUsage()
+    )
 
-    assert Reader(means, None, 0).read("", folder.handle, "a", info) is None
+    assert EntryReader(means, None, 0).read("", folder.handle, "a", info) is None

@@ -4,19 +4,19 @@ import os
 
 from tests.host.snapshots.conftest import told
 
-from handrail.core.shadows import NO_ROOM, TOO_LARGE, ShadowLimits
-from handrail.host.snapshots.local_snapshots import LocalShadow
+from handrail.core.shadows import NO_ROOM, TOO_LARGE, SnapshotLimits
+from handrail.host.snapshots.local_snapshots import LocalSnapshots
 
 
 def test_a_file_over_the_size_is_named(folder):
     folder.write("big", "x" * 2000)
     folder.write("small", "x")
     shadow = folder.shadow(file_bytes=1000)
-    before = shadow.before(None)
+    before = shadow.capture(None)
 
     folder.write("big", "y" * 2000)
     folder.write("small", "y")
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     assert {one.rel: one.before.why for one in look.deltas} == {"big": TOO_LARGE, "small": ""}
 
@@ -25,11 +25,11 @@ def test_beyond_all_bytes_nothing_more_is_copied(folder):
     for number in range(10):
         folder.write(f"f{number}", "x" * 100)
     shadow = folder.shadow(total_bytes=350)
-    before = shadow.before(None)
+    before = shadow.capture(None)
 
     for number in range(10):
         folder.write(f"f{number}", "y" * 100)
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     whys = [one.before.why for one in look.deltas]
     assert (whys.count(""), whys.count(NO_ROOM)) == (3, 7)
@@ -39,38 +39,38 @@ def test_what_had_no_room_is_copied_when_there_is_some_and_is_no_change(folder):
     folder.write("first", "x" * 100)
     folder.write("second", "x" * 90)
     shadow = folder.shadow(total_bytes=150)
-    before = shadow.before(None)
+    before = shadow.capture(None)
     entries = before.trees[str(folder.root)].listings[""]
     kept = "first" if not entries["first"].what.startswith("!") else "second"
     other = {"first": "second", "second": "first"}[kept]
     assert entries[other].what == "!room"
 
     (folder.root / kept).unlink()
-    before = shadow.before(None)
-    assert shadow.after(before).deltas == ()
+    before = shadow.capture(None)
+    assert shadow.diff(before).deltas == ()
     folder.write(other, "z" * 90)
 
-    assert [one.before.why for one in shadow.after(before).deltas] == [""]
+    assert [one.before.why for one in shadow.diff(before).deltas] == [""]
 
 
 def test_a_file_that_is_rewritten_takes_the_room_of_its_old_content(folder):
     folder.write("a", "x" * 100)
     shadow = folder.shadow(total_bytes=150)
-    before = shadow.before(None)
+    before = shadow.capture(None)
     folder.write("a", "y" * 100)
 
-    assert [one.after.why for one in shadow.after(before).deltas] == [""]
+    assert [one.after.why for one in shadow.diff(before).deltas] == [""]
 
 
 def test_beyond_the_number_of_files_folders_are_left_and_nothing_in_them_is_told(folder):
     for number in range(30):
         folder.write(f"d{number // 10}/f{number}", "x")
     shadow = folder.shadow(files=15)
-    before = shadow.before(None)
+    before = shadow.capture(None)
 
     for number in range(30):
         folder.write(f"d{number // 10}/f{number}", "y")
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     assert look.left
     assert all(one.before is not None for one in look.deltas)
@@ -81,12 +81,12 @@ def test_new_files_beyond_the_number_are_counted_and_old_ones_not_told_as_gone(f
     for number in range(5):
         folder.write(f"a{number}", "x")
     shadow = folder.shadow(files=8)
-    before = shadow.before(None)
-    assert shadow.after(before).left == {}
+    before = shadow.capture(None)
+    assert shadow.diff(before).left == {}
 
     for number in range(10):
         folder.write(f"b{number}", "new")
-    look = shadow.after(before)
+    look = shadow.diff(before)
 
     created = [one for one in look.deltas if one.before is None]
     assert len(created) == 3
@@ -101,12 +101,12 @@ def test_what_is_made_anew_by_tools_is_looked_at_last(folder):
     for number in range(5):
         folder.write(f"zsrc/s{number}", "x")
     shadow = folder.shadow(files=12)
-    before = shadow.before(None)
+    before = shadow.capture(None)
 
     for number in range(5):
         folder.write(f"zsrc/s{number}", "y")
 
-    assert set(told(shadow.after(before))) == {f"zsrc/s{number}" for number in range(5)}
+    assert set(told(shadow.diff(before))) == {f"zsrc/s{number}" for number in range(5)}
 
 
 def test_copies_that_nobody_needs_are_removed(folder, monkeypatch):
@@ -115,7 +115,7 @@ def test_copies_that_nobody_needs_are_removed(folder, monkeypatch):
     folder.write("kept", "k" * 100)
     for number in range(30):
         folder.write("churn", f"{number}" * 100)
-        shadow.after(shadow.before(None))
+        shadow.diff(shadow.capture(None))
 
     contents = [path for path in (folder.state / "0" / "contents").rglob("*") if path.is_file()]
 
@@ -128,8 +128,8 @@ def test_runtimes_of_one_command_each_leave_only_what_is_there(folder):
     for number in range(10):
         folder.write("churn", f"{number}" * 100)
         shadow = folder.shadow()
-        before = shadow.before(None)
-        shadow.after(before)
+        before = shadow.capture(None)
+        shadow.diff(before)
         shadow.close()
 
     assert copies(folder) == {b"k" * 100, b"9" * 100}
@@ -142,14 +142,14 @@ def test_copies_of_a_root_that_is_not_open_now_stay(folder, tmp_path):
     folder.write("churn", "old")
     handle = os.open(other, os.O_RDONLY)
     roots = [(str(folder.root), folder.handle), (str(other), handle)]
-    both = LocalShadow(roots, folder.state, limits=ShadowLimits())
-    both.before(None)
+    both = LocalSnapshots(roots, folder.state, limits=SnapshotLimits())
+    both.capture(None)
     both.close()
     os.close(handle)
 
     folder.write("churn", "new")
     shadow = folder.shadow()
-    shadow.before(None)
+    shadow.capture(None)
     shadow.close()
 
     assert copies(folder) == {b"f" * 100, b"new"}
@@ -164,16 +164,16 @@ def test_memory_does_not_grow_with_the_commands(folder):
     for number in range(200):
         folder.write(f"f{number}", "x")
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
     entries = before.usage.files
 
     for turn in range(20):
-        before = shadow.before(None)
+        before = shadow.capture(None)
         folder.write("f0", f"{turn}")
         folder.write("temp", f"{turn}")
-        shadow.after(before)
+        shadow.diff(before)
         os.unlink(folder.root / "temp")
 
-    assert shadow.before(None).usage.files == entries
+    assert shadow.capture(None).usage.files == entries
     lines = (folder.state / "0" / "manifest-00000001").read_text().count("\n")
     assert lines < 200

@@ -5,9 +5,9 @@ import json
 from tests.host.snapshots.conftest import told
 from tests.support.waiting import wait_until
 
-from handrail.host.snapshots.content_store import Contents
-from handrail.host.snapshots.local_snapshots import LocalShadow
-from handrail.host.snapshots.other_runtimes import Presence
+from handrail.host.snapshots.content_store import ContentStore
+from handrail.host.snapshots.local_snapshots import LocalSnapshots
+from handrail.host.snapshots.other_runtimes import RuntimePresence
 from handrail.host.state.blobs import DirectoryBlobs
 
 
@@ -16,15 +16,15 @@ def test_the_next_runtime_reads_nothing_again(folder, monkeypatch):
         folder.write(f"d/f{number}", "x")
     first = folder.shadow()
     settle(folder)
-    first.before(None)
+    first.capture(None)
     first.close()
 
-    monkeypatch.setattr(Contents, "take", refuse)
+    monkeypatch.setattr(ContentStore, "take", refuse)
     second = folder.shadow()
-    before = second.before(None)
+    before = second.capture(None)
 
     assert before.usage.files == 51
-    assert second.after(before).deltas == ()
+    assert second.diff(before).deltas == ()
 
 
 def refuse(self, source, size):
@@ -42,31 +42,31 @@ def settle(folder):
 def test_a_second_runtime_has_a_place_of_its_own(folder):
     folder.write("a", "1")
     first, second = folder.shadow(), folder.shadow()
-    one, two = first.before(None), second.before(None)
+    one, two = first.capture(None), second.capture(None)
     folder.write("a", "2")
 
-    assert first.reference(one, "")["slot"] != second.reference(two, "")["slot"]
-    assert set(told(first.after(one))) == set(told(second.after(two))) == {"a"}
+    assert first.crash_reference(one, "")["slot"] != second.crash_reference(two, "")["slot"]
+    assert set(told(first.diff(one))) == set(told(second.diff(two))) == {"a"}
 
 
 def test_whether_anybody_else_is_here_is_known(folder, tmp_path):
     first = folder.shadow()
-    assert first.alone()
+    assert first.is_only_runtime()
 
     second = folder.shadow()
-    assert (first.alone(), second.alone()) == (False, False)
+    assert (first.is_only_runtime(), second.is_only_runtime()) == (False, False)
     second.close()
-    assert first.alone()
+    assert first.is_only_runtime()
 
 
 def test_what_a_crash_left_of_a_presence_counts_for_nobody(tmp_path):
-    left = Presence(tmp_path / "present")
+    left = RuntimePresence(tmp_path / "present")
     import os
 
     os.close(left._handle)
-    here = Presence(tmp_path / "present")
+    here = RuntimePresence(tmp_path / "present")
 
-    assert here.alone()
+    assert here.is_only_runtime()
     here.close()
 
 
@@ -74,9 +74,9 @@ def test_after_a_crash_the_state_before_a_command_is_found_again(folder):
     folder.write("a", "1")
     folder.write("gone", "1")
     crashed = folder.shadow()
-    before = crashed.before(None)
-    notes = crashed.notes()
-    reference = json.loads(json.dumps(crashed.reference(before, notes)))
+    before = crashed.capture(None)
+    notes = crashed.new_write_log()
+    reference = json.loads(json.dumps(crashed.crash_reference(before, notes)))
     with open(notes, "w") as file:
         file.write(json.dumps([str(folder.root / "a"), [1, 2]]) + "\n")
     folder.write("a", "2")
@@ -84,7 +84,7 @@ def test_after_a_crash_the_state_before_a_command_is_found_again(folder):
     crashed._place.close()
     crashed._place = None
 
-    look, noted = folder.shadow().since(reference)
+    look, noted = folder.shadow().diff_since(reference)
 
     assert set(told(look)) == {"a", "gone"}
     assert not noted.blind
@@ -94,23 +94,23 @@ def test_after_a_crash_the_state_before_a_command_is_found_again(folder):
 def test_a_line_cut_off_by_a_crash_spoils_nothing(folder):
     folder.write("a", "1")
     first = folder.shadow()
-    first.before(None)
+    first.capture(None)
     first.close()
     manifest = folder.state / "0" / "manifest-00000001"
     whole = manifest.read_bytes()
     manifest.write_bytes(whole[:-20])
 
     second = folder.shadow()
-    before = second.before(None)
+    before = second.capture(None)
     folder.write("a", "2")
 
-    assert set(told(second.after(before))) == {"a"}
+    assert set(told(second.diff(before))) == {"a"}
 
 
 def test_a_reference_to_what_is_not_there_is_no_look(folder):
     folder.write("a", "1")
     shadow = folder.shadow()
-    shadow.before(None)
+    shadow.capture(None)
 
     bad = [
         {},
@@ -118,44 +118,44 @@ def test_a_reference_to_what_is_not_there_is_no_look(folder):
         {"slot": "0", "name": "../../etc/passwd", "length": 5},
         {"slot": "7", "name": "manifest-00000001", "length": 5},
     ]
-    assert [shadow.since(one) for one in bad] == [None] * 4
+    assert [shadow.diff_since(one) for one in bad] == [None] * 4
 
 
 def test_a_damaged_copy_is_not_handed_over(folder, tmp_path):
     folder.write("a", "content")
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
     for path in (folder.state / "0" / "contents").rglob("*"):
         if path.is_file():
             path.write_bytes(b"damaged")
     folder.write("a", "other")
-    old = shadow.after(before).deltas[0].before
+    old = shadow.diff(before).deltas[0].before
 
-    assert not shadow.hand_over(old.text, old.size, DirectoryBlobs(tmp_path / "blobs"))
+    assert not shadow.export_content(old.text, old.size, DirectoryBlobs(tmp_path / "blobs"))
 
 
 def test_contents_beyond_the_room_of_old_contents_are_not_handed_over(folder, tmp_path):
     folder.write("a", "content")
     shadow = folder.shadow()
-    before = shadow.before(None)
+    before = shadow.capture(None)
     folder.write("a", "other")
-    old = shadow.after(before).deltas[0].before
+    old = shadow.diff(before).deltas[0].before
     blobs = DirectoryBlobs(tmp_path / "blobs", quota_bytes=3)
 
-    assert not shadow.hand_over(old.text, old.size, blobs)
+    assert not shadow.export_content(old.text, old.size, blobs)
 
 
 def test_a_temporary_shadow_leaves_nothing(folder, tmp_path):
     folder.write("a", "1")
-    from handrail.core.shadows import ShadowLimits
+    from handrail.core.shadows import SnapshotLimits
 
-    shadow = LocalShadow(
+    shadow = LocalSnapshots(
         [(str(folder.root), folder.handle)],
         tmp_path / "passing",
-        limits=ShadowLimits(),
+        limits=SnapshotLimits(),
         temporary=True,
     )
-    shadow.before(None)
+    shadow.capture(None)
     shadow.close()
 
     assert not (tmp_path / "passing").exists()
@@ -166,20 +166,20 @@ def test_two_runtimes_that_crashed_are_both_found_again(folder, tmp_path):
     shadows = [folder.shadow(), folder.shadow()]
     references = []
     for number, shadow in enumerate(shadows):
-        before = shadow.before(None)
-        references.append(dict(shadow.reference(before, shadow.notes())))
+        before = shadow.capture(None)
+        references.append(dict(shadow.crash_reference(before, shadow.new_write_log())))
         folder.write("a", f"by {number}")
     for shadow in shadows:
         shadow.close()
 
     later = folder.shadow()
-    looks = [later.since(one)[0] for one in references]
+    looks = [later.diff_since(one)[0] for one in references]
 
     assert [set(told(look)) for look in looks] == [{"a"}, {"a"}]
     blobs = DirectoryBlobs(tmp_path / "blobs")
     for look, old in zip(looks, [b"1", b"by 0"], strict=True):
         before = look.deltas[0].before
-        assert later.hand_over(before.text, before.size, blobs)
+        assert later.export_content(before.text, before.size, blobs)
         assert blobs.load(before.text) == old
 
 
@@ -187,9 +187,9 @@ def test_a_look_after_a_crash_does_not_blame_a_repository(folder):
     folder.write(".git/HEAD", "ref: refs/heads/main\n")
     folder.write("a", "1")
     crashed = folder.shadow()
-    reference = crashed.reference(crashed.before(None), "")
+    reference = crashed.crash_reference(crashed.capture(None), "")
     crashed.close()
 
-    look, _ = folder.shadow().since(reference)
+    look, _ = folder.shadow().diff_since(reference)
 
     assert look.repositories == {}

@@ -3,16 +3,16 @@
 import os
 import time
 
-from handrail.core.shadows import ShadowLimits
-from handrail.host.snapshots.local_snapshots import LocalShadow
-from handrail.host.snapshots.unused_stores import trim_idle
+from handrail.core.shadows import SnapshotLimits
+from handrail.host.snapshots.local_snapshots import LocalSnapshots
+from handrail.host.snapshots.unused_stores import remove_unused_stores
 
 LATER = time.time_ns() + 10**15
 
 
 def shadow_of(root, home):
     handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-    return LocalShadow([(str(root), handle)], home, limits=ShadowLimits()), handle
+    return LocalSnapshots([(str(root), handle)], home, limits=SnapshotLimits()), handle
 
 
 def test_places_that_nobody_has_are_emptied_and_used_again(tmp_path):
@@ -21,19 +21,19 @@ def test_places_that_nobody_has_are_emptied_and_used_again(tmp_path):
     (root / "a").write_bytes(b"x" * 5000)
     first, one = shadow_of(root, home)
     second, two = shadow_of(root, home)
-    first.before(None)
-    second.before(None)
+    first.capture(None)
+    second.capture(None)
     second.close()
     (home / "not-a-place").mkdir()
 
-    planned = trim_idle(home, LATER, dry_run=True)
-    freed = trim_idle(home, LATER, dry_run=False)
+    planned = remove_unused_stores(home, LATER, dry_run=True)
+    freed = remove_unused_stores(home, LATER, dry_run=False)
     again, three = shadow_of(root, home)
-    again.before(None)
+    again.capture(None)
 
     assert planned == freed > 5000
     assert sum(1 for path in (home / "0").rglob("*") if path.is_file()) > 2
-    assert trim_idle(home, LATER, dry_run=False) == 0
+    assert remove_unused_stores(home, LATER, dry_run=False) == 0
     assert (home / "not-a-place").is_dir()
     for shadow, handle in ((first, one), (again, three)):
         shadow.close()
@@ -46,9 +46,9 @@ def test_what_was_used_lately_stays(tmp_path):
     root.mkdir()
     (root / "a").write_bytes(b"x")
     shadow, handle = shadow_of(root, home)
-    shadow.before(None)
+    shadow.capture(None)
     shadow.close()
     os.close(handle)
 
-    assert trim_idle(home, time.time_ns() - 10**12, dry_run=False) == 0
-    assert trim_idle(tmp_path / "none", LATER, dry_run=False) == 0
+    assert remove_unused_stores(home, time.time_ns() - 10**12, dry_run=False) == 0
+    assert remove_unused_stores(tmp_path / "none", LATER, dry_run=False) == 0

@@ -4,18 +4,18 @@ import os
 import subprocess
 import sys
 
-from handrail.host.state.process_identity import may_still_run, name_of, this_process
+from handrail.host.state.process_identity import may_still_run, process_name, this_process
 
 
 def test_this_process_runs_and_one_that_has_ended_does_not():
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    name = name_of(child.pid)
+    name = process_name(child.pid)
 
     running = may_still_run(name)
     child.communicate(b"\n")
 
     assert (running, may_still_run(name)) == (True, False)
-    assert this_process() == name_of(os.getpid())
+    assert this_process() == process_name(os.getpid())
     assert may_still_run(this_process())
 
 

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from handrail.core.processes import Job, JobState
-from handrail.host.processes.procfs import Identity
-from handrail.host.state.state_gc import PARTS, Swept, sizes, sweep
+from handrail.host.processes.procfs import ProcessIdentity
+from handrail.host.state.state_gc import PARTS, GcReport, collect_garbage, measure_state
 from handrail.host.supervisor import job_records
 
 DAY_NS = 86_400 * 10**9
@@ -36,40 +36,40 @@ def job(home, number, state, identity, started=OLD):
     place.mkdir(parents=True)
     (place / "output").write_bytes(b"x" * 5)
     one = Job(number, "s", "c", "sleep 1", "", started, state, None)
-    job_records.write(place, job_records.Record(one, identity, identity))
+    job_records.write_record(place, job_records.JobRecord(one, identity, identity))
 
 
 def test_every_part_is_measured(home):
-    found = sizes(home)
+    found = measure_state(home)
 
     assert set(found) == set(PARTS)
     assert (found["quarantine"], found["tmp"], found["blobs"], found["shadow"]) == (30, 30, 90, 0)
 
 
 def test_what_is_old_goes_and_a_dry_run_only_counts(home):
-    job(home, "1", JobState.EXITED, Identity(1, 0, "never"))
-    job(home, "2", JobState.EXITED, Identity(1, 0, "never"), started=time.time())
+    job(home, "1", JobState.EXITED, ProcessIdentity(1, 0, "never"))
+    job(home, "2", JobState.EXITED, ProcessIdentity(1, 0, "never"), started=time.time())
     before_ns = time.time_ns() - DAY_NS
 
-    planned = sweep(home, before_ns, dry_run=True)
+    planned = collect_garbage(home, before_ns, dry_run=True)
     there = (home / "quarantine/old").exists()
-    done = sweep(home, before_ns, dry_run=False)
+    done = collect_garbage(home, before_ns, dry_run=False)
 
     assert planned == done
     assert there
-    assert done["quarantine"] == Swept(1, 10)
+    assert done["quarantine"] == GcReport(1, 10)
     assert done["jobs"].things == 1
-    assert done["tmp"] == Swept(2, 70)
+    assert done["tmp"] == GcReport(2, 70)
     assert sorted(path.name for path in (home / "quarantine").iterdir()) == ["new"]
     assert [path.name for path in (home / "jobs").iterdir()] == ["2"]
     assert [path.name for path in (home / "blobs").iterdir()] == ["abc"]
 
 
 def test_nothing_is_taken_from_a_running_job(home):
-    job(home, "1", JobState.RUNNING, Identity.of(os.getpid()))
+    job(home, "1", JobState.RUNNING, ProcessIdentity.of(os.getpid()))
 
-    done = sweep(home, time.time_ns() - DAY_NS, dry_run=False)
+    done = collect_garbage(home, time.time_ns() - DAY_NS, dry_run=False)
 
-    assert done["jobs"] == Swept()
-    assert done["tmp"] == Swept(1, 40)
+    assert done["jobs"] == GcReport()
+    assert done["tmp"] == GcReport(1, 40)
     assert (home / "tmp/cache/file").exists()

@@ -1,4 +1,4 @@
-"""Programs through a real warden, and a look at what is left of them."""
+"""Programs through a real supervisor, and a look at what is left of them."""
 
 import os
 import subprocess
@@ -10,9 +10,9 @@ import pytest
 from tests.support.waiting import wait_exit
 
 from handrail.core.processes import Confinement, JobRequest, Launch
-from handrail.host.processes.procfs import children_of
+from handrail.host.processes.procfs import child_pids
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.supervisor.client import WardenProcesses
+from handrail.host.supervisor.client import SupervisedProcesses
 
 RUNTIME = """
 import os, sys
@@ -20,7 +20,7 @@ from pathlib import Path
 import anyio
 from handrail.core.processes import Confinement, JobRequest, Launch
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.supervisor.client import WardenProcesses
+from handrail.host.supervisor.client import SupervisedProcesses
 
 mark, state, *commands = sys.argv[1:]
 
@@ -30,7 +30,7 @@ def launch(command):
     return Launch(argv, state, env, Confinement(()), None)
 
 async def main():
-    processes = WardenProcesses(lambda l: Recipe(l.argv, l.env, l.cwd), Path(state))
+    processes = SupervisedProcesses(lambda l: Recipe(l.argv, l.env, l.cwd), Path(state))
     async with anyio.create_task_group() as group:
         for command in commands:
             how, _, command = command.partition(":")
@@ -67,7 +67,7 @@ class Programs:
 
     def open(self, recipe_of=unconfined, **options):
         options = {"directory": self.state, "spill": self.folder / "spill", **options}
-        processes = WardenProcesses(recipe_of, options.pop("directory"), **options)
+        processes = SupervisedProcesses(recipe_of, options.pop("directory"), **options)
         self.opened.append(processes)
         return processes
 
@@ -93,11 +93,11 @@ class Programs:
                     found.append(int(entry.name))
         return found
 
-    def keepers(self):
-        """The numbers of all keepers of this process, whatever runtime they serve."""
+    def runners(self):
+        """The numbers of all runners of this process, whatever runtime they serve."""
         below, found = [os.getpid()], []
         for pid in below:
-            below += children_of(pid)
+            below += child_pids(pid)
             if Path(f"/proc/{pid}/comm").read_text() == "handrail-keeper\n":
                 found.append(pid)
         return found

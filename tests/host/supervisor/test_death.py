@@ -1,4 +1,4 @@
-"""Somebody dies who should not: the runtime, a keeper, the warden. No program lives on."""
+"""Somebody dies who should not: the runtime, a runner, the supervisor. No program lives on."""
 
 import os
 import signal
@@ -10,15 +10,15 @@ from tests.support.waiting import wait_exit
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import JobState
-from handrail.host.processes.procfs import children_of, stat_of
-from handrail.host.supervisor.orphans import wait_for_the_dead
+from handrail.host.processes.procfs import child_pids, process_stat
+from handrail.host.supervisor.orphans import wait_for_orphans
 
 
 def helpers_of(pid):
-    """The warden of a process and its keepers."""
+    """The supervisor of a process and its runners."""
     below = [pid]
     for parent in below:
-        below += children_of(parent)
+        below += child_pids(parent)
     return [one for one in below if comm(one) in ("handrail-warden", "handrail-keeper")]
 
 
@@ -39,7 +39,7 @@ async def test_nothing_survives_a_killed_runtime(programs, start_runtime):
     wait_exit(runtime)
 
     await programs.until_dead()
-    await programs.until(lambda: not any(stat_of(pid) for pid in helpers))
+    await programs.until(lambda: not any(process_stat(pid) for pid in helpers))
 
 
 async def test_whoever_comes_next_can_wait_until_nothing_writes_any_more(programs, start_runtime):
@@ -50,7 +50,7 @@ async def test_whoever_comes_next_can_wait_until_nothing_writes_any_more(program
     runtime.kill()
     wait_exit(runtime)
     assert programs.alive(), "there is nothing to wait for"
-    await wait_for_the_dead(programs.state)
+    await wait_for_orphans(programs.state)
 
     assert programs.alive() == []
     assert not sign.exists()
@@ -64,7 +64,7 @@ async def test_nobody_waits_for_the_living_nor_for_a_job_that_is_kept(
 
     killed.kill()
     wait_exit(killed)
-    await wait_for_the_dead(programs.state)
+    await wait_for_orphans(programs.state)
 
     assert [one.name.split("+")[2] for one in (programs.state / "running").iterdir()] == [
         str(living.pid)
@@ -90,13 +90,13 @@ async def test_a_fork_of_the_runtime_does_not_keep_its_programs_alive(programs, 
     await programs.until(lambda: not any(comm(pid) == "bash" for pid in programs.alive()))
 
 
-async def test_a_killed_keeper_is_a_problem_and_its_program_is_ended(programs, processes):
+async def test_a_killed_runner_is_a_problem_and_its_program_is_ended(programs, processes):
     up = anyio.Event()
 
     async def kill():
         await up.wait()
-        [keeper] = programs.keepers()
-        os.kill(keeper, signal.SIGKILL)
+        [runner] = programs.runners()
+        os.kill(runner, signal.SIGKILL)
 
     with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
@@ -115,18 +115,18 @@ async def test_a_killed_keeper_is_a_problem_and_its_program_is_ended(programs, p
     assert (await processes.run(programs.launch("echo next"))).stdout.head == b"next\n"
 
 
-async def test_a_keeper_that_died_idle_is_replaced_unseen(programs, processes):
+async def test_a_runner_that_died_idle_is_replaced_unseen(programs, processes):
     await processes.run(programs.launch("true"))
-    [keeper] = programs.keepers()
+    [runner] = programs.runners()
 
-    os.kill(keeper, signal.SIGKILL)
-    await programs.until(lambda: stat_of(keeper) is None)
+    os.kill(runner, signal.SIGKILL)
+    await programs.until(lambda: process_stat(runner) is None)
 
     # The event loop has not had the time to notice.
     assert (await processes.run(programs.launch("echo next"))).stdout.head == b"next\n"
 
 
-async def test_a_killed_warden_is_replaced_and_running_programs_go_on(programs, processes):
+async def test_a_killed_supervisor_is_replaced_and_running_programs_go_on(programs, processes):
     up = anyio.Event()
     results = []
 
@@ -138,8 +138,10 @@ async def test_a_killed_warden_is_replaced_and_running_programs_go_on(programs, 
         async with anyio.create_task_group() as group:
             group.start_soon(run)
             await up.wait()
-            [warden] = [pid for pid in helpers_of(os.getpid()) if comm(pid) == "handrail-warden"]
-            os.kill(warden, signal.SIGKILL)
+            [supervisor] = [
+                pid for pid in helpers_of(os.getpid()) if comm(pid) == "handrail-warden"
+            ]
+            os.kill(supervisor, signal.SIGKILL)
             next_one = await processes.run(programs.launch("echo next"))
             (programs.folder / "go").touch()
 
@@ -147,16 +149,16 @@ async def test_a_killed_warden_is_replaced_and_running_programs_go_on(programs, 
     assert results[0].stdout.head == b"up\ndone\n"
 
 
-async def test_a_keeper_that_is_stopped_does_not_hold_the_caller(programs, processes, monkeypatch):
+async def test_a_runner_that_is_stopped_does_not_hold_the_caller(programs, processes, monkeypatch):
     monkeypatch.setattr("handrail.host.supervisor.client._ENDING_S", 0.5)
     await processes.run(programs.launch("true"))
-    [keeper] = programs.keepers()
-    os.kill(keeper, signal.SIGSTOP)
+    [runner] = programs.runners()
+    os.kill(runner, signal.SIGSTOP)
 
     with anyio.fail_after(20), pytest.raises(ProblemRaised, match="helper process"):
         await processes.run(programs.launch("sleep 600", timeout_s=0.5))
 
-    await programs.until(lambda: stat_of(keeper) is None)
+    await programs.until(lambda: process_stat(runner) is None)
 
 
 async def test_closing_ends_what_runs(programs):

@@ -14,13 +14,13 @@ from tests.support.waiting import wait_exit
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Job, JobState
-from handrail.host.processes.procfs import stat_of
+from handrail.host.processes.procfs import process_stat
 
 CLAIM = """
 import sys
 from pathlib import Path
 from handrail.host.supervisor import job_records
-print(*(job_records.claim(Path(sys.argv[1]))[0] for _ in range(20)))
+print(*(job_records.claim_job_id(Path(sys.argv[1]))[0] for _ in range(20)))
 """
 
 
@@ -174,11 +174,11 @@ async def test_a_kept_job_goes_on_and_is_found_and_killed_by_another(programs, s
     killed = await other.kill(job.id)
 
     assert (job.id, job.state, job.kept) == ("1", JobState.RUNNING, True)
-    assert stat_of(job.pid) is None
+    assert process_stat(job.pid) is None
     assert heard.data == b"hello\n"
     assert killed.state is JobState.KILLED
     assert programs.alive() == []
-    assert programs.keepers() == []
+    assert programs.runners() == []
 
 
 async def test_a_kept_job_survives_the_killing_of_its_runtime(programs, start_runtime):
@@ -200,11 +200,11 @@ async def test_a_kept_job_survives_the_killing_of_its_runtime(programs, start_ru
     await programs.until_dead()
 
 
-async def test_a_job_whose_keeper_was_killed_is_lost(programs, processes):
+async def test_a_job_whose_runner_was_killed_is_lost(programs, processes):
     job = await processes.start(programs.launch("sleep 600"), programs.request())
-    [keeper] = programs.keepers()
+    [runner] = programs.runners()
 
-    os.kill(keeper, signal.SIGKILL)
+    os.kill(runner, signal.SIGKILL)
     await programs.until_dead()
     seen = await processes.output(job.id, 0, 20, 100)
 
@@ -214,7 +214,7 @@ async def test_a_job_whose_keeper_was_killed_is_lost(programs, processes):
 
 
 async def test_a_number_of_a_process_that_is_another_now_is_not_trusted(programs, processes):
-    """The record of a crash names this very test as keeper, but since another time."""
+    """The record of a crash names this very test as runner, but since another time."""
     job = await processes.start(programs.launch("true"), programs.request())
     await processes.output(job.id, 0, 20, 0)
     path = programs.state / "jobs" / job.id / "job.json"

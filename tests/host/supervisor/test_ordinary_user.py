@@ -1,4 +1,4 @@
-"""A keeper does its work without any privilege."""
+"""A runner does its work without any privilege."""
 
 import pytest
 from tests.support.ordinary import USER, run_as_ordinary_user

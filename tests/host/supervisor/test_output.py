@@ -11,7 +11,7 @@ from tests.support.waiting import wait_until
 from handrail.host.state.artifacts import DirectoryArtifacts
 from handrail.host.supervisor.client import SPILL_BYTES
 from handrail.host.supervisor.runner.capture import HEAD_BYTES, TAIL_BYTES
-from handrail.host.supervisor.wire import Kind, pack
+from handrail.host.supervisor.wire import FrameKind, encode_frame
 
 MB = 1 << 20
 
@@ -86,12 +86,12 @@ async def test_a_full_disk_costs_the_middle_only(programs):
 
 async def test_two_hundred_megabytes_cost_no_memory(programs, processes):
     await processes.run(programs.launch("seq 100000"))
-    keeper = programs.keepers()[0]
-    before = peak_mb(keeper), peak_mb(os.getpid())
+    runner = programs.runners()[0]
+    before = peak_mb(runner), peak_mb(os.getpid())
 
     ended = await processes.run(programs.launch("head -c 200000000 /dev/zero; printf the-end"))
 
-    after = peak_mb(keeper), peak_mb(os.getpid())
+    after = peak_mb(runner), peak_mb(os.getpid())
     assert ended.stdout.total == 200_000_007
     assert ended.stdout.tail[-10:] == b"\0\0\0the-end"
     assert after[0] - before[0] < 4
@@ -101,15 +101,15 @@ async def test_two_hundred_megabytes_cost_no_memory(programs, processes):
 @pytest.mark.torture
 async def test_a_gigabyte_on_one_line_costs_no_memory(programs, processes):
     await processes.run(programs.launch("true"))
-    keeper = programs.keepers()[0]
-    before = peak_mb(keeper), peak_mb(os.getpid())
+    runner = programs.runners()[0]
+    before = peak_mb(runner), peak_mb(os.getpid())
 
     launch = programs.launch(
         "printf start; head -c 1000000000 /dev/zero | tr '\\0' x; printf end", timeout_s=300
     )
     ended = await processes.run(launch)
 
-    after = peak_mb(keeper), peak_mb(os.getpid())
+    after = peak_mb(runner), peak_mb(os.getpid())
     assert ended.stdout.total == 1_000_000_008
     assert (ended.stdout.head[:6], ended.stdout.tail[-4:]) == (b"startx", b"xend")
     assert after[0] - before[0] < 16
@@ -117,7 +117,9 @@ async def test_a_gigabyte_on_one_line_costs_no_memory(programs, processes):
 
 
 async def test_output_that_imitates_frames_changes_nothing(programs, processes):
-    forged = b"".join(pack(kind, {"exit_code": 0, "survivors": []}, b"x" * 99) for kind in Kind)
+    forged = b"".join(
+        encode_frame(kind, {"exit_code": 0, "survivors": []}, b"x" * 99) for kind in FrameKind
+    )
     (programs.folder / "forged").write_bytes(forged * 50)
 
     ended = await processes.run(

@@ -236,11 +236,11 @@ async def test_a_hundred_programs_leave_no_handle_and_no_process(programs, proce
 
     assert handles() == ours
     assert ended.stdout == said(b"0\n1\n2\n3\n")
-    keepers = programs.keepers()
-    assert len(keepers) == 1
+    runners = programs.runners()
+    assert len(runners) == 1
     with seen_by_root_only():
-        # Null device three times, its words, link, runtime, signals, and one pipe end too many.
-        assert len(os.listdir(f"/proc/{keepers[0]}/fd")) < 14
+        # Null device three times, its words, connection, runtime, signals, and one pipe end too many.
+        assert len(os.listdir(f"/proc/{runners[0]}/fd")) < 14
 
 
 def seen_by_root_only():
@@ -252,13 +252,13 @@ async def test_the_helper_holds_nothing_of_the_runtimes(programs, processes, mon
     monkeypatch.setenv("SECRET_OF_THE_RUNTIME", "s3cret")
     await processes.run(programs.launch("true"))
 
-    keeper = programs.keepers()[0]
+    runner = programs.runners()[0]
 
     with seen_by_root_only():
-        assert b"SECRET" not in Path(f"/proc/{keeper}/environ").read_bytes()
+        assert b"SECRET" not in Path(f"/proc/{runner}/environ").read_bytes()
     with seen_by_root_only():
-        assert os.readlink(f"/proc/{keeper}/cwd") == "/"
-    assert os.getsid(keeper) != os.getsid(0)
+        assert os.readlink(f"/proc/{runner}/cwd") == "/"
+    assert os.getsid(runner) != os.getsid(0)
 
 
 async def test_long_output_is_kept_in_a_private_file(programs, processes):

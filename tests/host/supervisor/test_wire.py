@@ -4,18 +4,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
-from handrail.host.supervisor.wire import Frame, Kind, Unpacker, pack, recipe_header, recipe_of
+from handrail.host.supervisor.wire import (
+    Frame,
+    FrameDecoder,
+    FrameKind,
+    decode_recipe,
+    encode_frame,
+    encode_recipe,
+)
 
 frames = st.lists(
-    st.builds(Frame, st.sampled_from(Kind), st.dictionaries(st.text(), st.text()), st.binary())
+    st.builds(Frame, st.sampled_from(FrameKind), st.dictionaries(st.text(), st.text()), st.binary())
 )
 
 
 @settings(max_examples=100, deadline=None)
 @given(sent=frames, cut=st.integers(1, 50))
 def test_frames_arrive_whatever_the_pieces(sent, cut):
-    stream = b"".join(pack(*frame) for frame in sent)
-    unpacker = Unpacker()
+    stream = b"".join(encode_frame(*frame) for frame in sent)
+    unpacker = FrameDecoder()
 
     received = [
         frame
@@ -38,10 +45,10 @@ def test_a_recipe_travels_unchanged():
         aside=1,
     )
 
-    [frame] = Unpacker().feed(pack(Kind.RUN, recipe_header(recipe), recipe.filter))
+    [frame] = FrameDecoder().feed(encode_frame(FrameKind.RUN, encode_recipe(recipe), recipe.filter))
 
-    assert recipe_of(frame.header, frame.body) == recipe
-    assert recipe_of(recipe_header(recipe._replace(landlock=None)), b"").landlock is None
+    assert decode_recipe(frame.header, frame.body) == recipe
+    assert decode_recipe(encode_recipe(recipe._replace(landlock=None)), b"").landlock is None
 
 
 def test_of_a_recipe_only_what_differs_from_the_one_before_travels():
@@ -62,9 +69,9 @@ def test_of_a_recipe_only_what_differs_from_the_one_before_travels():
     ]
 
     for recipe in others:
-        header = recipe_header(recipe, before)
-        [frame] = Unpacker().feed(pack(Kind.RUN, header, recipe.filter))
-        assert recipe_of(frame.header, frame.body, before) == recipe
+        header = encode_recipe(recipe, before)
+        [frame] = FrameDecoder().feed(encode_frame(FrameKind.RUN, header, recipe.filter))
+        assert decode_recipe(frame.header, frame.body, before) == recipe
 
-    assert recipe_header(before, before) == {}
-    assert recipe_header(others[1], before) == {"argv": others[1].argv}
+    assert encode_recipe(before, before) == {}
+    assert encode_recipe(others[1], before) == {"argv": others[1].argv}

@@ -15,7 +15,13 @@ from handrail.core.approval import Answer, ApprovalRequest, Reply
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
 from handrail.host.terminal import approval_queue
-from handrail.host.terminal.approval_queue import QueueApprover, answer, find, pending, queue_of
+from handrail.host.terminal.approval_queue import (
+    QueueApprover,
+    answer_pending,
+    find_pending,
+    pending_approvals,
+    queue_directory,
+)
 
 
 def request(binding="ab" * 32, always="write_file(/a)"):
@@ -38,9 +44,9 @@ def approver(root):
 
 async def until_asked(root, count=1):
     with anyio.fail_after(10):
-        while len(pending(queue_of(root))) < count:
+        while len(pending_approvals(queue_directory(root))) < count:
             await anyio.sleep(0.01)
-    return pending(queue_of(root))
+    return pending_approvals(queue_directory(root))
 
 
 async def ended(task):
@@ -57,7 +63,7 @@ async def test_a_question_lies_where_only_the_person_can_look(root, approver):
         for path in (asked.folder.parent, asked.folder, asked.folder / "question.json")
     }
     inside = asked.folder.is_relative_to(root)
-    answer(asked, Answer.NO)
+    answer_pending(asked, Answer.NO)
     await ended(task)
 
     assert modes == {0o700, 0o600}
@@ -70,9 +76,9 @@ async def test_the_first_of_two_answers_counts(root, approver):
     task = asyncio.create_task(approver.ask(request()))
     (asked,) = await until_asked(root)
 
-    answer(asked, Answer.NO)
+    answer_pending(asked, Answer.NO)
     with pytest.raises(ProblemRaised) as raised:
-        answer(asked, Answer.YES)
+        answer_pending(asked, Answer.YES)
 
     assert raised.value.problem.code in ("conflict", "not_found")
     assert (await ended(task)).answer is Answer.NO
@@ -85,7 +91,7 @@ async def test_of_many_who_answer_at_once_one_is_first(root, approver):
 
     def try_it(number):
         try:
-            answer(asked, Answer.YES if number % 2 else Answer.NO)
+            answer_pending(asked, Answer.YES if number % 2 else Answer.NO)
         except ProblemRaised as raised:
             return raised.problem.code
         return Answer.YES if number % 2 else Answer.NO
@@ -110,16 +116,16 @@ async def test_an_answer_that_comes_too_late_counts_for_nothing(root, approver):
         await task
 
     with pytest.raises(ProblemRaised) as raised:
-        answer(asked, Answer.YES)
+        answer_pending(asked, Answer.YES)
     again = asyncio.create_task(approver.ask(request()))
     (anew,) = await until_asked(root)
-    waits = approval_queue.still_asked(anew.folder)
-    answer(anew, Answer.NO)
+    waits = approval_queue.is_pending(anew.folder)
+    answer_pending(anew, Answer.NO)
 
     assert raised.value.problem.code == "not_found"
     assert waits
     assert (await ended(again)).answer is Answer.NO
-    assert list(queue_of(root).iterdir()) == []
+    assert list(queue_directory(root).iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -165,9 +171,9 @@ async def test_the_same_question_of_two_processes_is_answered_apart(root):
     tasks = [asyncio.create_task(each.ask(request())) for each in (one, two)]
     first, second = await until_asked(root, 2)
 
-    answer(first, Answer.YES)
+    answer_pending(first, Answer.YES)
     yes = await ended(tasks[0])
-    answer(second, Answer.NO)
+    answer_pending(second, Answer.NO)
 
     assert (first.id, second.id) == ("ab" * 6, f"{'ab' * 6}-2")
     assert yes.answer is Answer.YES
@@ -182,40 +188,40 @@ def test_what_a_dead_process_asked_is_swept_away(root):
         ".ask(request()))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False)
-    left = len(list(queue_of(root).iterdir()))
+    left = len(list(queue_directory(root).iterdir()))
 
-    waiting = pending(queue_of(root))
+    waiting = pending_approvals(queue_directory(root))
 
     assert (done.returncode, left) == (3, 1)
     assert waiting == []
-    assert list(queue_of(root).iterdir()) == []
+    assert list(queue_directory(root).iterdir()) == []
 
 
 def test_half_a_question_of_a_dead_process_is_swept_away(root):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     wait_exit(dead)
-    (queue_of(root) / f".{dead.pid}-abc").mkdir()
-    (queue_of(root) / f".{os.getpid()}-abc").mkdir()
+    (queue_directory(root) / f".{dead.pid}-abc").mkdir()
+    (queue_directory(root) / f".{os.getpid()}-abc").mkdir()
 
-    pending(queue_of(root))
+    pending_approvals(queue_directory(root))
 
-    assert [one.name for one in queue_of(root).iterdir()] == [f".{os.getpid()}-abc"]
+    assert [one.name for one in queue_directory(root).iterdir()] == [f".{os.getpid()}-abc"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"v": 9}', '{"v": 1, "request": {}}'])
 def test_what_is_no_question_is_passed_over(root, text):
-    folder = queue_of(root) / "abcdef"
+    folder = queue_directory(root) / "abcdef"
     folder.mkdir()
     (folder / "question.json").write_text(text)
 
-    assert pending(queue_of(root)) == []
+    assert pending_approvals(queue_directory(root)) == []
 
 
 def test_a_directory_that_others_may_write_is_not_used(root):
-    queue_of(root).chmod(0o777)
+    queue_directory(root).chmod(0o777)
 
     with pytest.raises(ProblemRaised) as raised:
-        queue_of(root)
+        queue_directory(root)
 
     assert raised.value.problem.code == "unavailable"
 
@@ -225,8 +231,8 @@ async def test_always_is_refused_where_no_rule_was_proposed(root, approver):
     (asked,) = await until_asked(root)
 
     with pytest.raises(ProblemRaised, match="no rule is narrow enough"):
-        answer(asked, Answer.ALWAYS)
-    answer(asked, Answer.YES)
+        answer_pending(asked, Answer.ALWAYS)
+    answer_pending(asked, Answer.YES)
 
     assert (await ended(task)).answer is Answer.YES
 
@@ -240,11 +246,11 @@ async def test_an_id_may_be_shortened_as_long_as_it_is_clear(root, approver):
     codes = []
     for name in ("abcd", "abc", "", "beef", "../x"):
         with pytest.raises(ProblemRaised) as raised:
-            find(waiting, name)
+            find_pending(waiting, name)
         codes.append(raised.value.problem.code)
-    found = find(waiting, "abcd2").request.binding
+    found = find_pending(waiting, "abcd2").request.binding
     for one in waiting:
-        answer(one, Answer.NO)
+        answer_pending(one, Answer.NO)
     await ended(asyncio.gather(*tasks))
 
     assert codes == ["ambiguous", "not_found", "not_found", "not_found", "not_found"]

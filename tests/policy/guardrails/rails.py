@@ -8,7 +8,7 @@ from handrail.core.footprint import Footprint, writing
 from handrail.core.places import Kind, Place
 from handrail.core.plan import Change, Plan
 from handrail.core.verdicts import Risk
-from handrail.host.processes.binaries import find
+from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.shfmt import Shfmt
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.guardrails.section import parse_guardrails
@@ -20,7 +20,7 @@ from handrail.shell.analyzer import Judge
 ROOT = "/home/u/app"
 GROUNDS = PathBase((ROOT,), "/home/u")
 _WHERE = Surroundings(ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", posixpath.normpath)
-_JUDGE = Judge(Shfmt(find("shfmt", [])), lambda cwd: _WHERE._replace(cwd=cwd))
+_JUDGE = Judge(Shfmt(find_binary("shfmt", [])), lambda cwd: _WHERE._replace(cwd=cwd))
 
 
 def settings(**table):

@@ -11,7 +11,7 @@ from tests.policy.rule_support import ALLOW, ASK, DENY, call, effect, rules
 from handrail.core.commands import Surroundings
 from handrail.core.footprint import Footprint
 from handrail.core.verdicts import Risk
-from handrail.host.processes.binaries import find
+from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.shfmt import Shfmt
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.paths.pattern import PathBase
@@ -24,7 +24,7 @@ WHERE = Surroundings(ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", 
 
 @pytest.fixture(scope="module")
 def judge():
-    return Judge(Shfmt(find("shfmt", [])), lambda cwd: WHERE._replace(cwd=cwd))
+    return Judge(Shfmt(find_binary("shfmt", [])), lambda cwd: WHERE._replace(cwd=cwd))
 
 
 @pytest.fixture

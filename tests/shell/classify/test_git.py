@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from handrail.host.git.config_files import git_configs
+from handrail.host.git.config_files import read_git_configs
 from handrail.shell.classify.environment import child_environment
 from handrail.shell.classify.git import git_environment, git_is_tame
 
@@ -79,7 +79,7 @@ class Repository:
         return self.mark.read_text() if self.mark.exists() else ""
 
     def tame(self):
-        return git_is_tame(*git_configs(str(self.folder)))
+        return git_is_tame(*read_git_configs(str(self.folder)))
 
 
 def base():
@@ -187,7 +187,7 @@ def test_a_bare_repository_among_the_files_is_not_taken_for_one(repository):
     with (bare / "config").open("a") as file:
         file.write(f"[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = {repository.program}\n")
 
-    assert not git_is_tame(*git_configs(str(bare)))
+    assert not git_is_tame(*read_git_configs(str(bare)))
     assert repository.run("git status", calm(), cwd=bare) == ""
     assert repository.run("git status", base(), cwd=bare)
 

@@ -14,7 +14,7 @@ from handrail.core.commands import CommandClass
 from handrail.core.footprint import Access, Footprint
 from handrail.core.ports import Clock, Files
 from handrail.core.problems import ProblemRaised
-from handrail.core.shadows import Noted
+from handrail.core.shadows import ObservedWrites
 from handrail.engine.timing.threads import run_in_thread_uncancellable
 from handrail.history.command_effects.attribution import CommandInterval, Evidence
 from handrail.history.command_effects.effects_report import EffectsReport
@@ -81,10 +81,10 @@ class CommandEffects:
         def look() -> None:
             scopes = None if tracked.whole else self._scopes(tracked.derived)
             try:
-                tracked.before = self.keeping.shadow.before(scopes)
+                tracked.before = self.keeping.shadow.capture(scopes)
                 # Alone, all that changes where the text says it writes is the command's.
-                if tracked.whole or others or not self.keeping.shadow.alone():
-                    tracked.notes = self.keeping.shadow.notes()
+                if tracked.whole or others or not self.keeping.shadow.is_only_runtime():
+                    tracked.notes = self.keeping.shadow.new_write_log()
             except OSError as error:
                 _log.warning("what a command changes cannot be kept: %s", error)
 
@@ -95,7 +95,7 @@ class CommandEffects:
         """For the intent: what finds the state before the command again after a crash."""
         if tracked.before is None:
             return {}
-        reference = self.keeping.shadow.reference(tracked.before, tracked.notes)
+        reference = self.keeping.shadow.crash_reference(tracked.before, tracked.notes)
         return {"shadow": dict(reference)} if reference else {}
 
     def start(self, tracked: CommandSnapshot) -> str:
@@ -115,9 +115,9 @@ class CommandEffects:
             if tracked.before is None:
                 return
             try:
-                found = self.keeping.shadow.after(tracked.before)
+                found = self.keeping.shadow.diff(tracked.before)
                 noted = self._noted(tracked)
-                alone = self.keeping.shadow.alone()
+                alone = self.keeping.shadow.is_only_runtime()
             except OSError as error:
                 _log.warning("what a command changed cannot be told: %s", error)
                 return
@@ -139,7 +139,7 @@ class CommandEffects:
         if not isinstance(reference, Mapping):
             return None
         try:
-            found = self.keeping.shadow.since(reference)
+            found = self.keeping.shadow.diff_since(reference)
         except OSError as error:
             _log.warning("what a command changed cannot be told: %s", error)
             return None
@@ -159,8 +159,8 @@ class CommandEffects:
         """Let go of the copies."""
         self.keeping.shadow.close()
 
-    def _noted(self, tracked: CommandSnapshot) -> Noted | None:
-        return self.keeping.shadow.noted(tracked.notes) if tracked.notes else None
+    def _noted(self, tracked: CommandSnapshot) -> ObservedWrites | None:
+        return self.keeping.shadow.read_write_log(tracked.notes) if tracked.notes else None
 
     def limit(self, report: EffectsReport, tracked: SnapshotExtent, *, confined: bool) -> None:
         """Add what was not even looked at."""

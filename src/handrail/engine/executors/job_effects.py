@@ -69,7 +69,7 @@ class JobEffects:
         if tracked.before is None:
             return EffectsReport(blind=True)
         shadow, looks = self._effects.keeping.shadow, list[Any]()
-        await run_in_thread_uncancellable(lambda: looks.append(shadow.pin(tracked.before)))
+        await run_in_thread_uncancellable(lambda: looks.append(shadow.keep(tracked.before)))
         pinned = replace(tracked, before=looks[0])
         noted = note_of(self._effects, pinned, call, self._owner, confined=confined)
         self._followed.append(FollowedJob(job, pinned, noted))

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Final
 
 from handrail.core.places import Form
-from handrail.core.shadows import Delta, Noted
+from handrail.core.shadows import EntryChange, ObservedWrites
 
 # Time stamps of files are given out in ticks of the kernel's clock.
 TICK_NS: Final = 20_000_000
@@ -44,7 +44,7 @@ class Evidence:
 
     window: CommandInterval
     derived: tuple[str, ...] = ()
-    noted: Noted | None = None
+    noted: ObservedWrites | None = None
     others: bool = False
 
     def with_folders(self, made: Set[str]) -> Evidence:
@@ -56,7 +56,7 @@ class Evidence:
         around = {folder for path in named for folder in _folders_above(path)}
         return replace(self, derived=(*self.derived, *trees, *(made & around)))
 
-    def against(self, delta: Delta, absolute: str) -> str | None:
+    def against(self, delta: EntryChange, absolute: str) -> str | None:
         """Why a change is not the command's; None if it is."""
         when = self._time(delta)
         if when is not None:
@@ -75,7 +75,7 @@ class Evidence:
     def _moved(self) -> PathCover:
         return PathCover(() if self.noted is None else self.noted.trees)
 
-    def _time(self, delta: Delta) -> str | None:
+    def _time(self, delta: EntryChange) -> str | None:
         if delta.after is None:
             return None
         changed, window = delta.after.changed_ns, self.window
@@ -109,7 +109,9 @@ def _folders_above(path: str) -> list[str]:
     return found
 
 
-def _by_notes(noted: Noted, moved: PathCover, delta: Delta, absolute: str) -> str | None:
+def _by_notes(
+    noted: ObservedWrites, moved: PathCover, delta: EntryChange, absolute: str
+) -> str | None:
     if absolute not in noted.files:
         return None if moved.covers(absolute) else UNSEEN
     before, met = delta.before, noted.files[absolute]

@@ -18,7 +18,7 @@ from handrail.core.places import Form, Kind
 from handrail.core.plan import hash_of
 from handrail.core.ports import Blobs, Files
 from handrail.core.problems import ProblemRaised
-from handrail.core.shadows import Delta, Look, Shadow, Sight
+from handrail.core.shadows import EntryChange, FileState, TreeDiff, WorkspaceSnapshots
 from handrail.history.before_images import describe_forms
 from handrail.history.command_effects.attribution import PERHAPS, Evidence
 from handrail.history.command_effects.effects_report import EffectsReport
@@ -45,12 +45,12 @@ class EffectStorage:
     """What a report is made with. `breaks_links`: a file that has other names may be written."""
 
     files: Files
-    shadow: Shadow
+    shadow: WorkspaceSnapshots
     blobs: Blobs
     breaks_links: bool = False
 
 
-def build_report(look: Look, evidence: Evidence, keeping: EffectStorage) -> EffectsReport:
+def build_report(look: TreeDiff, evidence: Evidence, keeping: EffectStorage) -> EffectsReport:
     """What a look after a command found, told apart by whose doing it is."""
     writer = _ReportBuilder(keeping, look)
     evidence = evidence.with_folders(writer.made_folders())
@@ -65,7 +65,7 @@ def build_report(look: Look, evidence: Evidence, keeping: EffectStorage) -> Effe
 class _ReportBuilder:
     """Puts a report together."""
 
-    def __init__(self, keeping: EffectStorage, look: Look) -> None:
+    def __init__(self, keeping: EffectStorage, look: TreeDiff) -> None:
         self._keeping = keeping
         self._report = EffectsReport()
         self._other_names = look.names
@@ -95,7 +95,7 @@ class _ReportBuilder:
         tops = self._keeping.files.roots
         return {f"{tops[root].rstrip('/')}/{rel}" for root, rel in self._made}
 
-    def write(self, delta: Delta, evidence: Evidence) -> None:
+    def write(self, delta: EntryChange, evidence: Evidence) -> None:
         """One more difference."""
         path, absolute = self._names(delta)
         doubt = evidence.against(delta, absolute)
@@ -115,7 +115,7 @@ class _ReportBuilder:
             if doubt in PERHAPS:
                 report.left_out[path] = doubt
 
-    def finish(self, look: Look) -> EffectsReport:
+    def finish(self, look: TreeDiff) -> EffectsReport:
         """The whole report."""
         report, left = self._report, self._report.left_out
         report.changes.sort(key=lambda one: str(one["absolute"]))
@@ -127,7 +127,7 @@ class _ReportBuilder:
             left[f"{look.unseen:,} or more new files"] = "there are more files than are looked at"
         return report
 
-    def _described(self, delta: Delta, path: str, absolute: str) -> dict[str, Any] | str:
+    def _described(self, delta: EntryChange, path: str, absolute: str) -> dict[str, Any] | str:
         """The change as a plan's record has it, or why it cannot be taken back."""
         before, after = delta.before, delta.after
         why = self._why_not(delta, path)
@@ -153,7 +153,7 @@ class _ReportBuilder:
         made = self._folders(delta) if before is None and not _is_folder(delta) else []
         return {**described, "made": made} if made else described
 
-    def _links(self, delta: Delta) -> dict[str, Any]:
+    def _links(self, delta: EntryChange) -> dict[str, Any]:
         """What makes a file that is gone a name of the same file again: `link_group` is shared by
         all of its names, `link_left` are some that stayed.
         """
@@ -163,7 +163,7 @@ class _ReportBuilder:
         left = [self._names(delta._replace(root=root, rel=rel))[0] for root, rel in names.left]
         return {"link_group": [names.device, names.inode], "link_left": left}
 
-    def _why_not(self, delta: Delta, path: str) -> str:
+    def _why_not(self, delta: EntryChange, path: str) -> str:
         before, after = delta.before, delta.after
         why = self._why_not_this_kind(delta)
         if why:
@@ -179,7 +179,7 @@ class _ReportBuilder:
             return MANY
         return ""
 
-    def _why_not_this_kind(self, delta: Delta) -> str:
+    def _why_not_this_kind(self, delta: EntryChange) -> str:
         forms = {one.form for one in (delta.before, delta.after) if one is not None}
         if Form.SPECIAL in forms:
             return SPECIAL
@@ -190,15 +190,15 @@ class _ReportBuilder:
             return delta.after.why
         return HOLDS if delta.before is None and (delta.root, delta.rel) in self._stays else ""
 
-    def _keep(self, before: Sight | None) -> str:
+    def _keep(self, before: FileState | None) -> str:
         keeping = self._keeping
         if before is None or before.form is not Form.FILE:
             return ""
-        if keeping.shadow.hand_over(before.text, before.size, keeping.blobs):
+        if keeping.shadow.export_content(before.text, before.size, keeping.blobs):
             return ""
         return "there was no room left to keep it"
 
-    def _digest(self, after: Sight | None, path: str) -> str | None:
+    def _digest(self, after: FileState | None, path: str) -> str | None:
         """What the command left, to recognise it by."""
         if after is None or after.text or after.form is not Form.FILE:
             return _hash(after)
@@ -216,7 +216,7 @@ class _ReportBuilder:
             return None
         return state.hexdigest()
 
-    def _leave_out(self, delta: Delta, path: str, why: str) -> None:
+    def _leave_out(self, delta: EntryChange, path: str, why: str) -> None:
         """It stays as it is now; so do the new folders that hold it."""
         self._report.leave_out(path, why)
         if _form(delta.before) is Form.FILE and delta.before is not None:
@@ -224,7 +224,7 @@ class _ReportBuilder:
         if delta.after is not None:
             self._stays.update((delta.root, folder) for folder in _above(delta.rel))
 
-    def _folders(self, delta: Delta) -> list[str]:
+    def _folders(self, delta: EntryChange) -> list[str]:
         """The folders that were made for a new file, lowest first."""
         made = []
         for folder in _above(delta.rel):
@@ -233,7 +233,7 @@ class _ReportBuilder:
             made.append(self._names(delta._replace(rel=folder))[0])
         return made
 
-    def _names(self, delta: Delta) -> tuple[str, str]:
+    def _names(self, delta: EntryChange) -> tuple[str, str]:
         """How a path is shown, and its absolute name."""
         absolute = f"{self._keeping.files.roots[delta.root].rstrip('/')}/{delta.rel}"
         return (absolute if delta.root else delta.rel), absolute
@@ -243,11 +243,11 @@ class _ReportBuilder:
         return "." if absolute == top else absolute.removeprefix(f"{top.rstrip('/')}/")
 
 
-def _form(sight: Sight | None) -> Form | None:
+def _form(sight: FileState | None) -> Form | None:
     return None if sight is None else sight.form
 
 
-def _is_folder(delta: Delta) -> bool:
+def _is_folder(delta: EntryChange) -> bool:
     """Whether a folder came, went or has other permissions, and is nothing else."""
     return {_form(delta.before), _form(delta.after)} <= {Form.FOLDER, None}
 
@@ -261,41 +261,41 @@ def _above(rel: str) -> Sequence[str]:
     return found
 
 
-def _operation(before: Sight | None, after: Sight | None) -> str:
+def _operation(before: FileState | None, after: FileState | None) -> str:
     if after is None:
         return "delete"
     return "create" if before is None else "write"
 
 
-def _image(before: Sight | None) -> str:
+def _image(before: FileState | None) -> str:
     if before is None:
         return "absent"
     return "blob" if before.form is Form.FILE else "inline"
 
 
-def _hash(sight: Sight | None) -> str | None:
+def _hash(sight: FileState | None) -> str | None:
     if sight is None or sight.form is Form.FILE:
         return None if sight is None else sight.text
     return hash_of(Content(_bytes(sight)), sight.form)
 
 
-def _bytes(sight: Sight) -> bytes:
+def _bytes(sight: FileState) -> bytes:
     """Where a link leads; a folder has no content of its own."""
     return os.fsencode(sight.text)
 
 
-def _bits(sight: Sight) -> int:
+def _bits(sight: FileState) -> int:
     """Bits of a file that let it run as somebody else, which no write brings back."""
     return sight.mode & ~_PERMISSIONS if sight.form is Form.FILE else 0
 
 
-def _mode(before: Sight | None) -> int | None:
+def _mode(before: FileState | None) -> int | None:
     if before is None or before.form is Form.LINK:
         return None
     return before.mode & ~_bits(before)
 
 
-def _marks(sight: Sight) -> set[tuple[object, ...]]:
+def _marks(sight: FileState) -> set[tuple[object, ...]]:
     """What a file is known by under another name: moved, or copied. An inode is given out again."""
     if sight.form is not Form.FILE or not sight.size:
         return set()

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from handrail.core.read_denials import HiddenPaths
 from handrail.host.files.paths.rooted_paths import RootedPaths
-from handrail.host.snapshots.stamps import Stamp, Stamps, identity
+from handrail.host.snapshots.stamps import DirectoryStamps, Stamp, identity
 
 Inode = tuple[int, int]
 
@@ -43,13 +43,13 @@ class InodeSet(NamedTuple):
         return InodeSet(self.inodes | other.inodes, self.complete and other.complete)
 
 
-class _Folder(NamedTuple):
+class _FolderInodes(NamedTuple):
     stamp: Stamp | None
     inodes: tuple[Inode, ...]
     folders: tuple[str, ...]
 
 
-class WithheldInodes:
+class DeniedInodes:
     """Collects the inodes of withheld paths. A folder is listed again only when its time stamps
     say that it changed. Not for several threads at once.
     """
@@ -57,12 +57,12 @@ class WithheldInodes:
     def __init__(self, paths: RootedPaths | None = None) -> None:
         """`paths` looks at what lies in the roots by their handles."""
         self._paths = RootedPaths() if paths is None else paths
-        self._stamps = Stamps()
-        self._known: dict[str, _Folder] = {}
+        self._stamps = DirectoryStamps()
+        self._known: dict[str, _FolderInodes] = {}
 
     def collect(self, hidden: HiddenPaths) -> InodeSet:
         """The inodes of these paths and of all that lies in them. Blocks."""
-        fresh: dict[str, _Folder] = {}
+        fresh: dict[str, _FolderInodes] = {}
         inodes: set[Inode] = set()
         complete = hidden.complete
         queue = list(hidden.paths)
@@ -86,7 +86,7 @@ class WithheldInodes:
         self._known = fresh
         return InodeSet(frozenset(inodes), complete)
 
-    def _folder(self, path: str, info: os.stat_result) -> _Folder:
+    def _folder(self, path: str, info: os.stat_result) -> _FolderInodes:
         known = self._known.get(path)
         if known is not None and known.stamp == identity(info):
             return known
@@ -98,7 +98,7 @@ class WithheldInodes:
                 folders.append(f"{path}/{name}")
             else:
                 inodes.append(inode_number(below))
-        return _Folder(stamp, tuple(inodes), tuple(folders))
+        return _FolderInodes(stamp, tuple(inodes), tuple(folders))
 
     def _entries(self, path: str) -> Iterator[tuple[str, os.stat_result]]:
         handle = self._paths.open_folder(path)

@@ -16,7 +16,7 @@ from handrail.core.read_denials import HiddenPaths, PathGlob, ReadDenyPatterns
 from handrail.host.denials.git_copies import GitCopies
 from handrail.host.files.paths.real_path import real_path
 from handrail.host.files.paths.rooted_paths import RootedPaths
-from handrail.host.snapshots.stamps import Stamp, Stamps, identity
+from handrail.host.snapshots.stamps import DirectoryStamps, Stamp, identity
 
 _MOST_DIRECTORIES: Final = 100_000
 _MOST_ENTRIES: Final = 1_000_000
@@ -25,7 +25,7 @@ _TRIES: Final = 20
 _EXCHANGED: Final = frozenset((errno.ELOOP, errno.ENOTDIR, errno.ENOENT))
 
 
-class _Listing(NamedTuple):
+class _FolderListing(NamedTuple):
     """What a directory holds: withheld entries, those that are links, folders to look into,
     whether a `.git`.
     """
@@ -38,7 +38,7 @@ class _Listing(NamedTuple):
     size: int
 
 
-class WithheldFinder:
+class DeniedPathFinder:
     """Finds what exists of the withheld paths below the roots (canonical), and where patterns
     name places outside. `skipped` are directories that are hidden anyway. For any thread.
     """
@@ -58,8 +58,8 @@ class WithheldFinder:
         if withheld.anchored is not None:
             self._tops += [(withheld.anchored, top) for top in _starts(withheld.globs, roots)]
         self._git = GitCopies(withheld)
-        self._stamps = Stamps()
-        self._known: dict[str, _Listing] = {}
+        self._stamps = DirectoryStamps()
+        self._known: dict[str, _FolderListing] = {}
         self._lock = threading.Lock()
 
     def find(self) -> HiddenPaths:
@@ -71,10 +71,10 @@ class WithheldFinder:
         gap = next(filter(None, gaps), None)
         return HiddenPaths(tuple(_outermost(paths)), gap, complete=look.gap is None)
 
-    def _look(self) -> _Look:
+    def _look(self) -> _FinderPass:
         """One walk over everything, again if names were exchanged meanwhile."""
         for _ in range(_TRIES):
-            look = _Look(self._known, self._skipped)
+            look = _FinderPass(self._known, self._skipped)
             for withheld, top in self._tops:
                 self._walk(look, withheld, top)
             self._known = look.fresh
@@ -83,7 +83,7 @@ class WithheldFinder:
         look.gap = look.gap or "names keep being exchanged while withheld paths are looked for"
         return look
 
-    def _walk(self, look: _Look, withheld: ReadDenyPatterns, top: str) -> None:
+    def _walk(self, look: _FinderPass, withheld: ReadDenyPatterns, top: str) -> None:
         if withheld.hides(top):
             look.links.append(top)
             return
@@ -104,7 +104,9 @@ class WithheldFinder:
             look.take(path, listing)
             queue += listing.folders
 
-    def _listing(self, withheld: ReadDenyPatterns, path: str, known: _Listing | None) -> _Listing:
+    def _listing(
+        self, withheld: ReadDenyPatterns, path: str, known: _FolderListing | None
+    ) -> _FolderListing:
         if known is not None and known.stamp == identity(self.paths.lstat(path)):
             return known
         handle = self.paths.open_folder(path)
@@ -121,7 +123,7 @@ class WithheldFinder:
         above: str,
         stamp: Stamp | None,
         entries: Iterable[os.DirEntry[str]],
-    ) -> _Listing:
+    ) -> _FolderListing:
         found: list[str] = []
         links: list[str] = []
         folders: list[str] = []
@@ -135,7 +137,7 @@ class WithheldFinder:
                 (links if entry.is_symlink() else found).append(below)
             elif entry.is_dir(follow_symlinks=False) and withheld.reaches(below):
                 folders.append(below)
-        return _Listing(stamp, tuple(found), tuple(links), tuple(folders), repository, size)
+        return _FolderListing(stamp, tuple(found), tuple(links), tuple(folders), repository, size)
 
     def _around(self, paths: set[str]) -> str | None:
         """A withheld name that is a link to something above a root cannot be hidden."""
@@ -145,13 +147,13 @@ class WithheldFinder:
         return None
 
 
-class _Look:
+class _FinderPass:
     """One walk over everything: what is known from before, and what was found."""
 
-    def __init__(self, known: dict[str, _Listing], skipped: frozenset[str]) -> None:
+    def __init__(self, known: dict[str, _FolderListing], skipped: frozenset[str]) -> None:
         self.known = known
         self.skipped = skipped
-        self.fresh: dict[str, _Listing] = {}
+        self.fresh: dict[str, _FolderListing] = {}
         self.found: list[str] = []
         self.links: list[str] = []
         # Whether a name meant something else when it was entered than when it was listed.
@@ -160,7 +162,7 @@ class _Look:
         self.size = 0
         self.gap: str | None = None
 
-    def take(self, path: str, listing: _Listing) -> None:
+    def take(self, path: str, listing: _FolderListing) -> None:
         """Note what a directory holds."""
         self.fresh[path] = listing
         self.found += listing.found

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.core.read_denials import ReadDenyPatterns
-from handrail.host.git.index import tracked
+from handrail.host.git.index import tracked_paths
 
 _POINTER: Final = b"gitdir:"
 
@@ -43,7 +43,7 @@ class GitCopies:
 
     def _look(self, tree: str, index: Path) -> str | None:
         try:
-            held = next((name for name in tracked(index) if self._keeps(tree, name)), None)
+            held = next((name for name in tracked_paths(index) if self._keeps(tree, name)), None)
         except (OSError, ValueError) as error:
             return f"what git tracks in {tree!r} cannot be read: {error}"
         return None if held is None else f"git tracks {held!r}, so that its copies can be read"

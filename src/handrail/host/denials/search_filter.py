@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from handrail.core.places import Kind, Place
 from handrail.core.problems import ProblemRaised
 from handrail.core.read_denials import HiddenPaths, PathGlob, ReadDenyPatterns
-from handrail.host.denials.denied_inodes import InodeSet, WithheldInodes
-from handrail.host.denials.denied_paths import WithheldFinder
+from handrail.host.denials.denied_inodes import DeniedInodes, InodeSet
+from handrail.host.denials.denied_paths import DeniedPathFinder
 from handrail.host.search.filters import PathFilter
 from handrail.host.search.globs import literal
 from handrail.host.search.search_roots import Root, open_beneath
@@ -24,7 +24,7 @@ _MOST_HINTS: Final = 200
 _UNLIKE: Final = frozenset("?[\\")
 
 
-class WithheldView(NamedTuple):
+class ReadDenyView(NamedTuple):
     """What is withheld where a query searches: how many paths exist, whatever they hold, and
     the inodes of everything that is withheld anywhere.
     """
@@ -33,13 +33,13 @@ class WithheldView(NamedTuple):
     inodes: InodeSet
 
 
-class LeftOut:
+class ReadDenyFilter:
     """The withheld paths of a search. For any thread."""
 
-    def __init__(self, withheld: ReadDenyPatterns, finder: WithheldFinder) -> None:
+    def __init__(self, withheld: ReadDenyPatterns, finder: DeniedPathFinder) -> None:
         self._withheld = withheld
         self._finder = finder
-        self._inodes = WithheldInodes(finder.paths)
+        self._inodes = DeniedInodes(finder.paths)
         self._lock = threading.Lock()
 
     def check(self, place: Place) -> None:
@@ -54,7 +54,7 @@ class LeftOut:
         hints = list(_hints(self._withheld.globs, top))[:_MOST_HINTS]
         return allowed.without(hints, lambda rel: hides(f"{top}/{rel}"))
 
-    def view(self, allowed: PathFilter, root: Root, place: Place) -> WithheldView:
+    def view(self, allowed: PathFilter, root: Root, place: Place) -> ReadDenyView:
         """Look at what exists now; raises `denied` for a file that is withheld by another of
         its names. Blocks.
         """
@@ -66,7 +66,7 @@ class LeftOut:
         below = [path for path in hidden.paths if path.startswith(start)]
         # What a withheld folder holds is nobody's business.
         wanted = (path for path in below if _folder(path) or allowed.wants(path[len(top) + 1 :]))
-        return WithheldView(sum(1 for _ in wanted), inodes)
+        return ReadDenyView(sum(1 for _ in wanted), inodes)
 
     def inodes(self) -> InodeSet:
         """The inodes of what is withheld now. Blocks."""

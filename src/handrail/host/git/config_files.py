@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from handrail.host.git.index import embedded
+from handrail.host.git.index import embedded_repositories
 
 _MAX_BYTES: Final = 1 << 20
 _MOST_FILES: Final = 200
 _MODULES_DEEP: Final = 6
 
 
-def git_configs(directory: str) -> tuple[str, ...] | None:
+def read_git_configs(directory: str) -> tuple[str, ...] | None:
     """The text of every configuration file that git may read there; empty if there is none.
 
     Those of repositories inside it are among them, since looking at one looks at these too; so
@@ -56,7 +56,7 @@ def _files(found: Path, depth: int) -> Iterator[Path]:
         yield directory / "config.worktree"
     yield from _modules(common / "modules", 0)
     tree = found.parent if found.name == ".git" else found
-    for inner in embedded(directory):
+    for inner in embedded_repositories(directory):
         if os.path.lexists(tree / inner / ".git"):
             yield from _files(tree / inner / ".git", depth + 1)
 

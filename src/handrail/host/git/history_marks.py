@@ -24,7 +24,7 @@ _MOST_BYTES: Final = 1 << 20
 _SHORT: Final = 10
 
 
-def mark_of(directory: int, name: str) -> tuple[int, ...] | None:
+def history_mark(directory: int, name: str) -> tuple[int, ...] | None:
     """When the history of the repository in this directory moved last; None if there is none."""
     try:
         handle = os.open(name, LIST | os.O_NOFOLLOW, dir_fd=directory)
@@ -39,7 +39,7 @@ def mark_of(directory: int, name: str) -> tuple[int, ...] | None:
         os.close(handle)
 
 
-def what_moved(path: str, before: tuple[int, ...] | None) -> str:
+def describe_history_change(path: str, before: tuple[int, ...] | None) -> str:
     """What the log of the repository at this path says since a mark; "" if it is not clear. It
     is not ours and may say anything, so that nothing but hexadecimal digits is taken from it.
     """

@@ -21,7 +21,7 @@ _EXTENDED: Final = 0x4000
 _LENGTH: Final = 0x0FFF
 
 
-def embedded(directory: Path) -> list[str]:
+def embedded_repositories(directory: Path) -> list[str]:
     """Paths of the repositories inside the working tree whose git directory this is.
 
     Raises OSError or ValueError.
@@ -35,7 +35,7 @@ def embedded(directory: Path) -> list[str]:
     return list(_links(data)) if _LINK_BYTES in data else []
 
 
-def tracked(index: Path) -> Iterator[str]:
+def tracked_paths(index: Path) -> Iterator[str]:
     """Every path that an index lists, from the top of its working tree.
 
     Raises OSError or ValueError.

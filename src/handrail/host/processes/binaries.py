@@ -20,7 +20,7 @@ _ELF_MAGIC: Final = b"\x7fELF"
 _PT_INTERP: Final = 3
 
 
-def find(name: str, roots: Sequence[str], *, search_path: str | None = None) -> str | None:
+def find_binary(name: str, roots: Sequence[str], *, search_path: str | None = None) -> str | None:
     """The absolute real path of a helper program, None if there is none to trust.
 
     Looks beside this Python first (installed with us), then along PATH. Trusted means: a

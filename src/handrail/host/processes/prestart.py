@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from handrail.host.processes.spawn import Finished, Helper
+from handrail.host.processes.spawn import Helper, HelperResult
 
 # What surely fits into a pipe that nobody reads yet.
 _MAX_FEED: Final = 32 << 10
@@ -19,16 +19,16 @@ _MAX_FEED: Final = 32 << 10
 _AFTER_S: Final = 0.002
 
 
-class _Ready(NamedTuple):
+class _WaitingHelper(NamedTuple):
     helper: Helper
     feed: int
     confined: bool
 
-    def finish(self) -> Finished:
+    def finish(self) -> HelperResult:
         return self.helper.finish(confined=self.confined)
 
 
-class Ahead:
+class PrestartedHelper:
     """Holds one process ready, from the second time on that somebody wants one.
 
     Confined as by `spawn.run_now`. Safe in any thread.
@@ -44,11 +44,11 @@ class Ahead:
         self._wanted = threading.Semaphore(0)
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
-        self._ready: _Ready | None = None
+        self._ready: _WaitingHelper | None = None
         self._asked = False
         self._coming = False
 
-    def run(self, feed: bytes) -> Finished | None:
+    def run(self, feed: bytes) -> HelperResult | None:
         """What comes of this input; None if no process is ready for it, or it was lost."""
         if len(feed) > _MAX_FEED or os.getpid() != self._pid:
             return None
@@ -110,7 +110,7 @@ class Ahead:
             with self._lock:
                 self._ready, self._coming = ready, False
 
-    def _started(self, *, confined: bool) -> _Ready | None:
+    def _started(self, *, confined: bool) -> _WaitingHelper | None:
         helper = self._helper()
         given, feed = os.pipe2(os.O_CLOEXEC)
         try:
@@ -121,7 +121,7 @@ class Ahead:
             return None
         finally:
             os.close(given)
-        return _Ready(helper, feed, confined)
+        return _WaitingHelper(helper, feed, confined)
 
     def _helper(self) -> Helper:
         return Helper(

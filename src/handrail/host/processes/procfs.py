@@ -20,7 +20,7 @@ _CHUNK: Final = 4096
 _DEAD: Final = "ZXx"
 
 
-class Stat(NamedTuple):
+class ProcessStat(NamedTuple):
     """What /proc tells about a process."""
 
     parent: int
@@ -29,7 +29,7 @@ class Stat(NamedTuple):
     dead: bool
 
 
-class Identity(NamedTuple):
+class ProcessIdentity(NamedTuple):
     """A process of this machine since it was last started, in this process table."""
 
     pid: int
@@ -39,7 +39,7 @@ class Identity(NamedTuple):
     @classmethod
     def of(cls, pid: int) -> Self | None:
         """The identity of a living process; None if there is none."""
-        stat = stat_of(pid)
+        stat = process_stat(pid)
         return None if stat is None or stat.dead else cls(pid, stat.start, machine())
 
     @classmethod
@@ -54,10 +54,10 @@ class Identity(NamedTuple):
     @property
     def alive(self) -> bool:
         """Whether this very process still runs, as far as can be seen from here."""
-        return Identity.of(self.pid) == self
+        return ProcessIdentity.of(self.pid) == self
 
 
-def stat_of(pid: int) -> Stat | None:
+def process_stat(pid: int) -> ProcessStat | None:
     """The process's stat now, None if there is no such process."""
     try:
         text = _content(f"/proc/{pid}/stat")
@@ -65,12 +65,12 @@ def stat_of(pid: int) -> Stat | None:
         return None
     # The name may hold anything, brackets and blanks too; the last bracket ends it.
     fields = text[text.rfind(b")") + 2 :].decode("ascii").split()
-    return Stat(
+    return ProcessStat(
         int(fields[_PARENT]), int(fields[_GROUP]), int(fields[_START]), fields[_STATE] in _DEAD
     )
 
 
-def children_of(pid: int) -> list[int]:
+def child_pids(pid: int) -> list[int]:
     """The numbers of a process's children; some may be missing while they come and go."""
     if not _lists_children():
         return _children_by_scan(pid)
@@ -102,7 +102,7 @@ def _children_by_scan(pid: int) -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
-            stat = stat_of(int(entry.name))
+            stat = process_stat(int(entry.name))
             if stat is not None and stat.parent == pid:
                 found.append(int(entry.name))
     return found

@@ -41,7 +41,7 @@ _X32: Final = 0x40000000
 _SHARED: Final = (425, 437, 452, 463, 466)
 
 
-class _Machine(NamedTuple):
+class _Architecture(NamedTuple):
     audit: int
     # The calls that open a file, each with the position of its flags.
     opens: tuple[tuple[int, int], ...]
@@ -58,8 +58,8 @@ _X86_64: Final = (
 _AARCH64: Final = (5, 6, 7, 14, 15, 16, 45, 52, 53, 54, 55, 88, 117, 198)
 
 _MACHINES: Final = {
-    "x86_64": _Machine(0xC000003E, opens=((2, 1), (257, 2)), denied=_X86_64),
-    "aarch64": _Machine(0xC00000B7, opens=((56, 2),), denied=_AARCH64),
+    "x86_64": _Architecture(0xC000003E, opens=((2, 1), (257, 2)), denied=_X86_64),
+    "aarch64": _Architecture(0xC00000B7, opens=((56, 2),), denied=_AARCH64),
 }
 
 
@@ -87,7 +87,7 @@ def error(number: int) -> int:
     return _ERROR | number
 
 
-class Line(NamedTuple):
+class FilterLine(NamedTuple):
     """One instruction; a jump that is taken goes to the line that bears the name."""
 
     code: int
@@ -96,35 +96,35 @@ class Line(NamedTuple):
     name: str = ""
 
 
-def _program(machine: _Machine) -> bytes:
+def _program(machine: _Architecture) -> bytes:
     lines = [
         *opening(machine.audit),
-        *(Line(JUMP_IF_EQUAL, number, to=f"open{flags}") for number, flags in machine.opens),
-        *(Line(JUMP_IF_EQUAL, number, to="deny") for number in machine.denied + _SHARED),
-        Line(RETURN, ALLOW),
+        *(FilterLine(JUMP_IF_EQUAL, number, to=f"open{flags}") for number, flags in machine.opens),
+        *(FilterLine(JUMP_IF_EQUAL, number, to="deny") for number in machine.denied + _SHARED),
+        FilterLine(RETURN, ALLOW),
     ]
     for _, flags in machine.opens:
         lines += [
-            Line(LOAD_WORD, ARGUMENTS + 8 * flags, name=f"open{flags}"),
-            Line(JUMP_IF_ANY_BIT, os.O_TRUNC, to="deny"),
-            Line(RETURN, ALLOW),
+            FilterLine(LOAD_WORD, ARGUMENTS + 8 * flags, name=f"open{flags}"),
+            FilterLine(JUMP_IF_ANY_BIT, os.O_TRUNC, to="deny"),
+            FilterLine(RETURN, ALLOW),
         ]
-    lines.append(Line(RETURN, _DENY, name="deny"))
+    lines.append(FilterLine(RETURN, _DENY, name="deny"))
     return assemble(lines)
 
 
-def opening(audit: int) -> list[Line]:
+def opening(audit: int) -> list[FilterLine]:
     """How a filter begins: other architectures and x32 are denied, the call's number loaded."""
     return [
-        Line(LOAD_WORD, ARCHITECTURE),
-        Line(JUMP_IF_EQUAL, audit, to="known"),
-        Line(RETURN, _DENY),
-        Line(LOAD_WORD, NUMBER, name="known"),
-        Line(JUMP_IF_AT_LEAST, _X32, to="deny"),
+        FilterLine(LOAD_WORD, ARCHITECTURE),
+        FilterLine(JUMP_IF_EQUAL, audit, to="known"),
+        FilterLine(RETURN, _DENY),
+        FilterLine(LOAD_WORD, NUMBER, name="known"),
+        FilterLine(JUMP_IF_AT_LEAST, _X32, to="deny"),
     ]
 
 
-def assemble(lines: Sequence[Line]) -> bytes:
+def assemble(lines: Sequence[FilterLine]) -> bytes:
     """The filter as the kernel reads it; a jump reaches at most 255 lines ahead."""
     where = {line.name: index for index, line in enumerate(lines)}
     return b"".join(

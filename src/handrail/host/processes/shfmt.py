@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from handrail.core.commands import Unreadable
 from handrail.host.processes import spawn
-from handrail.host.processes.prestart import Ahead
+from handrail.host.processes.prestart import PrestartedHelper
 
 _OPTIONS: Final = ("--to-json", "-ln", "bash")
 _DEADLINE_S: Final = 2.0
@@ -32,9 +32,11 @@ class Shfmt:
 
     def __init__(self, binary: str | None, *, ahead: bool = False) -> None:
         self._binary = binary
-        self._ahead: Ahead | None = None
+        self._ahead: PrestartedHelper | None = None
         if ahead and binary is not None:
-            self._ahead = Ahead([binary, *_OPTIONS], deadline_s=_DEADLINE_S, max_bytes=_MAX_BYTES)
+            self._ahead = PrestartedHelper(
+                [binary, *_OPTIONS], deadline_s=_DEADLINE_S, max_bytes=_MAX_BYTES
+            )
         self._cache: OrderedDict[str, Mapping[str, Any]] = OrderedDict()
         self._letters = 0
         self._lock = threading.Lock()

@@ -44,7 +44,7 @@ _GRACE_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class HelperResult:
     """How a process ended. `cut`: it was killed because it said too much.
 
     `confined` tells whether the kernel held it to the files that it was granted.
@@ -68,7 +68,7 @@ async def run(
     filtered: bool = True,
     feed: bytes = b"",
     handed: Sequence[int] = (),
-) -> Finished:
+) -> HelperResult:
     """Run a program that only reads: no writes, no network, no other program.
 
     `filtered=False` is for a program of ours that opens a hundred thousand files: without
@@ -100,7 +100,9 @@ async def run(
     return job.answer()
 
 
-def run_now(command: Sequence[str], *, feed: bytes, deadline_s: float, max_bytes: int) -> Finished:
+def run_now(
+    command: Sequence[str], *, feed: bytes, deadline_s: float, max_bytes: int
+) -> HelperResult:
     """Run a program that only turns its input into output, while the caller waits.
 
     Confined as by `run`, but it may open nothing except itself and its libraries. For answers
@@ -174,7 +176,7 @@ class Helper:
     filtered: bool
     feed: bytes = b""
     handed: tuple[int, ...] = ()
-    finished: Finished | None = None
+    finished: HelperResult | None = None
     error: OSError | None = None
     _process: subprocess.Popen[bytes] | None = None
     _killed: bool = False
@@ -197,7 +199,7 @@ class Helper:
         except OSError as error:
             self.error = error
 
-    def answer(self) -> Finished:
+    def answer(self) -> HelperResult:
         """How the process ended, once the thread has; raises what kept it from starting."""
         if self.error is not None:
             raise self.error
@@ -212,7 +214,7 @@ class Helper:
             if self._process is not None:
                 self._kill_group(self._process)
 
-    def _run(self) -> Finished:
+    def _run(self) -> HelperResult:
         # Opened here, because this thread will not be able to in a moment.
         given = _readable(self.feed)
         try:
@@ -232,7 +234,7 @@ class Helper:
             seccomp.restrict_thread()
         return confined
 
-    def finish(self, *, confined: bool) -> Finished:
+    def finish(self, *, confined: bool) -> HelperResult:
         """Hear all it says and see it end, within the time from now on."""
         process = self._process
         if process is None:
@@ -270,10 +272,10 @@ class Helper:
         except ProcessLookupError:
             return
 
-    def _drain(self, process: subprocess.Popen[bytes], *, confined: bool) -> Finished:
+    def _drain(self, process: subprocess.Popen[bytes], *, confined: bool) -> HelperResult:
         deadline = time.monotonic() + self.deadline_s
         timed_out = stopped = False
-        with _Collected(process, self.max_bytes) as collected:
+        with _OutputCollector(process, self.max_bytes) as collected:
             while collected.reading or not collected.exited:
                 collected.take(deadline - time.monotonic())
                 late = time.monotonic() >= deadline
@@ -285,7 +287,7 @@ class Helper:
                     self.kill()
                     deadline = time.monotonic() + _GRACE_S
         self._reap(process)
-        return Finished(
+        return HelperResult(
             bytes(collected.stdout),
             bytes(collected.stderr),
             process.returncode,
@@ -323,7 +325,7 @@ def _readable(data: bytes) -> int:
     return handle
 
 
-class _Collected:
+class _OutputCollector:
     """What a process has said so far, of which only so much is kept, and whether it ended."""
 
     def __init__(self, process: subprocess.Popen[bytes], max_bytes: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from handrail.core.processes import Confinement, Ended
-from handrail.host.sandbox.visible_paths import inside_any
+from handrail.host.sandbox.visible_paths import is_inside_any
 
 _NETWORK: Final = re.compile(
     r"could not resolve|name resolution|name or service not known|nodename nor servname"
@@ -48,7 +48,7 @@ _TEMPORARY: Final = "/tmp"  # noqa: S108 - as programs name it
 _LOOKED_AT: Final = 16 * 1024
 
 
-def explain(ended: Ended, confinement: Confinement, backend: str) -> str | None:
+def explain_failure(ended: Ended, confinement: Confinement, backend: str) -> str | None:
     """A sentence on what was probably in the way and what lifts it; None if nothing says so."""
     if confinement.off or backend == "none" or ended.exit_code == 0:
         return None
@@ -88,15 +88,15 @@ def _files(line: str, confinement: Confinement, backend: str) -> str | None:
         if named is not None:
             return f"{named!r} is withheld from commands by a rule; only a person can change that"
         for path in _paths(line, confinement.writable):
-            if inside_any(path, confinement.read_only):
+            if is_inside_any(path, confinement.read_only):
                 return _closed(path, confinement.ruled)
-            if inside_any(path, (_TEMPORARY,)) and not inside_any(path, confinement.writable):
+            if is_inside_any(path, (_TEMPORARY,)) and not is_inside_any(path, confinement.writable):
                 return f"commands cannot write to {path!r}; $TMPDIR names a directory of their own"
-            if not inside_any(path, confinement.writable):
+            if not is_inside_any(path, confinement.writable):
                 return _outside(path, "may not change")
     if _MISSING.search(line) and backend == "bubblewrap":
         for path in _paths(line, ()):
-            if not inside_any(path, (*confinement.writable, *_SYSTEM, _TEMPORARY)):
+            if not is_inside_any(path, (*confinement.writable, *_SYSTEM, _TEMPORARY)):
                 return _outside(path, "do not see")
     return None
 
@@ -106,13 +106,13 @@ def _withheld(line: str, withheld: Sequence[str]) -> str | None:
     for token in _PATH.findall(line) if withheld else ():
         path = token.rstrip("/")
         relative = f"/{path.removeprefix('./')}"
-        if inside_any(path, withheld) or any(one.endswith(relative) for one in withheld):
+        if is_inside_any(path, withheld) or any(one.endswith(relative) for one in withheld):
             return str(path)
     return None
 
 
 def _closed(path: str, ruled: Sequence[tuple[str, str]]) -> str:
-    rule = next((one for top, one in ruled if inside_any(path, (top,))), None)
+    rule = next((one for top, one in ruled if is_inside_any(path, (top,))), None)
     if rule is not None:
         return (
             f"{path!r} cannot be changed by commands: the rule {rule!r} forbids it; "

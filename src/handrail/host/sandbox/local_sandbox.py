@@ -16,16 +16,15 @@ from typing import Any, Final, NamedTuple
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Ended, Launch, Strength
 from handrail.host.processes import landlock
-from handrail.host.processes.binaries import find, sha256
-from handrail.host.sandbox.backends.bubblewrap import Bubblewrap, mounts_handles
-from handrail.host.sandbox.backends.landlock_backend import Landlocked
-from handrail.host.sandbox.failure_hints import explain
+from handrail.host.processes.binaries import find_binary, sha256
+from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend, mounts_handles
+from handrail.host.sandbox.backends.landlock_backend import LandlockBackend
+from handrail.host.sandbox.failure_hints import explain_failure
 from handrail.host.sandbox.probe import measure, probe_cache
-from handrail.host.sandbox.probe.stale_probes import sweep_probes
+from handrail.host.sandbox.probe.stale_probes import remove_stale_probes
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.sandbox.shared_mounts import Scene
-from handrail.host.sandbox.temp_dirs import Temporary
-from handrail.host.sandbox.visible_paths import Places, survey
+from handrail.host.sandbox.temp_dirs import TempDirectory
+from handrail.host.sandbox.visible_paths import SharedMounts, VisiblePaths, find_visible_paths
 
 BACKENDS: Final = ("bubblewrap", "landlock", "none")
 _SYSTEM_BWRAP: Final = "/usr/bin"
@@ -46,7 +45,7 @@ def open_sandbox(
     """A sandbox for the commands of a workspace; nothing is tried until it is needed.
 
     `backend` forces one of `BACKENDS`; None or "auto" is the best that works. `readable` are
-    further trees that commands may read. `memory_limited`: the warden limits each process.
+    further trees that commands may read. `memory_limited`: the supervisor limits each process.
     Measurements are kept in `cache`, a private directory. `temporary` is what commands see as
     /tmp, and stays; None: a new directory, removed on closing. `aliases` are further paths of
     roots, each with the real one. Raises `invalid_arguments` for
@@ -62,7 +61,7 @@ def open_sandbox(
         )
     real = tuple(os.path.realpath(root) for root in roots)
     return LocalSandbox(
-        _Wanted(
+        SandboxOptions(
             backends,
             real,
             tuple(hidden),
@@ -76,7 +75,7 @@ def open_sandbox(
     )
 
 
-class _Wanted(NamedTuple):
+class SandboxOptions(NamedTuple):
     """What was asked for; `backends` in the order in which they are tried."""
 
     backends: tuple[str, ...]
@@ -90,24 +89,24 @@ class _Wanted(NamedTuple):
     aliases: tuple[tuple[str, str], ...] = ()
 
 
-class _Choice(NamedTuple):
+class BackendChoice(NamedTuple):
     """What was chosen. `facts` is what `describe` adds; `passed_over`: better ones, and why not."""
 
-    backend: Bubblewrap | Landlocked | None
+    backend: BubblewrapBackend | LandlockBackend | None
     measured: Mapping[str, Strength]
     facts: Mapping[str, str | int]
     passed_over: Mapping[str, str]
 
 
 class LocalSandbox:
-    """Implements `core.processes.Sandbox`, and makes the recipes for the warden."""
+    """Implements `core.processes.Sandbox`, and makes the recipes for the supervisor."""
 
-    def __init__(self, wanted: _Wanted) -> None:
+    def __init__(self, wanted: SandboxOptions) -> None:
         self._wanted = wanted
-        self._temporary = Temporary(wanted.temporary)
+        self._temporary = TempDirectory(wanted.temporary)
         self._lock = threading.Lock()
-        self._chosen: _Choice | None = None
-        self._places: Places | None = None
+        self._chosen: BackendChoice | None = None
+        self._places: VisiblePaths | None = None
 
     @property
     def backend(self) -> str:
@@ -152,19 +151,19 @@ class LocalSandbox:
             return "paths are hidden here only from commands that write nothing"
         return choice.backend.unhidden(confinement, self._scene(""))
 
-    def _scene(self, temporary: str) -> Scene:
+    def _scene(self, temporary: str) -> SharedMounts:
         places = self._survey()
         hidden = (*self._wanted.hidden, *places.hidden)
-        return Scene(self._wanted.roots, hidden, temporary, places, self._wanted.aliases)
+        return SharedMounts(self._wanted.roots, hidden, temporary, places, self._wanted.aliases)
 
     def why_failed(self, ended: Ended, confinement: Confinement) -> str | None:
         """What was probably in a failed program's way, and which setting lifts it."""
-        return explain(ended, confinement, self.backend)
+        return explain_failure(ended, confinement, self.backend)
 
     def held(self, confinement: Confinement) -> tuple[str, ...]:
         """Which of its read-only paths no program so confined can change."""
         chosen = None if confinement.off else self._choice().backend
-        return chosen.held(confinement) if isinstance(chosen, Bubblewrap) else ()
+        return chosen.held(confinement) if isinstance(chosen, BubblewrapBackend) else ()
 
     def describe(self) -> Mapping[str, Any]:
         """For `doctor` and the audit: the backend, what it is made of, and what it holds."""
@@ -180,28 +179,28 @@ class LocalSandbox:
         """Remove the private temporary directory; no command may run any more."""
         self._temporary.close()
 
-    def _survey(self) -> Places:
+    def _survey(self) -> VisiblePaths:
         if self._places is None:
             wanted = self._wanted
-            self._places = survey(wanted.roots, wanted.readable, wanted.environ)
+            self._places = find_visible_paths(wanted.roots, wanted.readable, wanted.environ)
         return self._places
 
-    def _choice(self) -> _Choice:
+    def _choice(self) -> BackendChoice:
         with self._lock:
             if self._chosen is None:
                 self._chosen = self._choose()
             return self._chosen
 
-    def _choose(self) -> _Choice:
+    def _choose(self) -> BackendChoice:
         # What was measured once is remembered: the next probe may be long in coming.
-        sweep_probes()
+        remove_stale_probes()
         passed_over: dict[str, str] = {}
         for name in self._wanted.backends:
             if name == "none":
-                return _Choice(None, measure.ABSENT, {}, passed_over)
+                return BackendChoice(None, measure.ABSENT, {}, passed_over)
             try:
                 return self._first_usable(name, passed_over)
-            except measure.Unusable as error:
+            except measure.BackendUnusable as error:
                 passed_over[name] = str(error)
         forced = self._wanted.backends[0]
         raise ProblemRaised(
@@ -210,38 +209,40 @@ class LocalSandbox:
             hint="set sandbox to 'auto', or mend what is missing; `handrail doctor` tells more",
         )
 
-    def _first_usable(self, name: str, passed_over: Mapping[str, str]) -> _Choice:
-        failure = measure.Unusable("it does not exist on this machine")
+    def _first_usable(self, name: str, passed_over: Mapping[str, str]) -> BackendChoice:
+        failure = measure.BackendUnusable("it does not exist on this machine")
         for backend, facts in _candidates(name, self._wanted.roots):
-            key = probe_cache.key_of(sys.executable, repr(sorted(facts.items())))
+            key = probe_cache.cache_key(sys.executable, repr(sorted(facts.items())))
             try:
                 measured = _measured(backend, self._survey, self._wanted.cache, key)
-            except measure.Unusable as error:
+            except measure.BackendUnusable as error:
                 failure = error
                 continue
-            return _Choice(backend, measured, facts, dict(passed_over))
+            return BackendChoice(backend, measured, facts, dict(passed_over))
         raise failure
 
 
 def _candidates(
     name: str, roots: Sequence[str]
-) -> Iterator[tuple[Bubblewrap | Landlocked, dict[str, str | int]]]:
+) -> Iterator[tuple[BubblewrapBackend | LandlockBackend, dict[str, str | int]]]:
     if sys.platform != "linux":
-        raise measure.Unusable("only Linux has it")
+        raise measure.BackendUnusable("only Linux has it")
     if name == "landlock":
         if not landlock.abi():
-            raise measure.Unusable("this kernel has no Landlock")
-        yield Landlocked(), {"landlock_abi": landlock.abi()}
+            raise measure.BackendUnusable("this kernel has no Landlock")
+        yield LandlockBackend(), {"landlock_abi": landlock.abi()}
         return
     # Where distributions have it, and where their own profiles allow it what it needs.
-    program = find("bwrap", roots, search_path=_SYSTEM_BWRAP) or find("bwrap", roots)
+    program = find_binary("bwrap", roots, search_path=_SYSTEM_BWRAP) or find_binary("bwrap", roots)
     if program is None:
-        raise measure.Unusable("bubblewrap (bwrap) is not installed, or only inside the workspace")
+        raise measure.BackendUnusable(
+            "bubblewrap (bwrap) is not installed, or only inside the workspace"
+        )
     facts: dict[str, str | int] = {"path": program, "sha256": sha256(program)}
     by_handle = mounts_handles(program)
     facts["binds"] = "by handle" if by_handle else "by name"
-    yield Bubblewrap(program, by_handle=by_handle), {**facts, "proc": "its own"}
-    shared = Bubblewrap(program, own_proc=False, by_handle=by_handle)
+    yield BubblewrapBackend(program, by_handle=by_handle), {**facts, "proc": "its own"}
+    shared = BubblewrapBackend(program, own_proc=False, by_handle=by_handle)
     yield shared, {**facts, "proc": "the machine's, read-only"}
 
 
@@ -250,14 +251,17 @@ _known: dict[str, Mapping[str, Strength]] = {}
 
 
 def _measured(
-    backend: Bubblewrap | Landlocked, look: Callable[[], Places], cache: Path | None, key: str
+    backend: BubblewrapBackend | LandlockBackend,
+    look: Callable[[], VisiblePaths],
+    cache: Path | None,
+    key: str,
 ) -> Mapping[str, Strength]:
     if key in _known:
         return _known[key]
-    kept = _understood(probe_cache.recall(cache, key))
+    kept = _understood(probe_cache.load_result(cache, key))
     if kept is None:
-        kept = measure.measure(backend, look())
-        probe_cache.remember(cache, key, kept)
+        kept = measure.measure_backend(backend, look())
+        probe_cache.save_result(cache, key, kept)
     _known[key] = kept
     return kept
 

@@ -17,20 +17,22 @@ UNLOCKED: Final = "handrail-unlocked-"
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class LockedFolder(NamedTuple):
+class LockedDirectory(NamedTuple):
     """A folder, and the handle that holds its lock until it is closed."""
 
     path: Path
     handle: int
 
 
-def make_locked_folder(prefix: str) -> LockedFolder:
+def create_locked_directory(prefix: str) -> LockedDirectory:
     """A new folder among the temporary files, its name beginning so; raises OSError."""
     made = Path(os.path.realpath(tempfile.mkdtemp(prefix=f"{UNLOCKED}{prefix}")))
     handle = os.open(made, _OPEN)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return LockedFolder(made.rename(made.with_name(made.name.removeprefix(UNLOCKED))), handle)
+        return LockedDirectory(
+            made.rename(made.with_name(made.name.removeprefix(UNLOCKED))), handle
+        )
     except OSError:
         os.close(handle)
         raise

@@ -1,4 +1,4 @@
-"""How to start one confined program, as plain data that travels to the warden."""
+"""How to start one confined program, as plain data that travels to the supervisor."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Recipe(NamedTuple):
     ends all it started, because the kernel gave them a process table of their own. Such a
     program also ends with the THREAD that started it, which must therefore stay. `aside` is how
     many words of `argv` after the first bubblewrap reads from a memory file, because its own
-    command line is seen by the programs in it. `notes` is a file for what a witness sees.
+    command line is seen by the programs in it. `notes` is a file for what a tracer sees.
     `binds` are the places in `argv` at which three words say that a path is mounted: those that
     lie in a root are mounted by handle, unless the inode is one of `closed`.
     """

@@ -16,14 +16,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from handrail.host.sandbox.locked_dir import make_locked_folder
+from handrail.host.sandbox.locked_dir import create_locked_directory
 
 _PREFIX: Final = "handrail-tmp-"
 _LOOK: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Temporary:
+class TempDirectory:
     """One such directory, made when it is first asked for.
 
     `lasting` is used instead where programs may outlive the runtime: it stays.
@@ -42,7 +42,7 @@ class Temporary:
             return os.path.realpath(self._lasting)
         if self._path is None:
             _sweep(Path(tempfile.gettempdir()))
-            made = make_locked_folder(_PREFIX)
+            made = create_locked_directory(_PREFIX)
             self._path, self._lock = str(made.path), made.handle
         return self._path
 

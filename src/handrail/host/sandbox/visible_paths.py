@@ -44,7 +44,7 @@ _MIXED: Final = ("", ".local", ".config", ".cache", ".local/share", ".local/stat
 _DEEPEST: Final = 3
 
 
-class Places(NamedTuple):
+class VisiblePaths(NamedTuple):
     """Absolute paths that exist. `hidden` lie inside `read`, or may lie inside a root."""
 
     home: str
@@ -52,11 +52,11 @@ class Places(NamedTuple):
     hidden: tuple[str, ...]
 
 
-def survey(
+def find_visible_paths(
     roots: Sequence[str], readable: Sequence[str] = (), environ: Mapping[str, str] = os.environ
-) -> Places:
+) -> VisiblePaths:
     """Look around on this machine; `readable` are further trees that a person names."""
-    home = home_of(environ)
+    home = user_home(environ)
     below_home = [f"{home}/{name}" for name in _TOOLCHAINS] if home else []
     wanted = [
         *_SYSTEM,
@@ -71,32 +71,32 @@ def survey(
     if os.geteuid() == 0:
         secrets += _private_to_root("/etc")
     shown = [place for path in wanted if os.access(path, os.F_OK) for place in _both(path)]
-    return Places(home, tuple(_without_nested(shown)), _there(secrets))
+    return VisiblePaths(home, tuple(_without_nested(shown)), _there(secrets))
 
 
-def home_of(environ: Mapping[str, str]) -> str:
+def user_home(environ: Mapping[str, str]) -> str:
     """The person's home; empty if there is none that could be told from the system."""
     given = environ.get("HOME", "")
     home = os.path.realpath(given) if given.startswith("/") else ""
-    return "" if home == "/" or inside_any(home, _SYSTEM) else home
+    return "" if home == "/" or is_inside_any(home, _SYSTEM) else home
 
 
-def inside(path: str, top: str) -> bool:
+def is_inside(path: str, top: str) -> bool:
     """Whether a normalised absolute path is `top` or lies beneath it."""
     return path == top or path.startswith(f"{top.rstrip('/')}/")
 
 
-def inside_any(path: str, tops: Iterable[str]) -> bool:
+def is_inside_any(path: str, tops: Iterable[str]) -> bool:
     """Whether one of them holds the path."""
-    return any(inside(path, top) for top in tops)
+    return any(is_inside(path, top) for top in tops)
 
 
-def remainder(top: str, hidden: Sequence[str]) -> list[str]:
+def list_except(top: str, hidden: Sequence[str]) -> list[str]:
     """What is left of a tree without the hidden parts: as few whole trees as possible.
 
     Links in it are left out: what one leads to is granted for itself or not at all.
     """
-    within = [path for path in hidden if inside(path, top)]
+    within = [path for path in hidden if is_inside(path, top)]
     if top in within:
         return []
     if not within:
@@ -106,7 +106,7 @@ def remainder(top: str, hidden: Sequence[str]) -> list[str]:
     except OSError:
         return []
     kept = (entry.path for entry in entries if not entry.is_symlink())
-    return [rest for path in kept for rest in remainder(path, within)]
+    return [rest for path in kept for rest in list_except(path, within)]
 
 
 def _both(path: str) -> set[str]:
@@ -121,7 +121,7 @@ def _there(paths: Iterable[str]) -> tuple[str, ...]:
 def _without_nested(paths: Iterable[str]) -> Iterator[str]:
     kept: list[str] = []
     for path in sorted(set(paths), key=lambda one: (one.count("/"), one)):
-        if not inside_any(path, kept):
+        if not is_inside_any(path, kept):
             kept.append(path)
             yield path
 
@@ -129,7 +129,7 @@ def _without_nested(paths: Iterable[str]) -> Iterator[str]:
 def _prefixes(prefixes: Iterable[str], home: str) -> Iterator[str]:
     """Interpreters; never so much that a home would show."""
     for prefix in map(os.path.realpath, prefixes):
-        if prefix != "/" and not (home and inside(home, prefix)):
+        if prefix != "/" and not (home and is_inside(home, prefix)):
             yield prefix
 
 
@@ -139,15 +139,15 @@ def _of_search_path(search_path: str, home: str, roots: Sequence[str]) -> Iterat
         if not entry.startswith("/"):
             continue
         folder = os.path.realpath(entry)
-        if inside_any(folder, roots):
+        if is_inside_any(folder, roots):
             continue
         parent, name = os.path.split(folder)
         whole = name in _PROGRAM_FOLDERS and parent != "/" and parent not in mixed
         shown = parent if whole else folder
-        covers = any(inside(place, shown) for place in (home, *roots) if place)
+        covers = any(is_inside(place, shown) for place in (home, *roots) if place)
         if not covers and shown != "/":
             yield shown
-        elif not any(inside(place, folder) for place in (home, *roots) if place):
+        elif not any(is_inside(place, folder) for place in (home, *roots) if place):
             yield folder
 
 
@@ -170,3 +170,15 @@ def _private_to_root(top: str, depth: int = 1) -> list[str]:
         elif is_directory and depth < _DEEPEST:
             found += _private_to_root(entry.path, depth + 1)
     return found
+
+
+class SharedMounts(NamedTuple):
+    """The roots, what is never shown, the private temporary directory, and the rest that is
+    readable. All paths are real ones, but for `aliases`: further paths of roots, through links.
+    """
+
+    roots: tuple[str, ...]
+    hidden: tuple[str, ...]
+    temporary: str
+    places: VisiblePaths
+    aliases: tuple[tuple[str, str], ...] = ()

@@ -26,7 +26,7 @@ _CHUNK: Final = 1 << 20
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-class Contents:
+class ContentStore:
     """The copies of one shadow, in a directory of its own."""
 
     def __init__(self, directory: Path) -> None:
@@ -66,7 +66,7 @@ class Contents:
             return None
         return data if hashlib.sha256(data).hexdigest() == digest else None
 
-    def hand_over(self, digest: str, size: int, blobs: Blobs) -> bool:
+    def export(self, digest: str, size: int, blobs: Blobs) -> bool:
         """Put a content among the old contents: as another name of the copy, or copied."""
         data = self.load(digest)
         if data is None or not blobs.has_room(size):

@@ -21,8 +21,8 @@ from handrail.core.shadows import (
     SENSITIVE,
     UNREADABLE,
     Removal,
-    ShadowLimits,
-    Unkept,
+    SnapshotLimits,
+    UnkeptFile,
 )
 from handrail.host.snapshots.entries import LONGEST_TARGET
 
@@ -36,23 +36,23 @@ class DeletionForecast:
     """Implements `KeepsDeletions` for the roots of one workspace."""
 
     def __init__(
-        self, roots: Sequence[str], limits: ShadowLimits, hidden: Sequence[str] = ()
+        self, roots: Sequence[str], limits: SnapshotLimits, hidden: Sequence[str] = ()
     ) -> None:
         self._tops = tuple(f"{root.rstrip('/')}/" for root in roots)
         self._limits = limits
         self._hidden = frozenset(hidden)
 
-    def unkept(self, removals: Sequence[Removal]) -> list[Unkept]:
+    def unkept(self, removals: Sequence[Removal]) -> list[UnkeptFile]:
         """The files that would be lost, the first few of them; empty if all would be kept."""
-        found: list[Unkept] = []
+        found: list[UnkeptFile] = []
         size = 0
         for files, (path, info) in enumerate(self._entries(removals), 1):
             why = self._why_not(path, info)
             if why is not None:
-                found.append(Unkept(self._shown(path), why))
+                found.append(UnkeptFile(self._shown(path), why))
             size += info.st_size if stat.S_ISREG(info.st_mode) and why is None else 0
             if size > self._limits.total_bytes or files > self._limits.files:
-                found.append(Unkept(self._shown(path), NO_ROOM))
+                found.append(UnkeptFile(self._shown(path), NO_ROOM))
                 break
             if len(found) >= _MOST:
                 break

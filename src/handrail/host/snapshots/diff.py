@@ -5,20 +5,35 @@ from __future__ import annotations
 import os
 import stat
 
-from handrail.core.shadows import Delta
-from handrail.host.snapshots.entries import FOLDER, Entry, Tree, folder_entry, kept_bytes, sight_of
-from handrail.host.snapshots.entry_reader import Means, Reader
+from handrail.core.shadows import EntryChange
+from handrail.host.snapshots.entries import (
+    FOLDER,
+    TreeEntry,
+    TreeIndex,
+    file_state,
+    folder_entry,
+    kept_bytes,
+)
+from handrail.host.snapshots.entry_reader import EntryReader, SnapshotServices
 
 TOO_MANY = "there are more files than are looked at"
 
 
-class Differences:
+class DiffCollector:
     """Brings the tree of a root up to date, entry by entry. `tells` False: what is different
     is only remembered. `quiet`: new entries are not told, because nobody looked there before.
     """
 
-    def __init__(self, root: int, tree: Tree, means: Means, reader: Reader, *, tells: bool) -> None:
-        self.deltas: list[Delta] = []
+    def __init__(
+        self,
+        root: int,
+        tree: TreeIndex,
+        means: SnapshotServices,
+        reader: EntryReader,
+        *,
+        tells: bool,
+    ) -> None:
+        self.deltas: list[EntryChange] = []
         self.left: dict[str, str] = {}
         self.unseen = 0
         self._root = root
@@ -48,7 +63,7 @@ class Differences:
                 self._tree.put(rel, name, found.entry)
             return
         if old is not None and stat.S_ISDIR(old.mode):
-            self._below_gone(below(rel, name))
+            self._below_gone(child_path(rel, name))
         self._tree.put(rel, name, found.entry)
         self._tell(rel, name, old, found.entry, quiet=quiet, links=found.links)
 
@@ -70,7 +85,7 @@ class Differences:
         if old is None:
             return
         if old.what == FOLDER:
-            self._below_gone(below(rel, name))
+            self._below_gone(child_path(rel, name))
         self._tree.drop(rel, name)
         self._tell(rel, name, old, None, quiet=False)
 
@@ -86,33 +101,33 @@ class Differences:
         self._tree.listings.pop(rel, None)
         self._tree.dirty.add(rel)
 
-    def _old(self, rel: str, name: str) -> Entry | None:
+    def _old(self, rel: str, name: str) -> TreeEntry | None:
         return self._tree.listings.get(rel, {}).get(name)
 
     def _tell(
         self,
         rel: str,
         name: str,
-        old: Entry | None,
-        new: Entry | None,
+        old: TreeEntry | None,
+        new: TreeEntry | None,
         *,
         quiet: bool,
         links: int = 1,
     ) -> None:
         if not self._tells or (quiet and old is None):
             return
-        names = 2 if below(rel, name) in self._tree.linked else 1
-        before = sight_of(old, names) if old is not None else None
-        after = sight_of(new, links) if new is not None else None
-        self.deltas.append(Delta(self._root, below(rel, name), before, after))
+        names = 2 if child_path(rel, name) in self._tree.linked else 1
+        before = file_state(old, names) if old is not None else None
+        after = file_state(new, links) if new is not None else None
+        self.deltas.append(EntryChange(self._root, child_path(rel, name), before, after))
 
 
-def below(rel: str, name: str) -> str:
+def child_path(rel: str, name: str) -> str:
     """The path of a name in a directory."""
     return f"{rel}/{name}" if rel else name
 
 
-def _same(old: Entry, new: Entry) -> bool:
+def _same(old: TreeEntry, new: TreeEntry) -> bool:
     """Whether nothing that matters has changed."""
     if stat.S_IFMT(old.mode) != stat.S_IFMT(new.mode):
         return False

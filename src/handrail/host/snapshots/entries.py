@@ -19,7 +19,7 @@ from handrail.core.shadows import (
     SENSITIVE,
     TOO_LARGE,
     UNREADABLE,
-    Sight,
+    FileState,
 )
 
 # Device, inode, size, times and mode: with the time of change in it, nobody can restore it.
@@ -41,7 +41,7 @@ LONGEST_TARGET: Final = 300
 SPECIAL: Final = "?"
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """`proof` is the signature, or None if it proves nothing. `what` is a digest, a reason
     from the table above, or the target of a link.
     """
@@ -56,11 +56,11 @@ class Entry(NamedTuple):
         return self.signature[4]
 
 
-Listing = dict[str, Entry]
+Listing = dict[str, TreeEntry]
 
 
 @dataclass(slots=True)
-class Usage:
+class StorageUsage:
     """How much is remembered, over all roots: entries, bytes of their contents, and `stale`
     bytes of contents that no entry has any more.
     """
@@ -71,10 +71,10 @@ class Usage:
 
 
 @dataclass(slots=True)
-class Tree:
+class TreeIndex:
     """The entries of one root by directory. `left`: not looked into, or not completely."""
 
-    usage: Usage
+    usage: StorageUsage
     listings: dict[str, Listing] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
     # Directories whose listing is not as it was last written down.
@@ -82,7 +82,7 @@ class Tree:
     # Device and inode of files that had several names at the last look before a program.
     linked: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def put(self, rel: str, name: str, entry: Entry) -> None:
+    def put(self, rel: str, name: str, entry: TreeEntry) -> None:
         """Remember an entry in place of the old one."""
         self.drop(rel, name)
         self.listings.setdefault(rel, {})[name] = entry
@@ -100,7 +100,7 @@ class Tree:
             self.usage.stale += kept_bytes(old)
             self.dirty.add(rel)
 
-    def count_in(self, usage: Usage) -> Tree:
+    def count_in(self, usage: StorageUsage) -> TreeIndex:
         """Count its entries together with those of other roots; returns itself."""
         self.usage = usage
         for listing in self.listings.values():
@@ -108,10 +108,10 @@ class Tree:
             usage.size += sum(map(kept_bytes, listing.values()))
         return self
 
-    def copy(self, usage: Usage) -> Tree:
+    def copy(self, usage: StorageUsage) -> TreeIndex:
         """The same entries, to be changed apart."""
         listings = {rel: dict(listing) for rel, listing in self.listings.items()}
-        copied = Tree(usage, listings, dict(self.left), linked=dict(self.linked))
+        copied = TreeIndex(usage, listings, dict(self.left), linked=dict(self.linked))
         return copied.count_in(usage)
 
     def digests(self) -> set[str]:
@@ -124,7 +124,7 @@ class Tree:
         }
 
 
-def signature_of(info: os.stat_result) -> Signature:
+def file_signature(info: os.stat_result) -> Signature:
     """What tells one state of a file from another."""
     return (
         info.st_mtime_ns,
@@ -136,28 +136,28 @@ def signature_of(info: os.stat_result) -> Signature:
     )
 
 
-def entry_of(signature: Signature, what: str, started_ns: int) -> Entry:
+def make_entry(signature: Signature, what: str, started_ns: int) -> TreeEntry:
     """An entry as of a look that began then."""
     settled = max(signature[0], signature[1]) < started_ns - TICK_NS
-    return Entry(signature if settled else None, signature, what)
+    return TreeEntry(signature if settled else None, signature, what)
 
 
-def folder_entry(mode: int) -> Entry:
+def folder_entry(mode: int) -> TreeEntry:
     """A directory; only its mode is its own, all else is its entries'."""
-    return Entry(None, (0, 0, 0, 0, mode, 0), FOLDER)
+    return TreeEntry(None, (0, 0, 0, 0, mode, 0), FOLDER)
 
 
-def is_kept(entry: Entry) -> bool:
+def is_kept(entry: TreeEntry) -> bool:
     """Whether there is a copy of its content."""
     return stat.S_ISREG(entry.mode) and not entry.what.startswith("!")
 
 
-def kept_bytes(entry: Entry) -> int:
+def kept_bytes(entry: TreeEntry) -> int:
     """How much of the quota it uses."""
     return entry.signature[3] if is_kept(entry) else 0
 
 
-def sight_of(entry: Entry, links: int = 1) -> Sight:
+def file_state(entry: TreeEntry, links: int = 1) -> FileState:
     """The entry as others see it."""
     form = Form.of(entry.mode)
     why = REASONS.get(entry.what, "") if form is Form.FILE else ""
@@ -165,4 +165,6 @@ def sight_of(entry: Entry, links: int = 1) -> Sight:
         why = LONG_LINK
     text = entry.what if form in (Form.FILE, Form.LINK) and not why else ""
     written_ns, changed_ns, inode, size, mode, _ = entry.signature
-    return Sight(form, stat.S_IMODE(mode), size, text, why, written_ns, changed_ns, links, inode)
+    return FileState(
+        form, stat.S_IMODE(mode), size, text, why, written_ns, changed_ns, links, inode
+    )

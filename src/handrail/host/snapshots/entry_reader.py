@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from handrail.core.sensitive import is_sensitive
-from handrail.core.shadows import ShadowLimits
+from handrail.core.shadows import SnapshotLimits
 from handrail.host.files.paths.openat2 import READ, Opener
-from handrail.host.snapshots.content_store import Contents
+from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.entries import (
     LONGEST_TARGET,
     SPECIAL,
-    Entry,
     Signature,
-    Tree,
-    Usage,
-    entry_of,
+    StorageUsage,
+    TreeEntry,
+    TreeIndex,
+    file_signature,
     is_kept,
-    signature_of,
+    make_entry,
 )
 
 _TRIES: Final = 3
@@ -34,27 +34,27 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class SnapshotServices:
     """What a look needs beside the tree: how to open, where copies go, and how much of it."""
 
     opener: Opener
-    contents: Contents
-    limits: ShadowLimits
+    contents: ContentStore
+    limits: SnapshotLimits
     hidden: frozenset[str]
-    usage: Usage
+    usage: StorageUsage
 
 
-class Found(NamedTuple):
+class EntryReading(NamedTuple):
     """An entry, and how many names it has."""
 
-    entry: Entry
+    entry: TreeEntry
     links: int
 
 
-class Reader:
+class EntryReader:
     """Reads entries for one look. `seed` is another tree that may know a content already."""
 
-    def __init__(self, means: Means, seed: Tree | None, started_ns: int) -> None:
+    def __init__(self, means: SnapshotServices, seed: TreeIndex | None, started_ns: int) -> None:
         self._means = means
         self._seed = seed
         self._started = started_ns
@@ -62,32 +62,32 @@ class Reader:
 
     def read(
         self, rel: str, handle: int, name: str, info: os.stat_result, freed: int = 0
-    ) -> Found | None:
+    ) -> EntryReading | None:
         """The entry of a name in an open directory; None if it is gone or another by now.
         `freed` bytes are those of the content that it takes the place of.
         """
         self._freed = freed
         if stat.S_ISREG(info.st_mode):
             return self._file(rel, handle, name, info)
-        signature = signature_of(info)
+        signature = file_signature(info)
         if not stat.S_ISLNK(info.st_mode):
-            return Found(Entry(signature, signature, SPECIAL), info.st_nlink)
+            return EntryReading(TreeEntry(signature, signature, SPECIAL), info.st_nlink)
         try:
             target = os.readlink(name, dir_fd=handle)
         except OSError:
             return None
-        return Found(entry_of(signature, _short(target), self._started), info.st_nlink)
+        return EntryReading(make_entry(signature, _short(target), self._started), info.st_nlink)
 
-    def _file(self, rel: str, handle: int, name: str, info: os.stat_result) -> Found | None:
-        signature = signature_of(info)
+    def _file(self, rel: str, handle: int, name: str, info: os.stat_result) -> EntryReading | None:
+        signature = file_signature(info)
         known = self._known(rel, name, signature)
         if known is not None:
-            return Found(known, info.st_nlink)
+            return EntryReading(known, info.st_nlink)
         reason = self._reason(f"{rel}/{name}", info.st_size)
         if reason:
             # What had no room may have some at the next look.
             proof = None if reason == "!room" else signature
-            return Found(Entry(proof, signature, reason), info.st_nlink)
+            return EntryReading(TreeEntry(proof, signature, reason), info.st_nlink)
         try:
             source = os.open(name, READ | os.O_NOFOLLOW, dir_fd=handle)
         except FileNotFoundError:
@@ -95,33 +95,33 @@ class Reader:
         except OSError as error:
             if error.errno == errno.ELOOP:
                 return None
-            return Found(Entry(signature, signature, "!unreadable"), info.st_nlink)
+            return EntryReading(TreeEntry(signature, signature, "!unreadable"), info.st_nlink)
         try:
             return self._content(source, signature)
         finally:
             os.close(source)
 
-    def _content(self, source: int, signature: Signature) -> Found | None:
+    def _content(self, source: int, signature: Signature) -> EntryReading | None:
         links = 1
         for _ in range(_TRIES):
             info = os.fstat(source)
             if not stat.S_ISREG(info.st_mode):
                 return None
-            signature, links = signature_of(info), info.st_nlink
+            signature, links = file_signature(info), info.st_nlink
             reason = self._reason("", info.st_size)
             if reason:
-                return Found(Entry(None, signature, reason), links)
+                return EntryReading(TreeEntry(None, signature, reason), links)
             try:
                 os.lseek(source, 0, os.SEEK_SET)
                 digest = self._means.contents.take(source, info.st_size)
             except OSError as error:
                 why = "!room" if error.errno in _FULL else "!unreadable"
-                return Found(Entry(None, signature, why), links)
-            if signature_of(os.fstat(source)) == signature:
-                return Found(entry_of(signature, digest, self._started), links)
-        return Found(Entry(None, signature, "!busy"), links)
+                return EntryReading(TreeEntry(None, signature, why), links)
+            if file_signature(os.fstat(source)) == signature:
+                return EntryReading(make_entry(signature, digest, self._started), links)
+        return EntryReading(TreeEntry(None, signature, "!busy"), links)
 
-    def _known(self, rel: str, name: str, signature: Signature) -> Entry | None:
+    def _known(self, rel: str, name: str, signature: Signature) -> TreeEntry | None:
         if self._seed is None:
             return None
         entry = self._seed.listings.get(rel, {}).get(name)

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from handrail.core.shadows import Delta, OtherNames
-from handrail.host.snapshots.entries import Tree
-from handrail.host.snapshots.walker import Top
+from handrail.core.shadows import EntryChange, OtherNames
+from handrail.host.snapshots.entries import TreeIndex
+from handrail.host.snapshots.walker import SnapshotRoot
 
 # Of the other names of one file, to make a hard link to one of them.
 _MOST_NAMES: Final = 4
@@ -19,8 +19,12 @@ File = tuple[int, int]
 Name = tuple[int, str]
 
 
-def other_names(
-    deltas: Sequence[Delta], trees: Sequence[Tree], tops: Sequence[Top], *, everywhere: bool
+def find_other_names(
+    deltas: Sequence[EntryChange],
+    trees: Sequence[TreeIndex],
+    tops: Sequence[SnapshotRoot],
+    *,
+    everywhere: bool,
 ) -> dict[Name, OtherNames]:
     """For each file that is gone and had several names: what its names share, and those of
     them that are left. `everywhere`: the trees hold only a few places, so the roots are searched.
@@ -37,13 +41,13 @@ def other_names(
     return {key: OtherNames(*file, tuple(left.get(file, ()))) for key, file in files.items()}
 
 
-def _known(trees: Sequence[Tree]) -> Iterator[tuple[Name, File]]:
+def _known(trees: Sequence[TreeIndex]) -> Iterator[tuple[Name, File]]:
     for root, tree in enumerate(trees):
         for rel, file in tree.linked.items():
             yield (root, rel), file
 
 
-def _search(tops: Sequence[Top], wanted: Collection[File]) -> Iterator[tuple[Name, File]]:
+def _search(tops: Sequence[SnapshotRoot], wanted: Collection[File]) -> Iterator[tuple[Name, File]]:
     inodes: Mapping[int, None] = dict.fromkeys(inode for _, inode in wanted)
     for top in tops:
         folders = [""]
@@ -61,7 +65,7 @@ def _search(tops: Sequence[Top], wanted: Collection[File]) -> Iterator[tuple[Nam
                             yield (top.number, below), (info.st_dev, info.st_ino)
 
 
-def _entries(top: Top, rel: str) -> list[os.DirEntry[str]]:
+def _entries(top: SnapshotRoot, rel: str) -> list[os.DirEntry[str]]:
     # What is found is only a claim: a link is made beneath the root handles, and checked.
     try:
         with os.scandir(f"{top.path}/{rel}") as entries:

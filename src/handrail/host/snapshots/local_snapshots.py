@@ -15,36 +15,36 @@ from pathlib import Path
 from typing import Any, Final
 
 from handrail.core.ports import Blobs
-from handrail.core.shadows import Delta, Look, Noted, ShadowLimits
+from handrail.core.shadows import EntryChange, ObservedWrites, SnapshotLimits, TreeDiff
 from handrail.host.files.paths.openat2 import LOOK, choose_opener
-from handrail.host.git.history_marks import what_moved
-from handrail.host.snapshots.content_store import Contents
-from handrail.host.snapshots.entries import Tree, Usage
-from handrail.host.snapshots.entry_reader import Means
-from handrail.host.snapshots.hard_links import other_names
-from handrail.host.snapshots.manifest import Moment
-from handrail.host.snapshots.other_runtimes import Presence
-from handrail.host.snapshots.store_dir import SlotPlace, claim, claim_any
-from handrail.host.snapshots.walker import Top, Walk
-from handrail.host.snapshots.write_log_files import new_notes, read_notes
+from handrail.host.git.history_marks import describe_history_change
+from handrail.host.snapshots.content_store import ContentStore
+from handrail.host.snapshots.entries import StorageUsage, TreeIndex
+from handrail.host.snapshots.entry_reader import SnapshotServices
+from handrail.host.snapshots.hard_links import find_other_names
+from handrail.host.snapshots.manifest import ManifestPosition
+from handrail.host.snapshots.other_runtimes import RuntimePresence
+from handrail.host.snapshots.store_dir import SnapshotStore, claim, claim_any
+from handrail.host.snapshots.walker import SnapshotRoot, TreeWalk
+from handrail.host.snapshots.write_log_files import create_write_log, read_write_log
 
 # Copies that nobody needs any more may take this much before they are looked for and removed.
 _MOST_STALE: Final = 64 << 20
 
 
 @dataclass(slots=True, eq=False)
-class Before:
+class PendingSnapshot:
     """A look at some places or at all; what is different is told against it."""
 
     scopes: tuple[tuple[int, str], ...] | None
-    trees: dict[str, Tree]
-    usage: Usage
+    trees: dict[str, TreeIndex]
+    usage: StorageUsage
     # When the history of each repository moved; None: nobody looked.
     repositories: dict[str, tuple[int, ...]] | None = None
-    moment: Moment | None = None
+    moment: ManifestPosition | None = None
 
 
-class LocalShadow:
+class LocalSnapshots:
     """Implements `Shadow`. `directory` is private and outside every root; a `temporary` one
     goes with the shadow.
     """
@@ -54,44 +54,46 @@ class LocalShadow:
         roots: Sequence[tuple[str, int]],
         directory: Path,
         *,
-        limits: ShadowLimits,
+        limits: SnapshotLimits,
         hidden: Sequence[str] = (),
         temporary: bool = False,
     ) -> None:
-        self._tops = [Top(number, path, handle) for number, (path, handle) in enumerate(roots)]
+        self._tops = [
+            SnapshotRoot(number, path, handle) for number, (path, handle) in enumerate(roots)
+        ]
         self._limits = limits
         self._hidden = frozenset(hidden)
         self._opener = choose_opener()
         self._home = directory
         self._temporary = temporary
         self._lock = threading.Lock()
-        self._presence = Presence(directory / "present")
-        self._place: SlotPlace | None = None
+        self._presence = RuntimePresence(directory / "present")
+        self._place: SnapshotStore | None = None
         # Places of runtimes that are gone, whose copies are still asked for.
-        self._gone: list[SlotPlace] = []
-        self._trees: dict[str, Tree] = {}
-        self._pinned: list[Before] = []
+        self._gone: list[SnapshotStore] = []
+        self._trees: dict[str, TreeIndex] = {}
+        self._pinned: list[PendingSnapshot] = []
         # Looks of a few places that a dead runtime left, and that were asked for.
-        self._told: list[tuple[SlotPlace, Moment]] = []
+        self._told: list[tuple[SnapshotStore, ManifestPosition]] = []
 
-    def before(self, scopes: Sequence[tuple[int, str]] | None) -> Before:
+    def capture(self, scopes: Sequence[tuple[int, str]] | None) -> PendingSnapshot:
         """Look at these places, None: at all roots; copy what is new. Raises OSError."""
         with self._lock:
             place = self._open()
             if scopes is not None:
-                usage = Usage()
-                trees = {top.path: Tree(usage) for top in self._tops}
-                before = Before(tuple(self._widened(scopes)), trees, usage)
+                usage = StorageUsage()
+                trees = {top.path: TreeIndex(usage) for top in self._tops}
+                before = PendingSnapshot(tuple(self._widened(scopes)), trees, usage)
                 self._look(before, tells=False)
                 before.moment = None if self._temporary else place.manifest.save_apart(trees)
                 return before
-            before = Before(None, self._trees, self._usage)
+            before = PendingSnapshot(None, self._trees, self._usage)
             self._look(before, tells=False)
             before.moment = place.manifest.save(self._trees)
             self._tidy(place, _MOST_STALE)
             return before
 
-    def after(self, before: Before) -> Look:
+    def diff(self, before: PendingSnapshot) -> TreeDiff:
         """Look at the same places again: what is different. Raises OSError."""
         with self._lock:
             place = self._open()
@@ -108,31 +110,33 @@ class LocalShadow:
                 self._usage.stale += before.usage.size
             return look
 
-    def pin(self, before: Before) -> Before:
+    def keep(self, before: PendingSnapshot) -> PendingSnapshot:
         """The same look, told against even after later ones; until `after` has told it."""
         with self._lock:
-            usage = Usage()
+            usage = StorageUsage()
             trees = {path: tree.copy(usage) for path, tree in before.trees.items()}
-            pinned = Before(before.scopes, trees, usage, before.repositories, before.moment)
+            pinned = PendingSnapshot(
+                before.scopes, trees, usage, before.repositories, before.moment
+            )
             self._pinned.append(pinned)
             if before.moment is not None:
                 self._open().manifest.pinned.append(before.moment)
             return pinned
 
-    def notes(self) -> str:
+    def new_write_log(self) -> str:
         """A new file for what a program is seen to write."""
         with self._lock:
-            return new_notes(self._open().directory / "notes")
+            return create_write_log(self._open().directory / "notes")
 
-    def noted(self, notes: str) -> Noted | None:
+    def read_write_log(self, notes: str) -> ObservedWrites | None:
         """What stands in it; None if nobody watched."""
-        return read_notes(notes)
+        return read_write_log(notes)
 
-    def alone(self) -> bool:
+    def is_only_runtime(self) -> bool:
         """Whether no other runtime is open on these roots."""
-        return self._presence.alone()
+        return self._presence.is_only_runtime()
 
-    def reference(self, before: Before, notes: str) -> Mapping[str, Any]:
+    def crash_reference(self, before: PendingSnapshot, notes: str) -> Mapping[str, Any]:
         """What finds a look again after a crash."""
         if before.moment is None or self._place is None:
             return {}
@@ -140,7 +144,9 @@ class LocalShadow:
         found = {"slot": slot, "notes": Path(notes).name, **before.moment._asdict()}
         return found if before.scopes is None else {**found, "scopes": before.scopes}
 
-    def since(self, reference: Mapping[str, Any]) -> tuple[Look, Noted | None] | None:
+    def diff_since(
+        self, reference: Mapping[str, Any]
+    ) -> tuple[TreeDiff, ObservedWrites | None] | None:
         """What is different from a look of a runtime that is gone, and what its program was
         seen to write; None if the look is lost. Raises OSError.
         """
@@ -148,11 +154,13 @@ class LocalShadow:
             place = self._reopen(str(reference.get("slot", "")))
             if place is None:
                 return None
-            moment = Moment(str(reference.get("name", "")), int(reference.get("length", 0)))
+            moment = ManifestPosition(
+                str(reference.get("name", "")), int(reference.get("length", 0))
+            )
             trees = place.manifest.load_moment(moment)
             if trees is None or any(top.path not in trees for top in self._tops):
                 return None
-            usage, scopes = Usage(), reference.get("scopes")
+            usage, scopes = StorageUsage(), reference.get("scopes")
             found = {top.path: trees[top.path].count_in(usage) for top in self._tops}
             if scopes is not None:
                 scopes = tuple((int(root), str(rel)) for root, rel in scopes)
@@ -161,15 +169,15 @@ class LocalShadow:
                 self._trees = found
                 place.manifest.restart()
             name = Path(str(reference.get("notes") or "none")).name
-            noted = read_notes(str(place.directory / "notes" / name))
-            before = Before(scopes, found, usage)
+            noted = read_write_log(str(place.directory / "notes" / name))
+            before = PendingSnapshot(scopes, found, usage)
             return self._look(before, tells=True, contents=place.contents), noted
 
-    def hand_over(self, digest: str, size: int, blobs: Blobs) -> bool:
+    def export_content(self, digest: str, size: int, blobs: Blobs) -> bool:
         """Put a copied content among the old contents."""
         with self._lock:
             places = (self._open(), *self._gone)
-            return any(one.contents.hand_over(digest, size, blobs) for one in places)
+            return any(one.contents.export(digest, size, blobs) for one in places)
 
     def close(self) -> None:
         """Let go of the place; its copies stay for the next runtime, unless temporary."""
@@ -187,17 +195,19 @@ class LocalShadow:
                 shutil.rmtree(self._home, ignore_errors=True)
 
     @property
-    def _usage(self) -> Usage:
+    def _usage(self) -> StorageUsage:
         return self._trees[self._tops[0].path].usage
 
-    def _look(self, before: Before, *, tells: bool, contents: Contents | None = None) -> Look:
+    def _look(
+        self, before: PendingSnapshot, *, tells: bool, contents: ContentStore | None = None
+    ) -> TreeDiff:
         kept = contents or self._open().contents
-        means = Means(self._opener, kept, self._limits, self._hidden, before.usage)
-        deltas, unseen = list[Delta](), 0
+        means = SnapshotServices(self._opener, kept, self._limits, self._hidden, before.usage)
+        deltas, unseen = list[EntryChange](), 0
         left, marks = dict[str, str](), dict[str, tuple[int, ...]]()
         for top in self._tops:
             seed = None if before.trees is self._trees else self._trees.get(top.path)
-            walk = Walk(top, before.trees[top.path], means, tells=tells, seed=seed)
+            walk = TreeWalk(top, before.trees[top.path], means, tells=tells, seed=seed)
             rels = None if before.scopes is None else _within(before.scopes, top.number)
             if rels is None or "" in rels:
                 walk.whole()
@@ -210,13 +220,13 @@ class LocalShadow:
         known = marks if before.repositories is None else before.repositories
         before.repositories = marks
         moved = {
-            path: what_moved(path, known.get(path))
+            path: describe_history_change(path, known.get(path))
             for path in marks
             if marks[path] != known.get(path)
         }
         trees = [before.trees[top.path] for top in self._tops]
-        names = other_names(deltas, trees, self._tops, everywhere=before.scopes is not None)
-        return Look(tuple(deltas), left, unseen, moved, names)
+        names = find_other_names(deltas, trees, self._tops, everywhere=before.scopes is not None)
+        return TreeDiff(tuple(deltas), left, unseen, moved, names)
 
     def _widened(self, scopes: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
         """A place in a directory that does not exist: the first that does not, with all in it."""
@@ -242,7 +252,7 @@ class LocalShadow:
         os.close(handle)
         return True
 
-    def _tidy(self, place: SlotPlace, most_stale: int) -> None:
+    def _tidy(self, place: SnapshotStore, most_stale: int) -> None:
         if self._usage.stale > most_stale:
             trees = [
                 *self._trees.values(),
@@ -252,7 +262,7 @@ class LocalShadow:
             place.contents.sweep(needed | place.manifest.apart() | place.manifest.elsewhere)
             self._usage.stale = 0
 
-    def _open(self) -> SlotPlace:
+    def _open(self) -> SnapshotStore:
         """The place of this runtime: the first that nobody else has."""
         place = self._place
         if place is None:
@@ -260,7 +270,7 @@ class LocalShadow:
             self._use(place)
         return place
 
-    def _reopen(self, slot: str) -> SlotPlace | None:
+    def _reopen(self, slot: str) -> SnapshotStore | None:
         """The very place of a runtime that is gone."""
         known = [one for one in (self._place, *self._gone) if one is not None]
         found = next((one for one in known if one.directory.name == slot), None)
@@ -272,7 +282,7 @@ class LocalShadow:
                 self._gone.append(found)
         return found
 
-    def _use(self, place: SlotPlace) -> None:
+    def _use(self, place: SnapshotStore) -> None:
         self._place = place
         self._trees = place.manifest.load([top.path for top in self._tops])
 
@@ -289,5 +299,5 @@ def _within(scopes: Sequence[tuple[int, str]], number: int) -> list[str]:
     return [rel for root, rel in scopes if root == number]
 
 
-def _absolute(top: Top, rel: str) -> str:
+def _absolute(top: SnapshotRoot, rel: str) -> str:
     return f"{top.path.rstrip('/')}/{rel}" if rel else top.path

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from handrail.host.snapshots.entries import Entry, Listing, Tree, Usage
+from handrail.host.snapshots.entries import Listing, StorageUsage, TreeEntry, TreeIndex
 
 _HEADER: Final = {"shadow": 1}
 _PREFIX: Final = "manifest-"
@@ -26,7 +26,7 @@ _LEAST_LINES: Final = 1000
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class Moment(NamedTuple):
+class ManifestPosition(NamedTuple):
     """What the roots were like: the first so many bytes of a file."""
 
     name: str
@@ -43,29 +43,29 @@ class Manifest:
         # Contents of roots that stand in the file and are not open now.
         self.elsewhere: frozenset[str] = frozenset()
         # Moments that are asked for later, also after a crash.
-        self.pinned: list[Moment] = []
+        self.pinned: list[ManifestPosition] = []
 
-    def load(self, roots: Sequence[str]) -> dict[str, Tree]:
+    def load(self, roots: Sequence[str]) -> dict[str, TreeIndex]:
         """The trees of these roots as they were last written down; new ones if there are none."""
         newest = self._newest()
-        trees: dict[str, Tree] = {}
+        trees: dict[str, TreeIndex] = {}
         if newest is not None:
             trees, self._lines, whole = _read(newest, None)
             # A line that was cut off by a crash would spoil the next one.
             self._path = newest if whole else None
         others = [tree.digests() for root, tree in trees.items() if root not in roots]
         self.elsewhere = frozenset().union(*others)
-        usage = Usage()
-        return {root: trees.get(root, Tree(usage)).count_in(usage) for root in roots}
+        usage = StorageUsage()
+        return {root: trees.get(root, TreeIndex(usage)).count_in(usage) for root in roots}
 
-    def load_moment(self, moment: Moment) -> dict[str, Tree] | None:
+    def load_moment(self, moment: ManifestPosition) -> dict[str, TreeIndex] | None:
         """The trees at a moment; None if the file is gone."""
         path = self._directory / moment.name
         if Path(moment.name).name != moment.name or not path.is_file():
             return None
         return _read(path, moment.length)[0]
 
-    def save(self, trees: Mapping[str, Tree]) -> Moment:
+    def save(self, trees: Mapping[str, TreeIndex]) -> ManifestPosition:
         """Write down what has changed since the last time; raises OSError."""
         known = sum(len(tree.listings) for tree in trees.values())
         if self._path is None or self._lines > max(_LEAST_LINES, _WASTE * known):
@@ -80,21 +80,21 @@ class Manifest:
             length = file.tell()
         for tree in trees.values():
             tree.dirty.clear()
-        return Moment(self._path.name, length)
+        return ManifestPosition(self._path.name, length)
 
-    def save_apart(self, trees: Mapping[str, Tree]) -> Moment | None:
+    def save_apart(self, trees: Mapping[str, TreeIndex]) -> ManifestPosition | None:
         """Write down a look at a few places, until `forget`; None if that cannot be done."""
         lines = [line for root, tree in trees.items() for line in _all(root, tree)]
         path = self._directory / f"{_APART}{os.urandom(8).hex()}"
         try:
             _create(path, "".join(lines).encode("ascii"))
-            return Moment(path.name, path.stat().st_size)
+            return ManifestPosition(path.name, path.stat().st_size)
         except OSError:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             return None
 
-    def forget(self, moment: Moment | None) -> None:
+    def forget(self, moment: ManifestPosition | None) -> None:
         """Nobody will ask for that look again."""
         if moment is not None and moment.name.startswith(_APART):
             with suppress(OSError):
@@ -116,7 +116,7 @@ class Manifest:
         """What is remembered is no longer what the file ends with: the next one is whole."""
         self._path = None
 
-    def _begin(self, trees: Mapping[str, Tree]) -> None:
+    def _begin(self, trees: Mapping[str, TreeIndex]) -> None:
         """Start a new file with everything; the one before stays, for a crash that names it."""
         old = sorted(self._directory.glob(f"{_PREFIX}*"))
         number = int(old[-1].name.removeprefix(_PREFIX)) + 1 if old else 1
@@ -140,14 +140,14 @@ def _create(path: Path, lines: bytes) -> None:
         file.write(f"{_encode(_HEADER)}\n".encode("ascii") + lines)
 
 
-def _all(root: str, tree: Tree) -> Iterator[str]:
+def _all(root: str, tree: TreeIndex) -> Iterator[str]:
     for rel, listing in tree.listings.items():
         yield f"{_encode([root, rel, {name: _row(one) for name, one in listing.items()}])}\n"
     # Also of a root where there was nothing: it was looked at.
     yield f"{_encode([root, tree.left])}\n"
 
 
-def _changed(root: str, tree: Tree) -> Iterator[str]:
+def _changed(root: str, tree: TreeIndex) -> Iterator[str]:
     for rel in sorted(tree.dirty):
         listing = tree.listings.get(rel)
         rows = None if listing is None else {name: _row(one) for name, one in listing.items()}
@@ -156,13 +156,13 @@ def _changed(root: str, tree: Tree) -> Iterator[str]:
         yield f"{_encode([root, tree.left])}\n"
 
 
-def _row(entry: Entry) -> list[Any]:
+def _row(entry: TreeEntry) -> list[Any]:
     return [*entry.signature, entry.what, entry.proof is not None]
 
 
-def _read(path: Path, length: int | None) -> tuple[dict[str, Tree], int, bool]:
+def _read(path: Path, length: int | None) -> tuple[dict[str, TreeIndex], int, bool]:
     """The trees, how many lines there were, and whether all of them could be read."""
-    trees: dict[str, Tree] = {}
+    trees: dict[str, TreeIndex] = {}
     count, position = 0, 0
     with suppress(OSError, ValueError, TypeError, KeyError), path.open("rb") as file:
         for line in file:
@@ -176,10 +176,10 @@ def _read(path: Path, length: int | None) -> tuple[dict[str, Tree], int, bool]:
     return trees, count, False
 
 
-def _apply(trees: dict[str, Tree], line: Any) -> None:
+def _apply(trees: dict[str, TreeIndex], line: Any) -> None:
     if line == _HEADER:
         return
-    tree = trees.setdefault(line[0], Tree(Usage()))
+    tree = trees.setdefault(line[0], TreeIndex(StorageUsage()))
     if len(line) == 2:
         tree.left = dict(line[1])
     elif line[2] is None:
@@ -192,5 +192,5 @@ def _listing(rows: Mapping[str, list[Any]]) -> Listing:
     listing: Listing = {}
     for name, row in rows.items():
         signature = (row[0], row[1], row[2], row[3], row[4], row[5])
-        listing[name] = Entry(signature if row[7] else None, signature, row[6])
+        listing[name] = TreeEntry(signature if row[7] else None, signature, row[6])
     return listing

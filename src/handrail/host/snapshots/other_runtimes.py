@@ -11,7 +11,7 @@ from typing import Final
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-class Presence:
+class RuntimePresence:
     """Our file, from here until `close`."""
 
     def __init__(self, directory: Path) -> None:
@@ -27,7 +27,7 @@ class Presence:
             # Somebody took it for one that was left behind, before it was locked.
             os.close(self._handle)
 
-    def alone(self) -> bool:
+    def is_only_runtime(self) -> bool:
         """Whether nobody else is here just now. What a crash left behind is removed."""
         return not any(
             self._is_held(path) for path in self._directory.iterdir() if path.name != self._name

@@ -26,7 +26,7 @@ def identity(info: os.stat_result) -> Stamp:
     return info.st_dev, info.st_ino, info.st_ctime_ns
 
 
-class Stamps:
+class DirectoryStamps:
     """Gives the stamp of a directory that is about to be listed."""
 
     def __init__(self) -> None:
@@ -40,11 +40,11 @@ class Stamps:
     def _stamps(self, device: int) -> bool:
         known = self._stamping.get(device)
         if known is None:
-            known = self._stamping[device] = _kind_of(device) in _STAMPING
+            known = self._stamping[device] = _filesystem_type(device) in _STAMPING
         return known
 
 
-def _kind_of(device: int) -> str:
+def _filesystem_type(device: int) -> str:
     """The name of the file system with this device number, empty if that cannot be told."""
     number = f"{os.major(device)}:{os.minor(device)}"
     try:

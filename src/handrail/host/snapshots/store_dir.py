@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from handrail.host.snapshots.content_store import Contents
+from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.manifest import Manifest
 
 LOCK: Final = "lock"
@@ -15,12 +15,12 @@ _SLOTS: Final = 16
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-class SlotPlace:
+class SnapshotStore:
     """What lies there: contents, and what is remembered of the roots."""
 
     def __init__(self, directory: Path, handle: int) -> None:
         self.directory = directory
-        self.contents = Contents(directory / "contents")
+        self.contents = ContentStore(directory / "contents")
         self.manifest = Manifest(directory)
         self._handle = handle
 
@@ -29,7 +29,7 @@ class SlotPlace:
         os.close(self._handle)
 
 
-def claim_any(home: Path) -> SlotPlace:
+def claim_any(home: Path) -> SnapshotStore:
     """The first place that nobody has; raises OSError if there is none."""
     for number in range(_SLOTS):
         place = claim(home / str(number))
@@ -38,7 +38,7 @@ def claim_any(home: Path) -> SlotPlace:
     raise OSError(f"all {_SLOTS} places in {home} are in use")
 
 
-def claim(directory: Path) -> SlotPlace | None:
+def claim(directory: Path) -> SnapshotStore | None:
     """This place, None if somebody has it. Raises OSError."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(directory / LOCK, _FLAGS, 0o600)
@@ -47,4 +47,4 @@ def claim(directory: Path) -> SlotPlace | None:
     except BlockingIOError:
         os.close(handle)
         return None
-    return SlotPlace(directory, handle)
+    return SnapshotStore(directory, handle)

@@ -11,7 +11,7 @@ from pathlib import Path
 from handrail.host.snapshots.store_dir import LOCK, claim
 
 
-def trim_idle(home: Path, before_ns: int, *, dry_run: bool) -> int:
+def remove_unused_stores(home: Path, before_ns: int, *, dry_run: bool) -> int:
     """Empty the places that were used last before a time and that nobody has, or only measure
     them; returns the bytes.
     """

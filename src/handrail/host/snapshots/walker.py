@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from handrail.host.files.paths.openat2 import LIST
-from handrail.host.git.history_marks import mark_of
-from handrail.host.snapshots.diff import Differences, below
-from handrail.host.snapshots.entries import Tree
-from handrail.host.snapshots.entry_reader import Means, Reader
+from handrail.host.git.history_marks import history_mark
+from handrail.host.snapshots.diff import DiffCollector, child_path
+from handrail.host.snapshots.entries import TreeIndex
+from handrail.host.snapshots.entry_reader import EntryReader, SnapshotServices
 
 _GIT: Final = ".git"
 _ENTER: Final = LIST | os.O_NOFOLLOW
@@ -30,7 +30,7 @@ _LAST: Final = frozenset(
 )
 
 
-class Top(NamedTuple):
+class SnapshotRoot(NamedTuple):
     """A root: its number, canonical path and open handle."""
 
     number: int
@@ -45,22 +45,28 @@ class _Level(NamedTuple):
     quiet: bool
 
 
-class Walk:
+class TreeWalk:
     """Brings the tree of a root up to date; `found` has what was different.
 
     `seed` is another tree that may know contents already.
     """
 
     def __init__(
-        self, top: Top, tree: Tree, means: Means, *, tells: bool, seed: Tree | None = None
+        self,
+        top: SnapshotRoot,
+        tree: TreeIndex,
+        means: SnapshotServices,
+        *,
+        tells: bool,
+        seed: TreeIndex | None = None,
     ) -> None:
         self.repositories: dict[str, tuple[int, ...]] = {}
         self._top = top
         self._tree = tree
         self._means = means
         self._later: list[tuple[str, bool]] = []
-        reader = Reader(means, seed, time.time_ns())
-        self.found = Differences(top.number, tree, means, reader, tells=tells)
+        reader = EntryReader(means, seed, time.time_ns())
+        self.found = DiffCollector(top.number, tree, means, reader, tells=tells)
         # Filled before a program runs, and as it was then afterwards.
         self._linked: dict[str, tuple[int, int]] | None = None if tells else {}
         if self._linked is not None:
@@ -87,7 +93,7 @@ class Walk:
         self._finish()
 
     def _place(self, above: str, handle: int, name: str) -> None:
-        rel = below(above, name)
+        rel = child_path(above, name)
         if name == _GIT or self._hides(rel):
             return
         try:
@@ -120,7 +126,7 @@ class Walk:
                     os.close(levels.pop().handle)
                     continue
                 name = level.folders.pop()
-                rel = below(level.rel, name)
+                rel = child_path(level.rel, name)
                 if name in _LAST and not last:
                     self._later.append((rel, level.quiet))
                 elif len(levels) >= _DEEPEST:
@@ -161,7 +167,7 @@ class Walk:
                     except OSError:
                         continue
                     if linked is not None and info.st_nlink > 1 and stat.S_ISREG(info.st_mode):
-                        linked[below(rel, entry.name)] = (info.st_dev, info.st_ino)
+                        linked[child_path(rel, entry.name)] = (info.st_dev, info.st_ino)
                     old = get(entry.name)
                     if old is not None and old[0] == (
                         info.st_mtime_ns,
@@ -190,8 +196,8 @@ class Walk:
         folders = []
         for name, info in odd:
             if name == _GIT:
-                self._repository(below(rel, name), handle)
-            elif self._means.hidden and self._hides(below(rel, name)):
+                self._repository(child_path(rel, name), handle)
+            elif self._means.hidden and self._hides(child_path(rel, name)):
                 continue
             elif not stat.S_ISDIR(info.st_mode):
                 self.found.meet(rel, handle, name, info, quiet=quiet)
@@ -206,7 +212,7 @@ class Walk:
                 self.found.gone(rel, name)
 
     def _repository(self, rel: str, handle: int) -> None:
-        mark = mark_of(handle, _GIT)
+        mark = history_mark(handle, _GIT)
         if mark is not None:
             self.repositories[rel] = mark
 

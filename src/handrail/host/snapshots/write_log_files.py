@@ -1,4 +1,4 @@
-"""The files in which a witness notes what a program writes, and how they are read."""
+"""The files in which a tracer notes what a program writes, and how they are read."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.core.shadows import Noted
+from handrail.core.shadows import ObservedWrites
 
 _MOST_BYTES: Final = 128 << 20
 
 
-def new_notes(directory: Path) -> str:
+def create_write_log(directory: Path) -> str:
     """The name of a file that is not there yet."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     return str(directory / os.urandom(8).hex())
 
 
-def read_notes(path: str) -> Noted | None:
+def read_write_log(path: str) -> ObservedWrites | None:
     """What stands in it, which is then removed; None if nobody wrote it."""
     try:
         with Path(path).open("rb") as file:
@@ -32,7 +32,7 @@ def read_notes(path: str) -> Noted | None:
     return parse(text)._replace(written_ns=written_ns)
 
 
-def parse(text: bytes) -> Noted:
+def parse(text: bytes) -> ObservedWrites:
     """Notes as they were written; a line that was cut off is passed over."""
     files: dict[str, tuple[int, int] | None] = {}
     trees: dict[str, None] = {}
@@ -48,4 +48,4 @@ def parse(text: bytes) -> Noted:
             trees[f"{said[0]}/"] = None
         else:
             files.setdefault(said[0], None if said[1] is None else (said[1][0], said[1][1]))
-    return Noted(files, tuple(trees), blind=blind)
+    return ObservedWrites(files, tuple(trees), blind=blind)

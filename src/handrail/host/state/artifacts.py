@@ -22,7 +22,7 @@ _REFERENCE: Final = re.compile(r"[0-9a-f]{8}-[A-Za-z0-9._-]{1,80}")
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class _Kept(NamedTuple):
+class _StoredArtifact(NamedTuple):
     mtime_ns: int
     size: int
     reference: str
@@ -104,19 +104,19 @@ class DirectoryArtifacts:
             self._remove(one.reference)
             total -= one.size
 
-    def _kept(self) -> list[_Kept]:
+    def _kept(self) -> list[_StoredArtifact]:
         """Everything kept, the oldest first."""
         if self._directory is None:
-            return [_Kept(0, len(data), name) for name, data in self._memory.items()]
+            return [_StoredArtifact(0, len(data), name) for name, data in self._memory.items()]
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found: list[_Kept] = []
+        found: list[_StoredArtifact] = []
         with os.scandir(self._directory) as entries:
             for entry in entries:
                 # Another process may remove it while we look.
                 with suppress(FileNotFoundError):
                     if _REFERENCE.fullmatch(entry.name):
                         info = entry.stat(follow_symlinks=False)
-                        found.append(_Kept(info.st_mtime_ns, info.st_size, entry.name))
+                        found.append(_StoredArtifact(info.st_mtime_ns, info.st_size, entry.name))
         return sorted(found)
 
     def _remove(self, reference: str) -> None:

@@ -21,7 +21,7 @@ _FIRST_WAIT_S: Final = 0.001
 _LONGEST_WAIT_S: Final = 0.02
 
 
-class Held:
+class BucketLocks:
     """Locks that are held; the kernel lets go of them too when the process ends."""
 
     def __init__(self, descriptors: list[int]) -> None:
@@ -42,7 +42,7 @@ class FileLocks:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    async def acquire(self, keys: Sequence[str]) -> Held:
+    async def acquire(self, keys: Sequence[str]) -> BucketLocks:
         """Wait until all keys are ours; cancelling leaves nothing held."""
         wait = _FIRST_WAIT_S
         while (held := self.try_acquire(keys)) is None:
@@ -50,7 +50,7 @@ class FileLocks:
             wait = min(2 * wait, _LONGEST_WAIT_S)
         return held
 
-    def try_acquire(self, keys: Sequence[str]) -> Held | None:
+    def try_acquire(self, keys: Sequence[str]) -> BucketLocks | None:
         """All keys at once without waiting, None if somebody else has one of them.
 
         Raises `unavailable` if the lock directory cannot be used.
@@ -61,16 +61,16 @@ class FileLocks:
                 descriptors.append(self._open(bucket))
                 fcntl.flock(descriptors[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            Held(descriptors).release()
+            BucketLocks(descriptors).release()
             return None
         except OSError as error:
-            Held(descriptors).release()
+            BucketLocks(descriptors).release()
             raise ProblemRaised(
                 "unavailable",
                 f"files cannot be locked in {str(self._directory)!r}: {error.strerror}",
                 hint="check that this directory exists and can be written",
             ) from error
-        return Held(descriptors)
+        return BucketLocks(descriptors)
 
     def _open(self, bucket: int) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -11,10 +11,10 @@ from pathlib import Path
 @cache
 def this_process() -> str:
     """A name for this process that no other one on any machine has."""
-    return name_of(os.getpid())
+    return process_name(os.getpid())
 
 
-def name_of(pid: int) -> str:
+def process_name(pid: int) -> str:
     """Machine, boot, process id and its start: an id alone is used again."""
     return f"{socket.gethostname()}/{_boot()}/{pid}/{_started(pid)}"
 

@@ -21,19 +21,19 @@ PARTS: Final = ("blobs", "oversized", "jobs", "quarantine", "shadow", "copies", 
 _UNFINISHED_S: Final = 3600
 
 
-class Swept(NamedTuple):
+class GcReport(NamedTuple):
     """How many things were removed, and their bytes."""
 
     things: int = 0
     bytes: int = 0
 
 
-def sizes(directory: Path) -> dict[str, int]:
+def measure_state(directory: Path) -> dict[str, int]:
     """The bytes in each part of the state directory."""
     return {part: _size(directory / part) for part in PARTS}
 
 
-def sweep(directory: Path, before_ns: int, *, dry_run: bool) -> dict[str, Swept]:
+def collect_garbage(directory: Path, before_ns: int, *, dry_run: bool) -> dict[str, GcReport]:
     """Remove what is older, or only measure it: the quarantine, jobs that have ended, and
     what jobs left in their /tmp and crashes among the old contents.
     """
@@ -44,7 +44,7 @@ def sweep(directory: Path, before_ns: int, *, dry_run: bool) -> dict[str, Swept]
     }
     swept = {}
     for part, paths in found.items():
-        swept[part] = Swept(len(paths), sum(_size(path) for path in paths))
+        swept[part] = GcReport(len(paths), sum(_size(path) for path in paths))
         for path in paths if not dry_run else ():
             _remove(path)
     return swept
@@ -58,7 +58,7 @@ def _older(directory: Path, before_ns: int) -> Iterator[Path]:
 
 
 def _ended(directory: Path, before_ns: int) -> Iterator[Path]:
-    for record in job_records.read_all(directory):
+    for record in job_records.read_all_records(directory):
         job = record.job
         over = job.state is not JobState.RUNNING
         if over and (job.ended_at or job.started_at) * 1e9 < before_ns:
@@ -66,7 +66,7 @@ def _ended(directory: Path, before_ns: int) -> Iterator[Path]:
 
 
 def _temporary(directory: Path, before_ns: int) -> Iterator[Path]:
-    jobs = job_records.read_all(directory / "jobs")
+    jobs = job_records.read_all_records(directory / "jobs")
     if not any(record.job.state is JobState.RUNNING for record in jobs):
         yield from _older(directory / "tmp", before_ns)
     for path in _entries(directory / "blobs"):

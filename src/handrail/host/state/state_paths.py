@@ -12,7 +12,7 @@ MEMORY: Final = ":memory:"
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class StatePaths:
     """Where what outlives a runtime is kept; `directory` None: in memory only."""
 
     store: str
@@ -29,12 +29,12 @@ class Home:
         return self.directory / "oversized" if self.directory else None
 
 
-def home_of(root: Path, store: str | Path | None) -> Home:
+def find_state_paths(root: Path, store: str | Path | None) -> StatePaths:
     """Where the store of a workspace is and what lies beside it."""
     if store is None:
         directory = workspace_state(root)
-        return Home(str(directory / "store.db"), directory)
+        return StatePaths(str(directory / "store.db"), directory)
     if str(store) == MEMORY:
-        return Home(MEMORY, None)
+        return StatePaths(MEMORY, None)
     path = Path(store).absolute()
-    return Home(str(path), path.parent / f"{path.name}.d")
+    return StatePaths(str(path), path.parent / f"{path.name}.d")

@@ -1,4 +1,4 @@
-"""Programs for a runtime: what `core.processes.Processes` promises, kept by keepers.
+"""Programs for a runtime: what `core.processes.Processes` promises, kept by runners.
 
 All of it runs on the event loop of whoever opened the runtime; no thread is involved.
 """
@@ -15,19 +15,19 @@ import anyio
 from handrail.core.processes import Captured, Ended, Job, JobOutput, JobRequest, Launch, OnOutput
 from handrail.host.files.paths.root_identity import RootHandle, check_in_place
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.supervisor.jobs import Jobs
-from handrail.host.supervisor.runner_connection import Link, failure
-from handrail.host.supervisor.runner_pool import Keepers
-from handrail.host.supervisor.wire import Frame, Kind
+from handrail.host.supervisor.jobs import BackgroundJobs
+from handrail.host.supervisor.runner_connection import RunnerConnection, start_problem
+from handrail.host.supervisor.runner_pool import RunnerPool
+from handrail.host.supervisor.wire import Frame, FrameKind
 
 # Two streams of it leave room for others in the 64 MB that are kept of all artifacts.
 SPILL_BYTES: Final = 16 << 20
-# Longer than a keeper needs to end any tree; after that it is given up.
+# Longer than a runner needs to end any tree; after that it is given up.
 _ENDING_S: Final = 15.0
 
 
-class WardenProcesses:
-    """Starts programs through a warden of its own, which starts with the first of them.
+class SupervisedProcesses:
+    """Starts programs through a supervisor of its own, which starts with the first of them.
 
     `recipe_of` says how a program is confined. `directory` is the workspace's state, with
     its jobs in `jobs/`; None: nothing outlives the runtime. `spill` is where the full text
@@ -52,13 +52,13 @@ class WardenProcesses:
         self._directory = directory
         self._spill = spill
         self._spill_bytes = spill_bytes
-        self._keepers = Keepers(
+        self._runners = RunnerPool(
             memory_mb=memory_mb,
             needs_scratch=directory is None or spill is None,
             directory=directory,
             roots=self._roots,
         )
-        self._jobs = Jobs(self._keepers, self._jobs_directory)
+        self._jobs = BackgroundJobs(self._runners, self._jobs_directory)
 
     def check_roots(self) -> None:
         """Raise `outside_workspace` if a root was moved or replaced since it was opened."""
@@ -74,16 +74,16 @@ class WardenProcesses:
             "spill": (self.spill_directory(), self._spill_bytes) if launch.spills else None,
             "stdin": len(launch.stdin),
         }
-        link = await self._keepers.ask(Kind.RUN, recipe, header, launch.stdin, on_output)
+        connection = await self._runners.ask(FrameKind.RUN, recipe, header, launch.stdin, on_output)
         try:
-            await self._wait(link, launch.timeout_s)
+            await self._wait(connection, launch.timeout_s)
         finally:
-            self._keepers.give_back(link)
-        if link.answer is None:
-            raise self._keepers.lost()
-        if link.answer.kind is Kind.FAILED:
-            raise failure(link.answer, launch.argv[0], launch.cwd)
-        return _ended(link.answer)
+            self._runners.give_back(connection)
+        if connection.answer is None:
+            raise self._runners.lost()
+        if connection.answer.kind is FrameKind.FAILED:
+            raise start_problem(connection.answer, launch.argv[0], launch.cwd)
+        return _ended(connection.answer)
 
     async def start(self, launch: Launch, request: JobRequest) -> Job:
         """Start a background job; `unavailable`."""
@@ -105,33 +105,33 @@ class WardenProcesses:
 
     async def aclose(self) -> None:
         """End every program but kept jobs, and the helper processes."""
-        await self._keepers.aclose(kept=self._jobs.kept)
+        await self._runners.aclose(kept=self._jobs.kept)
 
-    async def _wait(self, link: Link, timeout_s: float | None) -> None:
+    async def _wait(self, connection: RunnerConnection, timeout_s: float | None) -> None:
         """Until it is over; a caller that is cancelled still waits for that."""
         guard = None
         if timeout_s is not None:
-            # The deadline is the keeper's; this one only helps if the keeper is stopped.
+            # The deadline is the runner's; this one only helps if the runner is stopped.
             loop = asyncio.get_running_loop()
-            guard = loop.call_later(timeout_s + _ENDING_S, link.abandon)
+            guard = loop.call_later(timeout_s + _ENDING_S, connection.abandon)
         try:
-            await link.wait_answer()
+            await connection.wait_answer()
         finally:
             if guard is not None:
                 guard.cancel()
-            if link.answer is None and not link.closed:
+            if connection.answer is None and not connection.closed:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(_ENDING_S):
-                    link.end()
-                    await link.wait_answer()
-                if link.answer is None:
-                    link.abandon()
+                    connection.end()
+                    await connection.wait_answer()
+                if connection.answer is None:
+                    connection.abandon()
 
     def spill_directory(self) -> str:
         """Where the full text of long output is kept."""
-        return self._keepers.scratch() if self._spill is None else str(self._spill)
+        return self._runners.scratch() if self._spill is None else str(self._spill)
 
     def _jobs_directory(self) -> Path:
-        return (self._directory or Path(self._keepers.scratch())) / "jobs"
+        return (self._directory or Path(self._runners.scratch())) / "jobs"
 
 
 def _ended(frame: Frame) -> Ended:

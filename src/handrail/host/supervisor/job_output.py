@@ -1,7 +1,7 @@
 """The output of a job on disk: its first megabyte and its last fifteen, in equal pieces.
 
 The name of a piece is its place in the whole, so that a reader in another process needs
-neither a lock nor an index. Only the keeper of the job writes.
+neither a lock nor an index. Only the runner of the job writes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PREFIX: Final = "output."
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Segments:
+class JobOutputWriter:
     """Takes what a job writes, both streams in the order of arrival."""
 
     def __init__(self, directory: Path) -> None:
@@ -57,7 +57,7 @@ class Segments:
             _path(self._directory, old).unlink(missing_ok=True)
 
 
-class Part(NamedTuple):
+class JobOutputPart(NamedTuple):
     """Some of a job's output; see `JobOutput`."""
 
     data: bytes
@@ -65,7 +65,7 @@ class Part(NamedTuple):
     missing: int
 
 
-def read(directory: Path, offset: int, limit: int) -> Part:
+def read_output(directory: Path, offset: int, limit: int) -> JobOutputPart:
     """What lies at `offset`, at most `limit` bytes; up to the next gap."""
     sizes = _sizes(directory)
     offset = max(offset, 0)
@@ -79,7 +79,7 @@ def read(directory: Path, offset: int, limit: int) -> Part:
             break
         data += piece
         position += len(piece)
-    return Part(bytes(data), position, start - offset)
+    return JobOutputPart(bytes(data), position, start - offset)
 
 
 def _first_kept(sizes: Mapping[int, int], offset: int) -> int:

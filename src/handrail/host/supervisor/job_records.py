@@ -1,4 +1,4 @@
-"""The record of a job on disk: written by its keeper, read by every runtime of the workspace.
+"""The record of a job on disk: written by its runner, read by every runtime of the workspace.
 
 A record says "running" until somebody writes how it ended; whether that is still true is
 asked of the kernel, never of the record.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from handrail.core.processes import Job, JobState
-from handrail.host.processes.procfs import Identity
+from handrail.host.processes.procfs import ProcessIdentity
 
 # Ended jobs whose output is kept; older ones make room when a new job starts.
 KEPT_ENDED: Final = 20
@@ -27,33 +27,33 @@ _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
 _UNUSED_S: Final = 60.0
 
 
-class Record(NamedTuple):
+class JobRecord(NamedTuple):
     """A job, the process that it started with, and the one that watches over it."""
 
     job: Job
-    program: Identity
-    keeper: Identity
+    program: ProcessIdentity
+    runner: ProcessIdentity
 
     def to_dict(self) -> dict[str, Any]:
         """The content of the file."""
         return {
             "job": self.job._asdict(),
             "program": self.program.to_dict(),
-            "keeper": self.keeper.to_dict(),
+            "keeper": self.runner.to_dict(),
         }
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Record:
+    def from_dict(cls, fields: Mapping[str, Any]) -> JobRecord:
         """What `to_dict` wrote."""
         job = {**fields["job"], "state": JobState(fields["job"]["state"])}
         return cls(
             Job(**job),
-            Identity.from_dict(fields["program"]),
-            Identity.from_dict(fields["keeper"]),
+            ProcessIdentity.from_dict(fields["program"]),
+            ProcessIdentity.from_dict(fields["keeper"]),
         )
 
 
-def claim(directory: Path) -> tuple[str, Path]:
+def claim_job_id(directory: Path) -> tuple[str, Path]:
     """Take the next free number; nobody else gets it, in any process."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     _make_room(directory)
@@ -68,7 +68,7 @@ def claim(directory: Path) -> tuple[str, Path]:
         return str(number), place
 
 
-def write(place: Path, record: Record) -> None:
+def write_record(place: Path, record: JobRecord) -> None:
     """Make the record what readers see, in one step."""
     temporary = place / f"{_FILE}.new"
     handle = os.open(
@@ -79,12 +79,12 @@ def write(place: Path, record: Record) -> None:
     temporary.rename(place / _FILE)
 
 
-def read(directory: Path, number: str) -> Record | None:
+def read_record(directory: Path, number: str) -> JobRecord | None:
     """A job's record with the state it is really in; None if there is no such job."""
     if not _NUMBER.fullmatch(number):
         return None
     record = _stored(directory / number)
-    if record is None or record.job.state is not JobState.RUNNING or record.keeper.alive:
+    if record is None or record.job.state is not JobState.RUNNING or record.runner.alive:
         return record
     # It may have written its last word between the two looks.
     record = _stored(directory / number)
@@ -93,19 +93,19 @@ def read(directory: Path, number: str) -> Record | None:
     return record._replace(job=record.job._replace(state=JobState.LOST, pid=None))
 
 
-def read_all(directory: Path) -> list[Record]:
+def read_all_records(directory: Path) -> list[JobRecord]:
     """All jobs, the oldest first."""
-    found = [read(directory, number) for number in sorted(_numbers(directory), key=int)]
+    found = [read_record(directory, number) for number in sorted(_numbers(directory), key=int)]
     return [record for record in found if record is not None]
 
 
-def _stored(place: Path) -> Record | None:
+def _stored(place: Path) -> JobRecord | None:
     try:
         text = (place / _FILE).read_text("ascii")
     except OSError:
         return None
     try:
-        return Record.from_dict(json.loads(text))
+        return JobRecord.from_dict(json.loads(text))
     except (ValueError, KeyError, TypeError):
         # Not written by us, or by another version: there is nothing to say about it.
         return None
@@ -114,7 +114,7 @@ def _stored(place: Path) -> Record | None:
 def _make_room(directory: Path) -> None:
     ended = []
     for number in sorted(_numbers(directory), key=int):
-        record = read(directory, number)
+        record = read_record(directory, number)
         if record is not None and record.job.state is not JobState.RUNNING:
             ended.append(number)
         elif record is None and _unused(directory / number):

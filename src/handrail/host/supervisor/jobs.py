@@ -1,4 +1,4 @@
-"""Background jobs as a runtime sees them: its own by their keepers, all others by records."""
+"""Background jobs as a runtime sees them: its own by their runners, all others by records."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ import anyio
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Job, JobOutput, JobRequest, JobState, Launch
-from handrail.host.processes.procfs import Identity
+from handrail.host.processes.procfs import ProcessIdentity
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor import job_output, job_records
-from handrail.host.supervisor.process_exit import exited
-from handrail.host.supervisor.runner.base import END_JOB
-from handrail.host.supervisor.runner_connection import Link, failure
-from handrail.host.supervisor.runner_pool import Keepers
-from handrail.host.supervisor.wire import Kind
+from handrail.host.supervisor.process_exit import wait_exit
+from handrail.host.supervisor.runner.runner_process import END_JOB
+from handrail.host.supervisor.runner_connection import RunnerConnection, start_problem
+from handrail.host.supervisor.runner_pool import RunnerPool
+from handrail.host.supervisor.wire import FrameKind
 
-# Longer than a keeper needs to end any tree.
+# Longer than a runner needs to end any tree.
 _ENDING_S: Final = 15.0
 
 
-class Jobs:
+class BackgroundJobs:
     """The jobs of one workspace. `directory` answers where they are recorded."""
 
-    def __init__(self, keepers: Keepers, directory: Callable[[], Path]) -> None:
-        self._keepers = keepers
+    def __init__(self, runners: RunnerPool, directory: Callable[[], Path]) -> None:
+        self._runners = runners
         self._directory = directory
-        self._own: dict[str, Link] = {}
+        self._own: dict[str, RunnerConnection] = {}
 
     async def start(self, launch: Launch, recipe: Recipe, request: JobRequest) -> Job:
         """Start a job; raises `unavailable`."""
-        number, place = job_records.claim(self._directory())
+        number, place = job_records.claim_job_id(self._directory())
         fields = {"id": number, **request._asdict()}
         fields["kept"] = fields.pop("keep")
         header = {
@@ -52,24 +52,26 @@ class Jobs:
             raise
         return self._record(number).job
 
-    async def _ask(self, recipe: Recipe, header: Mapping[str, Any], launch: Launch) -> Link:
-        link = await self._keepers.ask(Kind.JOB, recipe, header)
+    async def _ask(
+        self, recipe: Recipe, header: Mapping[str, Any], launch: Launch
+    ) -> RunnerConnection:
+        connection = await self._runners.ask(FrameKind.JOB, recipe, header)
         try:
-            first = await link.wait_started()
+            first = await connection.wait_started()
         except BaseException:
             # Also if it is to be kept: nobody would know its number.
-            link.end()
-            link.close()
+            connection.end()
+            connection.close()
             raise
         if first is None:
-            raise self._keepers.lost()
-        if first.kind is Kind.FAILED:
-            raise failure(first, launch.argv[0], launch.cwd)
-        return link
+            raise self._runners.lost()
+        if first.kind is FrameKind.FAILED:
+            raise start_problem(first, launch.argv[0], launch.cwd)
+        return connection
 
     def all(self) -> list[Job]:
         """All jobs, the oldest first."""
-        return [record.job for record in job_records.read_all(self._directory())]
+        return [record.job for record in job_records.read_all_records(self._directory())]
 
     async def output(self, number: str, offset: int, wait_s: float, limit: int) -> JobOutput:
         """Wait for the end of a job, but not longer than that; then read."""
@@ -78,7 +80,7 @@ class Jobs:
             with anyio.move_on_after(wait_s):
                 await self._wait_ended(number)
             record = self._record(number)
-        part = job_output.read(self._directory() / number, offset, limit)
+        part = job_output.read_output(self._directory() / number, offset, limit)
         return JobOutput(record.job, part.data, part.next_offset, part.missing)
 
     async def kill(self, number: str) -> Job:
@@ -90,7 +92,7 @@ class Jobs:
             )
         if number in self._own:
             self._own[number].end()
-        elif not _signal(record.keeper, END_JOB):
+        elif not _signal(record.runner, END_JOB):
             self._end_orphan(number, record)
         with anyio.move_on_after(_ENDING_S):
             await self._wait_ended(number)
@@ -109,21 +111,21 @@ class Jobs:
         if number in self._own:
             await self._own[number].wait_answer()
             return
-        # A keeper ends with its job; only if it was killed the program itself may live on.
+        # A runner ends with its job; only if it was killed the program itself may live on.
         record = self._record(number)
-        await exited(record.keeper.pid, still=lambda: record.keeper.alive)
-        await exited(record.program.pid, still=lambda: record.program.alive)
+        await wait_exit(record.runner.pid, still=lambda: record.runner.alive)
+        await wait_exit(record.program.pid, still=lambda: record.program.alive)
 
-    def _end_orphan(self, number: str, record: job_records.Record) -> None:
-        """Its keeper was killed and its warden too; what can still be named is its group."""
+    def _end_orphan(self, number: str, record: job_records.JobRecord) -> None:
+        """Its runner was killed and its supervisor too; what can still be named is its group."""
         if record.program.alive:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(record.program.pid, signal.SIGKILL)
             job = record.job._replace(state=JobState.KILLED, pid=None)
-            job_records.write(self._directory() / number, record._replace(job=job))
+            job_records.write_record(self._directory() / number, record._replace(job=job))
 
-    def _record(self, number: str) -> job_records.Record:
-        record = job_records.read(self._directory(), number)
+    def _record(self, number: str) -> job_records.JobRecord:
+        record = job_records.read_record(self._directory(), number)
         if record is None:
             known = ", ".join(job.id for job in self.all())
             raise ProblemRaised(
@@ -134,7 +136,7 @@ class Jobs:
         return record
 
 
-def _signal(process: Identity, number: int) -> bool:
+def _signal(process: ProcessIdentity, number: int) -> bool:
     """Send a signal to that very process; False if it is gone."""
     try:
         handle = os.pidfd_open(process.pid)

@@ -1,6 +1,6 @@
 """Whether anything of a dead runtime's programs may still write.
 
-A warden locks a file that is named after its runtime, and every keeper holds that lock from
+A supervisor locks a file that is named after its runtime, and every runner holds that lock from
 birth: the kernel lets go of it with the last of them. Kept jobs do not hold it.
 """
 
@@ -24,14 +24,14 @@ _ENDING_S: Final = 8.0
 _ROUND_S: Final = 0.01
 
 
-def sign_for(directory: Path) -> Path:
-    """The file that a warden of this process locks; its directory is made. Raises OSError."""
+def runtime_lock_path(directory: Path) -> Path:
+    """The file that a supervisor of this process locks; its directory is made. Raises OSError."""
     place = _place(directory)
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     return place / this_process().replace("/", "+")
 
 
-async def wait_for_the_dead(directory: Path) -> None:
+async def wait_for_orphans(directory: Path) -> None:
     """Until the programs of every runtime that was killed here are gone, for a while at most."""
     try:
         signs = sorted(_place(directory).iterdir())

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 
 
-async def exited(pid: int, *, still: Callable[[], bool] = lambda: True) -> None:
+async def wait_exit(pid: int, *, still: Callable[[], bool] = lambda: True) -> None:
     """Until that process has ended. `still` says whether the number is still the one meant."""
     try:
         handle = os.pidfd_open(pid)

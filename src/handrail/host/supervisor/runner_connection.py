@@ -1,4 +1,4 @@
-"""The runtime's end of the socket to one keeper, read by the event loop."""
+"""The runtime's end of the socket to one runner, read by the event loop."""
 
 from __future__ import annotations
 
@@ -17,21 +17,27 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput
 from handrail.host.messages import ROOT_REPLACED
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.supervisor.wire import Frame, Kind, Unpacker, pack, recipe_header
+from handrail.host.supervisor.wire import (
+    Frame,
+    FrameDecoder,
+    FrameKind,
+    encode_frame,
+    encode_recipe,
+)
 
 _CHUNK: Final = 1 << 16
 # To start an interpreter and to fork it, on a machine that is very busy.
 _HELLO_S: Final = 30.0
 
 
-class Link:
-    """One keeper. It serves one request at a time; `answer` is the last word on that."""
+class RunnerConnection:
+    """One runner. It serves one request at a time; `answer` is the last word on that."""
 
-    def __init__(self, sock: socket.socket, forget: Callable[[Link], None]) -> None:
+    def __init__(self, sock: socket.socket, forget: Callable[[RunnerConnection], None]) -> None:
         self._sock = sock
         self._forget = forget
         self._loop = asyncio.get_running_loop()
-        self._unpacker = Unpacker()
+        self._unpacker = FrameDecoder()
         self._on_output: OnOutput | None = None
         self._news = asyncio.Event()
         self._recipe: Recipe | None = None
@@ -43,7 +49,7 @@ class Link:
 
     async def ask(
         self,
-        kind: Kind,
+        kind: FrameKind,
         recipe: Recipe,
         header: Mapping[str, Any],
         stdin: bytes = b"",
@@ -53,10 +59,10 @@ class Link:
 
         What comes of it is told by `wait_started` and `wait_answer`.
         """
-        # What was run to its end is what the keeper surely knows.
-        known = self.answer is not None and self.answer.kind is Kind.ENDED
-        wanted = recipe_header(recipe, self._recipe if known else None)
-        frame = pack(kind, {**header, "recipe": wanted}, recipe.filter + stdin)
+        # What was run to its end is what the runner surely knows.
+        known = self.answer is not None and self.answer.kind is FrameKind.ENDED
+        wanted = encode_recipe(recipe, self._recipe if known else None)
+        frame = encode_frame(kind, {**header, "recipe": wanted}, recipe.filter + stdin)
         self.started = self.answer = None
         self._recipe = recipe
         self._on_output = on_output
@@ -66,7 +72,7 @@ class Link:
             self.close()
             return False
         except BaseException:
-            # Half a request may be on its way; the keeper must not wait for the rest.
+            # Half a request may be on its way; the runner must not wait for the rest.
             self.close()
             raise
         return True
@@ -81,7 +87,7 @@ class Link:
             await self._loop.sock_sendall(self._sock, frame[sent:])
 
     async def wait_hello(self) -> bool:
-        """Whether there is a keeper; nothing is asked of it before it has said so."""
+        """Whether there is a runner; nothing is asked of it before it has said so."""
         try:
             with anyio.move_on_after(_HELLO_S):
                 while self._pid is None and not self.closed:
@@ -92,7 +98,7 @@ class Link:
         return not self.closed
 
     async def wait_answer(self) -> Frame | None:
-        """How the request ended; None if the keeper is gone."""
+        """How the request ended; None if the runner is gone."""
         while self.answer is None and not self.closed:
             await self._wait()
         return self.answer
@@ -104,18 +110,18 @@ class Link:
         return self.started or self.answer
 
     async def wait_closed(self) -> None:
-        """Until the keeper has gone."""
+        """Until the runner has gone."""
         while not self.closed:
             await self._wait()
 
     def end(self) -> None:
-        """Ask the keeper to end what runs."""
+        """Ask the runner to end what runs."""
         # So small that it goes through, unless nobody is there.
         with suppress(OSError):
-            self._sock.send(pack(Kind.END, {}))
+            self._sock.send(encode_frame(FrameKind.END, {}))
 
     def leave(self) -> None:
-        """Say that no more will come: the keeper ends what is not kept, and goes."""
+        """Say that no more will come: the runner ends what is not kept, and goes."""
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_WR)
 
@@ -131,7 +137,7 @@ class Link:
         self._forget(self)
 
     def abandon(self) -> None:
-        """Leave a keeper that does not answer; the warden sees to what it watched over."""
+        """Leave a runner that does not answer; the supervisor sees to what it watched over."""
         if self._pid is not None and not self.closed:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(self._pid, signal.SIGKILL)
@@ -155,21 +161,21 @@ class Link:
             self._on_frame(frame)
 
     def _on_frame(self, frame: Frame) -> None:
-        if frame.kind is Kind.OUTPUT:
+        if frame.kind is FrameKind.OUTPUT:
             if self._on_output is not None:
                 # Not from here: should it fail, the frames behind it must still be read.
                 self._loop.call_soon(self._on_output, frame.header["stream"], _shown(frame))
             return
-        if frame.kind is Kind.HELLO:
+        if frame.kind is FrameKind.HELLO:
             self._pid = frame.header["pid"]
-        elif frame.kind is Kind.STARTED:
+        elif frame.kind is FrameKind.STARTED:
             self.started = frame
         else:
             self.answer = frame
         self._news.set()
 
 
-def failure(frame: Frame, program: str, cwd: str) -> ProblemRaised:
+def start_problem(frame: Frame, program: str, cwd: str) -> ProblemRaised:
     """Why a program could not be started."""
     name, text = frame.header["name"], frame.header["text"]
     if frame.header["errno"] == errno.ESTALE and name is not None:

@@ -1,4 +1,4 @@
-"""The keepers of one runtime: taken when a program is to run, given back when it is over."""
+"""The runners of one runtime: taken when a program is to run, given back when it is over."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.supervisor.orphans import sign_for
-from handrail.host.supervisor.runner_connection import Link
-from handrail.host.supervisor.start import Warden
-from handrail.host.supervisor.wire import Kind
+from handrail.host.supervisor.orphans import runtime_lock_path
+from handrail.host.supervisor.runner_connection import RunnerConnection
+from handrail.host.supervisor.start import Supervisor
+from handrail.host.supervisor.wire import FrameKind
 
 _MAX_IDLE: Final = 4
 _LEAVING_S: Final = 10.0
 
 
-class Keepers:
-    """A warden, started when first needed, and links to the keepers that it forked."""
+class RunnerPool:
+    """A supervisor, started when first needed, and connections to the runners that it forked."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class Keepers:
         self._memory_mb = memory_mb
         self._needs_scratch = needs_scratch
         self._directory = directory
-        self._warden: Warden | None = None
-        self._links: set[Link] = set()
-        self._idle: list[Link] = []
+        self._supervisor: Supervisor | None = None
+        self._connections: set[RunnerConnection] = set()
+        self._idle: list[RunnerConnection] = []
         self._scratch: str | None = None
         self._closed = False
 
@@ -52,29 +52,29 @@ class Keepers:
 
     async def ask(
         self,
-        kind: Kind,
+        kind: FrameKind,
         recipe: Recipe,
         header: Mapping[str, Any],
         stdin: bytes = b"",
         on_output: OnOutput | None = None,
-    ) -> Link:
-        """Hand a request to a free keeper, or to a new one; raises `unavailable`."""
+    ) -> RunnerConnection:
+        """Hand a request to a free runner, or to a new one; raises `unavailable`."""
         while True:
-            link = self._idle.pop() if self._idle else await self._new()
-            if await link.ask(kind, recipe, header, stdin, on_output):
-                return link
+            connection = self._idle.pop() if self._idle else await self._new()
+            if await connection.ask(kind, recipe, header, stdin, on_output):
+                return connection
 
-    def give_back(self, link: Link) -> None:
-        """The keeper has answered and is free, or else is not wanted any more."""
-        usable = link.answer is not None and not link.closed and not self._closed
+    def give_back(self, connection: RunnerConnection) -> None:
+        """The runner has answered and is free, or else is not wanted any more."""
+        usable = connection.answer is not None and not connection.closed and not self._closed
         if usable and len(self._idle) < _MAX_IDLE:
-            self._idle.append(link)
+            self._idle.append(connection)
         else:
-            link.close()
+            connection.close()
 
     def lost(self) -> ProblemRaised:
-        """What to say when a keeper went without an answer."""
-        words = "" if self._warden is None else self._warden.last_words()
+        """What to say when a runner went without an answer."""
+        words = "" if self._supervisor is None else self._supervisor.last_words()
         return ProblemRaised(
             "unavailable",
             "the helper process that watched over the program was ended, and the program with it"
@@ -86,53 +86,53 @@ class Keepers:
         """End all programs but kept jobs, then the helper processes."""
         self._closed = True
         with anyio.CancelScope(shield=True):
-            links = list(self._links)
-            for link in links:
-                link.leave()
+            connections = list(self._connections)
+            for connection in connections:
+                connection.leave()
             with anyio.move_on_after(_LEAVING_S):
-                for link in links:
-                    await link.wait_closed()
-            for link in links:
-                link.abandon()
-            if self._warden is not None:
-                warden, self._warden = self._warden, None
-                await warden.aclose(wait=not kept)
+                for connection in connections:
+                    await connection.wait_closed()
+            for connection in connections:
+                connection.abandon()
+            if self._supervisor is not None:
+                supervisor, self._supervisor = self._supervisor, None
+                await supervisor.aclose(wait=not kept)
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
-    async def _new(self) -> Link:
-        # A second try with a new warden, should the first have been killed meanwhile.
+    async def _new(self) -> RunnerConnection:
+        # A second try with a new supervisor, should the first have been killed meanwhile.
         for _ in range(2):
             if self._closed:
                 raise ProblemRaised("unavailable", "the runtime is closed: nothing can be started")
-            if self._warden is None:
+            if self._supervisor is None:
                 scratch = self.scratch() if self._needs_scratch else ""
                 sign = self._sign()
-                self._warden = Warden(
+                self._supervisor = Supervisor(
                     memory_mb=self._memory_mb, scratch=scratch, sign=sign, roots=self._roots
                 )
-            warden = self._warden
-            link = Link(warden.keeper(), self._forget)
-            self._links.add(link)
-            if await link.wait_hello():
-                return link
+            supervisor = self._supervisor
+            connection = RunnerConnection(supervisor.runner(), self._forget)
+            self._connections.add(connection)
+            if await connection.wait_hello():
+                return connection
             problem = self.lost()
-            if self._warden is warden:
-                self._warden = None
-                warden.discard()
+            if self._supervisor is supervisor:
+                self._supervisor = None
+                supervisor.discard()
         raise problem
 
     def _sign(self) -> str:
         if self._directory is None:
             return ""
         try:
-            return str(sign_for(self._directory))
+            return str(runtime_lock_path(self._directory))
         except OSError as error:
             raise ProblemRaised(
                 "unavailable", f"no program can be announced in {error.filename}: {error.strerror}"
             ) from error
 
-    def _forget(self, link: Link) -> None:
-        self._links.discard(link)
-        if link in self._idle:
-            self._idle.remove(link)
+    def _forget(self, connection: RunnerConnection) -> None:
+        self._connections.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)

@@ -1,6 +1,6 @@
-"""Starts the warden for a runtime, and asks it for keepers.
+"""Starts the supervisor for a runtime, and asks it for runners.
 
-The warden inherits one socket and handles of the roots, which programs start from, and nothing
+The supervisor inherits one socket and handles of the roots, which programs start from, and nothing
 else: no variable, no directory, no site package.
 """
 
@@ -20,7 +20,7 @@ import anyio
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.processes import spawn
-from handrail.host.supervisor.process_exit import exited
+from handrail.host.supervisor.process_exit import wait_exit
 
 _CODE: Final = (
     "import sys; sys.path.append(sys.argv.pop(1)); "
@@ -30,7 +30,7 @@ _CLOSING_S: Final = 2.0
 _MAX_LAST_WORDS: Final = 2000
 
 
-class Warden:
+class Supervisor:
     """The helper process of one runtime, once it has been started."""
 
     def __init__(
@@ -73,8 +73,8 @@ class Warden:
         """The number of the helper process."""
         return self._process.pid
 
-    def keeper(self) -> socket.socket:
-        """A socket to a new keeper; it is at its end if the warden is gone."""
+    def runner(self) -> socket.socket:
+        """A socket to a new runner; it is at its end if the supervisor is gone."""
         ours, theirs = socket.socketpair()
         with theirs, suppress(OSError):
             socket.send_fds(self._control, [b"k"], [theirs.fileno()])
@@ -92,7 +92,7 @@ class Warden:
         self._control.close()
         if wait:
             with anyio.move_on_after(_CLOSING_S):
-                await exited(self._process.pid)
+                await wait_exit(self._process.pid)
             if self._process.poll() is None:
                 self._process.kill()
                 self._process.wait()
@@ -102,7 +102,7 @@ class Warden:
         os.close(self._last_words)
 
     def discard(self) -> None:
-        """Forget a warden that has gone by itself."""
+        """Forget a supervisor that has gone by itself."""
         self._control.close()
         self._process.kill()
         self._process.wait()

@@ -1,4 +1,4 @@
-"""What the runtime and its keepers say to each other, as frames on a private socket.
+"""What the runtime and its runners say to each other, as frames on a private socket.
 
 No program inherits the socket, so nothing that a program prints can pass for a frame.
 """
@@ -20,8 +20,8 @@ _encoded: Final = json.JSONEncoder(separators=(",", ":")).encode
 _decoded: Final = json.JSONDecoder().decode
 
 
-class Kind(IntEnum):
-    """What a frame is about: the first three go to the keeper, the others come from it."""
+class FrameKind(IntEnum):
+    """What a frame is about: the first three go to the runner, the others come from it."""
 
     RUN = 1
     JOB = 2
@@ -36,19 +36,19 @@ class Kind(IntEnum):
 class Frame(NamedTuple):
     """One message: a JSON header, and bytes that are nobody's text."""
 
-    kind: Kind
+    kind: FrameKind
     header: Mapping[str, Any]
     body: bytes
 
 
-def pack(kind: Kind, header: Mapping[str, Any], body: bytes = b"") -> bytes:
+def encode_frame(kind: FrameKind, header: Mapping[str, Any], body: bytes = b"") -> bytes:
     """A frame as it travels."""
     text = _encoded(header).encode("ascii")
     size = _PREFIX.size - _LENGTH + len(text) + len(body)
     return b"".join((_PREFIX.pack(size, kind, len(text)), text, body))
 
 
-class Unpacker:
+class FrameDecoder:
     """Puts frames together again from pieces of any size."""
 
     def __init__(self) -> None:
@@ -66,10 +66,10 @@ class Unpacker:
             header = _decoded(self._buffer[_PREFIX.size : start].decode("ascii"))
             body = bytes(self._buffer[start:end])
             del self._buffer[:end]
-            yield Frame(Kind(kind), header, body)
+            yield Frame(FrameKind(kind), header, body)
 
 
-def recipe_header(recipe: Recipe, before: Recipe | None = None) -> dict[str, Any]:
+def encode_recipe(recipe: Recipe, before: Recipe | None = None) -> dict[str, Any]:
     """A recipe without its filter, which travels in the body, and without what is as in the
     one `before`: from command to command that is nearly all of it.
     """
@@ -86,8 +86,8 @@ def recipe_header(recipe: Recipe, before: Recipe | None = None) -> dict[str, Any
     return fields
 
 
-def recipe_of(header: Mapping[str, Any], body: bytes, before: Recipe | None = None) -> Recipe:
-    """The recipe that `recipe_header` described."""
+def decode_recipe(header: Mapping[str, Any], body: bytes, before: Recipe | None = None) -> Recipe:
+    """The recipe that `encode_recipe` described."""
     fields = _with_tuples(header)
     if fields.get("landlock") is not None:
         fields["landlock"] = LandlockRules(**_with_tuples(fields["landlock"]))

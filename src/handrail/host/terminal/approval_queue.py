@@ -19,7 +19,7 @@ import anyio
 from handrail.core.approval import Answer, ApprovalRequest, Reply
 from handrail.core.problems import ProblemRaised
 from handrail.host.state.directories import private_directory, state_home, workspace_state
-from handrail.host.state.process_identity import may_still_run, name_of, this_process
+from handrail.host.state.process_identity import may_still_run, process_name, this_process
 from handrail.host.terminal.prompt import user_name
 
 VIA: Final = "approvals"
@@ -33,7 +33,7 @@ _LAST_LOOK_S: Final = 0.5
 _VERSION: Final = 1
 
 
-class Pending(NamedTuple):
+class PendingApproval(NamedTuple):
     """A question that waits. `id` is the beginning of its binding, so it names exactly what
     was shown.
     """
@@ -68,7 +68,7 @@ class QueueApprover:
         try:
             self._on_ask(folder.name)
             wait_s = _FIRST_LOOK_S
-            while still_asked(folder):
+            while is_pending(folder):
                 await anyio.sleep(wait_s)
                 wait_s = min(wait_s * 1.5, _LAST_LOOK_S)
             return _reply(folder, request)
@@ -76,8 +76,8 @@ class QueueApprover:
             _take_away(folder)
 
     def _lay_out(self, request: ApprovalRequest) -> Path:
-        directory = queue_of(self._workspace)
-        pending(directory)
+        directory = queue_directory(self._workspace)
+        pending_approvals(directory)
         made = _hidden(directory)
         made.mkdir(mode=0o700)
         question = {
@@ -100,27 +100,27 @@ class QueueApprover:
                 number += 1
 
 
-def queue_of(workspace: str | Path) -> Path:
+def queue_directory(workspace: str | Path) -> Path:
     """Where the questions of a workspace lie; raises `unavailable` if no place is private."""
     return private_directory(workspace_state(workspace) / _FOLDER)
 
 
-def every_queue() -> list[Path]:
+def all_queues() -> list[Path]:
     """Where questions lie, of every workspace that ever asked."""
     return sorted(state_home().glob(f"*/{_FOLDER}"))
 
 
-def pending(directory: Path) -> list[Pending]:
+def pending_approvals(directory: Path) -> list[PendingApproval]:
     """What waits for an answer, the oldest first; what nobody waits for any more is removed."""
     return sorted(_sweep(private_directory(directory)), key=lambda one: one.asked_ns)
 
 
-def still_asked(folder: Path) -> bool:
+def is_pending(folder: Path) -> bool:
     """Whether a question waits: it has no answer yet, and nobody has taken it away."""
     return folder.exists() and not os.path.lexists(folder / _ANSWER)
 
 
-def find(waiting: list[Pending], name: str) -> Pending:
+def find_pending(waiting: list[PendingApproval], name: str) -> PendingApproval:
     """The one that a beginning of an id names; raises `not_found` or `ambiguous`."""
     found = [one for one in waiting if one.id == name] or [
         one for one in waiting if len(name) >= _LEAST and one.id.startswith(name)
@@ -138,7 +138,7 @@ def find(waiting: list[Pending], name: str) -> Pending:
     )
 
 
-def answer(asked: Pending, given: Answer) -> None:
+def answer_pending(asked: PendingApproval, given: Answer) -> None:
     """Answer exactly what was shown; raises `conflict` if somebody was faster, `not_found` if
     it is no longer asked, `invalid_arguments` for an always without a rule.
     """
@@ -179,25 +179,25 @@ def _reply(folder: Path, request: ApprovalRequest) -> Reply:
     return Reply(Answer(said["answer"]), VIA, who if isinstance(who, str) else None)
 
 
-def _sweep(directory: Path) -> Iterator[Pending]:
+def _sweep(directory: Path) -> Iterator[PendingApproval]:
     """The questions of living processes; what the dead left behind goes."""
     for folder in directory.iterdir():
         question = _read(folder / _QUESTION)
         pid, _, _ = folder.name.removeprefix(".").partition("-")
         hidden = folder.name.startswith(".") and pid.isdigit()
-        owner = name_of(int(pid)) if hidden else question.get("owner")
+        owner = process_name(int(pid)) if hidden else question.get("owner")
         if isinstance(owner, str) and not may_still_run(owner):
             _take_away(folder)
-        elif not hidden and still_asked(folder):
+        elif not hidden and is_pending(folder):
             with suppress(ValueError, KeyError, TypeError):
                 yield _pending(folder, question)
 
 
-def _pending(folder: Path, question: dict[str, Any]) -> Pending:
+def _pending(folder: Path, question: dict[str, Any]) -> PendingApproval:
     if question["v"] != _VERSION:
         raise ValueError("it was asked by another version")
     request = ApprovalRequest.from_dict(question["request"])
-    return Pending(
+    return PendingApproval(
         folder.name, str(question["workspace"]), int(question["asked_ns"]), request, folder
     )
 

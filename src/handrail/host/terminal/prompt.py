@@ -20,7 +20,13 @@ import anyio.to_thread
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
 from handrail.core.safe_text import safe_text
-from handrail.host.terminal.question import MARGIN, Screen, heading, question, whole
+from handrail.host.terminal.question import (
+    MARGIN,
+    Screen,
+    render_full_question,
+    render_heading,
+    render_question,
+)
 
 _LOOK_S: Final = 0.2
 _GONE_S: Final = 2.0
@@ -91,7 +97,7 @@ class _Conversation:
         self._screen = screen
 
     def ask(self, request: ApprovalRequest) -> Answer:
-        shown = question(request, self._screen)
+        shown = render_question(request, self._screen)
         self._say(shown.text)
         self._say(_choices(request, cut=shown.cut))
         self._over.wait(_UNREAD_S)
@@ -112,7 +118,7 @@ class _Conversation:
             if word == "v":
                 if not self._page(request):
                     return self._abort()
-                self._say(f"\n{heading(request)}\n")
+                self._say(f"\n{render_heading(request)}\n")
             elif word == "always":
                 self._say("there is no rule to allow this always; it can be allowed once\n")
 
@@ -124,7 +130,7 @@ class _Conversation:
     def _page(self, request: ApprovalRequest) -> bool:
         """Show everything, a screenful at a time; False if they abort."""
         room = max(self._screen.height - 1, 5)
-        for number, row in enumerate(whole(request, self._screen), 1):
+        for number, row in enumerate(render_full_question(request, self._screen), 1):
             self._say(f"{row}\n")
             if number % room == 0:
                 line = self._read(_MORE)

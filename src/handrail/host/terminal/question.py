@@ -30,7 +30,7 @@ class Screen(NamedTuple):
     colour: bool = False
 
 
-class Part(NamedTuple):
+class QuestionPart(NamedTuple):
     """One piece of the question: our label (None: it needs none) and somebody's text."""
 
     label: str | None
@@ -38,17 +38,17 @@ class Part(NamedTuple):
     share: int
 
 
-class Shown(NamedTuple):
+class RenderedQuestion(NamedTuple):
     """The question as it stands on the screen; `cut`: there is more than that."""
 
     text: str
     cut: bool
 
 
-def question(request: ApprovalRequest, screen: Screen) -> Shown:
+def render_question(request: ApprovalRequest, screen: Screen) -> RenderedQuestion:
     """The question, with every part cut to what fits on one screen."""
     room = max(screen.height - _OWN, 9)
-    lines, cut = [heading(request)], False
+    lines, cut = [render_heading(request)], False
     for part in _parts(request):
         lines += [part.label] if part.label else []
         most = max(room * part.share // 6, _LEAST)
@@ -60,32 +60,32 @@ def question(request: ApprovalRequest, screen: Screen) -> Shown:
             framed.append(f"[{left:,} more rows of this: v shows all]")
             cut = True
         lines += framed
-    return Shown("\n".join(["", *lines, ""]), cut)
+    return RenderedQuestion("\n".join(["", *lines, ""]), cut)
 
 
-def whole(request: ApprovalRequest, screen: Screen) -> Iterator[str]:
+def render_full_question(request: ApprovalRequest, screen: Screen) -> Iterator[str]:
     """Every row of the question, with nothing cut."""
-    yield heading(request)
+    yield render_heading(request)
     for part in _parts(request):
         if part.label:
             yield part.label
         yield from _framed(part.text, screen)
 
 
-def heading(request: ApprovalRequest) -> str:
+def render_heading(request: ApprovalRequest) -> str:
     """Which tool wants to run, for whom, and how much it could harm."""
     tool = safe_text(request.tool, one_line=True)[:_NAME]
     agent = "" if request.agent == "main" else safe_text(request.agent, one_line=True)[:_NAME]
     return f"── {tool} wants to run ({request.risk.word}{f', agent {agent}' if agent else ''}) ──"
 
 
-def _parts(request: ApprovalRequest) -> Iterator[Part]:
-    yield Part(None, request.action, 2)
-    yield Part("why you are asked:", request.reason, 1)
+def _parts(request: ApprovalRequest) -> Iterator[QuestionPart]:
+    yield QuestionPart(None, request.action, 2)
+    yield QuestionPart("why you are asked:", request.reason, 1)
     if request.model_says:
-        yield Part("the model says (nobody has checked it):", request.model_says, 1)
+        yield QuestionPart("the model says (nobody has checked it):", request.model_says, 1)
     if request.preview:
-        yield Part("what would happen:", request.preview, 4)
+        yield QuestionPart("what would happen:", request.preview, 4)
 
 
 def _framed(text: str, screen: Screen) -> Iterator[str]:

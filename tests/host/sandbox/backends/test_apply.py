@@ -40,7 +40,7 @@ def attempt(work):
 
 def test_a_thread_keeps_no_capability_and_no_way_to_one():
     def restricted():
-        capabilities.drop()
+        capabilities.drop_capabilities()
         return status("CapEff", "CapPrm", "CapInh", "CapAmb", "CapBnd")
 
     before = status("CapEff")
@@ -111,7 +111,7 @@ def test_a_command_cannot_say_by_its_words_that_it_takes_the_filter_itself(tmp_p
         plain = scene.launch("")
         words = ("/bin/sh", "-c", 'echo "$1"; grep Seccomp: /proc/self/status', "sh", FILTER_HANDLE)
         recipe = scene.sandbox.recipe(plain._replace(argv=words))
-        done = run_probe.run(recipe, deadline_s=30)
+        done = run_probe.run_probe_program(recipe, deadline_s=30)
 
     assert done.stdout.decode().split() == [FILTER_HANDLE, "Seccomp:", "2"]
 
@@ -142,7 +142,7 @@ def test_capabilities_that_stay_are_an_error(monkeypatch):
     monkeypatch.setattr(capabilities, "_libc", Stubborn)
 
     with pytest.raises(OSError, match="capabilities"):
-        capabilities.drop()
+        capabilities.drop_capabilities()
 
 
 def test_the_import_is_light():

@@ -3,7 +3,7 @@
 import pytest
 from tests.support.scenes import files_in, scenery
 
-from handrail.host.sandbox.visible_paths import remainder
+from handrail.host.sandbox.visible_paths import list_except
 
 
 @pytest.mark.needs_landlock
@@ -99,7 +99,7 @@ def test_a_root_swapped_for_a_link_grants_nothing(tmp_path):
         recipe = scene.sandbox.recipe(scene.launch(f"echo x > {other}/evil"))
         root.rmdir()
         os.symlink(other, root)
-        done = run_probe.run(recipe, deadline_s=30)
+        done = run_probe.run_probe_program(recipe, deadline_s=30)
 
     assert b"Permission denied" in done.stderr
     assert files_in(other) == {}
@@ -110,11 +110,11 @@ def test_what_remains_of_a_tree_is_as_few_trees_as_can_be(tmp_path):
         (tmp_path / name).mkdir(parents=True)
     top = str(tmp_path)
 
-    assert remainder(top, []) == [top]
-    assert remainder(top, [f"{top}/x/y"]) == [f"{top}/a", f"{top}/e"]
-    assert remainder(top, [f"{top}/a/b/c"]) == [f"{top}/a/d", f"{top}/e"]
-    assert remainder(top, [top]) == []
-    assert remainder(f"{top}/gone", [f"{top}/gone/x"]) == []
+    assert list_except(top, []) == [top]
+    assert list_except(top, [f"{top}/x/y"]) == [f"{top}/a", f"{top}/e"]
+    assert list_except(top, [f"{top}/a/b/c"]) == [f"{top}/a/d", f"{top}/e"]
+    assert list_except(top, [top]) == []
+    assert list_except(f"{top}/gone", [f"{top}/gone/x"]) == []
 
 
 @pytest.mark.needs_landlock

@@ -6,7 +6,12 @@ import pytest
 from tests.support.scenes import scenery
 
 from handrail.core.problems import ProblemRaised
-from handrail.host.sandbox.backends.landlock_grants import Grants, Right, inode_chain, inode_key
+from handrail.host.sandbox.backends.landlock_grants import (
+    AccessRight,
+    GrantSet,
+    inode_chain,
+    inode_key,
+)
 from handrail.host.sandbox.probe import run_probe
 from handrail.host.sandbox.recipe import LandlockRules
 
@@ -25,7 +30,7 @@ def told(scene, root, command, change, withheld):
     launch = scene.launch(command, writable=(), withheld=[str(root / one) for one in withheld])
     recipe = scene.sandbox.recipe(launch)
     change()
-    done = run_probe.run(recipe, deadline_s=30)
+    done = run_probe.run_probe_program(recipe, deadline_s=30)
     return done.stdout.decode()
 
 
@@ -91,7 +96,7 @@ def test_folders_on_the_way_are_granted_entry_by_entry(root):
     (root / "link").symlink_to("one/.env")
     handles = len(os.listdir("/proc/self/fd"))
 
-    grants = Grants(rules)
+    grants = GrantSet(rules)
     granted = {(right, inode) for right, inode in grants.inodes}
     grants.close()
 
@@ -99,10 +104,10 @@ def test_folders_on_the_way_are_granted_entry_by_entry(root):
         return inode_key((root / name).stat())
 
     assert granted == {
-        (Right.READ, key("one/plain")),
-        (Right.READ, key("two")),
-        (Right.READ, key("top.env")),
-        (Right.LIST, key("one")),
+        (AccessRight.READ, key("one/plain")),
+        (AccessRight.READ, key("two")),
+        (AccessRight.READ, key("top.env")),
+        (AccessRight.LIST, key("one")),
     }
     assert len(os.listdir("/proc/self/fd")) == handles
 

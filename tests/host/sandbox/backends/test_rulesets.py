@@ -6,11 +6,11 @@ import pytest
 from tests.support.waiting import join_threads
 
 from handrail.host.processes import landlock
-from handrail.host.sandbox.backends.rulesets import Rulesets
+from handrail.host.sandbox.backends.rulesets import RulesetCache
 from handrail.host.sandbox.recipe import LandlockRules
 
 
-class Counted(Rulesets):
+class Counted(RulesetCache):
     """Counts the rulesets that it makes, and takes no note of what others mount meanwhile."""
 
     count = 0
@@ -150,7 +150,7 @@ def test_a_mount_makes_the_rules_anew(folder):
             return self.waiting.pop(0)
 
     class Told(Counted):
-        _mounted = Rulesets._mounted
+        _mounted = RulesetCache._mounted
 
     rulesets = Told()
     confined(rulesets, rules_for(folder))

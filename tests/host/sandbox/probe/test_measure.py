@@ -4,12 +4,12 @@ import pytest
 
 from handrail.core.processes import Strength
 from handrail.host.sandbox import visible_paths
-from handrail.host.sandbox.backends.bubblewrap import Bubblewrap
-from handrail.host.sandbox.backends.landlock_backend import Landlocked
+from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend
+from handrail.host.sandbox.backends.landlock_backend import LandlockBackend
 from handrail.host.sandbox.probe import measure, run_probe
 from handrail.host.sandbox.recipe import Recipe
 
-HERE = visible_paths.survey([])
+HERE = visible_paths.find_visible_paths([])
 ENFORCED, PARTIAL, ABSENT = Strength.ENFORCED, Strength.PARTIAL, Strength.ABSENT
 
 
@@ -23,7 +23,7 @@ class Open:
         return Recipe(launch.argv, env, launch.cwd)
 
 
-class Leaky(Landlocked):
+class Leaky(LandlockBackend):
     """As Landlock, but one thing is given back."""
 
     def __init__(self, **given):
@@ -45,7 +45,7 @@ class Instead(Open):
 
 @pytest.mark.needs_bubblewrap
 def test_bubblewrap_holds_everything_but_what_does_not_exist_yet():
-    measured = measure.measure(Bubblewrap("/usr/bin/bwrap"), HERE)
+    measured = measure.measure_backend(BubblewrapBackend("/usr/bin/bwrap"), HERE)
 
     assert measured == {
         **dict.fromkeys(measure.PROPERTIES, ENFORCED),
@@ -57,7 +57,7 @@ def test_bubblewrap_holds_everything_but_what_does_not_exist_yet():
 
 @pytest.mark.needs_bubblewrap
 def test_without_a_proc_of_its_own_programs_outside_are_seen_but_not_read():
-    measured = measure.measure(Bubblewrap("/usr/bin/bwrap", own_proc=False), HERE)
+    measured = measure.measure_backend(BubblewrapBackend("/usr/bin/bwrap", own_proc=False), HERE)
 
     assert measured["proc_view"] == PARTIAL
     assert {name for name, strength in measured.items() if strength != ENFORCED} == {
@@ -67,7 +67,7 @@ def test_without_a_proc_of_its_own_programs_outside_are_seen_but_not_read():
 
 @pytest.mark.needs_landlock
 def test_landlock_holds_contents_but_not_attributes():
-    measured = measure.measure(Landlocked(), HERE)
+    measured = measure.measure_backend(LandlockBackend(), HERE)
 
     assert {name: strength for name, strength in measured.items() if strength != ENFORCED} == {
         "fs_write": PARTIAL,
@@ -80,16 +80,16 @@ def test_landlock_holds_contents_but_not_attributes():
 
 
 def test_what_confines_nothing_is_seen_to_confine_nothing():
-    measured = measure.measure(Open(), HERE)
+    measured = measure.measure_backend(Open(), HERE)
 
     held = {name for name, strength in measured.items() if strength != ABSENT}
-    # What the warden and the repair do, whatever the backend.
+    # What the supervisor and the repair do, whatever the backend.
     assert held <= {"protected_names", "kill_tree"}
 
 
 @pytest.mark.needs_landlock
 def test_a_missing_filter_is_seen():
-    measured = measure.measure(Leaky(filter=b""), HERE)
+    measured = measure.measure_backend(Leaky(filter=b""), HERE)
 
     assert {measured[name] for name in ("udp", "unix_path", "userns")} == {ABSENT}
     # MPTCP reaches who listens for TCP, so that neither is held.
@@ -98,13 +98,13 @@ def test_a_missing_filter_is_seen():
 
 
 def test_missing_rules_are_seen():
-    measured = measure.measure(Leaky(landlock=None), HERE)
+    measured = measure.measure_backend(Leaky(landlock=None), HERE)
 
     assert {measured[name] for name in ("fs_write", "fs_read", "fs_hide", "signals")} == {ABSENT}
     assert {measured[name] for name in ("tcp", "udp", "ptrace")} == {ENFORCED}
 
 
-class Forgetful(Bubblewrap):
+class Forgetful(BubblewrapBackend):
     """As bubblewrap, but some of what is withheld is not hidden."""
 
     def __init__(self, *forgotten):
@@ -129,7 +129,7 @@ class Forgetful(Bubblewrap):
     ],
 )
 def test_a_withheld_path_that_is_not_hidden_is_seen(forgotten, strength):
-    assert measure.measure(Forgetful(forgotten), HERE)["fs_hide"] == strength
+    assert measure.measure_backend(Forgetful(forgotten), HERE)["fs_hide"] == strength
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_a_withheld_path_that_is_not_hidden_is_seen(forgotten, strength):
 def test_what_gives_no_answer_is_unusable(monkeypatch, argv, why):
     monkeypatch.setattr(measure, "DEADLINE_S", 0.2)
 
-    with pytest.raises(measure.Unusable, match=why):
-        measure.measure(Instead(*argv), HERE)
+    with pytest.raises(measure.BackendUnusable, match=why):
+        measure.measure_backend(Instead(*argv), HERE)
 
 
 def test_an_attempt_that_nobody_reported_counts_as_one_that_got_through():
@@ -159,7 +159,7 @@ def test_an_attempt_that_nobody_reported_counts_as_one_that_got_through():
     }
 
 
-def test_either_witness_is_enough():
+def test_either_tracer_is_enough():
     quiet = dict.fromkeys(("tcp", "mptcp"), False)
 
     assert measure._judge({**quiet}, {"tcp": True}, own_pids=True)["tcp"] == ABSENT
@@ -168,10 +168,10 @@ def test_either_witness_is_enough():
 
 
 def test_a_machine_without_the_tools_to_try_it_is_told(monkeypatch):
-    monkeypatch.setattr(measure, "find", lambda name, roots, **_: None)
+    monkeypatch.setattr(measure, "find_binary", lambda name, roots, **_: None)
 
-    with pytest.raises(measure.Unusable, match="'sleep'"):
-        measure.measure(Landlocked(), HERE)
+    with pytest.raises(measure.BackendUnusable, match="'sleep'"):
+        measure.measure_backend(LandlockBackend(), HERE)
 
 
 @pytest.mark.needs_landlock
@@ -179,7 +179,7 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
     import tempfile
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    measure.measure(Landlocked(), HERE)
+    measure.measure_backend(LandlockBackend(), HERE)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -187,8 +187,8 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "backend",
     [
-        pytest.param(Bubblewrap("/usr/bin/bwrap"), marks=pytest.mark.needs_bubblewrap),
-        pytest.param(Landlocked(), marks=pytest.mark.needs_landlock),
+        pytest.param(BubblewrapBackend("/usr/bin/bwrap"), marks=pytest.mark.needs_bubblewrap),
+        pytest.param(LandlockBackend(), marks=pytest.mark.needs_landlock),
         Open(),
     ],
 )
@@ -196,16 +196,16 @@ def test_a_temporary_directory_with_a_long_name_changes_nothing(tmp_path, monkey
     """The address of a Unix socket has room for no more than 107 bytes."""
     import tempfile
 
-    usual = measure.measure(backend, HERE)
+    usual = measure.measure_backend(backend, HERE)
     far = tmp_path / ("y" * 120)
     far.mkdir(parents=True)
     monkeypatch.setattr(tempfile, "tempdir", str(far))
 
-    assert measure.measure(backend, HERE) == usual
+    assert measure.measure_backend(backend, HERE) == usual
     assert list(far.iterdir()) == []
 
 
 def test_a_trial_that_takes_too_long_is_ended():
-    done = run_probe.run(Recipe(("/bin/sleep", "30"), {}, "/"), deadline_s=0.1)
+    done = run_probe.run_probe_program(Recipe(("/bin/sleep", "30"), {}, "/"), deadline_s=0.1)
 
-    assert done == run_probe.Outcome(None, b"", b"")
+    assert done == run_probe.ProbeOutput(None, b"", b"")

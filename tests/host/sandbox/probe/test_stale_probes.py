@@ -15,7 +15,7 @@ from tests.support.waiting import running
 
 from handrail.host.sandbox.local_sandbox import open_sandbox
 from handrail.host.sandbox.probe import fixture, stale_probes
-from handrail.host.sandbox.probe.fixture import set_up
+from handrail.host.sandbox.probe.fixture import create_fixture
 
 
 @pytest.fixture
@@ -48,11 +48,11 @@ def test_what_is_left_goes_and_the_living_and_others_stay(tmp_path, shared):
     leave(tmp_path)
     sleep = str(shutil.which("sleep"))
 
-    with set_up(sleep) as first, set_up(sleep) as second:
+    with create_fixture(sleep) as first, create_fixture(sleep) as second:
         there = {path.name for path in tmp_path.iterdir()}
         assert there == KEPT | {Path(first.top).name, Path(second.top).name}
         assert len(list(shared.iterdir())) == 2
-        assert stale_probes.sweep_probes() == 0
+        assert stale_probes.remove_stale_probes() == 0
 
     assert {path.name for path in tmp_path.iterdir()} == KEPT
     assert list(shared.iterdir()) == []
@@ -73,7 +73,7 @@ KILLED = """
 import shutil, sys, tempfile, time
 from handrail.host.sandbox.probe import fixture, stale_probes
 tempfile.tempdir, stale_probes.SHARED, fixture.SHARED = sys.argv[1], sys.argv[2], sys.argv[2]
-with fixture.set_up(shutil.which("sleep")):
+with fixture.create_fixture(shutil.which("sleep")):
     print("ready", flush=True)
     time.sleep(60)
 """
@@ -86,10 +86,10 @@ def test_a_killed_probe_is_cleared_away_by_the_next(tmp_path, shared):
     with running(started) as probe:
         assert probe.stdout is not None
         assert probe.stdout.readline() == b"ready\n"
-        alive = stale_probes.sweep_probes()
+        alive = stale_probes.remove_stale_probes()
         os.killpg(probe.pid, signal.SIGKILL)
     left = len(list(shared.iterdir()))
 
     assert (alive, left) == (0, 1)
-    assert stale_probes.sweep_probes() == 2
+    assert stale_probes.remove_stale_probes() == 2
     assert list(shared.iterdir()) == []

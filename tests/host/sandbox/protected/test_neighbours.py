@@ -9,7 +9,8 @@ import pytest
 from tests.support.protected_workspace import TABLE, build, put, tree
 
 from handrail.host.sandbox.protected import restore
-from handrail.host.sandbox.protected.guard import ProtectedState, Top
+from handrail.host.sandbox.protected.guard import ProtectedState
+from handrail.host.sandbox.protected.listing import WatchedRoot
 
 
 class Neighbour:
@@ -66,7 +67,7 @@ def test_nothing_outside_is_touched_while_directories_are_exchanged(tmp_path, ro
     put(outside / ".envrc", "theirs")
     untouched = tree(outside)
     state = ProtectedState(TABLE, tmp_path / "state")
-    top = Top(str(work), os.open(work, os.O_PATH))
+    top = WatchedRoot(str(work), os.open(work, os.O_PATH))
     turns = 0
     for number in range(rounds):
         snapshot = state.take([top])
@@ -86,7 +87,7 @@ def test_a_directory_exchanged_right_after_the_look_is_not_followed(tmp_path, mo
     put(outside / ".envrc", "theirs")
     untouched = tree(outside)
     state = ProtectedState(TABLE, tmp_path / "state")
-    top = Top(str(work), os.open(work, os.O_PATH))
+    top = WatchedRoot(str(work), os.open(work, os.O_PATH))
     snapshot = state.take([top])
     tamper(work, 0)
     looked = restore.lstat

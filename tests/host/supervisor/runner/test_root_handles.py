@@ -7,12 +7,11 @@ import pytest
 
 from handrail.core.processes import Confinement, Launch
 from handrail.host.files.paths.root_identity import RootHandle, is_in_place
-from handrail.host.sandbox.backends.bubblewrap import Bubblewrap
+from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend
 from handrail.host.sandbox.backends.landlock_grants import inode_key
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.sandbox.shared_mounts import Scene
-from handrail.host.sandbox.visible_paths import Places
-from handrail.host.supervisor.runner.root_handles import Anchors
+from handrail.host.sandbox.visible_paths import SharedMounts, VisiblePaths
+from handrail.host.supervisor.runner.root_handles import RootHandles
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def root(tmp_path):
 
 
 def opened(recipe, *roots):
-    with Anchors(roots).open(recipe) as ready:
+    with RootHandles(roots).open(recipe) as ready:
         target = os.readlink(ready.cwd) if ready.cwd.startswith("/proc/") else ready.cwd
         return ready._replace(cwd=target)
 
@@ -77,9 +76,9 @@ def test_a_root_that_is_not_in_its_place_is_stale(root, tmp_path, instead):
 def recipe_for(root, *read_only):
     """How bubblewrap is started that can mount handles, whether there is one here or not."""
     confinement = Confinement((root.path,), read_only=read_only)
-    scene = Scene((root.path,), (), "/tmp", Places("", (), ()))
+    scene = SharedMounts((root.path,), (), "/tmp", VisiblePaths("", (), ()))
     launch = Launch(("/bin/true",), root.path, {"A": "--bind-try"}, confinement, None)
-    return Bubblewrap("/usr/bin/bwrap", by_handle=True).recipe(launch, scene)
+    return BubblewrapBackend("/usr/bin/bwrap", by_handle=True).recipe(launch, scene)
 
 
 @pytest.mark.finding("F03", "F06")

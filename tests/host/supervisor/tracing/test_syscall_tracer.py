@@ -13,9 +13,9 @@ from tests.support.ordinary import USER, run_as_ordinary_user
 from handrail.core.problems import ProblemRaised
 from handrail.host.sandbox.local_sandbox import open_sandbox
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
-from handrail.host.supervisor.tracing.syscall_tracer import Witness
+from handrail.host.supervisor.tracing.syscall_tracer import SyscallTracer
 from handrail.host.supervisor.tracing.traced_syscalls import _AT
-from handrail.host.supervisor.tracing.write_log import Notebook
+from handrail.host.supervisor.tracing.write_log import WriteLog
 
 EVERYWHERE = LandlockRules(("/",), ("/",), True)
 CONFINED = {
@@ -28,7 +28,7 @@ CONFINED = {
 
 @pytest.fixture
 def watched(programs):
-    """Runs a command before the eyes of a witness; returns how it ended and what was seen."""
+    """Runs a command before the eyes of a tracer; returns how it ended and what was seen."""
 
     async def run(command, recipe_of=CONFINED["alone"], **more):
         notes = programs.folder / "notes"
@@ -114,12 +114,12 @@ async def test_what_is_done_over_and_over_is_noted_once(programs, watched):
 
 def test_a_program_that_writes_without_end_does_not_fill_the_disk_with_notes(tmp_path, monkeypatch):
     monkeypatch.setattr("handrail.host.supervisor.tracing.write_log._MOST_BYTES", 10_000)
-    notebook = Notebook(str(tmp_path / "notes"))
-    unlink = next(number for number, call in notebook._calls.items() if call.names == (_AT,))
+    write_log = WriteLog(str(tmp_path / "notes"))
+    unlink = next(number for number, call in write_log._calls.items() if call.names == (_AT,))
     for count in range(1000):
         name = ctypes.create_string_buffer(f"{tmp_path}/{count}".encode())
-        notebook.note(os.getpid(), unlink, [0, ctypes.addressof(name)])
-    notebook.close()
+        write_log.note(os.getpid(), unlink, [0, ctypes.addressof(name)])
+    write_log.close()
 
     assert 10_000 <= (tmp_path / "notes").stat().st_size < 11_000
 
@@ -196,11 +196,11 @@ UNLINK = 87 if os.uname().machine == "x86_64" else 35
 
 
 def test_a_text_that_is_not_there_is_nothing_to_note(tmp_path):
-    notebook = Notebook(str(tmp_path / "notes"))
+    write_log = WriteLog(str(tmp_path / "notes"))
 
-    notebook.note(os.getpid(), UNLINK, [8, 8, 0, 0, 0, 0])
-    notebook.note(2**22 - 1, UNLINK, [8, 8, 0, 0, 0, 0])
-    notebook.close()
+    write_log.note(os.getpid(), UNLINK, [8, 8, 0, 0, 0, 0])
+    write_log.note(2**22 - 1, UNLINK, [8, 8, 0, 0, 0, 0])
+    write_log.close()
 
     assert (tmp_path / "notes").read_text() == ""
 
@@ -211,20 +211,20 @@ def test_where_we_may_not_look_the_notes_say_so(tmp_path, monkeypatch):
 
     monkeypatch.setattr("handrail.host.supervisor.tracing.write_log.Path.readlink", refused)
     text = ctypes.create_string_buffer(b"relative")
-    notebook = Notebook(str(tmp_path / "notes"))
+    write_log = WriteLog(str(tmp_path / "notes"))
 
     address = ctypes.addressof(text)
-    notebook.note(os.getpid(), UNLINK, [address, address, 0, 0, 0, 0])
-    notebook.note(os.getpid(), UNLINK, [address, address, 0, 0, 0, 0])
-    notebook.close()
+    write_log.note(os.getpid(), UNLINK, [address, address, 0, 0, 0, 0])
+    write_log.note(os.getpid(), UNLINK, [address, address, 0, 0, 0, 0])
+    write_log.close()
 
     assert (tmp_path / "notes").read_text() == "null\n"
 
 
-def test_a_witness_that_could_not_begin_says_so(tmp_path):
-    witness = Witness(str(tmp_path / "notes"))
+def test_a_tracer_that_could_not_begin_says_so(tmp_path):
+    tracer = SyscallTracer(str(tmp_path / "notes"))
 
-    witness.finish()
+    tracer.finish()
 
     assert (tmp_path / "notes").read_text() == "null\n"
 

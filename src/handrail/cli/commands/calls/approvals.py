@@ -13,7 +13,7 @@ from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.core.ports import Approver
-    from handrail.host.terminal.approval_queue import Pending
+    from handrail.host.terminal.approval_queue import PendingApproval
 
 _EPILOG: Final = """\
 actions:
@@ -50,7 +50,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 def run(options: Namespace) -> int:
     """List, show or answer; 1 if the question is not there any more."""
     from handrail.cli.workspace import refuse_session
-    from handrail.host.terminal.approval_queue import find
+    from handrail.host.terminal.approval_queue import find_pending
 
     refuse_session(options, "questions of all sessions are listed")
     if options.watch:
@@ -66,7 +66,7 @@ def run(options: Namespace) -> int:
             hint="`handrail approvals` lists them",
             field="id",
         )
-    asked = find(waiting, options.id)
+    asked = find_pending(waiting, options.id)
     if options.action == "show":
         _show(asked, options)
     else:
@@ -74,15 +74,15 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _waiting(options: Namespace) -> list[Pending]:
+def _waiting(options: Namespace) -> list[PendingApproval]:
     from handrail.cli.workspace import directory_of
-    from handrail.host.terminal.approval_queue import every_queue, pending, queue_of
+    from handrail.host.terminal.approval_queue import all_queues, pending_approvals, queue_directory
 
-    queues = every_queue() if options.all else [queue_of(directory_of(options))]
-    return [one for queue in queues for one in pending(queue)]
+    queues = all_queues() if options.all else [queue_directory(directory_of(options))]
+    return [one for queue in queues for one in pending_approvals(queue)]
 
 
-def _list(waiting: list[Pending], options: Namespace) -> None:
+def _list(waiting: list[PendingApproval], options: Namespace) -> None:
     from handrail.cli.render.screen import cut, one_line, table, times
 
     if options.json:
@@ -111,14 +111,14 @@ def _list(waiting: list[Pending], options: Namespace) -> None:
     )
 
 
-def _show(asked: Pending, options: Namespace) -> None:
+def _show(asked: PendingApproval, options: Namespace) -> None:
     from handrail.cli.render.screen import colourful, one_line, width
-    from handrail.host.terminal.question import Screen, whole
+    from handrail.host.terminal.question import Screen, render_full_question
 
     if options.json:
         output.say_json(_plain(asked))
         return
-    for row in whole(asked.request, Screen(width(), colour=colourful())):
+    for row in render_full_question(asked.request, Screen(width(), colour=colourful())):
         output.say(row)
     if asked.request.always is not None:
         output.say(f"always would allow: {one_line(asked.request.always)}")
@@ -137,13 +137,13 @@ def _where(options: Namespace) -> str:
     return "" if named == "." else f" -w {one_line(quote(named))}"
 
 
-def _answer(asked: Pending, options: Namespace) -> None:
+def _answer(asked: PendingApproval, options: Namespace) -> None:
     from handrail.cli.render.screen import cut, one_line
     from handrail.core.approval import Answer, config_line
-    from handrail.host.terminal.approval_queue import answer
+    from handrail.host.terminal.approval_queue import answer_pending
 
     given = Answer(options.action)
-    answer(asked, given)
+    answer_pending(asked, given)
     if options.json:
         output.say_json({"answer": given.value, **_plain(asked)})
         return
@@ -152,7 +152,7 @@ def _answer(asked: Pending, options: Namespace) -> None:
         output.say(f"to keep it, add: {one_line(config_line(asked.request.always))}")
 
 
-def _plain(asked: Pending) -> dict[str, Any]:
+def _plain(asked: PendingApproval) -> dict[str, Any]:
     return {
         "id": asked.id,
         "workspace": asked.workspace,
@@ -192,13 +192,13 @@ async def _keep_asking(options: Namespace, approver: Approver) -> None:
             await anyio.sleep(_LOOK_S)
 
 
-async def _ask(asked: Pending, approver: Approver, options: Namespace) -> None:
+async def _ask(asked: PendingApproval, approver: Approver, options: Namespace) -> None:
     """Ask about one, unless it is answered elsewhere or withdrawn meanwhile."""
     import anyio
 
     from handrail.cli.render.screen import one_line
     from handrail.core.approval import Reply
-    from handrail.host.terminal.approval_queue import answer
+    from handrail.host.terminal.approval_queue import answer_pending
     from handrail.policy.approval.approvers import parse_reply
 
     output.say(f"\n{asked.id} in {one_line(asked.workspace)}")
@@ -218,6 +218,6 @@ async def _ask(asked: Pending, approver: Approver, options: Namespace) -> None:
         if not replies:
             output.say("\nit is no longer asked: answered elsewhere, or whoever asked has ended")
         else:
-            answer(asked, replies[0].answer)
+            answer_pending(asked, replies[0].answer)
     except ProblemRaised as raised:
         output.tell_problem(raised.problem)

@@ -117,7 +117,7 @@ def _copies(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
     crashed one was at is looked up in them when the workspace is opened again.
     """
     from handrail.cli.workspace import reading
-    from handrail.host.snapshots.unused_stores import trim_idle
+    from handrail.host.snapshots.unused_stores import remove_unused_stores
     from handrail.store.traces import running_owners
 
     if place.home.directory is None or not place.recorded:
@@ -125,21 +125,21 @@ def _copies(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
     with reading(place) as db:
         if running_owners(db):
             return 0
-    return trim_idle(place.home.directory / "shadow", before_ns, dry_run=dry_run)
+    return remove_unused_stores(place.home.directory / "shadow", before_ns, dry_run=dry_run)
 
 
 def _leftovers(place: Workspace, before_ns: int, *, dry_run: bool) -> tuple[int, ...]:
     """What commands have left: the quarantine, ended jobs, their temporary files; and what
     probes of the sandbox have, wherever they ran.
     """
-    from handrail.host.sandbox.probe.stale_probes import sweep_probes
-    from handrail.host.state.state_gc import sweep
+    from handrail.host.sandbox.probe.stale_probes import remove_stale_probes
+    from handrail.host.state.state_gc import collect_garbage
 
     if not dry_run:
-        sweep_probes()
+        remove_stale_probes()
     if place.home.directory is None or not place.home.directory.is_dir():
         return ()
-    swept = sweep(place.home.directory, before_ns, dry_run=dry_run)
+    swept = collect_garbage(place.home.directory, before_ns, dry_run=dry_run)
     return *swept["quarantine"], *swept["jobs"], swept["tmp"].bytes
 
 

@@ -199,7 +199,7 @@ def _config(given: str | None, problems: list[Problem]) -> dict[str, Any]:
 
 
 def _state(place: Workspace) -> dict[str, Any] | None:
-    from handrail.host.state.state_gc import sizes
+    from handrail.host.state.state_gc import measure_state
 
     directory = place.home.directory
     if directory is None or not directory.is_dir():
@@ -207,7 +207,7 @@ def _state(place: Workspace) -> dict[str, Any] | None:
     return {
         "directory": str(directory),
         "permissions": f"{directory.stat().st_mode & 0o777:04o}",
-        **{f"{part}_bytes": count for part, count in sizes(directory).items()},
+        **{f"{part}_bytes": count for part, count in measure_state(directory).items()},
     }
 
 

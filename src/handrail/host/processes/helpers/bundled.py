@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from handrail.core.problems import Problem
-from handrail.host.processes.binaries import find, inside, is_trusted_file
+from handrail.host.processes.binaries import find_binary, inside, is_trusted_file
 from handrail.host.processes.helpers.pinned_copies import (
     HelperCopies,
     hash_file,
@@ -56,13 +56,13 @@ def find_helper(name: str, roots: Sequence[str]) -> HelperProgram:
         elif is_trusted_file(real):
             return HelperProgram(name, real)
     if source is None or name not in DISTRIBUTIONS:
-        return HelperProgram(name, find(name, roots))
+        return HelperProgram(name, find_binary(name, roots))
     try:
         found = _find_copy(open_helper_copies(), name, source)
     except OSError as error:
         found = HelperProgram(name, None, source, _unusable(name, source, str(error)))
     if found.path is None:
-        return found._replace(path=find(name, roots))
+        return found._replace(path=find_binary(name, roots))
     return found
 
 

@@ -10,20 +10,20 @@ import errno
 
 from handrail.host.processes import landlock, seccomp
 from handrail.host.sandbox.backends import capabilities, rulesets
-from handrail.host.sandbox.backends.landlock_grants import OpenTop
+from handrail.host.sandbox.backends.landlock_grants import OpenTree
 from handrail.host.sandbox.recipe import Recipe
 
 
-def restrict_thread(recipe: Recipe, open_top: OpenTop | None = None) -> None:
+def restrict_thread(recipe: Recipe, open_top: OpenTree | None = None) -> None:
     """Landlock, capabilities and filter as the recipe demands; what this thread starts has
     them too. Landlock's trees are opened by `open_top`. Raises OSError if one cannot be had: then nothing may be started.
     """
     rules = recipe.landlock
     # First, while the thread may still look at every place that is granted.
-    if rules is not None and not rulesets.enter(rules, open_top):
+    if rules is not None and not rulesets.enter_ruleset(rules, open_top):
         raise OSError(errno.ENOSYS, "the kernel refused the Landlock rules")
     if recipe.drop_capabilities:
-        capabilities.drop()
+        capabilities.drop_capabilities()
         if not landlock.no_new_privileges():
             raise OSError(errno.EPERM, "the kernel refused no_new_privs")
     # Bubblewrap applies its own, once it needs no forbidden call any more.

@@ -18,8 +18,7 @@ from handrail.host.files.paths.real_path import real_path
 from handrail.host.sandbox.backends.landlock_grants import inode_key
 from handrail.host.sandbox.backends.syscall_filter import command_filter
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
-from handrail.host.sandbox.shared_mounts import Scene
-from handrail.host.sandbox.visible_paths import inside, inside_any
+from handrail.host.sandbox.visible_paths import SharedMounts, is_inside, is_inside_any
 
 # Variables that tell a C program nothing it would act on. All others are given to the command
 # by bubblewrap, which must not see them itself: LD_PRELOAD would run in it, unconfined.
@@ -40,10 +39,10 @@ _APART: Final = (
 # the top are held, and the others put back afterwards as the missing ones are.
 _MOST_HELD: Final = 200
 # The same holds of what is withheld; but nothing puts that back, so that more is a gap.
-MOST_WITHHELD: Final = 100
+MAX_HIDDEN_PATHS: Final = 100
 
 
-class _How(Enum):
+class _MountKind(Enum):
     SHOWN = "--ro-bind-try"
     WRITABLE = "--bind-try"
     EMPTY = "--tmpfs"
@@ -55,13 +54,13 @@ class _How(Enum):
 
 
 class _Mount(NamedTuple):
-    how: _How
+    how: _MountKind
     # What is shown there, or where a link leads.
     source: str = ""
 
 
 _Mounts = dict[str, _Mount]
-_BOUND: Final = (_How.SHOWN.value, _How.WRITABLE.value)
+_BOUND: Final = (_MountKind.SHOWN.value, _MountKind.WRITABLE.value)
 
 
 def mounts_handles(program: str) -> bool:
@@ -72,7 +71,7 @@ def mounts_handles(program: str) -> bool:
         return False
 
 
-class Bubblewrap:
+class BubblewrapBackend:
     """Recipes that start a program through bubblewrap.
 
     `own_proc` False: this machine (a container, most likely) lets nobody mount a fresh
@@ -87,7 +86,7 @@ class Bubblewrap:
         self.own_proc = own_proc
         self.by_handle = by_handle
 
-    def recipe(self, launch: Launch, scene: Scene) -> Recipe:
+    def recipe(self, launch: Launch, scene: SharedMounts) -> Recipe:
         """How to start it, confined as the launch says."""
         wanted = launch.confinement
         code = command_filter(inet=True, ipc=True)
@@ -116,26 +115,28 @@ class Bubblewrap:
             closed=tuple(_inodes(wanted.withheld)),
         )
 
-    def _mounts(self, launch: Launch, scene: Scene) -> _Mounts:
+    def _mounts(self, launch: Launch, scene: SharedMounts) -> _Mounts:
         """Path → what is there; a later line overrules an earlier one."""
         wanted = launch.confinement
-        mounts: _Mounts = {"/run": _Mount(_How.EMPTY), "/var/tmp": _Mount(_How.EMPTY)}  # noqa: S108 - private
-        mounts["/var/run"] = _Mount(_How.LINK, "/run")
+        mounts: _Mounts = {"/run": _Mount(_MountKind.EMPTY), "/var/tmp": _Mount(_MountKind.EMPTY)}  # noqa: S108 - private
+        mounts["/var/run"] = _Mount(_MountKind.LINK, "/run")
         mounts |= {path: _shown(path) for path in scene.places.read}
-        mounts["/dev"] = _Mount(_How.DEVICES)
-        mounts["/proc"] = _Mount(_How.PROCESSES) if self.own_proc else _Mount(_How.SHOWN, "/proc")
-        mounts["/tmp"] = _Mount(_How.WRITABLE, scene.temporary)  # noqa: S108 - private
+        mounts["/dev"] = _Mount(_MountKind.DEVICES)
+        mounts["/proc"] = (
+            _Mount(_MountKind.PROCESSES) if self.own_proc else _Mount(_MountKind.SHOWN, "/proc")
+        )
+        mounts["/tmp"] = _Mount(_MountKind.WRITABLE, scene.temporary)  # noqa: S108 - private
         if _can_be_empty(scene.places.home, mounts):
-            mounts[scene.places.home] = _Mount(_How.EMPTY)
+            mounts[scene.places.home] = _Mount(_MountKind.EMPTY)
         mounts |= {path: _shown(path) for path in _readable(wanted, scene.places.read)}
         mounts |= _alias_links(scene, mounts)
         mounts |= {root: _shown(root) for root in scene.roots}
         writable = [path for path in map(real_path, wanted.writable) if _there(path)]
-        mounts |= {path: _Mount(_How.WRITABLE, path) for path in writable}
+        mounts |= {path: _Mount(_MountKind.WRITABLE, path) for path in writable}
         read_only = _read_only(wanted, writable)
-        mounts |= {path: _Mount(_How.WRITABLE, path) for path in _pins(read_only, writable)}
-        mounts |= {path: _Mount(_How.SHOWN, path) for path in read_only}
-        masked = (*wanted.hidden, *wanted.withheld[:MOST_WITHHELD], *scene.hidden)
+        mounts |= {path: _Mount(_MountKind.WRITABLE, path) for path in _pins(read_only, writable)}
+        mounts |= {path: _Mount(_MountKind.SHOWN, path) for path in read_only}
+        masked = (*wanted.hidden, *wanted.withheld[:MAX_HIDDEN_PATHS], *scene.hidden)
         hidden = list(_visible(masked, mounts))
         for path in hidden:
             mounts |= _held(path, mounts)
@@ -146,13 +147,13 @@ class Bubblewrap:
             mounts = {path: one for path, one in mounts.items() if not _lies_in(path, empty)}
         return mounts | _sealed(mounts)
 
-    def unhidden(self, confinement: Confinement, scene: Scene) -> str | None:
+    def unhidden(self, confinement: Confinement, scene: SharedMounts) -> str | None:
         """Why its withheld paths are not all hidden; None if they are."""
         del scene
         number = len(confinement.withheld)
-        if number <= MOST_WITHHELD:
+        if number <= MAX_HIDDEN_PATHS:
             return None
-        return f"{number:,} withheld paths exist, and at most {MOST_WITHHELD} can be hidden"
+        return f"{number:,} withheld paths exist, and at most {MAX_HIDDEN_PATHS} can be hidden"
 
     def held(self, confinement: Confinement) -> tuple[str, ...]:
         """Which of its read-only paths are mounted so, by their real names."""
@@ -163,10 +164,10 @@ class Bubblewrap:
 def _arguments(mounts: _Mounts) -> Iterator[str]:
     for path in sorted(mounts, key=_depth):
         mount = mounts[path]
-        if mount.how is _How.SEALED:
+        if mount.how is _MountKind.SEALED:
             yield from ("--tmpfs", path)
         yield from (mount.how.value, *([mount.source] if mount.source else []), path)
-        if mount.how is _How.PROCESSES:
+        if mount.how is _MountKind.PROCESSES:
             # Root may write /proc/sys without any capability: a core dump handler, for one.
             yield from ("--remount-ro", path)
     if "/" not in mounts:
@@ -179,7 +180,7 @@ def _binds(mounted: Sequence[str], start: int, roots: Sequence[str]) -> Iterator
     that is an option's name would be a relative path, which none is.
     """
     for at, word in enumerate(mounted[:-2]):
-        if word in _BOUND and inside_any(mounted[at + 1], roots):
+        if word in _BOUND and is_inside_any(mounted[at + 1], roots):
             yield start + at
 
 
@@ -196,39 +197,41 @@ def _depth(path: str) -> tuple[int, str]:
 
 def _shown(path: str) -> _Mount:
     real = real_path(path)
-    return _Mount(_How.SHOWN, path) if real == path else _Mount(_How.LINK, real)
+    return _Mount(_MountKind.SHOWN, path) if real == path else _Mount(_MountKind.LINK, real)
 
 
 def _mask(path: str) -> _Mount:
-    return _Mount(_How.SEALED) if os.path.isdir(path) else _Mount(_How.NOTHING, os.devnull)  # noqa: PTH112 - light
+    if os.path.isdir(path):  # noqa: PTH112 - called for every hidden path of every command
+        return _Mount(_MountKind.SEALED)
+    return _Mount(_MountKind.NOTHING, os.devnull)
 
 
-def _alias_links(scene: Scene, mounts: _Mounts) -> _Mounts:
+def _alias_links(scene: SharedMounts, mounts: _Mounts) -> _Mounts:
     """Links for the other paths of roots, where nothing that is shown has them already."""
-    shown = [path for path, mount in mounts.items() if mount.how is _How.SHOWN]
+    shown = [path for path, mount in mounts.items() if mount.how is _MountKind.SHOWN]
     links: _Mounts = {}
     for alias, root in scene.aliases:
-        if inside_any(alias, (*shown, *scene.roots)):
+        if is_inside_any(alias, (*shown, *scene.roots)):
             continue
         if alias.rpartition("/")[0] == "/tmp":  # noqa: S108 - the private one
             # It outlives the program, and a link cannot be made twice.
             with suppress(FileExistsError):
                 os.symlink(root, f"{scene.temporary}/{alias.rpartition('/')[2]}")  # noqa: PTH211
         else:
-            links[alias] = _Mount(_How.LINK, root)
+            links[alias] = _Mount(_MountKind.LINK, root)
     return links
 
 
 def _can_be_empty(home: str, mounts: _Mounts) -> bool:
     """Whether a private home can stand there; not inside what is shown, if it has no place."""
-    return bool(home) and home not in mounts and (_there(home) or not inside_any(home, mounts))
+    return bool(home) and home not in mounts and (_there(home) or not is_inside_any(home, mounts))
 
 
 def _readable(wanted: Confinement, shown: Sequence[str]) -> list[str]:
     """What is shown besides; a link only where nothing that is shown has it already."""
-    there = [path for path in wanted.readable if _there(path) and not inside_any(path, shown)]
+    there = [path for path in wanted.readable if _there(path) and not is_inside_any(path, shown)]
     real = [path for path in there if real_path(path) == path]
-    return [path for path in there if path in real or not inside_any(path, real)]
+    return [path for path in there if path in real or not is_inside_any(path, real)]
 
 
 def _read_only(wanted: Confinement, writable: Sequence[str]) -> list[str]:
@@ -241,7 +244,7 @@ def _within(paths: Iterable[str], writable: Iterable[str]) -> Iterator[str]:
     for path in paths:
         # Nothing can be mounted on a link itself: what it leads to is held instead.
         real = real_path(path)
-        if inside_any(real, tops) and _there(real):
+        if is_inside_any(real, tops) and _there(real):
             yield real
 
 
@@ -250,14 +253,18 @@ def _pins(read_only: Collection[str], writable: Sequence[str]) -> Iterator[str]:
     for path in read_only:
         top, found, _ = path.rpartition("/.git/")
         # In what is held as a whole, it must not become writable.
-        if found and inside_any(top, writable) and not inside_any(f"{top}/.git", read_only):
+        if found and is_inside_any(top, writable) and not is_inside_any(f"{top}/.git", read_only):
             yield f"{top}/.git"
 
 
 def _visible(paths: Iterable[str], mounts: _Mounts) -> Iterator[str]:
-    shown = [path for path, mount in mounts.items() if mount.how in (_How.SHOWN, _How.WRITABLE)]
+    shown = [
+        path
+        for path, mount in mounts.items()
+        if mount.how in (_MountKind.SHOWN, _MountKind.WRITABLE)
+    ]
     for path in {real_path(one) for one in paths}:
-        if path != "/" and inside_any(path, shown) and _there(path):
+        if path != "/" and is_inside_any(path, shown) and _there(path):
             yield path
 
 
@@ -275,10 +282,10 @@ def _held(hidden: str, mounts: _Mounts) -> _Mounts:
     holders: _Mounts = {}
     folder = hidden.rpartition("/")[0]
     while folder and folder not in mounts:
-        holders[folder] = _Mount(_How.WRITABLE, folder)
+        holders[folder] = _Mount(_MountKind.WRITABLE, folder)
         folder = folder.rpartition("/")[0]
     above = mounts.get(folder or "/")
-    return holders if above is not None and above.how is _How.WRITABLE else {}
+    return holders if above is not None and above.how is _MountKind.WRITABLE else {}
 
 
 def _sealed(mounts: _Mounts) -> _Mounts:
@@ -286,11 +293,11 @@ def _sealed(mounts: _Mounts) -> _Mounts:
     a link planted there would lead the next one's mounts astray.
     """
     top = "/tmp"  # noqa: S108 - the private one
-    if mounts.get(top, _Mount(_How.EMPTY)).source == top:
+    if mounts.get(top, _Mount(_MountKind.EMPTY)).source == top:
         return {}
-    below = [path for path in mounts if inside(path, top) and path != top]
+    below = [path for path in mounts if is_inside(path, top) and path != top]
     firsts = {"/".join(path.split("/")[:3]) for path in below}
-    return {first: _Mount(_How.EMPTY) for first in firsts if first not in mounts}
+    return {first: _Mount(_MountKind.EMPTY) for first in firsts if first not in mounts}
 
 
 def _there(path: str) -> bool:

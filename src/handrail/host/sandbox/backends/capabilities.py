@@ -1,6 +1,6 @@
 """Capabilities: the parts of root's power that a thread gives up before it starts a program.
 
-It binds the calling THREAD for ever: only call `drop` on a throw-away one.
+It binds the calling THREAD for ever: only call `drop_capabilities` on a throw-away one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _VERSION_3: Final = 0x20080522
 _NOTHING: Final = struct.pack("=6I", *[0] * 6)
 
 
-def drop() -> None:
+def drop_capabilities() -> None:
     """Give up every capability, and every way to get one back; raises OSError if one stays.
 
     Without the right to lock the door (a container's root may lack it) the sets are emptied

@@ -16,8 +16,7 @@ from handrail.host.files.paths.real_path import real_path
 from handrail.host.sandbox.backends.landlock_grants import inode_chain
 from handrail.host.sandbox.backends.syscall_filter import command_filter
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
-from handrail.host.sandbox.shared_mounts import Scene
-from handrail.host.sandbox.visible_paths import inside_any, remainder
+from handrail.host.sandbox.visible_paths import SharedMounts, is_inside_any, list_except
 
 # Not the terminals: their screens are the person's.
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -28,12 +27,12 @@ _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - there is no private one witho
 _MOST_GRANTS: Final = 4000
 
 
-class Landlocked:
+class LandlockBackend:
     """Recipes that start a program on a thread which gave up its rights."""
 
     name = "landlock"
 
-    def recipe(self, launch: Launch, scene: Scene) -> Recipe:
+    def recipe(self, launch: Launch, scene: SharedMounts) -> Recipe:
         """How to start it, confined as far as Landlock can. Raises `stale` if what must be
         hidden from it was moved a moment ago.
         """
@@ -41,7 +40,7 @@ class Landlocked:
         hidden = _hidden(wanted, scene)
         writable = _writable(wanted)
         readable = _readable(wanted, scene, writable)
-        withheld = [path for path in wanted.withheld if not inside_any(path, writable)]
+        withheld = [path for path in wanted.withheld if not is_inside_any(path, writable)]
         if withheld and len(_granted(readable, (*hidden, *withheld))) > _MOST_GRANTS:
             withheld = []
         return Recipe(
@@ -59,10 +58,10 @@ class Landlocked:
             drop_capabilities=True,
         )
 
-    def unhidden(self, confinement: Confinement, scene: Scene) -> str | None:
+    def unhidden(self, confinement: Confinement, scene: SharedMounts) -> str | None:
         """Why its withheld paths are not all hidden; None if they are."""
         writable = _writable(confinement)
-        if any(inside_any(path, writable) for path in confinement.withheld):
+        if any(is_inside_any(path, writable) for path in confinement.withheld):
             return "Landlock cannot hide a part of what a command may write"
         hidden = (*_hidden(confinement, scene), *confinement.withheld)
         if len(_granted(_readable(confinement, scene, writable), hidden)) > _MOST_GRANTS:
@@ -85,7 +84,7 @@ def _rules(
     above_withheld: dict[str, None] = {}
     for paths, above in ((hidden, above_hidden), (withheld, above_withheld)):
         for path in paths:
-            chain = _chain(path, needed=paths is withheld) if inside_any(path, tops) else []
+            chain = _chain(path, needed=paths is withheld) if is_inside_any(path, tops) else []
             if chain:
                 closed[chain[-1]] = None
                 above.update(dict.fromkeys(chain[:-1]))
@@ -114,7 +113,7 @@ def _chain(path: str, *, needed: bool) -> list[str]:
         ) from error
 
 
-def _hidden(wanted: Confinement, scene: Scene) -> list[str]:
+def _hidden(wanted: Confinement, scene: SharedMounts) -> list[str]:
     return [real_path(path) for path in (*wanted.hidden, *scene.hidden)]
 
 
@@ -122,15 +121,15 @@ def _writable(wanted: Confinement) -> list[str]:
     return [real_path(path) for path in wanted.writable]
 
 
-def _readable(wanted: Confinement, scene: Scene, writable: Sequence[str]) -> list[str]:
-    roots = [root for root in scene.roots if not inside_any(root, writable)]
+def _readable(wanted: Confinement, scene: SharedMounts, writable: Sequence[str]) -> list[str]:
+    roots = [root for root in scene.roots if not is_inside_any(root, writable)]
     # Links are not followed when rules are made: what they lead to is named as well.
     further = dict.fromkeys((*wanted.readable, *map(real_path, wanted.readable)))
     return ["/proc", *scene.places.read, *further, *roots]
 
 
 def _granted(paths: Iterable[str], hidden: Sequence[str]) -> tuple[str, ...]:
-    return tuple(part for path in paths for part in remainder(path, hidden))
+    return tuple(part for path in paths for part in list_except(path, hidden))
 
 
 def _elsewhere(launch: Launch, temporary: str) -> dict[str, str]:

@@ -24,10 +24,10 @@ _MOST: Final = 20_000
 
 
 # Opens a tree by its path, for looking only; raises OSError.
-OpenTop = Callable[[str], int]
+OpenTree = Callable[[str], int]
 
 
-class Right(Enum):
+class AccessRight(Enum):
     """What a rule allows beneath its handle."""
 
     READ = "read"
@@ -35,11 +35,11 @@ class Right(Enum):
     WRITE = "write"
 
 
-class Grant(NamedTuple):
+class PathGrant(NamedTuple):
     """One rule to be: a handle, what is allowed beneath it, and the inode that it is."""
 
     handle: int
-    right: Right
+    right: AccessRight
     inode: str
 
 
@@ -77,29 +77,29 @@ def inode_chain(path: str) -> list[str]:
         os.close(handle)
 
 
-class Grants:
+class GrantSet:
     """Collects the grants of a set of rules. `close` lets go of their handles."""
 
-    def __init__(self, rules: LandlockRules, open_top: OpenTop | None = None) -> None:
+    def __init__(self, rules: LandlockRules, open_top: OpenTree | None = None) -> None:
         """Open everything, trees by `open_top`; raises OSError if there is too much of it."""
         self._open_top = open_top or open_without_links
         self._closed = frozenset(rules.closed)
         self._ways = frozenset(rules.ways)
         self._listed = frozenset(rules.listed)
-        self._all: list[Grant] = []
+        self._all: list[PathGrant] = []
         try:
-            self._take(rules.read, Right.READ)
-            self._take(rules.write, Right.WRITE)
+            self._take(rules.read, AccessRight.READ)
+            self._take(rules.write, AccessRight.WRITE)
         except BaseException:
             self.close()
             raise
 
     @property
-    def inodes(self) -> tuple[tuple[Right, str], ...]:
+    def inodes(self) -> tuple[tuple[AccessRight, str], ...]:
         """What is granted, to be compared with another time."""
         return tuple((one.right, one.inode) for one in self._all)
 
-    def handles(self, right: Right) -> list[int]:
+    def handles(self, right: AccessRight) -> list[int]:
         """The handles that are granted so."""
         return [one.handle for one in self._all if one.right is right]
 
@@ -109,7 +109,7 @@ class Grants:
         for one in granted:
             os.close(one.handle)
 
-    def _take(self, tops: Iterable[str], right: Right) -> None:
+    def _take(self, tops: Iterable[str], right: AccessRight) -> None:
         for top in tops:
             try:
                 handle = self._open_top(top)
@@ -118,7 +118,7 @@ class Grants:
                 continue
             self._grant(handle, right)
 
-    def _grant(self, handle: int, right: Right) -> None:
+    def _grant(self, handle: int, right: AccessRight) -> None:
         """Grant what a handle is, as far as it may be; takes the handle over."""
         info = os.fstat(handle)
         inode = inode_key(info)
@@ -126,17 +126,17 @@ class Grants:
             os.close(handle)
             return
         if inode not in self._ways or not stat.S_ISDIR(info.st_mode):
-            self._keep(Grant(handle, right, inode))
+            self._keep(PathGrant(handle, right, inode))
             return
         try:
             self._enter(handle, right)
         finally:
-            if right is Right.READ and inode in self._listed:
-                self._keep(Grant(handle, Right.LIST, inode))
+            if right is AccessRight.READ and inode in self._listed:
+                self._keep(PathGrant(handle, AccessRight.LIST, inode))
             else:
                 os.close(handle)
 
-    def _enter(self, folder: int, right: Right) -> None:
+    def _enter(self, folder: int, right: AccessRight) -> None:
         try:
             listing = os.open(".", _LISTING, dir_fd=folder)
         except OSError:
@@ -151,7 +151,7 @@ class Grants:
         finally:
             os.close(listing)
 
-    def _keep(self, grant: Grant) -> None:
+    def _keep(self, grant: PathGrant) -> None:
         self._all.append(grant)
         if len(self._all) > _MOST:
             raise OSError(errno.E2BIG, "too many files lie beside what is hidden")

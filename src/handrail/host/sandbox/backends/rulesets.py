@@ -15,68 +15,68 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from handrail.host.processes import landlock
-from handrail.host.sandbox.backends.landlock_grants import Grants, OpenTop, Right
+from handrail.host.sandbox.backends.landlock_grants import AccessRight, GrantSet, OpenTree
 from handrail.host.sandbox.recipe import LandlockRules
 
 _MOUNTS: Final = "/proc/self/mountinfo"
 # What a name leads to: its file system and its number there; None if there is nothing.
 _Seen = tuple[tuple[int, int] | None, ...]
 # And what was granted, where that had to be opened to know it.
-_Wanted = tuple[_Seen, tuple[tuple[Right, str], ...] | None]
+_Wanted = tuple[_Seen, tuple[tuple[AccessRight, str], ...] | None]
 
 
-class _Made(NamedTuple):
+class _CachedRuleset(NamedTuple):
     rules: LandlockRules
     seen: _Wanted
     handle: int
 
 
-def enter(rules: LandlockRules, open_top: OpenTop | None = None) -> bool:
+def enter_ruleset(rules: LandlockRules, open_top: OpenTree | None = None) -> bool:
     """Leave the calling thread only what the rules allow, trees being opened by `open_top`;
     whether the kernel agreed. True can not be taken back.
     """
     return _last.enter(rules, open_top)
 
 
-class Rulesets:
+class RulesetCache:
     """The ruleset that was made last; safe in any thread."""
 
     def __init__(self) -> None:
-        self._made: _Made | None = None
+        self._made: _CachedRuleset | None = None
         self._mounts: select.poll | None = None
         self._lock = threading.Lock()
 
-    def enter(self, rules: LandlockRules, open_top: OpenTop | None = None) -> bool:
+    def enter(self, rules: LandlockRules, open_top: OpenTree | None = None) -> bool:
         """See the function."""
         with self._lock:
             # Looked at first: what is replaced meanwhile is then seen to be new the next time.
             mounted, seen = self._mounted(), _look(rules)
-            grants = Grants(rules, open_top) if rules.ways else None
+            grants = GrantSet(rules, open_top) if rules.ways else None
             try:
                 wanted = seen, None if grants is None else grants.inodes
                 made = self._made
                 if made is None or mounted or made.rules != rules or made.seen != wanted:
-                    made = self._make(rules, wanted, grants or Grants(rules, open_top))
+                    made = self._make(rules, wanted, grants or GrantSet(rules, open_top))
                 return made is not None and landlock.enter(made.handle)
             finally:
                 if grants is not None:
                     grants.close()
 
-    def _make(self, rules: LandlockRules, seen: _Wanted, grants: Grants) -> _Made | None:
+    def _make(self, rules: LandlockRules, seen: _Wanted, grants: GrantSet) -> _CachedRuleset | None:
         if self._made is not None:
             os.close(self._made.handle)
             self._made = None
         try:
             handle = landlock.make_ruleset(
-                grants.handles(Right.READ),
-                grants.handles(Right.WRITE),
-                grants.handles(Right.LIST),
+                grants.handles(AccessRight.READ),
+                grants.handles(AccessRight.WRITE),
+                grants.handles(AccessRight.LIST),
                 network=rules.network,
             )
         finally:
             grants.close()
         if handle is not None:
-            self._made = _Made(rules, seen, handle)
+            self._made = _CachedRuleset(rules, seen, handle)
         return self._made
 
     def _mounted(self) -> bool:
@@ -92,7 +92,7 @@ class Rulesets:
         return bool(self._mounts.poll(0))
 
 
-_last: Final = Rulesets()
+_last: Final = RulesetCache()
 
 
 def _look(rules: LandlockRules) -> _Seen:

@@ -20,7 +20,7 @@ from handrail.host.processes.seccomp import (
     JUMP_IF_EQUAL,
     LOAD_WORD,
     RETURN,
-    Line,
+    FilterLine,
     assemble,
     error,
     opening,
@@ -47,7 +47,7 @@ _CLONE3: Final = 435
 _SHARED: Final = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 442, 443, 467)
 
 
-class _Machine(NamedTuple):
+class _SyscallNumbers(NamedTuple):
     audit: int
     clone: int
     unshare: int
@@ -73,7 +73,7 @@ _AARCH64: Final = (
 )  # fmt: skip
 
 _MACHINES: Final = {
-    "x86_64": _Machine(
+    "x86_64": _SyscallNumbers(
         0xC000003E,
         clone=56,
         unshare=272,
@@ -83,7 +83,7 @@ _MACHINES: Final = {
         denied=_X86_64,
         ipc=(29, 64, 68, 240),
     ),
-    "aarch64": _Machine(
+    "aarch64": _SyscallNumbers(
         0xC00000B7,
         clone=220,
         unshare=97,
@@ -109,58 +109,58 @@ def command_filter(*, inet: bool, ipc: bool) -> bytes:
     return assemble(_lines(machine, inet=inet, ipc=ipc))
 
 
-def _lines(machine: _Machine, *, inet: bool, ipc: bool) -> list[Line]:
+def _lines(machine: _SyscallNumbers, *, inet: bool, ipc: bool) -> list[FilterLine]:
     denied = machine.denied + _SHARED + (() if ipc else machine.ipc)
     return [
         *opening(machine.audit),
-        Line(JUMP_IF_EQUAL, machine.clone, to="clone"),
+        FilterLine(JUMP_IF_EQUAL, machine.clone, to="clone"),
         # Its flags lie in memory, out of a filter's sight; the C library then uses clone.
-        Line(JUMP_IF_EQUAL, _CLONE3, to="unknown"),
-        Line(JUMP_IF_EQUAL, machine.unshare, to="unshare"),
-        Line(JUMP_IF_EQUAL, machine.socket, to="socket"),
-        Line(JUMP_IF_EQUAL, machine.socketpair, to="pair"),
-        Line(JUMP_IF_EQUAL, machine.ioctl, to="ioctl"),
-        *(Line(JUMP_IF_EQUAL, number, to="deny") for number in denied),
-        Line(RETURN, ALLOW),
-        Line(LOAD_WORD, _argument(0), name="clone"),
-        Line(JUMP_IF_ANY_BIT, _NEW_NAMESPACES, to="deny"),
-        Line(RETURN, ALLOW),
-        Line(LOAD_WORD, _argument(0), name="unshare"),
-        Line(JUMP_IF_ANY_BIT, _NEW_NAMESPACES | _NEW_TIME, to="deny"),
-        Line(RETURN, ALLOW),
-        Line(LOAD_WORD, _argument(1), name="ioctl"),
-        Line(JUMP_IF_EQUAL, _TIOCSTI, to="deny"),
-        Line(JUMP_IF_EQUAL, _TIOCLINUX, to="deny"),
-        Line(RETURN, ALLOW),
+        FilterLine(JUMP_IF_EQUAL, _CLONE3, to="unknown"),
+        FilterLine(JUMP_IF_EQUAL, machine.unshare, to="unshare"),
+        FilterLine(JUMP_IF_EQUAL, machine.socket, to="socket"),
+        FilterLine(JUMP_IF_EQUAL, machine.socketpair, to="pair"),
+        FilterLine(JUMP_IF_EQUAL, machine.ioctl, to="ioctl"),
+        *(FilterLine(JUMP_IF_EQUAL, number, to="deny") for number in denied),
+        FilterLine(RETURN, ALLOW),
+        FilterLine(LOAD_WORD, _argument(0), name="clone"),
+        FilterLine(JUMP_IF_ANY_BIT, _NEW_NAMESPACES, to="deny"),
+        FilterLine(RETURN, ALLOW),
+        FilterLine(LOAD_WORD, _argument(0), name="unshare"),
+        FilterLine(JUMP_IF_ANY_BIT, _NEW_NAMESPACES | _NEW_TIME, to="deny"),
+        FilterLine(RETURN, ALLOW),
+        FilterLine(LOAD_WORD, _argument(1), name="ioctl"),
+        FilterLine(JUMP_IF_EQUAL, _TIOCSTI, to="deny"),
+        FilterLine(JUMP_IF_EQUAL, _TIOCLINUX, to="deny"),
+        FilterLine(RETURN, ALLOW),
         *_socket_lines(inet=inet),
-        Line(RETURN, ALLOW, name="allow"),
-        Line(RETURN, error(errno.EAFNOSUPPORT), name="family"),
-        Line(RETURN, error(errno.ENOSYS), name="unknown"),
-        Line(RETURN, error(errno.EPERM), name="deny"),
+        FilterLine(RETURN, ALLOW, name="allow"),
+        FilterLine(RETURN, error(errno.EAFNOSUPPORT), name="family"),
+        FilterLine(RETURN, error(errno.ENOSYS), name="unknown"),
+        FilterLine(RETURN, error(errno.EPERM), name="deny"),
     ]
 
 
-def _socket_lines(*, inet: bool) -> list[Line]:
+def _socket_lines(*, inet: bool) -> list[FilterLine]:
     """Path-name sockets lead to daemons outside, vsock to the host of a virtual machine."""
     families = (_AF_INET, _AF_INET6) if inet else ()
     return [
-        Line(LOAD_WORD, _argument(0), name="socket"),
-        *(Line(JUMP_IF_EQUAL, family, to="allow") for family in families),
-        Line(JUMP_IF_EQUAL, _AF_NETLINK, to="netlink"),
-        Line(RETURN, error(errno.EAFNOSUPPORT)),
+        FilterLine(LOAD_WORD, _argument(0), name="socket"),
+        *(FilterLine(JUMP_IF_EQUAL, family, to="allow") for family in families),
+        FilterLine(JUMP_IF_EQUAL, _AF_NETLINK, to="netlink"),
+        FilterLine(RETURN, error(errno.EAFNOSUPPORT)),
         # Programs list their network interfaces by it; changing any needs a capability.
-        Line(LOAD_WORD, _argument(2), name="netlink"),
-        Line(JUMP_IF_EQUAL, _NETLINK_ROUTE, to="allow"),
-        Line(RETURN, error(errno.EAFNOSUPPORT)),
-        Line(LOAD_WORD, _argument(0), name="pair"),
-        Line(JUMP_IF_EQUAL, _AF_UNIX, to="type"),
-        Line(RETURN, error(errno.EAFNOSUPPORT)),
+        FilterLine(LOAD_WORD, _argument(2), name="netlink"),
+        FilterLine(JUMP_IF_EQUAL, _NETLINK_ROUTE, to="allow"),
+        FilterLine(RETURN, error(errno.EAFNOSUPPORT)),
+        FilterLine(LOAD_WORD, _argument(0), name="pair"),
+        FilterLine(JUMP_IF_EQUAL, _AF_UNIX, to="type"),
+        FilterLine(RETURN, error(errno.EAFNOSUPPORT)),
         # A datagram socket of a pair can still be sent to any path.
-        Line(LOAD_WORD, _argument(1), name="type"),
-        Line(AND_WITH, _TYPE_MASK),
-        Line(JUMP_IF_EQUAL, _STREAM, to="allow"),
-        Line(JUMP_IF_EQUAL, _SEQPACKET, to="allow"),
-        Line(RETURN, error(errno.EAFNOSUPPORT)),
+        FilterLine(LOAD_WORD, _argument(1), name="type"),
+        FilterLine(AND_WITH, _TYPE_MASK),
+        FilterLine(JUMP_IF_EQUAL, _STREAM, to="allow"),
+        FilterLine(JUMP_IF_EQUAL, _SEQPACKET, to="allow"),
+        FilterLine(RETURN, error(errno.EAFNOSUPPORT)),
     ]
 
 

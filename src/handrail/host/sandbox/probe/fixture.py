@@ -17,23 +17,23 @@ from handrail.host.sandbox.probe import run_probe
 from handrail.host.sandbox.probe.stale_probes import (
     PREFIX,
     SHARED,
-    make_folder,
-    make_shared_file,
-    sweep_probes,
+    create_probe_dir,
+    create_shared_file,
+    remove_stale_probes,
 )
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.supervisor.runner.launch import Outputs, Started
+from handrail.host.supervisor.runner.launch import OutputPipes, StartedProgram
 
 _CONTENT: Final = "probe"
 _MOMENT_S: Final = 0.5
 
 
-class Stage(NamedTuple):
+class ProbeFixture(NamedTuple):
     """Where everything is. `mark` is a number that stands in the victim's command line."""
 
     top: Path
     mark: str
-    victim: Started
+    victim: StartedProgram
     sockets: dict[str, socket.socket]
 
     @property
@@ -67,13 +67,13 @@ class Stage(NamedTuple):
             "udp": self.sockets["udp"].getsockname()[1],
             "abstract_socket": self.mark,
             "victim": self.victim.process.pid,
-            "victim_argument": _sleep_of(self.mark),
+            "victim_argument": _sleep_seconds(self.mark),
             "mark": self.mark,
             "shared_memory": _shared_memory(self.mark),
         }
 
     def got_through(self) -> dict[str, bool]:
-        """What happened, seen from here: the program inside is not the only witness."""
+        """What happened, seen from here: the program inside is not the only tracer."""
         return {
             "write_open_outside": _changed(self.top / "outside"),
             "write_open_shown": _changed(self.top / "shown"),
@@ -105,11 +105,11 @@ class Stage(NamedTuple):
 
 
 @contextmanager
-def set_up(sleep: str) -> Iterator[Stage]:
+def create_fixture(sleep: str) -> Iterator[ProbeFixture]:
     """Build it, and take it down; raises OSError if the machine does not let us."""
-    sweep_probes()
+    remove_stale_probes()
     with ExitStack() as ends:
-        top = make_folder(ends)
+        top = create_probe_dir(ends)
         for folder in ("workspace/.git", "shown/hidden", "outside", "tmp"):
             (top / folder).mkdir(parents=True)
         for way in (top / "workspace" / "way", top / "shown" / "way"):
@@ -123,13 +123,13 @@ def set_up(sleep: str) -> Iterator[Stage]:
         for secret in ("outside/secret", "shown/hidden/secret", "workspace/.git/config"):
             (top / secret).write_text(_CONTENT, "ascii")
         mark = str(int.from_bytes(os.urandom(6), "big"))
-        make_shared_file(_shared_memory(mark), _CONTENT.encode("ascii"), ends)
+        create_shared_file(_shared_memory(mark), _CONTENT.encode("ascii"), ends)
         sockets = _sockets(ends, top / "workspace", mark)
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         ends.callback(os.close, null)
-        recipe = Recipe((sleep, _sleep_of(mark)), {"HANDRAIL_PROBE": mark}, "/")
-        victim = ends.enter_context(run_probe.running(recipe, Outputs(null, null)))
-        yield Stage(top, mark, victim, sockets)
+        recipe = Recipe((sleep, _sleep_seconds(mark)), {"HANDRAIL_PROBE": mark}, "/")
+        victim = ends.enter_context(run_probe.start_probe_program(recipe, OutputPipes(null, null)))
+        yield ProbeFixture(top, mark, victim, sockets)
 
 
 def _sockets(ends: ExitStack, workspace: Path, mark: str) -> dict[str, socket.socket]:
@@ -157,7 +157,7 @@ def _shared_memory(mark: str) -> str:
     return f"{SHARED}/{PREFIX}{mark}"
 
 
-def _sleep_of(mark: str) -> str:
+def _sleep_seconds(mark: str) -> str:
     return f"30.{mark}"
 
 

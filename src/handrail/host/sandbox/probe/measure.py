@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from handrail.core.processes import Confinement, Launch, Strength
-from handrail.host.processes.binaries import find
+from handrail.host.processes.binaries import find_binary
 from handrail.host.sandbox.probe import run_probe
-from handrail.host.sandbox.probe.fixture import Stage, set_up
+from handrail.host.sandbox.probe.fixture import ProbeFixture, create_fixture
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.sandbox.shared_mounts import Scene
-from handrail.host.sandbox.visible_paths import Places
+from handrail.host.sandbox.visible_paths import SharedMounts, VisiblePaths
 
 DEADLINE_S: Final = 2.5
 PROPERTIES: Final = (
@@ -29,54 +28,56 @@ _SYSTEM_PATH: Final = "/usr/bin:/bin"
 ABSENT: Final[Mapping[str, Strength]] = dict.fromkeys(PROPERTIES, Strength.ABSENT)
 
 
-class Unusable(Exception):
+class BackendUnusable(Exception):
     """The confinement does not work on this machine; the message says why."""
 
 
-class Backend(Protocol):
+class SandboxBackend(Protocol):
     """What turns a launch into a recipe."""
 
     name: str
 
-    def recipe(self, launch: Launch, scene: Scene) -> Recipe:
+    def recipe(self, launch: Launch, scene: SharedMounts) -> Recipe:
         """How to start it, confined."""
 
 
-def measure(backend: Backend, places: Places) -> dict[str, Strength]:
-    """Try everything once; raises `Unusable` if not even what is allowed works."""
+def measure_backend(backend: SandboxBackend, places: VisiblePaths) -> dict[str, Strength]:
+    """Try everything once; raises `BackendUnusable` if not even what is allowed works."""
     sleep, shell, setsid = (_needed(name) for name in ("sleep", "sh", "setsid"))
     try:
-        with set_up(sleep) as stage:
+        with create_fixture(sleep) as stage:
             leave = f"{setsid} {' '.join(stage.lingering())} >/dev/null 2>&1 &"
             inner = _inner(stage)
             recipe = _recipe(
                 backend, places, stage, (shell, "-c", f'{leave} exec "$@"', "sh", *inner)
             )
             if not recipe.own_pids:
-                # What ends all it started is then the warden, which is not here.
+                # What ends all it started is then the supervisor, which is not here.
                 recipe = _recipe(backend, places, stage, inner)
-            outcome = run_probe.run(recipe, deadline_s=DEADLINE_S)
+            outcome = run_probe.run_probe_program(recipe, deadline_s=DEADLINE_S)
             return _judge(_answers(outcome), stage.got_through(), own_pids=recipe.own_pids)
     except OSError as error:
-        raise Unusable(f"it cannot be tried: {error}") from error
+        raise BackendUnusable(f"it cannot be tried: {error}") from error
 
 
 def _needed(name: str) -> str:
-    path = find(name, (), search_path=_SYSTEM_PATH)
+    path = find_binary(name, (), search_path=_SYSTEM_PATH)
     if path is None:
-        raise Unusable(f"it cannot be tried: there is no {name!r} to try it with")
+        raise BackendUnusable(f"it cannot be tried: there is no {name!r} to try it with")
     return path
 
 
-def _inner(stage: Stage) -> tuple[str, ...]:
+def _inner(stage: ProbeFixture) -> tuple[str, ...]:
     source = Path(__file__).with_name("probe_child.py").read_text("utf-8")
     # The real one: a virtual environment may lie where only its own programs look.
     python = os.path.realpath(sys.executable)
     return (python, "-I", "-S", "-B", "-c", source, json.dumps(stage.told()))
 
 
-def _recipe(backend: Backend, places: Places, stage: Stage, argv: Sequence[str]) -> Recipe:
-    scene = Scene(
+def _recipe(
+    backend: SandboxBackend, places: VisiblePaths, stage: ProbeFixture, argv: Sequence[str]
+) -> Recipe:
+    scene = SharedMounts(
         roots=(stage.workspace, stage.shown),
         hidden=(stage.hidden, *places.hidden),
         temporary=str(stage.top / "tmp"),
@@ -90,17 +91,17 @@ def _recipe(backend: Backend, places: Places, stage: Stage, argv: Sequence[str])
     return backend.recipe(launch, scene)
 
 
-def _answers(outcome: run_probe.Outcome) -> dict[str, bool]:
+def _answers(outcome: run_probe.ProbeOutput) -> dict[str, bool]:
     try:
         answers = json.loads(outcome.stdout)
     except ValueError:
         answers = None
     if outcome.exit_code != 0 or not isinstance(answers, dict):
         said = outcome.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise Unusable(said[-1] if said else f"it ended with {outcome.exit_code}")
+        raise BackendUnusable(said[-1] if said else f"it ended with {outcome.exit_code}")
     broken = [name for name in answers if name.startswith("ok_") and not answers[name]]
     if broken:
-        raise Unusable(f"it refuses what is allowed: {', '.join(broken)}")
+        raise BackendUnusable(f"it refuses what is allowed: {', '.join(broken)}")
     return answers
 
 

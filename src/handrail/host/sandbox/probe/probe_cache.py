@@ -23,7 +23,7 @@ _IDENTITY: Final = ("/proc/sys/kernel/random/boot_id", "/proc/self/attr/current"
 _NAMESPACES: Final = ("mnt", "net", "pid", "user")
 
 
-def key_of(*parts: str) -> str:
+def cache_key(*parts: str) -> str:
     """A name for this machine as it is now, for whoever asks, and the parts given."""
     facts = [platform.release(), platform.machine(), str(os.geteuid()), str(os.getegid()), *parts]
     facts += [_text(path) for path in _IDENTITY]
@@ -34,13 +34,13 @@ def key_of(*parts: str) -> str:
     return sha256("\0".join(facts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-def recall(directory: Path | None, key: str) -> Mapping[str, Any] | None:
+def load_result(directory: Path | None, key: str) -> Mapping[str, Any] | None:
     """What was remembered under the key."""
     found = _load(directory).get(key)
     return found if isinstance(found, dict) else None
 
 
-def remember(directory: Path | None, key: str, facts: Mapping[str, Any]) -> None:
+def save_result(directory: Path | None, key: str, facts: Mapping[str, Any]) -> None:
     """Keep it for the next start; a directory that cannot be written to is no trouble."""
     if directory is None:
         return

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.supervisor.runner.launch import Outputs, Started, start
+from handrail.host.supervisor.runner.launch import OutputPipes, StartedProgram, start_program
 
 _MAX_BYTES: Final = 1 << 20
 
 
-class Outcome(NamedTuple):
+class ProbeOutput(NamedTuple):
     """How a trial ended; `exit_code` None: it was still running when its time was up."""
 
     exit_code: int | None
@@ -23,23 +23,23 @@ class Outcome(NamedTuple):
     stderr: bytes
 
 
-def run(recipe: Recipe, *, deadline_s: float) -> Outcome:
+def run_probe_program(recipe: Recipe, *, deadline_s: float) -> ProbeOutput:
     """Run it to the end, or until its time is up; raises OSError if it cannot start."""
     # Files, because a pipe would have to be drained.
     stdout, stderr = _memory(), _memory()
     try:
-        with running(recipe, Outputs(stdout, stderr)) as started:
+        with start_probe_program(recipe, OutputPipes(stdout, stderr)) as started:
             code = _wait(started, deadline_s)
-        return Outcome(code, _content(stdout), _content(stderr))
+        return ProbeOutput(code, _content(stdout), _content(stderr))
     finally:
         os.close(stdout)
         os.close(stderr)
 
 
 @contextmanager
-def running(recipe: Recipe, outputs: Outputs) -> Iterator[Started]:
+def start_probe_program(recipe: Recipe, outputs: OutputPipes) -> Iterator[StartedProgram]:
     """A program for as long as the block lasts; its group is killed with it."""
-    started = start(recipe, outputs)
+    started = start_program(recipe, outputs)
     try:
         yield started
     finally:
@@ -49,7 +49,7 @@ def running(recipe: Recipe, outputs: Outputs) -> Iterator[Started]:
         started.release()
 
 
-def _wait(started: Started, deadline_s: float) -> int | None:
+def _wait(started: StartedProgram, deadline_s: float) -> int | None:
     end = os.pidfd_open(started.process.pid)
     try:
         ready, _, _ = select.select([end], [], [], deadline_s)

@@ -18,7 +18,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Final
 
-from handrail.host.sandbox.locked_dir import UNLOCKED, make_locked_folder
+from handrail.host.sandbox.locked_dir import UNLOCKED, create_locked_directory
 
 PREFIX: Final = "handrail-probe-"
 SHARED: Final = "/dev/shm"  # noqa: S108 - shared memory has no other place
@@ -27,15 +27,15 @@ _OLD_S: Final = 3600
 _LOOK: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def make_folder(ends: ExitStack) -> Path:
+def create_probe_dir(ends: ExitStack) -> Path:
     """A new folder for a probe, locked, and removed by `ends`; raises OSError."""
-    made = make_locked_folder(PREFIX)
+    made = create_locked_directory(PREFIX)
     ends.callback(os.close, made.handle)
     ends.callback(shutil.rmtree, made.path, ignore_errors=True)
     return made.path
 
 
-def make_shared_file(path: str, content: bytes, ends: ExitStack) -> None:
+def create_shared_file(path: str, content: bytes, ends: ExitStack) -> None:
     """A new file in shared memory, locked, and removed by `ends`; nothing where there is no
     shared memory. Raises OSError.
     """
@@ -57,7 +57,7 @@ def _own_handles(ends: ExitStack) -> int:
     return handle
 
 
-def sweep_probes() -> int:
+def remove_stale_probes() -> int:
     """Remove what probes left that have ended; returns how many things there were."""
     return sum(map(_remove, _abandoned()))
 

@@ -13,25 +13,27 @@ from typing import Final
 
 from handrail.host.files.paths.openat2 import READ, Opener
 from handrail.host.files.paths.real_path import real_path
-from handrail.host.sandbox.protected.listing import Hit, Top
-from handrail.host.sandbox.protected.name_table import BARE, FIRST, GIT, Names
+from handrail.host.sandbox.protected.listing import ProtectedHit, WatchedRoot
+from handrail.host.sandbox.protected.name_table import BARE, FIRST, GIT, ProtectedNameTable
 from handrail.host.sandbox.protected.scan import lstat_beneath
 
 _POINTER: Final = b"gitdir:"
 _LONGEST: Final = 4096
 
 
-class Aliases:
+class ProtectedAliases:
     """Finds the second names of what stands at protected names."""
 
-    def __init__(self, names: Names, opener: Opener, hidden: Sequence[str]) -> None:
+    def __init__(self, names: ProtectedNameTable, opener: Opener, hidden: Sequence[str]) -> None:
         self._names = names
         self._opener = opener
         self._hidden = hidden
 
-    def find(self, hits: Mapping[Top, Sequence[Hit]]) -> dict[Top, list[Hit]]:
+    def find(
+        self, hits: Mapping[WatchedRoot, Sequence[ProtectedHit]]
+    ) -> dict[WatchedRoot, list[ProtectedHit]]:
         """The targets below the roots, by the root that they lie in."""
-        found: dict[Top, list[Hit]] = {top: [] for top in hits}
+        found: dict[WatchedRoot, list[ProtectedHit]] = {top: [] for top in hits}
         for top, hit in ((top, hit) for top, some in hits.items() for hit in some):
             for path, mark in self._targets(top, hit):
                 at = _owner(path, list(hits))
@@ -39,10 +41,10 @@ class Aliases:
                 if at is None or f"{top.path}/{hit.rel}".startswith(f"{path}/"):
                     continue
                 if not any(f"{path}/".startswith(f"{place}/") for place in self._hidden):
-                    found[at[0]].append(Hit(at[1], mark))
+                    found[at[0]].append(ProtectedHit(at[1], mark))
         return found
 
-    def _targets(self, top: Top, hit: Hit) -> Iterator[tuple[str, int]]:
+    def _targets(self, top: WatchedRoot, hit: ProtectedHit) -> Iterator[tuple[str, int]]:
         info = None if hit.mark & BARE else lstat_beneath(self._opener, top, hit.rel)
         if info is None:
             return
@@ -58,7 +60,7 @@ class Aliases:
             if pointed is not None:
                 yield real_path(f"{path.rpartition('/')[0]}/{pointed}"), GIT
 
-    def _pointed(self, top: Top, rel: str) -> str | None:
+    def _pointed(self, top: WatchedRoot, rel: str) -> str | None:
         with suppress(OSError):
             descriptor = self._opener(top.handle, os.fsencode(rel), READ)
             try:
@@ -70,7 +72,7 @@ class Aliases:
         return None
 
 
-def _owner(path: str, tops: Sequence[Top]) -> tuple[Top, str] | None:
+def _owner(path: str, tops: Sequence[WatchedRoot]) -> tuple[WatchedRoot, str] | None:
     for top in sorted(tops, key=lambda one: -len(one.path)):
         prefix = f"{top.path.rstrip('/')}/"
         if path.startswith(prefix):

@@ -8,14 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from handrail.host.sandbox.protected.images import Image
-from handrail.host.sandbox.protected.listing import Hit, Top
-from handrail.host.sandbox.protected.name_table import Allowed
+from handrail.host.sandbox.protected.images import FileImage
+from handrail.host.sandbox.protected.listing import ProtectedHit, WatchedRoot
+from handrail.host.sandbox.protected.name_table import CommandAllowances
 
 What = Literal["changed", "created", "removed", "replaced"]
 
 
-class Repaired(NamedTuple):
+class RepairedEntry(NamedTuple):
     """One protected name that was not what it had been.
 
     `kept` is where the command's version lies now, None if there was none. `restored` is
@@ -28,15 +28,15 @@ class Repaired(NamedTuple):
     restored: bool = True
 
 
-class Seen(NamedTuple):
+class BaselineEntry(NamedTuple):
     """An entry as it was; `image` is None for anything but files and links."""
 
     info: os.stat_result
-    image: Image | None
+    image: FileImage | None
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class RootBaseline:
     """One root as it was.
 
     `git` are git's own directories, `pending` what git has begun in them and a command may end.
@@ -46,13 +46,13 @@ class View:
     `repositories` are the `HEAD` files of repositories that have no name of their own.
     """
 
-    top: Top
-    entries: Mapping[str, Seen]
+    top: WatchedRoot
+    entries: Mapping[str, BaselineEntry]
     git: frozenset[str]
     pending: frozenset[str]
     ways: Mapping[str, os.stat_result]
     held: Mapping[str, int]
-    aliases: Sequence[Hit]
+    aliases: Sequence[ProtectedHit]
     skipped: frozenset[str]
     left: frozenset[str]
     cut: frozenset[str]
@@ -69,11 +69,11 @@ class View:
 
 
 @dataclass(slots=True)
-class Snapshot:
+class ProtectedBaseline:
     """All roots as they were before a command. `partial` says what could not be looked at."""
 
-    views: Sequence[View]
-    allowed: Allowed
+    views: Sequence[RootBaseline]
+    allowed: CommandAllowances
     partial: list[str]
     _open: bool = True
 
@@ -99,7 +99,7 @@ class Snapshot:
         self.close()
 
 
-def chain(rel: str) -> list[str]:
+def path_prefixes(rel: str) -> list[str]:
     """The path and all directories above it, uppermost first: a, a/b, a/b/c."""
     parts = rel.split("/")
     return ["/".join(parts[: count + 1]) for count in range(len(parts))]

@@ -17,7 +17,7 @@ _CHUNK: Final = 1 << 20
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Copies:
+class PrivateCopies:
     """A directory of copies; those used longest ago go first when there are too many."""
 
     def __init__(self, directory: Path) -> None:
@@ -25,7 +25,7 @@ class Copies:
 
     def keep(self, descriptor: int, size: int, needed: Collection[str]) -> str:
         """Copy an open file, unless it is kept already; returns its hash. Raises OSError."""
-        digest = digest_of(descriptor)
+        digest = file_digest(descriptor)
         target = private_directory(self._directory) / digest
         try:
             os.utime(target)
@@ -72,7 +72,7 @@ class Copies:
                 yield path, path.lstat()
 
 
-def digest_of(descriptor: int) -> str:
+def file_digest(descriptor: int) -> str:
     """The hash of an open file, from its beginning."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     hashed = sha256()

@@ -11,13 +11,16 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from handrail.core.protected_names import NameTable
-from handrail.host.sandbox.protected.baseline import Repaired, Snapshot, View, chain
-from handrail.host.sandbox.protected.listing import Top
-from handrail.host.sandbox.protected.name_table import Allowed, Lifted
-from handrail.host.sandbox.protected.observe import Look
-from handrail.host.sandbox.protected.repair import Repair
-
-__all__ = ["ProtectedState", "Repaired", "Snapshot", "Top", "read_only_paths"]
+from handrail.host.sandbox.protected.baseline import (
+    ProtectedBaseline,
+    RepairedEntry,
+    RootBaseline,
+    path_prefixes,
+)
+from handrail.host.sandbox.protected.listing import WatchedRoot
+from handrail.host.sandbox.protected.name_table import AllowedPaths, CommandAllowances
+from handrail.host.sandbox.protected.observe import ProtectedObserver
+from handrail.host.sandbox.protected.repair import ProtectedRepair
 
 
 class ProtectedState:
@@ -29,17 +32,17 @@ class ProtectedState:
 
     def __init__(self, table: NameTable, directory: Path, *, hidden: Sequence[str] = ()) -> None:
         self._directory = directory
-        self._look = Look(table, directory, [*hidden, str(directory.resolve())])
+        self._look = ProtectedObserver(table, directory, [*hidden, str(directory.resolve())])
 
     def take(
         self,
-        tops: Sequence[Top],
+        tops: Sequence[WatchedRoot],
         *,
         lifted: Sequence[str] = (),
         git_writable: bool = False,
         sequences: bool = False,
         repositories: bool = False,
-    ) -> Snapshot:
+    ) -> ProtectedBaseline:
         """What stands at protected names now; `repair` or its `close` lets go of it.
 
         `lifted` are paths and globs beneath a root that a person allowed for this command.
@@ -48,22 +51,24 @@ class ProtectedState:
         git to continue with; such steps can be programs, so that no other command may.
         `repositories`: it is a `git init` or the like, which may make new ones.
         """
-        allowed = Allowed(Lifted(lifted), git_writable, sequences, repositories)
+        allowed = CommandAllowances(AllowedPaths(lifted), git_writable, sequences, repositories)
         return self._look.before(tops, allowed)
 
-    def repair(self, snapshot: Snapshot, *, held: Collection[str] = ()) -> Sequence[Repaired]:
+    def repair(
+        self, snapshot: ProtectedBaseline, *, held: Collection[str] = ()
+    ) -> Sequence[RepairedEntry]:
         """Put back what is not as it was, and say what that was; lets go of the snapshot.
 
         `held` are those of `read_only_paths` that the sandbox kept read-only throughout: what
         changed inside them was not the command, and is left as it is.
         """
         try:
-            return Repair(self._look, snapshot, self._directory, held).run()
+            return ProtectedRepair(self._look, snapshot, self._directory, held).run()
         finally:
             snapshot.close()
 
 
-def read_only_paths(snapshot: Snapshot) -> tuple[str, ...]:
+def read_only_paths(snapshot: ProtectedBaseline) -> tuple[str, ...]:
     """What to bind read-only for the command: absolute paths that exist and are no links."""
     return tuple(
         dict.fromkeys(
@@ -72,7 +77,7 @@ def read_only_paths(snapshot: Snapshot) -> tuple[str, ...]:
     )
 
 
-def _bound(view: View, allowed: Allowed) -> Iterator[str]:
+def _bound(view: RootBaseline, allowed: CommandAllowances) -> Iterator[str]:
     bound = set[str]()
     for rel, seen in view.entries.items():
         mode = seen.info.st_mode
@@ -82,8 +87,8 @@ def _bound(view: View, allowed: Allowed) -> Iterator[str]:
                 continue
         elif not stat.S_ISREG(mode):
             continue
-        if view.pending.intersection(chain(rel)):
+        if view.pending.intersection(path_prefixes(rel)):
             continue
-        if not bound.intersection(chain(rel)):
+        if not bound.intersection(path_prefixes(rel)):
             bound.add(rel)
             yield rel

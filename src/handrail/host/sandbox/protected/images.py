@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from handrail.host.files.paths.openat2 import READ
-from handrail.host.sandbox.protected.copies import Copies, digest_of
+from handrail.host.sandbox.protected.copies import PrivateCopies, file_digest
 
 _SMALL: Final = 1 << 20
 _IN_MEMORY: Final = 32 << 20
@@ -26,7 +26,7 @@ _COARSE_NS: Final = 20_000_000
 Identity = tuple[int, int, int, int, int]
 
 
-class Image(NamedTuple):
+class FileImage(NamedTuple):
     """The content of a file, or the target of a link. `settled`: an equal stat proves it.
 
     Held in `data`, or as a private copy named `digest`, or (neither) known by its stat only.
@@ -44,25 +44,25 @@ class Image(NamedTuple):
 
     def proves(self, info: os.stat_result) -> bool:
         """Whether this stat alone shows that the content is still the same."""
-        return (self.settled or not self.held) and self.identity == identity_of(info)
+        return (self.settled or not self.held) and self.identity == file_identity(info)
 
 
-class Images:
+class ImageCache:
     """The contents of protected files, remembered from one command to the next."""
 
     def __init__(self, directory: Path) -> None:
-        self._copies = Copies(directory / "copies")
-        self._known: dict[tuple[int, int], Image] = {}
+        self._copies = PrivateCopies(directory / "copies")
+        self._known: dict[tuple[int, int], FileImage] = {}
         self._in_memory = 0
         self._copied = 0
         self._lock = Lock()
 
-    def recall(self, info: os.stat_result) -> Image | None:
+    def recall(self, info: os.stat_result) -> FileImage | None:
         """The image of a file or link that did not change since it was taken."""
         known = self._known.get((info.st_dev, info.st_ino))
         return known if known is not None and known.held and known.proves(info) else None
 
-    def take(self, handle: int, name: str, info: os.stat_result) -> Image:
+    def take(self, handle: int, name: str, info: os.stat_result) -> FileImage:
         """The image of a file or link in an open directory."""
         image = unread(info)
         with self._lock:
@@ -72,14 +72,14 @@ class Images:
             self._remember(image)
             return image
 
-    def keep_only(self, images: Iterable[Image]) -> None:
+    def keep_only(self, images: Iterable[FileImage]) -> None:
         """Forget all others, so that memory holds no more than one snapshot needs."""
         with self._lock:
             self._known, self._in_memory, self._copied = {}, 0, 0
             for image in images:
                 self._remember(image)
 
-    def same(self, image: Image, handle: int, name: str, info: os.stat_result) -> bool:
+    def same(self, image: FileImage, handle: int, name: str, info: os.stat_result) -> bool:
         """Whether the file or link still holds what it held; raises OSError."""
         if image.proves(info):
             return True
@@ -90,9 +90,9 @@ class Images:
         with _opened(handle, name) as descriptor:
             if image.data is not None:
                 return os.read(descriptor, info.st_size + 1) == image.data
-            return digest_of(descriptor) == image.digest
+            return file_digest(descriptor) == image.digest
 
-    def parts(self, image: Image) -> Iterator[bytes]:
+    def parts(self, image: FileImage) -> Iterator[bytes]:
         """The content in pieces; raises OSError if it was not kept, or is damaged."""
         if image.data is not None:
             return iter((image.data,))
@@ -100,7 +100,7 @@ class Images:
             return self._copies.parts(image.digest)
         raise OSError(errno.ENODATA, "the content was not kept")
 
-    def _content(self, handle: int, name: str, info: os.stat_result, bare: Image) -> Image:
+    def _content(self, handle: int, name: str, info: os.stat_result, bare: FileImage) -> FileImage:
         if stat.S_ISLNK(info.st_mode):
             return bare._replace(data=os.fsencode(os.readlink(name, dir_fd=handle)))
         size = info.st_size
@@ -112,11 +112,11 @@ class Images:
                 image = bare._replace(digest=self._copies.keep(descriptor, size, needed))
             else:
                 return bare
-            if identity_of(os.fstat(descriptor)) != bare.identity:
+            if file_identity(os.fstat(descriptor)) != bare.identity:
                 raise OSError(errno.ESTALE, "it changed since the look")
             return image
 
-    def _remember(self, image: Image) -> None:
+    def _remember(self, image: FileImage) -> None:
         self._known[image.identity[:2]] = image
         if image.data is not None:
             self._in_memory += len(image.data)
@@ -124,14 +124,14 @@ class Images:
             self._copied += image.identity[2]
 
 
-def identity_of(info: os.stat_result) -> Identity:
+def file_identity(info: os.stat_result) -> Identity:
     """What changes whenever a file does, except within one tick of the clock."""
     return (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
 
-def unread(info: os.stat_result) -> Image:
+def unread(info: os.stat_result) -> FileImage:
     """An image of which only the stat is known."""
-    return Image(identity_of(info), info.st_ctime_ns < time.time_ns() - _COARSE_NS)
+    return FileImage(file_identity(info), info.st_ctime_ns < time.time_ns() - _COARSE_NS)
 
 
 @contextmanager

@@ -12,8 +12,15 @@ from typing import Final, NamedTuple
 from handrail.core.protected_names import fold_name
 from handrail.core.protected_table import REPOSITORY_ENTRIES
 from handrail.host.files.paths.openat2 import LIST, Opener
-from handrail.host.sandbox.protected.name_table import BARE, FILE, FIRST, GIT, WHOLE, Names
-from handrail.host.snapshots.stamps import Stamp, Stamps, identity
+from handrail.host.sandbox.protected.name_table import (
+    BARE,
+    FILE,
+    FIRST,
+    GIT,
+    WHOLE,
+    ProtectedNameTable,
+)
+from handrail.host.snapshots.stamps import DirectoryStamps, Stamp, identity
 
 _MOST_DIRECTORIES: Final = 30_000
 _MOST_ENTRIES: Final = 400_000
@@ -21,47 +28,49 @@ _NOT_ENTERED: Final = "node_modules"
 _REPOSITORY: Final = frozenset(REPOSITORY_ENTRIES)
 
 
-class Top(NamedTuple):
+class WatchedRoot(NamedTuple):
     """A root: its canonical path and an open handle of it."""
 
     path: str
     handle: int
 
 
-class Hit(NamedTuple):
+class ProtectedHit(NamedTuple):
     """An entry whose name counts, by its path beneath the root."""
 
     rel: str
     mark: int
 
 
-class Walked(NamedTuple):
+class ListingResult(NamedTuple):
     """Where protected names stand, upper ones first, and the directories not looked into."""
 
-    hits: list[Hit]
+    hits: list[ProtectedHit]
     left: frozenset[str]
 
 
-class _Listing(NamedTuple):
+class _DirectoryListing(NamedTuple):
     stamp: Stamp | None
     folders: tuple[str, ...]
-    hits: tuple[Hit, ...]
+    hits: tuple[ProtectedHit, ...]
     size: int
 
 
-class Listings:
+class ListingCache:
     """The listings of all roots, remembered between walks."""
 
-    def __init__(self, names: Names, opener: Opener) -> None:
+    def __init__(self, names: ProtectedNameTable, opener: Opener) -> None:
         self._names = names
         self._opener = opener
-        self._known: dict[str, dict[str, _Listing]] = {}
-        self._stamps = Stamps()
+        self._known: dict[str, dict[str, _DirectoryListing]] = {}
+        self._stamps = DirectoryStamps()
 
-    def walk(self, top: Top, skipped: frozenset[str], left: frozenset[str]) -> Walked:
+    def walk(
+        self, top: WatchedRoot, skipped: frozenset[str], left: frozenset[str]
+    ) -> ListingResult:
         """Look for names below a root; neither into `skipped` nor into `left`."""
-        known, fresh = self._known.get(top.path, {}), dict[str, _Listing]()
-        hits, queue = list[Hit](), [""]
+        known, fresh = self._known.get(top.path, {}), dict[str, _DirectoryListing]()
+        hits, queue = list[ProtectedHit](), [""]
         missed, budget = set(left), _MOST_ENTRIES
         for rel in queue:
             if rel in missed or rel in skipped:
@@ -79,18 +88,20 @@ class Listings:
             hits += listing.hits
             queue += listing.folders
         self._known[top.path] = fresh
-        return Walked(hits, frozenset(missed))
+        return ListingResult(hits, frozenset(missed))
 
-    def _listing(self, top: Top, rel: str, known: _Listing | None) -> _Listing:
+    def _listing(
+        self, top: WatchedRoot, rel: str, known: _DirectoryListing | None
+    ) -> _DirectoryListing:
         info = os.stat(rel or ".", dir_fd=top.handle, follow_symlinks=False)
         if known is not None and known.stamp == identity(info):
             return known
         stamp = self._stamps.of(info)
         folders, hits, size = self._list(top, rel)
-        return _Listing(stamp, tuple(folders), tuple(hits), size)
+        return _DirectoryListing(stamp, tuple(folders), tuple(hits), size)
 
-    def _list(self, top: Top, rel: str) -> tuple[list[str], list[Hit], int]:
-        mark_of, folders, hits, size = self._names.mark, list[str](), list[Hit](), 0
+    def _list(self, top: WatchedRoot, rel: str) -> tuple[list[str], list[ProtectedHit], int]:
+        mark_of, folders, hits, size = self._names.mark, list[str](), list[ProtectedHit](), 0
         above = f"{rel}/" if rel else ""
         own = rel.rpartition("/")[2]
         below = self._names.marks_below(rel) if mark_of(own) & FIRST else {}
@@ -107,13 +118,13 @@ class Listings:
                     repository += name in _REPOSITORY
                     is_folder = entry.is_dir(follow_symlinks=False)
                     if mark and self._counts(mark, is_folder, entry, above + name):
-                        hits.append(Hit(above + name, mark))
+                        hits.append(ProtectedHit(above + name, mark))
                     elif is_folder and entered:
                         folders.append(above + name)
         finally:
             os.close(handle)
         if repository == len(_REPOSITORY):
-            hits.append(Hit(rel, BARE))
+            hits.append(ProtectedHit(rel, BARE))
         return folders, hits, size
 
     def _counts(self, mark: int, is_folder: bool, entry: os.DirEntry[str], rel: str) -> bool:

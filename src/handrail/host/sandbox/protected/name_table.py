@@ -23,7 +23,7 @@ BARE: Final = 16  # a directory that is a repository to git by what it holds
 _WILD: Final = frozenset("*?[")
 
 
-class Names:
+class ProtectedNameTable:
     """Answers what a name is; asked for every entry of a workspace, so most are passed over
     by what they begin and end with.
     """
@@ -80,7 +80,7 @@ class Names:
                     yield path, path.names[length:]
 
 
-class Lifted:
+class AllowedPaths:
     """What a person allowed for one command.
 
     A plain path lifts what it names with everything in it; a glob lifts what it matches.
@@ -91,9 +91,9 @@ class Lifted:
         self._globs = [one for one in split if _WILD.intersection("".join(one))]
         self._plain = ["/".join(one) for one in split if one not in self._globs]
 
-    def with_path(self, path: str) -> Lifted:
+    def with_path(self, path: str) -> AllowedPaths:
         """The same with one more path, taken by the letter."""
-        more = Lifted(())
+        more = AllowedPaths(())
         more._globs, more._plain = self._globs, [*self._plain, path]
         return more
 
@@ -110,13 +110,13 @@ class Lifted:
         return any(reaches(rel.split("/"), glob) for glob in self._globs)
 
 
-class Allowed(NamedTuple):
+class CommandAllowances(NamedTuple):
     """What a person allowed for one command; `git_writable`: it may write in `.git`, except
     where git finds programs or its way. `sequences`: it may leave a rebase or the like there
     that is to be continued. `repositories`: it may make repositories where there were none.
     """
 
-    lifted: Lifted
+    lifted: AllowedPaths
     git_writable: bool
     sequences: bool = False
     repositories: bool = False

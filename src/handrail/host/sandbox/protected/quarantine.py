@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.host.files.paths.openat2 import LIST, LOOK_IN, READ
-from handrail.host.sandbox.protected.listing import Top
+from handrail.host.sandbox.protected.listing import WatchedRoot
 from handrail.host.state.directories import private_directory
 
 _MOST_BYTES: Final = 256 << 20
@@ -43,7 +43,7 @@ class Quarantine:
         target = self._open()
         self._count += 1
         kept = f"{self._count}-{(called or name)[-80:]}"
-        with opened_up(handle):
+        with writable_folder(handle):
             try:
                 _rename(handle, name, target, kept)
             except OSError as error:
@@ -53,9 +53,9 @@ class Quarantine:
         return str(self._directory / kept)
 
     @property
-    def top(self) -> Top | None:
+    def top(self) -> WatchedRoot | None:
         """The directory with a handle of it, once there is one."""
-        return Top(str(self._directory), self._handle) if self._handle >= 0 else None
+        return WatchedRoot(str(self._directory), self._handle) if self._handle >= 0 else None
 
     def close(self) -> None:
         """Let go of the handle; what was taken stays."""
@@ -73,17 +73,17 @@ class Quarantine:
         aside = f"quarantined-{os.urandom(6).hex()}"
         os.rename(name, aside, src_dir_fd=handle, dst_dir_fd=handle)
         try:
-            _Copy().entry(handle, aside, self._handle, kept, 0)
+            _BoundedCopy().entry(handle, aside, self._handle, kept, 0)
         except OSError:
             # Too much, or not readable: it stays under the name that means nothing.
             with suppress(OSError):
                 _remove(self._handle, kept)
-            return f"{path_of(handle) or ''}/{aside}"
+            return f"{handle_path(handle) or ''}/{aside}"
         _remove(handle, aside)
         return str(self._directory / kept)
 
 
-class _Copy:
+class _BoundedCopy:
     """Copies one tree, up to a limit; raises OSError beyond it."""
 
     def __init__(self) -> None:
@@ -105,7 +105,11 @@ class _Copy:
 
     def _folder(self, source: int, name: str, target: int, new: str, depth: int) -> None:
         os.mkdir(new, 0o700, dir_fd=target)
-        with _entered(source, name) as inside, _entered(target, new) as below, opened_up(inside):
+        with (
+            _entered(source, name) as inside,
+            _entered(target, new) as below,
+            writable_folder(inside),
+        ):
             for one in os.listdir(inside):  # noqa: PTH208 - by handle
                 self.entry(inside, one, below, one, depth + 1)
 
@@ -141,7 +145,7 @@ def _rename(handle: int, name: str, target: int, kept: str) -> None:
         # A directory that its owner may not write to cannot be moved to another one either.
         inside = os.open(name, LOOK_IN | os.O_NOFOLLOW, dir_fd=handle)
         try:
-            with opened_up(inside):
+            with writable_folder(inside):
                 os.rename(name, kept, src_dir_fd=handle, dst_dir_fd=target)
         finally:
             os.close(inside)
@@ -164,7 +168,7 @@ def _entered(handle: int, name: str) -> Iterator[int]:
 
 
 @contextmanager
-def opened_up(handle: int) -> Iterator[None]:
+def writable_folder(handle: int) -> Iterator[None]:
     """Let its owner change a directory for a moment, whatever its mode says."""
     info = os.fstat(handle)
     mode, wanted = stat.S_IMODE(info.st_mode), stat.S_IWUSR | stat.S_IXUSR
@@ -189,7 +193,7 @@ def set_mode(handle: int, mode: int) -> None:
         Path(f"/proc/self/fd/{handle}").chmod(mode)
 
 
-def path_of(handle: int) -> str | None:
+def handle_path(handle: int) -> str | None:
     """Where an open directory stands now; None if it is gone or that cannot be told."""
     try:
         path = str(Path(f"/proc/self/fd/{handle}").readlink())

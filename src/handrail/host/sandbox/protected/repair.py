@@ -8,41 +8,50 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from handrail.host.sandbox.protected.baseline import Repaired, Snapshot, View, chain
-from handrail.host.sandbox.protected.observe import Look
+from handrail.host.sandbox.protected.baseline import (
+    ProtectedBaseline,
+    RepairedEntry,
+    RootBaseline,
+    path_prefixes,
+)
+from handrail.host.sandbox.protected.observe import ProtectedObserver
 from handrail.host.sandbox.protected.quarantine import Quarantine
-from handrail.host.sandbox.protected.restore import Restore
+from handrail.host.sandbox.protected.restore import EntryRestorer
 from handrail.host.sandbox.protected.scan import lstat_beneath
-from handrail.host.sandbox.protected.tampering import Compare, Difference
+from handrail.host.sandbox.protected.tampering import BaselineComparison, ProtectedChange
 
 # Each round mends what the last one uncovered, such as the next lower closed directory.
 _ROUNDS: Final = 20
 
 
-class _Side(NamedTuple):
-    view: View
-    restore: Restore
-    compare: Compare
+class _RootRepair(NamedTuple):
+    view: RootBaseline
+    restore: EntryRestorer
+    compare: BaselineComparison
 
 
-class Repair:
+class ProtectedRepair:
     """One repair after one command."""
 
     def __init__(
-        self, look: Look, snapshot: Snapshot, directory: Path, held: Collection[str]
+        self,
+        look: ProtectedObserver,
+        snapshot: ProtectedBaseline,
+        directory: Path,
+        held: Collection[str],
     ) -> None:
         self._look = look
         self._snapshot = snapshot
         self._held = held
-        self._told: dict[str, Repaired] = {}
+        self._told: dict[str, RepairedEntry] = {}
         self._quarantine = Quarantine(directory)
         tops = [view.top for view in snapshot.views]
         self._sides = [
-            self._side(view, Restore(view, tops, look.opener, look.images, self._quarantine))
+            self._side(view, EntryRestorer(view, tops, look.opener, look.images, self._quarantine))
             for view in snapshot.views
         ]
 
-    def run(self) -> list[Repaired]:
+    def run(self) -> list[RepairedEntry]:
         """Put everything back that can be; says what was not as it had been."""
         try:
             self._rounds()
@@ -51,7 +60,7 @@ class Repair:
         return [_checked(one) for one in self._told.values()]
 
     def _rounds(self) -> None:
-        found, last = list(self._differences()), list[tuple[_Side, Difference]]()
+        found, last = list(self._differences()), list[tuple[_RootRepair, ProtectedChange]]()
         for _ in range(_ROUNDS):
             if not found or found == last:
                 break
@@ -63,26 +72,28 @@ class Repair:
         for side, one in found:
             self._tell(side, one, None, restored=False)
 
-    def _side(self, view: View, restore: Restore) -> _Side:
+    def _side(self, view: RootBaseline, restore: EntryRestorer) -> _RootRepair:
         prefix = f"{view.top.path.rstrip('/')}/"
         held = [path.removeprefix(prefix) for path in self._held if path.startswith(prefix)]
         allowed = self._snapshot.allowed
-        return _Side(view, restore, Compare(view, self._look, allowed, held, restore))
+        return _RootRepair(
+            view, restore, BaselineComparison(view, self._look, allowed, held, restore)
+        )
 
-    def _differences(self) -> Iterator[tuple[_Side, Difference]]:
+    def _differences(self) -> Iterator[tuple[_RootRepair, ProtectedChange]]:
         for side in self._sides:
             scan = self._look.after(side.view, self._snapshot)
             for one in side.compare.differences(scan):
                 yield side, one
 
-    def _bring_all_back(self, found: Sequence[tuple[_Side, Difference]]) -> bool:
+    def _bring_all_back(self, found: Sequence[tuple[_RootRepair, ProtectedChange]]) -> bool:
         brought = [self._bring_back(side, one) for side, one in found]
         return any(brought)
 
-    def _bring_back(self, side: _Side, one: Difference) -> bool:
+    def _bring_back(self, side: _RootRepair, one: ProtectedChange) -> bool:
         if one.what not in ("removed", "replaced"):
             return False
-        for rel in chain(one.rel):
+        for rel in path_prefixes(one.rel):
             if rel not in side.view.held or not self._is_away(side, rel, one.rel):
                 continue
             try:
@@ -93,14 +104,14 @@ class Repair:
             return True
         return False
 
-    def _is_away(self, side: _Side, rel: str, wanted: str) -> bool:
+    def _is_away(self, side: _RootRepair, rel: str, wanted: str) -> bool:
         """Whether another thing, or nothing, stands at the name of a directory."""
         info = lstat_beneath(self._look.opener, side.view.top, rel)
         if info is None or not stat.S_ISDIR(info.st_mode):
             return True
         return rel == wanted and side.restore.moved_to(rel) not in (None, (side.view.top, rel))
 
-    def _mend(self, side: _Side, one: Difference) -> None:
+    def _mend(self, side: _RootRepair, one: ProtectedChange) -> None:
         try:
             if one.what == "created" or one.rel not in side.view.entries:
                 self._tell(side, one, side.restore.take_away(one.rel))
@@ -109,7 +120,7 @@ class Repair:
         except OSError:
             self._tell(side, one, None, restored=False)
 
-    def _put_back(self, side: _Side, one: Difference) -> None:
+    def _put_back(self, side: _RootRepair, one: ProtectedChange) -> None:
         self._tell(side, one, side.restore.put_back(one.rel))
         if one.what == "changed":
             return
@@ -125,16 +136,16 @@ class Repair:
                 self._tell(side, one, None, restored=False)
 
     def _tell(
-        self, side: _Side, one: Difference, kept: str | None, *, restored: bool = True
+        self, side: _RootRepair, one: ProtectedChange, kept: str | None, *, restored: bool = True
     ) -> None:
         path = side.view.absolute(one.rel)
         told = self._told.get(path)
         if told is not None:
             kept, restored = kept or told.kept, restored and told.restored
             one = one._replace(what=told.what)
-        self._told[path] = Repaired(path, one.what, kept, restored)
+        self._told[path] = RepairedEntry(path, one.what, kept, restored)
 
 
-def _checked(one: Repaired) -> Repaired:
+def _checked(one: RepairedEntry) -> RepairedEntry:
     """Without the name of something that was brought back from the quarantine itself."""
     return one if one.kept is None or os.path.lexists(one.kept) else one._replace(kept=None)

@@ -16,25 +16,30 @@ from typing import Final
 from handrail.core.plan import temp_name
 from handrail.host.files.paths.openat2 import LOOK_IN, Opener
 from handrail.host.files.staging.renames import exchange, rename_new
-from handrail.host.sandbox.protected.baseline import Seen, View, chain
-from handrail.host.sandbox.protected.images import Images
-from handrail.host.sandbox.protected.listing import Top
-from handrail.host.sandbox.protected.quarantine import Quarantine, opened_up, path_of, set_mode
+from handrail.host.sandbox.protected.baseline import BaselineEntry, RootBaseline, path_prefixes
+from handrail.host.sandbox.protected.images import ImageCache
+from handrail.host.sandbox.protected.listing import WatchedRoot
+from handrail.host.sandbox.protected.quarantine import (
+    Quarantine,
+    handle_path,
+    set_mode,
+    writable_folder,
+)
 from handrail.host.sandbox.protected.scan import lstat
 
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _ENTER: Final = LOOK_IN | os.O_NOFOLLOW
 
 
-class Restore:
+class EntryRestorer:
     """Puts entries of one root back; what stands in the way goes to the quarantine."""
 
     def __init__(
         self,
-        view: View,
-        tops: Sequence[Top],
+        view: RootBaseline,
+        tops: Sequence[WatchedRoot],
         opener: Opener,
-        images: Images,
+        images: ImageCache,
         quarantine: Quarantine,
     ) -> None:
         self._view = view
@@ -51,7 +56,7 @@ class Restore:
     def put_back(self, rel: str) -> str | None:
         """Put one entry back; returns where the command's version is. Raises OSError."""
         seen = self._view.entries[rel]
-        with self._parent(rel, make=True) as (handle, name), opened_up(handle):
+        with self._parent(rel, make=True) as (handle, name), writable_folder(handle):
             if stat.S_ISDIR(seen.info.st_mode):
                 return self._put_folder(handle, name, seen.info)
             temp = temp_name(os.urandom(8).hex(), 0)
@@ -84,7 +89,7 @@ class Restore:
                 if not _is_same(source, now, held):
                     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
                 # First beside its place: it may lie inside of what stands in its way.
-                with opened_up(source), opened_up(handle):
+                with writable_folder(source), writable_folder(handle):
                     os.rename(now, temp, src_dir_fd=source, dst_dir_fd=handle)
                     in_the_way = lstat(handle, name) is not None
                     kept = self._quarantine.take(handle, name) if in_the_way else None
@@ -93,15 +98,15 @@ class Restore:
         finally:
             os.close(source)
 
-    def moved_to(self, rel: str) -> tuple[Top, str] | None:
+    def moved_to(self, rel: str) -> tuple[WatchedRoot, str] | None:
         """Where a held directory stands now, below a root or in the quarantine; else None."""
         held = self._view.held.get(rel)
-        path = path_of(held) if held is not None else None
+        path = handle_path(held) if held is not None else None
         if path is None:
             return None
         aside = self._quarantine.top
         for top in (*self._tops, aside) if aside is not None else self._tops:
-            base = path_of(top.handle)
+            base = handle_path(top.handle)
             if base is not None and path.startswith(f"{base.rstrip('/')}/"):
                 return top, path[len(base.rstrip("/")) + 1 :]
         return None
@@ -111,7 +116,7 @@ class Restore:
         """The directory of an entry, open, and the entry's name in it."""
         handle = os.dup(self._view.top.handle)
         try:
-            for above in chain(rel)[:-1]:
+            for above in path_prefixes(rel)[:-1]:
                 below = self._enter(handle, above, make=make)
                 os.close(handle)
                 handle = below
@@ -127,7 +132,7 @@ class Restore:
                 self._quarantine.take(handle, name)
             seen = self._view.entries.get(rel)
             like = seen.info if seen is not None else self._view.ways.get(rel)
-            with opened_up(handle):
+            with writable_folder(handle):
                 _make_folder(handle, name, like)
         return os.open(name, _ENTER, dir_fd=handle)
 
@@ -142,7 +147,7 @@ class Restore:
             _dress_folder(handle, name, like)
         return kept
 
-    def _write(self, handle: int, temp: str, seen: Seen) -> None:
+    def _write(self, handle: int, temp: str, seen: BaselineEntry) -> None:
         if seen.image is None:
             raise OSError(errno.ENOTSUP, "neither a file nor a link")
         parts = self._images.parts(seen.image)

@@ -11,8 +11,15 @@ from collections.abc import Iterable
 from typing import Final
 
 from handrail.host.files.paths.openat2 import LIST, LOOK_IN, Opener
-from handrail.host.sandbox.protected.listing import Hit, Top
-from handrail.host.sandbox.protected.name_table import BARE, FILE, FIRST, GIT, Allowed, Names
+from handrail.host.sandbox.protected.listing import ProtectedHit, WatchedRoot
+from handrail.host.sandbox.protected.name_table import (
+    BARE,
+    FILE,
+    FIRST,
+    GIT,
+    CommandAllowances,
+    ProtectedNameTable,
+)
 
 _MOST_ENTRIES: Final = 10_000
 _DEEPEST_GROUP: Final = 8
@@ -34,7 +41,7 @@ _GIT_INSIDE: Final = {
 _GIT_GROUPS: Final = ("modules", "worktrees")
 
 
-class Scan:
+class ProtectedScan:
     """One look at a root: `entries` by path, `tops` the names that the table knows.
 
     `ways` are directories of git that only lead to entries, `git` git's own directories,
@@ -42,7 +49,13 @@ class Scan:
     `repositories` are the `HEAD` files by which directories of any name are repositories.
     """
 
-    def __init__(self, top: Top, names: Names, opener: Opener, allowed: Allowed) -> None:
+    def __init__(
+        self,
+        top: WatchedRoot,
+        names: ProtectedNameTable,
+        opener: Opener,
+        allowed: CommandAllowances,
+    ) -> None:
         self.entries: dict[str, os.stat_result] = {}
         self.tops: list[str] = []
         self.ways: dict[str, os.stat_result] = {}
@@ -57,7 +70,7 @@ class Scan:
         self._git_writable = allowed.git_writable
         self._sequences = () if allowed.git_writable and allowed.sequences else _GIT_SEQUENCES
 
-    def run(self, hits: Iterable[Hit]) -> Scan:
+    def run(self, hits: Iterable[ProtectedHit]) -> ProtectedScan:
         """Look at these names and at what lies below them; returns itself."""
         for hit in hits:
             if hit.rel in self.entries or self._lifted.covers(hit.rel):
@@ -68,7 +81,7 @@ class Scan:
                 self._meet(hit)
         return self
 
-    def _meet(self, hit: Hit) -> None:
+    def _meet(self, hit: ProtectedHit) -> None:
         info = lstat_beneath(self._opener, self._top, hit.rel)
         is_folder = info is not None and stat.S_ISDIR(info.st_mode)
         if info is None or (is_folder and not hit.mark & ~(FILE | FIRST)):
@@ -179,7 +192,7 @@ def lstat(handle: int, name: str) -> os.stat_result | None:
         return None
 
 
-def lstat_beneath(opener: Opener, top: Top, rel: str) -> os.stat_result | None:
+def lstat_beneath(opener: Opener, top: WatchedRoot, rel: str) -> os.stat_result | None:
     """What stands at a path beneath a root, links on the way not followed."""
     above, _, name = rel.rpartition("/")
     try:

@@ -9,25 +9,35 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from handrail.host.files.paths.openat2 import LOOK_IN
-from handrail.host.sandbox.protected.baseline import Seen, View, What, chain
-from handrail.host.sandbox.protected.name_table import Allowed
-from handrail.host.sandbox.protected.observe import Look
-from handrail.host.sandbox.protected.restore import Restore
-from handrail.host.sandbox.protected.scan import Scan, lstat_beneath
+from handrail.host.sandbox.protected.baseline import (
+    BaselineEntry,
+    RootBaseline,
+    What,
+    path_prefixes,
+)
+from handrail.host.sandbox.protected.name_table import CommandAllowances
+from handrail.host.sandbox.protected.observe import ProtectedObserver
+from handrail.host.sandbox.protected.restore import EntryRestorer
+from handrail.host.sandbox.protected.scan import ProtectedScan, lstat_beneath
 
 
-class Difference(NamedTuple):
+class ProtectedChange(NamedTuple):
     """An entry that is not what it was; of a whole directory only its own name."""
 
     rel: str
     what: What
 
 
-class Compare:
+class BaselineComparison:
     """Compares one root with its snapshot."""
 
     def __init__(
-        self, view: View, look: Look, allowed: Allowed, held: Sequence[str], restore: Restore
+        self,
+        view: RootBaseline,
+        look: ProtectedObserver,
+        allowed: CommandAllowances,
+        held: Sequence[str],
+        restore: EntryRestorer,
     ) -> None:
         self._view = view
         self._opener = look.opener
@@ -38,21 +48,21 @@ class Compare:
         self._restore = restore
         self._quiet: frozenset[str] = frozenset()
 
-    def differences(self, scan: Scan) -> list[Difference]:
+    def differences(self, scan: ProtectedScan) -> list[ProtectedChange]:
         """Everything that differs, upper entries before lower ones."""
         self._quiet = frozenset(filter(self._stands, self._held))
         return [*_uppermost(self._lost(scan)), *_uppermost(self._created(scan))]
 
     def _stands(self, rel: str) -> bool:
         """Whether what was kept read-only was not moved as a whole, with a directory above."""
-        for above in chain(rel)[:-1]:
+        for above in path_prefixes(rel)[:-1]:
             seen = self._view.ways.get(above)
             now = lstat_beneath(self._opener, self._view.top, above)
             if seen is not None and (now is None or not os.path.samestat(seen, now)):
                 return False
         return True
 
-    def _lost(self, scan: Scan) -> Iterator[Difference]:
+    def _lost(self, scan: ProtectedScan) -> Iterator[ProtectedChange]:
         for rel, seen in self._view.entries.items():
             if self._lifted.covers(rel):
                 continue
@@ -62,35 +72,35 @@ class Compare:
             if what == "removed" and _is_inside(rel, self._view.pending):
                 continue
             if what is not None and not self._is_kept(rel, seen.info, what):
-                yield Difference(rel, what)
+                yield ProtectedChange(rel, what)
 
-    def _new_repositories(self, scan: Scan) -> AbstractSet[str]:
+    def _new_repositories(self, scan: ProtectedScan) -> AbstractSet[str]:
         """The repositories that the command was allowed to make, none of them in an old one."""
         if not self._repositories:
             return frozenset()
         old = self._view.git
         return {rel for rel in scan.git - old if "" not in old and not _is_inside(rel, old)}
 
-    def _created(self, scan: Scan) -> Iterator[Difference]:
+    def _created(self, scan: ProtectedScan) -> Iterator[ProtectedChange]:
         made = self._new_repositories(scan)
         ignored = self._view.cut | self._quiet | made
         for rel, info in scan.entries.items():
             if rel in self._view.entries or _is_inside(rel, ignored):
                 continue
             if rel in self._view.ways:
-                yield Difference(rel, "replaced")
+                yield ProtectedChange(rel, "replaced")
             elif not (stat.S_ISDIR(info.st_mode) and self._lifted.reaches(rel)):
-                yield Difference(rel, "created")
+                yield ProtectedChange(rel, "created")
         for rel in sorted(scan.repositories - self._view.repositories):
             if not self._lifted.covers(rel) and not _is_inside(rel, made):
-                yield Difference(rel, "created")
+                yield ProtectedChange(rel, "created")
 
     def _is_kept(self, rel: str, info: os.stat_result, what: What) -> bool:
         """Whether no command could do that; a file with another name it can change by that."""
         by_another = what == "changed" and stat.S_ISREG(info.st_mode) and info.st_nlink > 1
         return not by_another and _is_inside(rel, self._quiet)
 
-    def _difference(self, rel: str, seen: Seen, now: os.stat_result | None) -> What | None:
+    def _difference(self, rel: str, seen: BaselineEntry, now: os.stat_result | None) -> What | None:
         if stat.S_ISDIR(seen.info.st_mode) and self._lifted.reaches(rel):
             return None
         if now is None:
@@ -103,7 +113,7 @@ class Compare:
             return None if _looks(now) == _looks(seen.info) else "changed"
         return None if self._holds(rel, seen, now) else "changed"
 
-    def _holds(self, rel: str, seen: Seen, now: os.stat_result) -> bool:
+    def _holds(self, rel: str, seen: BaselineEntry, now: os.stat_result) -> bool:
         # One more name: whoever writes by that name would change this file too.
         if _looks(now) != _looks(seen.info) or now.st_nlink > seen.info.st_nlink:
             return False
@@ -127,7 +137,7 @@ def _looks(info: os.stat_result) -> tuple[int, int, int, int]:
     return (info.st_mode, info.st_uid, info.st_gid, info.st_rdev)
 
 
-def _uppermost(found: Iterator[Difference]) -> Iterator[Difference]:
+def _uppermost(found: Iterator[ProtectedChange]) -> Iterator[ProtectedChange]:
     """Leave out what goes with a directory that is gone, new, another or perhaps closed."""
     whole, closed = set[str](), set[str]()
     for one in found:

@@ -12,7 +12,7 @@ import anyio.to_thread
 from handrail.core.places import Kind
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
 from handrail.host.denials.denied_inodes import Inode, InodeSet, inode_number
-from handrail.host.denials.search_filter import LeftOut, WithheldView
+from handrail.host.denials.search_filter import ReadDenyFilter, ReadDenyView
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.search import limits
 from handrail.host.search.decode import check_text, read_all
@@ -45,9 +45,9 @@ class PythonSearch:
     ) -> None:
         self._roots = open_roots(roots, hidden, handles, aliases)
         self._deadline_s = deadline_s
-        self._left_out: LeftOut | None = None
+        self._left_out: ReadDenyFilter | None = None
 
-    def withhold(self, left_out: LeftOut) -> None:
+    def withhold(self, left_out: ReadDenyFilter) -> None:
         """From now on leave out of every search of contents what no call may read."""
         self._left_out = left_out
 
@@ -102,10 +102,10 @@ def _grep(
     query: GrepQuery,
     allowed: PathFilter,
     matcher: Matcher,
-    left_out: LeftOut | None,
+    left_out: ReadDenyFilter | None,
     budget: Budget,
 ) -> GrepFound:
-    view = WithheldView(0, InodeSet())
+    view = ReadDenyView(0, InodeSet())
     if left_out is not None:
         view = left_out.view(allowed, root, query.place)
     walk = Walk(root, query.place, allowed, query.recursive, budget)

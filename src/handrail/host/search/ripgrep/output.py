@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from handrail.core.places import Place
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
-from handrail.host.processes.spawn import Finished
+from handrail.host.processes.spawn import HelperResult
 from handrail.host.search import limits
 from handrail.host.search.decode import Binary, binary_from
 from handrail.host.search.filters import PathFilter
@@ -65,7 +65,7 @@ class LinesRead(NamedTuple):
 
 
 def grep_answer(
-    root: Root, query: GrepQuery, allowed: PathFilter, ended: Finished, note: str | None = None
+    root: Root, query: GrepQuery, allowed: PathFilter, ended: HelperResult, note: str | None = None
 ) -> GrepFound:
     """The answer of a search for text that the kernel held to the root; `note` says what was
     left out on purpose.
@@ -81,7 +81,7 @@ def grep_answer(
     return found_counts(root, kept, [*run_notes(ended), note], ENGINE)
 
 
-def candidates(query: GrepQuery, allowed: PathFilter, ended: Finished) -> list[str]:
+def candidates(query: GrepQuery, allowed: PathFilter, ended: HelperResult) -> list[str]:
     """The paths that ripgrep reported and that the query and the rules let through, sorted."""
     rels = _without_git(parse_paths(ended.stdout), query.place, ended)
     ask = _asked(query, allowed)
@@ -110,7 +110,9 @@ def read_lines(output: bytes, source: LinesSource) -> LinesRead:
     return LinesRead(shown, binary, parsed.unclear)
 
 
-def files_answer(root: Root, query: FilesQuery, allowed: PathFilter, ended: Finished) -> FilesFound:
+def files_answer(
+    root: Root, query: FilesQuery, allowed: PathFilter, ended: HelperResult
+) -> FilesFound:
     """The answer of a search for names."""
     ask = None if allowed.hints_decide else allowed.accepts
     rels = _without_git(parse_paths(ended.stdout), query.place, ended)
@@ -119,7 +121,7 @@ def files_answer(root: Root, query: FilesQuery, allowed: PathFilter, ended: Fini
     return found_files(root, ordered, run_notes(ended), ENGINE)
 
 
-def run_notes(ended: Finished) -> list[str | None]:
+def run_notes(ended: HelperResult) -> list[str | None]:
     """What one run of ripgrep did not tell, and why."""
     missed = unreadable_files(ended.stderr)
     died = ended.exit_code < 0 and not (ended.timed_out or ended.cut)
@@ -132,7 +134,7 @@ def run_notes(ended: Finished) -> list[str | None]:
 
 
 def _lines_answer(
-    root: Root, place: Place, ask: _Ask | None, ended: Finished, note: str | None
+    root: Root, place: Place, ask: _Ask | None, ended: HelperResult, note: str | None
 ) -> GrepFound:
     source = LinesSource(
         _rel,
@@ -150,7 +152,7 @@ def _asked(query: GrepQuery, allowed: PathFilter) -> _Ask | None:
     return None if allowed.hints_decide and query.type is None else allowed.accepts
 
 
-def _without_git(rels: Iterable[str], place: Place, ended: Finished) -> Iterable[str]:
+def _without_git(rels: Iterable[str], place: Place, ended: HelperResult) -> Iterable[str]:
     """Leave out what lies in a `.git` below the place; few answers hold the word at all."""
     if b"/.git/" not in ended.stdout and b"/.git\0" not in ended.stdout:
         return rels
@@ -158,7 +160,7 @@ def _without_git(rels: Iterable[str], place: Place, ended: Finished) -> Iterable
     return (rel for rel in rels if ".git" not in rel[start:].split("/"))
 
 
-def _kept(root: Root, rels: Iterable[str], ask: _Ask | None, ended: Finished) -> Iterable[str]:
+def _kept(root: Root, rels: Iterable[str], ask: _Ask | None, ended: HelperResult) -> Iterable[str]:
     kept = rels if ask is None else filter(ask, rels)
     return kept if ended.confined else (rel for rel in kept if still_there(root, rel))
 

@@ -19,7 +19,7 @@ import anyio.to_thread
 
 from handrail.core.ports import GrepFound, GrepMode, GrepQuery
 from handrail.host.denials.denied_inodes import Inode, InodeSet, inode_number
-from handrail.host.processes.spawn import Finished
+from handrail.host.processes.spawn import HelperResult
 from handrail.host.search import limits
 from handrail.host.search.decode import binary_behind, contains_nul
 from handrail.host.search.results import found_counts, found_lines
@@ -43,7 +43,7 @@ class RunRipgrep(Protocol):
 
     def __call__(
         self, arguments: Sequence[str], handles: Sequence[int], deadline_s: float
-    ) -> Awaitable[Finished]:
+    ) -> Awaitable[HelperResult]:
         """How the run ended."""
 
 
@@ -74,7 +74,7 @@ class Findings:
         """Note why the rest is missing."""
         self._notes[note] = None
 
-    def take(self, opened: Sequence[_Opened], ended: Finished) -> None:
+    def take(self, opened: Sequence[_Opened], ended: HelperResult) -> None:
         """Add what ripgrep found in some open files."""
         by_operand = {f"{_OPERAND}{one.handle}".encode(): one for one in opened}
         by_rel = {one.rel: one for one in opened}

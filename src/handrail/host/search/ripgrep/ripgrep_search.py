@@ -13,7 +13,7 @@ from handrail.core.places import Place
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
 from handrail.host.denials.denied_inodes import InodeSet
-from handrail.host.denials.search_filter import LeftOut, WithheldView
+from handrail.host.denials.search_filter import ReadDenyFilter, ReadDenyView
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.processes import landlock, spawn
 from handrail.host.search import limits
@@ -56,9 +56,9 @@ class RipgrepSearch:
         self._max_bytes = max_bytes
         self._crowd = Crowd()
         self._types: frozenset[str] | None = None
-        self._left_out: LeftOut | None = None
+        self._left_out: ReadDenyFilter | None = None
 
-    def withhold(self, left_out: LeftOut) -> None:
+    def withhold(self, left_out: ReadDenyFilter) -> None:
         """From now on leave out of every search of contents what no call may read."""
         self._left_out = left_out
 
@@ -93,14 +93,14 @@ class RipgrepSearch:
                 return await _aside(ended, partial(grep_answer, root, query, allowed, ended, note))
         return await self._grep_by_handles(root, query, allowed, view)
 
-    async def _view(self, root: Root, place: Place, allowed: PathFilter) -> WithheldView:
+    async def _view(self, root: Root, place: Place, allowed: PathFilter) -> ReadDenyView:
         """What is withheld, as it is before the search."""
         if self._left_out is None:
-            return WithheldView(0, InodeSet())
+            return ReadDenyView(0, InodeSet())
         return await anyio.to_thread.run_sync(self._left_out.view, allowed, root, place)
 
     async def _grep_by_handles(
-        self, root: Root, query: GrepQuery, allowed: PathFilter, view: WithheldView
+        self, root: Root, query: GrepQuery, allowed: PathFilter, view: ReadDenyView
     ) -> GrepFound:
         """Candidates by their names, then what they hold by handles that were checked."""
         wide = replace(query, mode=GrepMode.FILES, before=0, after=0)
@@ -138,7 +138,7 @@ class RipgrepSearch:
 
     async def _run(
         self, root: Root, place: Place, arguments: Callable[[Way], list[str]]
-    ) -> spawn.Finished:
+    ) -> spawn.HelperResult:
         async with self._crowd.member() as alone:
             seen = glance(root, place)
             above = [f"{directory}/.gitignore" for directory in repository_above(root.path)]
@@ -149,7 +149,9 @@ class RipgrepSearch:
             )
             return await self._spawn(root, arguments(way), [root.fd, *above], filtered=False)
 
-    async def _run_grep(self, root: Root, query: GrepQuery, allowed: PathFilter) -> spawn.Finished:
+    async def _run_grep(
+        self, root: Root, query: GrepQuery, allowed: PathFilter
+    ) -> spawn.HelperResult:
         ended = await self._run(root, query.place, partial(grep_command, query, allowed))
         if ended.exit_code == _COMPLAINED and not ended.stdout:
             self._check_complaint(query, ended)
@@ -157,7 +159,7 @@ class RipgrepSearch:
 
     async def _run_on(
         self, arguments: Sequence[str], handles: Sequence[int], deadline_s: float
-    ) -> spawn.Finished:
+    ) -> spawn.HelperResult:
         """Run it on open files: the kernel lets it open these and nothing else."""
         async with self._crowd.member():
             return await self._spawn(
@@ -173,7 +175,7 @@ class RipgrepSearch:
         filtered: bool = True,
         handed: Sequence[int] = (),
         deadline_s: float | None = None,
-    ) -> spawn.Finished:
+    ) -> spawn.HelperResult:
         try:
             return await spawn.run(
                 [self.binary, *arguments],
@@ -199,12 +201,12 @@ class RipgrepSearch:
         if name not in self._types:
             raise unknown_type(name, self._types)
 
-    def _check_complaint(self, query: GrepQuery, ended: spawn.Finished) -> None:
+    def _check_complaint(self, query: GrepQuery, ended: spawn.HelperResult) -> None:
         if not unreadable_files(ended.stderr):
             raise bad_pattern(query, pattern_error(ended.stderr))
 
 
-async def _aside(ended: spawn.Finished, answer: Callable[[], _T]) -> _T:
+async def _aside(ended: spawn.HelperResult, answer: Callable[[], _T]) -> _T:
     """Compute the answer here if it is small, in a thread if it is not."""
     if len(ended.stdout) <= _INLINE_BYTES and ended.confined:
         return answer()

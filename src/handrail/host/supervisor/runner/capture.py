@@ -21,17 +21,17 @@ _LIVE_BYTES: Final = 64 * 1024
 _LIVE_EVERY_S: Final = 0.05
 
 
-class SpillRoom(NamedTuple):
+class SpillTarget(NamedTuple):
     """Where the full text of a stream goes that is too long, and how much of it."""
 
     directory: str
     max_bytes: int
 
 
-class Capture:
+class OutputCapture:
     """One stream of one program."""
 
-    def __init__(self, name: str, room: SpillRoom | None) -> None:
+    def __init__(self, name: str, room: SpillTarget | None) -> None:
         self._name = name
         self._room = room
         self._head = bytearray()
@@ -111,7 +111,7 @@ class Capture:
         self._file = -1
 
 
-class Live:
+class LiveOutput:
     """What a person watches while it happens: a few pieces a second, the rest left out."""
 
     def __init__(self, send: Callable[[str, bytes, int], bool]) -> None:

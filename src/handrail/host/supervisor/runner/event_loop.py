@@ -1,4 +1,4 @@
-"""The small event loop of a keeper: handles, what to do when one is ready, and signals."""
+"""The small event loop of a runner: handles, what to do when one is ready, and signals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 _PLENTY: Final = 4096
 
 
-class Waiting:
+class EventLoop:
     """Waits for handles and calls what belongs to them; one turn at a time."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Waiting:
                 call()
 
 
-class Signals:
+class SignalPipe:
     """Signals as something to wait for; what is started gets them all as the kernel has them."""
 
     def __init__(self, *numbers: signal.Signals) -> None:

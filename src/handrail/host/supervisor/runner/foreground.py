@@ -1,4 +1,4 @@
-"""A keeper runs one program for a call, and tells the runtime all about its end."""
+"""A runner runs one program for a call, and tells the runtime all about its end."""
 
 from __future__ import annotations
 
@@ -6,56 +6,56 @@ import os
 import time
 from typing import Any, Final
 
-from handrail.host.supervisor.runner.base import Keeper
-from handrail.host.supervisor.runner.capture import Capture, Live, SpillRoom
-from handrail.host.supervisor.runner.launch import Outputs, memory_file
-from handrail.host.supervisor.runner.program import Ears, Fate, Why
-from handrail.host.supervisor.wire import Frame, Kind, recipe_of
+from handrail.host.supervisor.runner.capture import LiveOutput, OutputCapture, SpillTarget
+from handrail.host.supervisor.runner.launch import OutputPipes, memory_file
+from handrail.host.supervisor.runner.program import ExitReason, OutputSinks, ProgramExit
+from handrail.host.supervisor.runner.runner_process import Runner
+from handrail.host.supervisor.wire import Frame, FrameKind, decode_recipe
 
 # A path cannot be longer than half of it.
 _MAX_REPORT: Final = 8192
 
 
-def run_call(keeper: Keeper, request: Frame) -> bool:
-    """Run it to the end; whether the keeper is fit for another."""
+def run_foreground(runner: Runner, request: Frame) -> bool:
+    """Run it to the end; whether the runner is fit for another."""
     wanted = request.header
-    hearing = _Hearing(
-        SpillRoom(*wanted["spill"]) if wanted["spill"] is not None else None,
-        Live(keeper.channel.offer) if wanted["live"] else None,
+    hearing = _CallOutput(
+        SpillTarget(*wanted["spill"]) if wanted["spill"] is not None else None,
+        LiveOutput(runner.channel.offer) if wanted["live"] else None,
     )
-    ears = keeper.ears()
+    sinks = runner.sinks()
     try:
-        outputs = hearing.outputs(ears, reports=wanted["reports"])
+        outputs = hearing.outputs(sinks, reports=wanted["reports"])
         split = len(request.body) - wanted["stdin"]
         if wanted["stdin"]:
             outputs = outputs._replace(stdin=memory_file(request.body[split:]))
-        recipe = recipe_of(wanted["recipe"], request.body[:split], keeper.recipe)
-        program = keeper.start(recipe, outputs)
+        recipe = decode_recipe(wanted["recipe"], request.body[:split], runner.recipe)
+        program = runner.start(recipe, outputs)
         if program is None:
             return True
-        fate = keeper.watch(wanted["timeout_s"], hearing.each_turn)
+        outcome = runner.watch(wanted["timeout_s"], hearing.each_turn)
     finally:
-        ears.close()
-    header, body = hearing.told(fate)
-    keeper.channel.send(Kind.ENDED, header, body)
-    return not fate.survivors
+        sinks.close()
+    header, body = hearing.told(outcome)
+    runner.channel.send(FrameKind.ENDED, header, body)
+    return not outcome.survivors
 
 
-class _Hearing:
+class _CallOutput:
     """What a program says, on its streams and about its directory."""
 
-    def __init__(self, room: SpillRoom | None, live: Live | None) -> None:
-        self._stdout = Capture("stdout", room)
-        self._stderr = Capture("stderr", room)
+    def __init__(self, room: SpillTarget | None, live: LiveOutput | None) -> None:
+        self._stdout = OutputCapture("stdout", room)
+        self._stderr = OutputCapture("stderr", room)
         self._report = bytearray()
         self._live = live
 
-    def outputs(self, ears: Ears, *, reports: bool) -> Outputs:
+    def outputs(self, sinks: OutputSinks, *, reports: bool) -> OutputPipes:
         """Pipes that lead here."""
-        return Outputs(
-            ears.open(self._on_stdout),
-            ears.open(self._on_stderr),
-            ears.open(self._on_report) if reports else None,
+        return OutputPipes(
+            sinks.open(self._on_stdout),
+            sinks.open(self._on_stderr),
+            sinks.open(self._on_report) if reports else None,
         )
 
     def each_turn(self) -> float | None:
@@ -65,19 +65,19 @@ class _Hearing:
         self._live.flush(time.monotonic())
         return self._live.due()
 
-    def told(self, fate: Fate) -> tuple[dict[str, Any], bytes]:
+    def told(self, outcome: ProgramExit) -> tuple[dict[str, Any], bytes]:
         """The end of a program as a frame's header and body."""
         if self._live is not None:
             self._live.flush(float("inf"))
         stdout, out_body = self._stdout.close()
         stderr, err_body = self._stderr.close()
         header = {
-            "exit_code": fate.exit_code,
-            "duration_s": fate.duration_s,
-            "timed_out": fate.why is Why.TIMED_OUT,
-            "cancelled": fate.why is Why.CANCELLED,
-            "ended_children": fate.ended_children,
-            "survivors": fate.survivors,
+            "exit_code": outcome.exit_code,
+            "duration_s": outcome.duration_s,
+            "timed_out": outcome.why is ExitReason.TIMED_OUT,
+            "cancelled": outcome.why is ExitReason.CANCELLED,
+            "ended_children": outcome.ended_children,
+            "survivors": outcome.survivors,
             "directory": _directory(self._report),
             "stdout": stdout,
             "stderr": stderr,

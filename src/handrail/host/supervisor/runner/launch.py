@@ -16,22 +16,22 @@ from typing import Final, NamedTuple
 
 from handrail.host.sandbox.backends.apply import restrict_thread
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
-from handrail.host.supervisor.runner.root_handles import Anchors, Ready
-from handrail.host.supervisor.tracing.syscall_tracer import can_watch, watching
+from handrail.host.supervisor.runner.root_handles import ResolvedLaunch, RootHandles
+from handrail.host.supervisor.tracing.syscall_tracer import can_trace, start_tracer
 
 # Where a program writes its last directory.
 REPORT_HANDLE: Final = 9
-_NOWHERE: Final = Anchors()
+_NOWHERE: Final = RootHandles()
 
 
-class Started(NamedTuple):
+class StartedProgram(NamedTuple):
     """A program that runs. `release` lets the thread go that started it."""
 
     process: subprocess.Popen[bytes]
     release: Callable[[], None]
 
 
-class Outputs(NamedTuple):
+class OutputPipes(NamedTuple):
     """Handles that the program writes to: the streams, and its last directory if asked.
     `stdin` is the one that it reads; None: there is nothing to read.
     """
@@ -49,28 +49,32 @@ def reserve_handles() -> None:
     os.close(null)
 
 
-def start(recipe: Recipe, outputs: Outputs, anchors: Anchors = _NOWHERE) -> Started:
+def start_program(
+    recipe: Recipe, outputs: OutputPipes, root_handles: RootHandles = _NOWHERE
+) -> StartedProgram:
     """Start it; raises OSError or ValueError if that cannot be done."""
     if outputs.report is not None:
         os.dup2(outputs.report, REPORT_HANDLE, inheritable=False)
     try:
-        with anchors.open(recipe) as ready:
-            if not _needs_thread(recipe) and not can_watch(recipe):
-                return Started(_popen(recipe, ready, outputs), lambda: None)
-            return _start_restricted(recipe, ready, outputs, anchors)
+        with root_handles.open(recipe) as ready:
+            if not _needs_thread(recipe) and not can_trace(recipe):
+                return StartedProgram(_popen(recipe, ready, outputs), lambda: None)
+            return _start_restricted(recipe, ready, outputs, root_handles)
     finally:
         if outputs.report is not None:
             reserve_handles()
 
 
-def _start_restricted(recipe: Recipe, ready: Ready, outputs: Outputs, anchors: Anchors) -> Started:
-    thread = _Thread(recipe, ready, outputs, anchors)
+def _start_restricted(
+    recipe: Recipe, ready: ResolvedLaunch, outputs: OutputPipes, root_handles: RootHandles
+) -> StartedProgram:
+    thread = _StarterThread(recipe, ready, outputs, root_handles)
     thread.start()
     thread.done.wait()
     if thread.error is not None or thread.process is None:
         thread.release()
         raise thread.error or OSError("the thread that starts a program ended without a word")
-    return Started(thread.process, thread.release)
+    return StartedProgram(thread.process, thread.release)
 
 
 def _needs_thread(recipe: Recipe) -> bool:
@@ -81,10 +85,12 @@ def _needs_thread(recipe: Recipe) -> bool:
     )
 
 
-class _Thread(threading.Thread):
+class _StarterThread(threading.Thread):
     """Gives up its rights, starts the program, and stays until the program is over."""
 
-    def __init__(self, recipe: Recipe, ready: Ready, outputs: Outputs, anchors: Anchors) -> None:
+    def __init__(
+        self, recipe: Recipe, ready: ResolvedLaunch, outputs: OutputPipes, root_handles: RootHandles
+    ) -> None:
         super().__init__(name="handrail-program", daemon=True)
         self.process: subprocess.Popen[bytes] | None = None
         self.error: OSError | ValueError | None = None
@@ -92,23 +98,23 @@ class _Thread(threading.Thread):
         self.over = threading.Event()
         self._recipe = recipe
         self._ready = ready
-        self._anchors = anchors
+        self._root_handles = root_handles
         self._outputs = outputs
-        self._witness = watching(recipe)
+        self._tracer = start_tracer(recipe)
 
     def release(self) -> None:
         """The program is over, or never was."""
         self.over.set()
-        if self._witness is not None:
-            self._witness.finish()
+        if self._tracer is not None:
+            self._tracer.finish()
 
     def run(self) -> None:
         try:
             # Opened before, because this thread will not be able to in a moment.
             with Path(os.devnull).open("rb") as nothing:
-                if self._witness is not None:
-                    self._witness.install()
-                restrict_thread(self._recipe, self._anchors.open_top)
+                if self._tracer is not None:
+                    self._tracer.install()
+                restrict_thread(self._recipe, self._root_handles.open_top)
                 self.process = _popen(self._recipe, self._ready, self._outputs, nothing.fileno())
         except (OSError, ValueError) as error:
             self.error = error
@@ -119,7 +125,7 @@ class _Thread(threading.Thread):
 
 
 def _popen(
-    recipe: Recipe, ready: Ready, outputs: Outputs, stdin: int = subprocess.DEVNULL
+    recipe: Recipe, ready: ResolvedLaunch, outputs: OutputPipes, stdin: int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
     argv, aside = list(ready.argv), ready.aside
     memory: list[int] = []

@@ -1,7 +1,7 @@
-"""The warden: starts small, forks a keeper whenever the runtime wants one, and sweeps.
+"""The supervisor: starts small, forks a runner whenever the runtime wants one, and sweeps.
 
-It never runs a program itself and has one thread only, so that a fork is safe. If a keeper
-is killed, what that watched over becomes the warden's, which ends it.
+It never runs a program itself and has one thread only, so that a fork is safe. If a runner
+is killed, what that watched over becomes the supervisor's, which ends it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from typing import Final
 
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.supervisor.runner import process_tree
-from handrail.host.supervisor.runner.background import run_job
-from handrail.host.supervisor.runner.base import Keeper
-from handrail.host.supervisor.runner.event_loop import Signals, Waiting
-from handrail.host.supervisor.runner.foreground import run_call
-from handrail.host.supervisor.runner.root_handles import Anchors
-from handrail.host.supervisor.wire import Kind
+from handrail.host.supervisor.runner.background import run_background
+from handrail.host.supervisor.runner.event_loop import EventLoop, SignalPipe
+from handrail.host.supervisor.runner.foreground import run_foreground
+from handrail.host.supervisor.runner.root_handles import RootHandles
+from handrail.host.supervisor.runner.runner_process import Runner
+from handrail.host.supervisor.wire import FrameKind
 
 _SWEEP_S: Final = 0.02
 _KILLING_S: Final = 5.0
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> None:
     """
     handle, pid, memory_mb, scratch, sign, *roots = arguments
     pairs = zip(roots[::2], roots[1::2], strict=True)
-    anchors = Anchors([_moved_up(int(one), path) for one, path in pairs])
+    root_handles = RootHandles([_moved_up(int(one), path) for one, path in pairs])
     control = socket.socket(fileno=int(handle))
     control.set_inheritable(False)
     control.setblocking(False)
@@ -53,10 +53,10 @@ def main(arguments: list[str]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if int(memory_mb):
         resource.setrlimit(resource.RLIMIT_AS, (int(memory_mb) * _MB, int(memory_mb) * _MB))
-    process_tree.become_reaper("handrail-warden")
-    # What exists now is shared with every keeper, as long as nobody writes to it.
+    process_tree.become_subreaper("handrail-warden")
+    # What exists now is shared with every runner, as long as nobody writes to it.
     gc.freeze()
-    Warden(control, runtime, held, anchors).serve()
+    SupervisorProcess(control, runtime, held, root_handles).serve()
     if scratch:
         shutil.rmtree(scratch, ignore_errors=True)
     if sign:
@@ -76,34 +76,36 @@ def _lock(sign: str) -> int:
     return handle
 
 
-class Warden:
-    """Forks keepers until the runtime goes; stays until the last of them has ended."""
+class SupervisorProcess:
+    """Forks runners until the runtime goes; stays until the last of them has ended."""
 
-    def __init__(self, control: socket.socket, runtime: int, held: int, anchors: Anchors) -> None:
+    def __init__(
+        self, control: socket.socket, runtime: int, held: int, root_handles: RootHandles
+    ) -> None:
         """`held` is locked as long as something may run that is not kept; see `remains`."""
         self._control = control
         self._runtime = runtime
         self._held = held
-        self._anchors = anchors
-        self._signals = Signals(signal.SIGCHLD)
-        self._waiting = Waiting()
-        self._keepers: set[int] = set()
+        self._root_handles = root_handles
+        self._signals = SignalPipe(signal.SIGCHLD)
+        self._loop = EventLoop()
+        self._runners: set[int] = set()
         self._closing = False
-        self._waiting.add(control.fileno(), self._on_control)
-        self._waiting.add(runtime, self._on_runtime_gone)
-        self._waiting.add(self._signals.handle, self._on_signals)
+        self._loop.add(control.fileno(), self._on_control)
+        self._loop.add(runtime, self._on_runtime_gone)
+        self._loop.add(self._signals.handle, self._on_signals)
 
     def serve(self) -> None:
-        """Until the runtime has gone, and every keeper."""
+        """Until the runtime has gone, and every runner."""
         orphans = False
-        while self._keepers or orphans or not self._closing:
-            self._waiting.turn(time.monotonic() + _SWEEP_S if orphans else None)
+        while self._runners or orphans or not self._closing:
+            self._loop.turn(time.monotonic() + _SWEEP_S if orphans else None)
             orphans = self._sweep()
             if self._closing and not orphans:
                 self._let_go()
 
     def _let_go(self) -> None:
-        """Each keeper has the lock too, and holds it until its own program is gone."""
+        """Each runner has the lock too, and holds it until its own program is gone."""
         held, self._held = self._held, -1
         if held >= 0:
             os.close(held)
@@ -123,59 +125,59 @@ class Warden:
             self._on_runtime_gone()
 
     def _on_runtime_gone(self) -> None:
-        self._waiting.remove(self._control.fileno())
-        self._waiting.remove(self._runtime)
+        self._loop.remove(self._control.fileno())
+        self._loop.remove(self._runtime)
         self._closing = True
 
     def _on_signals(self) -> None:
         self._signals.take()
 
     def _sweep(self) -> bool:
-        """Reap, and end what a killed keeper left; whether there may be more of it."""
+        """Reap, and end what a killed runner left; whether there may be more of it."""
 
         def ended(pid: int, exit_code: int) -> None:
             del exit_code
-            self._keepers.discard(pid)
+            self._runners.discard(pid)
 
-        if process_tree.reap(ended) or not process_tree.members(self._keepers):
+        if process_tree.reap(ended) or not process_tree.members(self._runners):
             return False
-        process_tree.kill(time.monotonic() + _KILLING_S, self._keepers)
+        process_tree.kill(time.monotonic() + _KILLING_S, self._runners)
         return True
 
     def _fork(self, handle: int) -> None:
         pid = os.fork()
         if pid:
             os.close(handle)
-            self._keepers.add(pid)
+            self._runners.add(pid)
             return
         code = 1
         try:
             self._control.close()
             self._signals.close()
-            link = socket.socket(fileno=handle)
-            keep(link, self._runtime, self._let_go, self._anchors)
+            connection = socket.socket(fileno=handle)
+            run_runner(connection, self._runtime, self._let_go, self._root_handles)
             code = 0
         finally:
-            # Nothing of the warden's own may run on in here, whatever happened.
+            # Nothing of the supervisor's own may run on in here, whatever happened.
             if code:
                 traceback.print_exc(file=sys.stderr)
                 sys.stderr.flush()
             os._exit(code)
 
 
-def keep(
-    link: socket.socket,
+def run_runner(
+    connection: socket.socket,
     runtime: int,
     let_go: Callable[[], None],
-    anchors: Anchors | None = None,
+    root_handles: RootHandles | None = None,
 ) -> None:
-    """A keeper's whole life; nobody has to wait for a job that is kept."""
-    keeper = Keeper(link, runtime, anchors or Anchors())
-    while (request := keeper.next_request()) is not None:
-        if request.kind is Kind.JOB:
+    """A runner's whole life; nobody has to wait for a job that is kept."""
+    runner = Runner(connection, runtime, root_handles or RootHandles())
+    while (request := runner.next_request()) is not None:
+        if request.kind is FrameKind.JOB:
             if request.header["job"]["kept"]:
                 let_go()
-            run_job(keeper, request)
+            run_background(runner, request)
             return
-        if not run_call(keeper, request):
+        if not run_foreground(runner, request):
             return

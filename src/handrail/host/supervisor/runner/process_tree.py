@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from handrail.host.processes.procfs import children_of, stat_of
+from handrail.host.processes.procfs import child_pids, process_stat
 
 _PR_SET_DUMPABLE: Final = 4
 _PR_SET_NAME: Final = 15
@@ -24,7 +24,7 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 MANY: Final = 1000
 
 
-class Member(NamedTuple):
+class TreeMember(NamedTuple):
     """A descendant, with the parent through which it was found and its process group."""
 
     pid: int
@@ -32,7 +32,7 @@ class Member(NamedTuple):
     group: int
 
 
-def become_reaper(name: str) -> None:
+def become_subreaper(name: str) -> None:
     """Inherit the orphans below; be seen under a name; let no equal look into us."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
@@ -42,21 +42,21 @@ def become_reaper(name: str) -> None:
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-def members(spare: Container[int] = (), at_most: int = sys.maxsize) -> list[Member]:
+def members(spare: Container[int] = (), at_most: int = sys.maxsize) -> list[TreeMember]:
     """Every living descendant now, but for the `spare` ones and what is below them."""
-    found: list[Member] = []
+    found: list[TreeMember] = []
     seen: set[int] = set()
     parents = [os.getpid()]
     while parents and len(found) < at_most:
         parent = parents.pop()
-        for pid in children_of(parent):
+        for pid in child_pids(parent):
             if pid in seen or pid in spare:
                 continue
             seen.add(pid)
             parents.append(pid)
-            stat = stat_of(pid)
+            stat = process_stat(pid)
             if stat is not None and not stat.dead:
-                found.append(Member(pid, parent, stat.group))
+                found.append(TreeMember(pid, parent, stat.group))
     return found
 
 
@@ -102,15 +102,15 @@ def reap(ended: Callable[[int, int], None]) -> bool:
         ended(pid, os.waitstatus_to_exitcode(status))
 
 
-def _send_groups(found: Iterable[Member], number: int) -> None:
+def _send_groups(found: Iterable[TreeMember], number: int) -> None:
     """To whole process groups: in one step, in which none of them can fork."""
-    # Our own group is that of the warden and all keepers.
+    # Our own group is that of the supervisor and all runners.
     for group in {member.group for member in found} - {os.getpgrp()}:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, number)
 
 
-def _send_each(found: Iterable[Member], to: Iterable[Member], number: int) -> None:
+def _send_each(found: Iterable[TreeMember], to: Iterable[TreeMember], number: int) -> None:
     family = {os.getpid(), *(member.pid for member in found)}
     for member in to:
         _send(member.pid, number, family)
@@ -123,7 +123,7 @@ def _send(pid: int, number: int, family: Container[int]) -> None:
         return
     try:
         # The number may have become a stranger's since it was read; the handle cannot.
-        stat = stat_of(pid)
+        stat = process_stat(pid)
         if stat is not None and stat.parent in family:
             signal.pidfd_send_signal(handle, number)
     except (ProcessLookupError, PermissionError):

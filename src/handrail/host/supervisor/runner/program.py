@@ -1,7 +1,7 @@
 """One program from its start until nothing of it is left: heard, timed, ended, proven gone.
 
 It is over when its first process is: what that left behind is ended too. Whatever happens,
-the keeper goes on only when it has no child left, or says whom it could not end.
+the runner goes on only when it has no child left, or says whom it could not end.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from handrail.host.supervisor.runner import process_tree
-from handrail.host.supervisor.runner.event_loop import Waiting
-from handrail.host.supervisor.runner.launch import Started
+from handrail.host.supervisor.runner.event_loop import EventLoop
+from handrail.host.supervisor.runner.launch import StartedProgram
 
 Sink = Callable[[memoryview], None]
 
@@ -33,7 +33,7 @@ _PIPE_BYTES: Final = 1 << 16
 _REST_BYTES: Final = 4 << 20
 
 
-class Why(Enum):
+class ExitReason(Enum):
     """Why a program is over."""
 
     ENDED = "ended"
@@ -41,22 +41,24 @@ class Why(Enum):
     CANCELLED = "cancelled"
 
 
-class Fate(NamedTuple):
+class ProgramExit(NamedTuple):
     """How it ended; see `Ended`."""
 
-    why: Why
+    why: ExitReason
     exit_code: int
     duration_s: float
     ended_children: int
     survivors: tuple[int, ...]
 
 
-class Program:
-    """A program that has been started, on the keeper's loop."""
+class RunningProgram:
+    """A program that has been started, on the runner's loop."""
 
-    def __init__(self, started: Started, waiting: Waiting, *, begun: float, own_pids: bool) -> None:
+    def __init__(
+        self, started: StartedProgram, loop: EventLoop, *, begun: float, own_pids: bool
+    ) -> None:
         self._started = started
-        self._waiting = waiting
+        self._loop = loop
         self._own_pids = own_pids
         self._begun = begun
         self._cancelled = False
@@ -72,7 +74,7 @@ class Program:
         """End it at the next turn."""
         self._cancelled = True
 
-    def watch(self, timeout_s: float | None, each_turn: Callable[[], float | None]) -> Fate:
+    def watch(self, timeout_s: float | None, each_turn: Callable[[], float | None]) -> ProgramExit:
         """Stay with it to the end. `each_turn` is called often and says when it wants to be
         called again at the latest.
         """
@@ -82,21 +84,21 @@ class Program:
             while self._exit_code is None and not self._cancelled:
                 if deadline is not None and time.monotonic() >= deadline:
                     break
-                self._waiting.turn(_earlier(deadline, each_turn()))
+                self._loop.turn(_earlier(deadline, each_turn()))
                 gone = self._reap()
             why = self._why()
             if self._own_pids and self._exit_code is not None and not gone:
                 # The kernel is ending the rest of their process table by itself.
                 gone = self._wait_until_gone(time.monotonic() + GRACE_S, each_turn)
             ended_children = 0 if gone else self._end(each_turn)
-            return self._fate(why, ended_children)
+            return self._outcome(why, ended_children)
         finally:
             self._started.release()
 
-    def _why(self) -> Why:
+    def _why(self) -> ExitReason:
         if self._exit_code is not None:
-            return Why.ENDED
-        return Why.CANCELLED if self._cancelled else Why.TIMED_OUT
+            return ExitReason.ENDED
+        return ExitReason.CANCELLED if self._cancelled else ExitReason.TIMED_OUT
 
     def _end(self, each_turn: Callable[[], float | None]) -> int:
         """End all that is left; how many of them besides the first process, as far as counted."""
@@ -117,15 +119,15 @@ class Program:
 
     def _wait_until_gone(self, until: float, each_turn: Callable[[], float | None]) -> bool:
         while not (gone := self._reap()) and time.monotonic() < until:
-            self._waiting.turn(_earlier(until, each_turn()))
+            self._loop.turn(_earlier(until, each_turn()))
         return gone
 
-    def _fate(self, why: Why, ended_children: int) -> Fate:
+    def _outcome(self, why: ExitReason, ended_children: int) -> ProgramExit:
         survivors = () if self._reap() else tuple(member.pid for member in process_tree.members())
         ended_at = self._ended_at or time.monotonic()
         # One that cannot be ended has at least been sent this.
         code = -signal.SIGKILL if self._exit_code is None else self._exit_code
-        return Fate(why, code, ended_at - self._begun, ended_children, survivors)
+        return ProgramExit(why, code, ended_at - self._begun, ended_children, survivors)
 
     def _reap(self) -> bool:
         return process_tree.reap(self._note)
@@ -137,11 +139,11 @@ class Program:
             self._started.process.returncode = exit_code
 
 
-class Ears:
+class OutputSinks:
     """The reading ends of a program's pipes."""
 
-    def __init__(self, waiting: Waiting, buffer: bytearray) -> None:
-        self._waiting = waiting
+    def __init__(self, loop: EventLoop, buffer: bytearray) -> None:
+        self._loop = loop
         self._sinks: dict[int, Sink] = {}
         self._wide: set[int] = set()
         self._buffer = buffer
@@ -152,7 +154,7 @@ class Ears:
         reading, writing = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(reading, False)
         self._sinks[reading] = sink
-        self._waiting.add(reading, lambda: self._on_ready(reading))
+        self._loop.add(reading, lambda: self._on_ready(reading))
         return writing
 
     def close(self) -> None:
@@ -194,7 +196,7 @@ class Ears:
 
     def _forget(self, handle: int) -> None:
         if self._sinks.pop(handle, None) is not None:
-            self._waiting.remove(handle)
+            self._loop.remove(handle)
             os.close(handle)
 
 

@@ -22,7 +22,7 @@ from handrail.host.sandbox.recipe import Recipe
 _BY_HANDLE: Final = {"--bind-try": "--bind-fd", "--ro-bind-try": "--ro-bind-fd"}
 
 
-class Ready(NamedTuple):
+class ResolvedLaunch(NamedTuple):
     """A recipe whose places are open: words, directory to start in, handles to hand over, and
     how many words after the first are read from a file.
     """
@@ -33,14 +33,14 @@ class Ready(NamedTuple):
     aside: int
 
 
-class Anchors:
+class RootHandles:
     """The roots of one runtime; without any, every place is used by its name."""
 
     def __init__(self, roots: Sequence[RootHandle] = ()) -> None:
         self._roots = sorted(roots, key=lambda root: -len(root.path))
 
     @contextmanager
-    def open(self, recipe: Recipe) -> Iterator[Ready]:
+    def open(self, recipe: Recipe) -> Iterator[ResolvedLaunch]:
         """Open what a program starts from; raises OSError, ESTALE if a root is not in place."""
         for root in self._roots:
             if not is_in_place(root):
@@ -51,7 +51,7 @@ class Anchors:
             if cwd is not None:
                 handles.append(cwd)
             argv = self._bind(recipe, handles)
-            yield Ready(
+            yield ResolvedLaunch(
                 argv,
                 recipe.cwd if cwd is None else f"/proc/self/fd/{cwd}",
                 handles[cwd is not None :],

@@ -24,8 +24,8 @@ from typing import Final
 
 from handrail.host.processes.landlock import no_new_privileges
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.supervisor.tracing.traced_syscalls import CALLS, filter_for
-from handrail.host.supervisor.tracing.write_log import Notebook
+from handrail.host.supervisor.tracing.traced_syscalls import TRACED_SYSCALLS, filter_for
+from handrail.host.supervisor.tracing.write_log import WriteLog
 
 _SYS_SECCOMP: Final = 317 if platform.machine() == "x86_64" else 277
 _SET_MODE_FILTER: Final = 1
@@ -42,11 +42,11 @@ _LAST_WORDS_S: Final = 5.0
 _log = logging.getLogger("handrail")
 
 
-def can_watch(recipe: Recipe) -> bool:
+def can_trace(recipe: Recipe) -> bool:
     """Whether a program started by this recipe can be watched: one that is to gain rights by
     its setuid bit must not be held from that.
     """
-    if not recipe.notes or sys.platform != "linux" or platform.machine() not in CALLS:
+    if not recipe.notes or sys.platform != "linux" or platform.machine() not in TRACED_SYSCALLS:
         return False
     try:
         return not Path(recipe.argv[0]).stat().st_mode & (stat.S_ISUID | stat.S_ISGID)
@@ -54,21 +54,21 @@ def can_watch(recipe: Recipe) -> bool:
         return False
 
 
-def watching(recipe: Recipe) -> Witness | None:
-    """A witness for a program that is about to be started; None if there cannot be one."""
-    if not can_watch(recipe):
+def start_tracer(recipe: Recipe) -> SyscallTracer | None:
+    """A tracer for a program that is about to be started; None if there cannot be one."""
+    if not can_trace(recipe):
         return None
     try:
-        return Witness(recipe.notes)
+        return SyscallTracer(recipe.notes)
     except OSError:
         return None
 
 
-class Witness:
+class SyscallTracer:
     """Watches one program; `install` on the thread that will start it, `finish` at its end."""
 
     def __init__(self, path: str) -> None:
-        self._notebook = Notebook(path)
+        self._write_log = WriteLog(path)
         self._ready = threading.Event()
         self._handle = -1
         self._thread = threading.Thread(target=self._watch, name="handrail-witness", daemon=True)
@@ -97,10 +97,10 @@ class Witness:
         self._ready.wait()
         try:
             if self._handle < 0:
-                self._notebook.give_up()
+                self._write_log.give_up()
             else:
                 self._serve()
-            self._notebook.close()
+            self._write_log.close()
         except OSError:
             _log.exception("what a program writes could not be noted")
         finally:
@@ -116,7 +116,7 @@ class Witness:
         while True:
             ready = poll.poll(_IDLE_MS)
             if not ready:
-                self._notebook.flush()
+                self._write_log.flush()
                 continue
             if not ready[0][1] & select.POLLIN:
                 return
@@ -127,6 +127,6 @@ class Witness:
                 # It was killed in between.
                 continue
             number, pid, _, call, _, _, *arguments = _NOTICE.unpack(buffer)
-            self._notebook.note(pid, call, arguments)
+            self._write_log.note(pid, call, arguments)
             with suppress(FileNotFoundError):
                 fcntl.ioctl(self._handle, _ANSWER, _REPLY.pack(number, 0, 0, _GO_ON))

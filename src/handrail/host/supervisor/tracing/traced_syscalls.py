@@ -1,4 +1,4 @@
-"""The system calls that a witness looks at: which argument is what, and the filter for them."""
+"""The system calls that a tracer looks at: which argument is what, and the filter for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handrail.host.processes.seccomp import (
     LOAD_WORD,
     NUMBER,
     RETURN,
-    Line,
+    FilterLine,
     assemble,
 )
 
@@ -24,7 +24,7 @@ _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _AUDIT: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
-class Named(NamedTuple):
+class PathArgument(NamedTuple):
     """A path of a call: which argument it is, and which one the directory it starts from
     (-1: the current one). `follows`: a link at its end is followed. `handle`: it is an open
     file instead.
@@ -36,58 +36,58 @@ class Named(NamedTuple):
     handle: bool = False
 
 
-class Call(NamedTuple):
+class TracedSyscall(NamedTuple):
     """A call that changes something. `flags`: which argument says how it opens a file; then
     only those that write count. `moves`: what it names may be a whole directory.
     """
 
-    names: tuple[Named, ...]
+    names: tuple[PathArgument, ...]
     flags: int = -1
     moves: bool = False
 
 
-_AT: Final = Named(1, 0)
-_AT_FOLLOWING: Final = Named(1, 0, follows=True)
-_RENAME_AT: Final = Call((_AT, Named(3, 2)), moves=True)
+_AT: Final = PathArgument(1, 0)
+_AT_FOLLOWING: Final = PathArgument(1, 0, follows=True)
+_RENAME_AT: Final = TracedSyscall((_AT, PathArgument(3, 2)), moves=True)
 # openat2 (its flags cannot be seen by a filter), fchmodat2: the same everywhere.
-_SHARED: Final = {437: Call((_AT_FOLLOWING,)), 452: Call((_AT_FOLLOWING,))}
-CALLS: Final[dict[str, dict[int, Call]]] = {
+_SHARED: Final = {437: TracedSyscall((_AT_FOLLOWING,)), 452: TracedSyscall((_AT_FOLLOWING,))}
+TRACED_SYSCALLS: Final[dict[str, dict[int, TracedSyscall]]] = {
     "x86_64": {
-        2: Call((Named(0, follows=True),), flags=1),
-        257: Call((_AT_FOLLOWING,), flags=2),
-        85: Call((Named(0, follows=True),)),
-        82: Call((Named(0), Named(1)), moves=True),
+        2: TracedSyscall((PathArgument(0, follows=True),), flags=1),
+        257: TracedSyscall((_AT_FOLLOWING,), flags=2),
+        85: TracedSyscall((PathArgument(0, follows=True),)),
+        82: TracedSyscall((PathArgument(0), PathArgument(1)), moves=True),
         264: _RENAME_AT,
         316: _RENAME_AT,
-        87: Call((Named(0),)),
-        84: Call((Named(0),)),
-        263: Call((_AT,)),
-        83: Call((Named(0),)),
-        258: Call((_AT,)),
-        88: Call((Named(1),)),
-        266: Call((Named(2, 1),)),
-        86: Call((Named(1),)),
-        265: Call((Named(3, 2),)),
-        76: Call((Named(0, follows=True),)),
-        90: Call((Named(0, follows=True),)),
-        91: Call((Named(0, handle=True),)),
-        268: Call((_AT_FOLLOWING,)),
-        133: Call((Named(0),)),
-        259: Call((_AT,)),
+        87: TracedSyscall((PathArgument(0),)),
+        84: TracedSyscall((PathArgument(0),)),
+        263: TracedSyscall((_AT,)),
+        83: TracedSyscall((PathArgument(0),)),
+        258: TracedSyscall((_AT,)),
+        88: TracedSyscall((PathArgument(1),)),
+        266: TracedSyscall((PathArgument(2, 1),)),
+        86: TracedSyscall((PathArgument(1),)),
+        265: TracedSyscall((PathArgument(3, 2),)),
+        76: TracedSyscall((PathArgument(0, follows=True),)),
+        90: TracedSyscall((PathArgument(0, follows=True),)),
+        91: TracedSyscall((PathArgument(0, handle=True),)),
+        268: TracedSyscall((_AT_FOLLOWING,)),
+        133: TracedSyscall((PathArgument(0),)),
+        259: TracedSyscall((_AT,)),
         **_SHARED,
     },
     "aarch64": {
-        56: Call((_AT_FOLLOWING,), flags=2),
+        56: TracedSyscall((_AT_FOLLOWING,), flags=2),
         38: _RENAME_AT,
         276: _RENAME_AT,
-        35: Call((_AT,)),
-        34: Call((_AT,)),
-        36: Call((Named(2, 1),)),
-        37: Call((Named(3, 2),)),
-        45: Call((Named(0, follows=True),)),
-        52: Call((Named(0, handle=True),)),
-        53: Call((_AT_FOLLOWING,)),
-        33: Call((_AT,)),
+        35: TracedSyscall((_AT,)),
+        34: TracedSyscall((_AT,)),
+        36: TracedSyscall((PathArgument(2, 1),)),
+        37: TracedSyscall((PathArgument(3, 2),)),
+        45: TracedSyscall((PathArgument(0, follows=True),)),
+        52: TracedSyscall((PathArgument(0, handle=True),)),
+        53: TracedSyscall((_AT_FOLLOWING,)),
+        33: TracedSyscall((_AT,)),
         **_SHARED,
     },
 }
@@ -96,22 +96,22 @@ CALLS: Final[dict[str, dict[int, Call]]] = {
 @cache
 def filter_for(machine: str) -> bytes:
     """The filter that asks us about these calls and lets all others pass."""
-    calls = CALLS[machine]
+    calls = TRACED_SYSCALLS[machine]
     opens = {number: call.flags for number, call in calls.items() if call.flags >= 0}
     lines = [
-        Line(LOAD_WORD, ARCHITECTURE),
-        Line(JUMP_IF_EQUAL, _AUDIT[machine], to="known"),
-        Line(RETURN, ALLOW),
-        Line(LOAD_WORD, NUMBER, name="known"),
-        *(Line(JUMP_IF_EQUAL, number, to=f"open{flags}") for number, flags in opens.items()),
-        *(Line(JUMP_IF_EQUAL, number, to="ask") for number in calls if number not in opens),
-        Line(RETURN, ALLOW),
+        FilterLine(LOAD_WORD, ARCHITECTURE),
+        FilterLine(JUMP_IF_EQUAL, _AUDIT[machine], to="known"),
+        FilterLine(RETURN, ALLOW),
+        FilterLine(LOAD_WORD, NUMBER, name="known"),
+        *(FilterLine(JUMP_IF_EQUAL, number, to=f"open{flags}") for number, flags in opens.items()),
+        *(FilterLine(JUMP_IF_EQUAL, number, to="ask") for number in calls if number not in opens),
+        FilterLine(RETURN, ALLOW),
     ]
     for flags in sorted(set(opens.values())):
         lines += [
-            Line(LOAD_WORD, ARGUMENTS + 8 * flags, name=f"open{flags}"),
-            Line(JUMP_IF_ANY_BIT, _WRITING, to="ask"),
-            Line(RETURN, ALLOW),
+            FilterLine(LOAD_WORD, ARGUMENTS + 8 * flags, name=f"open{flags}"),
+            FilterLine(JUMP_IF_ANY_BIT, _WRITING, to="ask"),
+            FilterLine(RETURN, ALLOW),
         ]
-    lines.append(Line(RETURN, _ASK, name="ask"))
+    lines.append(FilterLine(RETURN, _ASK, name="ask"))
     return assemble(lines)

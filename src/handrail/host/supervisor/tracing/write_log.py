@@ -1,4 +1,4 @@
-"""What a witness has seen, as a file: one line for each path, told once.
+"""What a tracer has seen, as a file: one line for each path, told once.
 
 A path is taken as the kernel of the process that named it would: from its directory, through
 links. It is read from another process's memory: anything may stand there, and nothing is done
@@ -20,7 +20,7 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.paths.real_path import real_path
-from handrail.host.supervisor.tracing.traced_syscalls import CALLS, Named
+from handrail.host.supervisor.tracing.traced_syscalls import TRACED_SYSCALLS, PathArgument
 
 _PAGE: Final = 4096
 # Beyond these nothing more is noted, so that it counts as nobody's.
@@ -32,7 +32,7 @@ _HERE: Final = -100
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class Notebook:
+class WriteLog:
     """Paths that were about to be written, in a file made for them. Lines are
     `[path, [size, written_ns] or null]`, `[path]` for a tree, and `null` if we are not let see.
     """
@@ -40,8 +40,8 @@ class Notebook:
     def __init__(self, path: str) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         self._file = os.open(path, flags, 0o600)
-        self._calls = CALLS.get(platform.machine(), {})
-        self._memory = _Memory()
+        self._calls = TRACED_SYSCALLS.get(platform.machine(), {})
+        self._memory = _ProcessMemory()
         self._known: set[str] = set()
         self._trees: set[str] = set()
         self._room = _MOST_BYTES
@@ -109,7 +109,7 @@ class Notebook:
         if len(self._lines) >= _FLUSH_EVERY:
             self.flush()
 
-    def _path(self, pid: int, named: Named, arguments: Sequence[int]) -> str | None:
+    def _path(self, pid: int, named: PathArgument, arguments: Sequence[int]) -> str | None:
         """The path that is named, links on the way followed; None if there is none, so that
         the call will fail. Raises PermissionError.
         """
@@ -130,7 +130,7 @@ class Notebook:
         full = f"{self._lead(folder or '/').rstrip('/')}/{name}"
         return real_path(full) if named.follows and _is_link(full) else full
 
-    def _start(self, pid: int, named: Named, arguments: Sequence[int]) -> str | None:
+    def _start(self, pid: int, named: PathArgument, arguments: Sequence[int]) -> str | None:
         handle = _HERE if named.directory < 0 else _signed(arguments[named.directory])
         return _link(f"/proc/{pid}/cwd" if handle == _HERE else f"/proc/{pid}/fd/{handle}")
 
@@ -141,7 +141,7 @@ class Notebook:
         return known
 
 
-class _Memory:
+class _ProcessMemory:
     """Reads texts from the memory of other processes."""
 
     def __init__(self) -> None:
