@@ -25,7 +25,7 @@ from handrail.app_session import (
     next_turn,
     restore_reads,
 )
-from handrail.config.layers.load import Loaded
+from handrail.config.layers.load import LoadedSettings
 from handrail.config.model import Settings
 from handrail.core.context import Session
 from handrail.core.events import CallHeartbeat
@@ -119,7 +119,7 @@ class Opening:
     """What `open` returns: await it, or use it with `async with`."""
 
     root: Path
-    loaded: Loaded
+    loaded: LoadedSettings
     file: Path | None
     store: str | Path | None
     session: str | None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 
-from handrail.config.layers.load import Loaded
+from handrail.config.layers.load import LoadedSettings
 from handrail.policy.agents import Agents, parse_agents, unknown_tools
 from handrail.policy.rules.parse import CanonicalName
 
 _log = logging.getLogger("handrail")
 
 
-def load_agents(loaded: Loaded, names: CanonicalName) -> Agents:
+def load_agents(loaded: LoadedSettings, names: CanonicalName) -> Agents:
     """The section `agents`; raises `invalid_arguments`, naming the key and its place."""
     section = loaded.settings.agents
     agents = parse_agents(section, names, lambda key: _setting_place(loaded, key))
@@ -20,7 +20,7 @@ def load_agents(loaded: Loaded, names: CanonicalName) -> Agents:
     return agents
 
 
-def _setting_place(loaded: Loaded, key: str) -> str:
+def _setting_place(loaded: LoadedSettings, key: str) -> str:
     """Where a setting was written: it, the first item of it, or what it is a part of."""
     while True:
         for name in (key, f"{key}[0]"):

@@ -15,7 +15,7 @@ from handrail.app_hooks import load_hooks
 from handrail.app_machine import named_directory, real_directory
 from handrail.app_policy import canonical_names, load_rules, path_base
 from handrail.app_shell import check_required, command_judge
-from handrail.config.layers.load import Loaded
+from handrail.config.layers.load import LoadedSettings
 from handrail.core.commands import CommandJudge
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Vocabulary
@@ -34,7 +34,7 @@ from handrail.policy.rules.rule import Rule
 class Checked:
     """Settings that can be used, and everything that was read out of them."""
 
-    loaded: Loaded
+    loaded: LoadedSettings
     # Absolute, as they were named.
     roots: tuple[str, ...]
     mode: Mode
@@ -48,7 +48,7 @@ class Checked:
     notices: tuple[str, ...] = ()
 
 
-def checked(loaded: Loaded, root: Path, own: Collection[str] = ()) -> Checked:
+def checked(loaded: LoadedSettings, root: Path, own: Collection[str] = ()) -> Checked:
     """The settings, read as opening the workspace does; opens and runs nothing of theirs. `own`
     are the names of the user's tools that are there from the beginning. Raises `invalid_arguments` with the place of what cannot be used, `not_found` for a
     directory that is none.
@@ -82,7 +82,7 @@ def checked(loaded: Loaded, root: Path, own: Collection[str] = ()) -> Checked:
     )
 
 
-def _roots(loaded: Loaded, root: Path) -> Iterator[str]:
+def _roots(loaded: LoadedSettings, root: Path) -> Iterator[str]:
     real_directory(root)
     yield named_directory(root)
     with _at(loaded, "directories"):
@@ -91,7 +91,7 @@ def _roots(loaded: Loaded, root: Path) -> Iterator[str]:
             yield named_directory(one)
 
 
-def _judge(loaded: Loaded, roots: list[str]) -> CommandJudge:
+def _judge(loaded: LoadedSettings, roots: list[str]) -> CommandJudge:
     with _at(loaded, "sandbox_require"):
         check_required(loaded.settings.sandbox_require)
     with _at(loaded, "programs"):
@@ -102,7 +102,7 @@ def _judge(loaded: Loaded, roots: list[str]) -> CommandJudge:
 
 
 @contextmanager
-def _at(loaded: Loaded, key: str) -> Iterator[None]:
+def _at(loaded: LoadedSettings, key: str) -> Iterator[None]:
     """Say where a setting stands that only its reader knows to be wrong."""
     try:
         yield

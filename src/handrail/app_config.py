@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from handrail.config.layers.load import Loaded, load
+from handrail.config.layers.load import LoadedSettings, load_layers
 from handrail.config.trust import FOLDER, TrustBook
 from handrail.core.problems import ProblemRaised
 from handrail.host.state.directories import config_home, state_home
@@ -18,7 +18,7 @@ def load_from(
     config: str | Path | Mapping[str, Any] | None,
     overrides: Mapping[str, Any],
     trusted: Callable[[str], bool] | None = None,
-) -> Loaded:
+) -> LoadedSettings:
     """The settings in force in a workspace, and where each of them comes from.
 
     `config` names a file, or is a mapping, to use instead of the person's own file. Without
@@ -33,7 +33,7 @@ def load_from(
             raise ProblemRaised(
                 "not_found", f"there is no configuration file {str(config)!r}", field="config"
             )
-    return load(place, own, overrides, trusted or partial(trust_book().trusts, place))
+    return load_layers(place, own, overrides, trusted or partial(trust_book().trusts, place))
 
 
 def config_file(config: str | Path | None) -> Path:

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.config.layers.load import Loaded
-from handrail.config.layers.sources import FOREIGN
+from handrail.config.layers.load import LoadedSettings
+from handrail.config.layers.sources import PROJECT_LAYERS
 from handrail.core.context import Session
 from handrail.core.records import Store
 from handrail.host.files.paths.real_path import real_path
@@ -23,7 +23,7 @@ _SECTION: Final = "guardrails"
 _LAST: Final = re.compile(r"(?:\[\d+\]|\.?[^.\[\]]+)$")
 
 
-def load_guardrails(loaded: Loaded) -> GuardrailSettings:
+def load_guardrails(loaded: LoadedSettings) -> GuardrailSettings:
     """What the section says; raises `invalid_arguments`, naming the key and its place."""
     return parse_guardrails(_section_table(loaded), lambda key: _setting_place(loaded, key))
 
@@ -55,19 +55,19 @@ def _grounds(session: Session) -> PathBase:
     return PathBase(tuple(session.roots), real_path(Path.home()), real_path)
 
 
-def _section_table(loaded: Loaded) -> dict[str, Any]:
+def _section_table(loaded: LoadedSettings) -> dict[str, Any]:
     """The section. Nothing that comes with a workspace can switch guardrails off, trusted or
     not: the person would no longer have what they wrote down.
     """
     table = dict(loaded.settings.guardrails)
     source = loaded.sources.get(f"{_SECTION}.enabled")
-    if table.get("enabled") is False and source is not None and source.layer in FOREIGN:
+    if table.get("enabled") is False and source is not None and source.layer in PROJECT_LAYERS:
         _log.warning("%s: guardrails.enabled: ignored, only your own settings can say it", source)
         del table["enabled"]
     return table
 
 
-def _setting_place(loaded: Loaded, key: str) -> str:
+def _setting_place(loaded: LoadedSettings, key: str) -> str:
     """Where a key is written, or the nearest table or list around it."""
     name = f"{_SECTION}.{key}"
     while name not in loaded.sources and name:

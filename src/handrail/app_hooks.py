@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from handrail.app_machine import Machine
 from handrail.app_shell import Commands, Places, open_commands
-from handrail.config.files.reading import read_own
-from handrail.config.layers.load import Loaded
-from handrail.config.layers.sources import FOREIGN
+from handrail.config.files.reading import read_user_file
+from handrail.config.layers.load import LoadedSettings
+from handrail.config.layers.sources import PROJECT_LAYERS
 from handrail.core.commands import CommandJudge
 from handrail.core.nesting import nested_deeper
 from handrail.core.problems import ProblemRaised
@@ -64,7 +64,7 @@ _KERNEL: Final = ("/dev/", "/proc/", "/sys/", "/run/")
 
 
 def load_hooks(
-    loaded: Loaded, roots: Sequence[str], judge: CommandJudge, own: Collection[str] = ()
+    loaded: LoadedSettings, roots: Sequence[str], judge: CommandJudge, own: Collection[str] = ()
 ) -> ParsedHooks:
     """The configured hooks, read and tested without running any. `own` are the names of the
     user's tools that are there from the beginning. Raises `invalid_arguments`
@@ -97,7 +97,7 @@ def blocking_hooks(parsed: ParsedHooks, tool: str) -> list[HookSpec]:
 
 async def open_hooks(
     parsed: ParsedHooks,
-    loaded: Loaded,
+    loaded: LoadedSettings,
     machine: Machine,
     pipeline: Pipeline,
     bus: EventBus,
@@ -133,7 +133,7 @@ async def open_hooks(
         hooks.append(SessionStartMessage(words))
 
 
-def _parse(loaded: Loaded, roots: Sequence[str], known: frozenset[str]) -> ParsedHooks:
+def _parse(loaded: LoadedSettings, roots: Sequence[str], known: frozenset[str]) -> ParsedHooks:
     table = loaded.settings.hooks
 
     def place(key: str) -> SettingLocation:
@@ -146,7 +146,7 @@ def _parse(loaded: Loaded, roots: Sequence[str], known: frozenset[str]) -> Parse
     return ParsedHooks(specs, tuple(notice for parsed in found for notice in parsed.notices))
 
 
-def _setting_location(loaded: Loaded, key: str) -> SettingLocation:
+def _setting_location(loaded: LoadedSettings, key: str) -> SettingLocation:
     """Where a key stands; a list as a whole stands where its first item does."""
     sources = loaded.sources
     source = sources.get(key)
@@ -156,7 +156,7 @@ def _setting_location(loaded: Loaded, key: str) -> SettingLocation:
     if source is None:
         return SettingLocation("", key, own=False)
     return SettingLocation(
-        "" if source.file is None else str(source), key, source.layer not in FOREIGN
+        "" if source.file is None else str(source), key, source.layer not in PROJECT_LAYERS
     )
 
 
@@ -172,7 +172,7 @@ def _parse_claude_file(file: ClaudeSettingsFile, around: HookParseContext) -> Pa
             f"the model can write {real!r}, so it would choose its own hooks",
             hint="move the file out of the workspace, or into .claude",
         )
-    text = read_own(path)
+    text = read_user_file(path)
     if text is None:
         raise file.where.wrong(f"there is no file {str(path)!r}")
     # Whoever wrote the workspace wrote a file in it.
@@ -256,7 +256,7 @@ def _readable_outside(spec: HookSpec, around: self_test.SelfTestEnvironment) -> 
     return tuple(one for one in dict.fromkeys(shown) if not f"{one}/".startswith(_KERNEL))
 
 
-def _commands_for_hooks(machine: Machine, loaded: Loaded) -> Commands:
+def _commands_for_hooks(machine: Machine, loaded: LoadedSettings) -> Commands:
     """Hooks are the person's: they run where the model can run nothing."""
     settings = loaded.settings.model_copy(update={"commands": True})
     places = Places(machine.home, machine.files, machine.own, machine.hidden)

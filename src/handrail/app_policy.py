@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from handrail.config.layers.load import Loaded
+from handrail.config.layers.load import LoadedSettings
 from handrail.config.layers.sources import Layer
 from handrail.config.model import PermissionRule
 from handrail.core.commands import CommandJudge
@@ -54,7 +54,7 @@ def path_base(roots: Sequence[str], aliases: Sequence[tuple[str, str]] = ()) -> 
 
 
 def load_rules(
-    loaded: Loaded, names: CanonicalName, grounds: PathBase, judge: CommandJudge | None
+    loaded: LoadedSettings, names: CanonicalName, grounds: PathBase, judge: CommandJudge | None
 ) -> tuple[Rule, ...]:
     """What the person wrote down, without what a workspace may not say. Raises
     `invalid_arguments`, naming the rule and where it stands.
@@ -172,7 +172,7 @@ def pattern_obstacle(registry: Registry) -> GrantObstacle:
     return obstacle
 
 
-def _parse_rules(loaded: Loaded, names: CanonicalName) -> Iterator[Rule]:
+def _parse_rules(loaded: LoadedSettings, names: CanonicalName) -> Iterator[Rule]:
     permissions = loaded.settings.permissions
     given: tuple[tuple[Effect, Sequence[PermissionRule]], ...] = (
         (Effect.ALLOW, permissions.allow),

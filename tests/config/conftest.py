@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.config.layers.load import load
+from handrail.config.layers.load import load_layers
 
 
 class Place:
@@ -25,7 +25,7 @@ class Place:
         return self.project(text, "config.local.toml")
 
     def load(self, *, trusted=False, session=None, **overrides):
-        return load(self.root, self.own, overrides, lambda digest: trusted, session)
+        return load_layers(self.root, self.own, overrides, lambda digest: trusted, session)
 
 
 @pytest.fixture

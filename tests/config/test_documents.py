@@ -7,7 +7,7 @@ import pytest
 
 from handrail.config.files import yaml_values
 from handrail.config.files.reading import MAX_BYTES
-from handrail.config.files.toml_lines import lines_of
+from handrail.config.files.toml_lines import key_lines
 from handrail.config.layers.merge import leaves
 from handrail.core.problems import ProblemRaised
 
@@ -43,7 +43,7 @@ when = 1979-05-27 07:32:00
 
 def test_lines_of_toml_are_where_the_keys_stand():
     rows = TOML.split("\n")
-    lines = lines_of(TOML)
+    lines = key_lines(TOML)
 
     assert {key: rows[line - 1] for key, line in lines.items() if key[-1] in ("K", "when")} == {
         ("hooks", "pre", 0, "env", "K"): 'K = "v"',
@@ -59,7 +59,7 @@ def test_lines_of_toml_are_where_the_keys_stand():
 
 
 def test_every_value_of_a_toml_file_has_a_line():
-    lines = lines_of(TOML)
+    lines = key_lines(TOML)
 
     missing = [key for key, _ in leaves(tomllib.loads(TOML), ()) if key not in lines]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.config.layers.load import Fate, load
+from handrail.config.layers.load import ClaimStatus, load_layers
 from handrail.config.layers.sources import Layer
 from handrail.config.model import Settings
 from handrail.core.problems import ProblemRaised
@@ -63,7 +63,7 @@ def test_what_a_caller_leaves_out_is_not_given(place):
 def test_a_mapping_stands_in_for_the_persons_file(place):
     place.own.write_text("mode = 'bypass'\n")
 
-    loaded = load(place.root, {"keep_days": 7}, {}, never)
+    loaded = load_layers(place.root, {"keep_days": 7}, {}, never)
 
     assert (loaded.settings.mode, loaded.settings.keep_days) == ("default", 7)
 
@@ -146,7 +146,7 @@ def test_what_widens_waits_for_trust(place, line):
     key = key_of(line)
     assert getattr(untrusted.settings, key) == WIDENING[line]
     assert str(untrusted.sources[key]) == "default"
-    assert {one.fate for one in untrusted.claims} == {Fate.UNTRUSTED}
+    assert {one.status for one in untrusted.claims} == {ClaimStatus.UNTRUSTED}
     assert len(untrusted.notices) == 1
     assert key in untrusted.notices[0]
     assert "`handrail trust`" in untrusted.notices[0]
@@ -162,7 +162,9 @@ def test_some_things_only_the_person_can_say(place, line):
 
     key = key_of(line)
     assert [getattr(one.settings, key) for one in loads] == [RESERVED[line]] * 2
-    assert [[claim.fate for claim in one.ignored] for one in loads] == [[Fate.RESERVED]] * 2
+    assert [[claim.status for claim in one.ignored] for one in loads] == [
+        [ClaimStatus.RESERVED]
+    ] * 2
     assert all("only your own settings" in one.notices[0] for one in loads)
 
 
@@ -368,7 +370,7 @@ def test_a_workspace_reached_through_a_link_is_the_same(place, tmp_path):
     place.project("[workspace]\nroot = '.'\n[commands]\nenabled = false\n")
     (tmp_path / "link").symlink_to(place.root)
 
-    loaded = load(tmp_path / "link", None, {}, never)
+    loaded = load_layers(tmp_path / "link", None, {}, never)
 
     assert loaded.settings.commands is False
     assert loaded.digest == place.load().digest

@@ -2,16 +2,20 @@
 
 from pathlib import Path
 
-from handrail.config.layers.project_policy import PARTS, STANDINGS, Standing
+from handrail.config.layers.project_policy import (
+    SETTING_RULES,
+    UNTRUSTED_PARTS,
+    ProjectSettingPolicy,
+)
 from handrail.config.layers.values import ALIASES
 from handrail.config.model import Settings
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "configuration.md").read_text("utf-8")
 WORDS = {
-    Standing.FREE: "free",
-    Standing.TRUST: "trust",
-    Standing.NARROWS: "narrows",
-    Standing.NEVER: "never",
+    ProjectSettingPolicy.FREE: "free",
+    ProjectSettingPolicy.TRUST: "trust",
+    ProjectSettingPolicy.NARROWS: "narrows",
+    ProjectSettingPolicy.NEVER: "never",
 }
 
 
@@ -24,7 +28,7 @@ def test_every_setting_has_its_row_with_what_a_workspace_may_do():
     wrong = [
         key
         for key in Settings.model_fields
-        if not row_of(key).endswith(f" | {WORDS[STANDINGS[key].standing]} |")
+        if not row_of(key).endswith(f" | {WORDS[SETTING_RULES[key].policy]} |")
     ]
 
     assert wrong == []
@@ -37,6 +41,6 @@ def test_every_foreign_name_has_its_row():
 
 
 def test_every_part_that_needs_no_trust_is_named():
-    parts = {part for table in PARTS.values() for part in table}
+    parts = {part for table in UNTRUSTED_PARTS.values() for part in table}
 
     assert [part for part in parts if f"`{part}`" not in PAGE] == []

@@ -7,9 +7,9 @@ import pytest
 from handrail.config.layers.project_policy import (
     MODE_NAMES,
     MODES,
-    STANDINGS,
-    UNKNOWN,
-    Standing,
+    SETTING_RULES,
+    UNKNOWN_RULE,
+    ProjectSettingPolicy,
     mode_name,
 )
 from handrail.config.model import Settings
@@ -21,21 +21,21 @@ from handrail.policy.policy_input import PolicyInput
 
 
 def test_every_setting_says_what_a_workspace_may_do_to_it():
-    assert set(STANDINGS) == set(Settings.model_fields)
+    assert set(SETTING_RULES) == set(Settings.model_fields)
 
 
 def test_a_setting_without_a_row_cannot_be_set_by_a_workspace():
-    assert UNKNOWN.standing is Standing.NEVER
-    assert not UNKNOWN.needs_nothing(1, 1)
-    assert not UNKNOWN.can_be_trusted(1)
+    assert UNKNOWN_RULE.policy is ProjectSettingPolicy.NEVER
+    assert not UNKNOWN_RULE.applies_untrusted(1, 1)
+    assert not UNKNOWN_RULE.can_be_trusted(1)
 
 
-@pytest.mark.parametrize("key", STANDINGS)
+@pytest.mark.parametrize("key", SETTING_RULES)
 def test_the_default_is_no_widening_of_the_default(key):
-    row = STANDINGS[key]
+    row = SETTING_RULES[key]
     default = getattr(Settings.model_validate({}), key)
 
-    assert row.needs_nothing(default, default) is (row.standing is not Standing.NEVER)
+    assert row.applies_untrusted(default, default) is (row.policy is not ProjectSettingPolicy.NEVER)
 
 
 def subjects():

@@ -107,10 +107,10 @@ def test_the_record_goes_along_with_the_very_folder_and_no_other(workspace, tmp_
 
 
 def test_an_unknown_place_has_nothing_to_take_along(tmp_path):
-    from handrail.cli.commands.record.recover import take_along
+    from handrail.cli.commands.record.recover import relocate_state
 
     (tmp_path / "w").mkdir()
     with pytest.raises(ProblemRaised) as raised:
-        take_along(tmp_path / "never", tmp_path / "w")
+        relocate_state(tmp_path / "never", tmp_path / "w")
 
     assert raised.value.problem.code == "not_found"

@@ -12,6 +12,6 @@ def main(words: Sequence[str] | None = None) -> int:
 
         print(f"handrail {__version__}")
         return 0
-    from handrail.cli.runner import run_words
+    from handrail.cli.runner import run_command_line
 
-    return run_words(words)
+    return run_command_line(words)

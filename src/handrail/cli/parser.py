@@ -116,7 +116,7 @@ class Parser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         what = "command" if isinstance(action, Subparsers) else str(action.metavar or action.dest)
-        self.error(f"there is no {what} {value!r}; {_meant(str(value), known)}")
+        self.error(f"there is no {what} {value!r}; {_suggest(str(value), known)}")
 
     def check_options(self, words: Sequence[str]) -> None:
         """Complain of an unknown option before its value is taken for a command."""
@@ -128,12 +128,12 @@ class Parser(argparse.ArgumentParser):
             known = self._option_string_actions
             action = known.get(flag) or known.get(word[:2])
             if action is None or word == "--":
-                self.error(f"there is no option {flag!r}; {_meant(flag, list(known))}")
+                self.error(f"there is no option {flag!r}; {_suggest(flag, list(known))}")
             if flag in known and action.nargs != 0 and not equals:
                 next(rest, None)
 
 
-def _meant(given: str, known: Sequence[str]) -> str:
+def _suggest(given: str, known: Sequence[str]) -> str:
     close = get_close_matches(given, known, n=2, cutoff=0.6)
     return f"did you mean {' or '.join(close)}?" if close else f"one of: {', '.join(known)}"
 
@@ -184,7 +184,7 @@ def build_parser() -> Parser:
     subparsers = parser.add_subparsers(
         dest="command", metavar="COMMAND", title="commands", parser_class=Parser
     )
-    add_common(parser)
+    add_common_options(parser)
     for module in COMMANDS.values():
         import_module(f"handrail.cli.commands.{module}").add_parser(subparsers)
     return parser
@@ -202,11 +202,11 @@ def add_command(
         allow_abbrev=False,
         **more,
     )
-    add_common(parser)
+    add_common_options(parser)
     return parser
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
+def add_common_options(parser: argparse.ArgumentParser) -> None:
     """The options that every command takes; suppressed defaults, so that neither place of
     an option wipes out the other.
     """

@@ -20,7 +20,7 @@ USAGE: Final = 2
 ABORTED: Final = 130
 
 
-def run_words(words: Sequence[str]) -> int:
+def run_command_line(words: Sequence[str]) -> int:
     """Carry out one command line."""
     output.prepare_streams()
     options = Namespace(json=False)
@@ -28,7 +28,7 @@ def run_words(words: Sequence[str]) -> int:
         code = _parse_and_run(words, options)
         sys.stdout.flush()
     except ProblemRaised as raised:
-        output.tell_problem(raised.problem, as_json=options.json)
+        output.print_problem(raised.problem, as_json=options.json)
         return USAGE if raised.problem.code == "invalid_arguments" else FAILED
     except KeyboardInterrupt:
         # On a line of its own: the terminal has echoed ^C, or a question stands there.
@@ -42,10 +42,10 @@ def run_words(words: Sequence[str]) -> int:
         # The machine said no: a full disk, a terminal that went away.
         # First of all let go of output that cannot be written: a warning flushes it once more.
         _discard_output()
-        output.warn_of("unavailable", error)
+        output.warn_titled("unavailable", error)
         return FAILED
     except Exception as error:  # noqa: BLE001 - the last stop before the person
-        return _own_fault(error)
+        return _report_bug(error)
     return code
 
 
@@ -57,7 +57,7 @@ def _parse_and_run(words: Sequence[str], options: Namespace) -> int:
     except UsageError as wrong:
         if options.json or "--json" in words:
             problem = Problem("invalid_arguments", str(wrong), wrong.hint)
-            output.tell_problem(problem, as_json=True)
+            output.print_problem(problem, as_json=True)
         else:
             output.warn(f"handrail: {wrong}\nhint: {wrong.hint}")
         return USAGE
@@ -75,10 +75,10 @@ def _discard_output() -> None:
         os.close(nowhere)
 
 
-def _own_fault(error: Exception) -> int:
-    output.warn_of(f"internal: {type(error).__name__}", error)
+def _report_bug(error: Exception) -> int:
+    output.warn_titled(f"internal: {type(error).__name__}", error)
     output.warn("this is a bug in handrail; please report it with the line above")
-    if output.debugging():
+    if output.is_debug():
         import traceback
 
         traceback.print_exception(error)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from handrail.config.model import Settings
     from handrail.host.state.state_paths import StatePaths
 
-SESSION: Final = "cli"
+DEFAULT_SESSION: Final = "cli"
 MEMORY: Final = ":memory:"
-ASKED: Final = ("terminal", "approvals", "nobody")
+ASK_CHOICES: Final = ("terminal", "approvals", "nobody")
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 # Two digits, so that two calls of one millisecond differ.
@@ -49,22 +49,22 @@ class Workspace:
         return Path(self.home.store).is_file()
 
 
-def look_at(options: Namespace) -> Workspace:
+def find_workspace(options: Namespace) -> Workspace:
     """The workspace the options name; opens no session in it."""
     from handrail.host.state.state_paths import find_state_paths
 
-    root = directory_of(options)
+    root = workspace_directory(options)
     return Workspace(root, find_state_paths(root, options.store))
 
 
-def look_around(options: Namespace) -> Workspace:
+def find_workspace_or_problem(options: Namespace) -> Workspace:
     """The same, but where no record can be kept that is said in the workspace's `problem`."""
     from handrail.host.state.directories import state_home
     from handrail.host.state.state_paths import StatePaths
 
-    root = directory_of(options)
+    root = workspace_directory(options)
     try:
-        return look_at(options)
+        return find_workspace(options)
     except ProblemRaised as raised:
         return Workspace(root, StatePaths(str(state_home()), None), raised.problem)
 
@@ -80,32 +80,34 @@ def refuse_session(options: Namespace, why: str) -> None:
         )
 
 
-def settings_of(options: Namespace) -> Settings:
+def load_settings(options: Namespace) -> Settings:
     """The settings in force; raises `invalid_arguments` if they cannot be read."""
     from handrail.app_config import load_from
 
-    return load_from(directory_of(options), config_of(options), _overrides(options)).settings
+    return load_from(
+        workspace_directory(options), config_path(options), _overrides(options)
+    ).settings
 
 
-def opened(options: Namespace, **more: Any) -> Opening:
+def open_session(options: Namespace, **more: Any) -> Opening:
     """A runtime for `async with`, in the session that the command line uses."""
     from handrail.app import open as open_runtime
-    from handrail.cli.render.recovery import warn_of_recovered
+    from handrail.cli.render.recovery import warn_recovered
 
-    output.take_over_log()
-    settings = {"store": options.store, "session": options.session or SESSION, **more}
-    settings.setdefault("approver", person(options))
+    output.install_log_handler()
+    settings = {"store": options.store, "session": options.session or DEFAULT_SESSION, **more}
+    settings.setdefault("approver", choose_approver(options))
     opening = open_runtime(
-        named_workspace(options), config=config_of(options), **_overrides(options), **settings
+        workspace_as_given(options), config=config_path(options), **_overrides(options), **settings
     )
     # Every call is a process of its own: a job that ended with it could never be looked at.
     opening.keep_jobs()
-    opening.hears = warn_of_recovered
+    opening.hears = warn_recovered
     return opening
 
 
 @contextmanager
-def reading(place: Workspace) -> Iterator[sqlite3.Connection]:
+def open_record(place: Workspace) -> Iterator[sqlite3.Connection]:
     """The record of a workspace, read-only; `store_unavailable` if it cannot be read."""
     import sqlite3
 
@@ -127,7 +129,7 @@ def reading(place: Workspace) -> Iterator[sqlite3.Connection]:
         db.close()
 
 
-def directory_of(options: Namespace) -> Path:
+def workspace_directory(options: Namespace) -> Path:
     """The workspace as a real directory; raises `invalid_arguments` if it is none."""
     given = Path(options.workspace).expanduser()
     try:
@@ -143,15 +145,15 @@ def directory_of(options: Namespace) -> Path:
     )
 
 
-def named_workspace(options: Namespace) -> Path:
+def workspace_as_given(options: Namespace) -> Path:
     """The workspace by the path that names it, links kept; raises `invalid_arguments` if it is
     no directory.
     """
-    directory_of(options)
+    workspace_directory(options)
     return Path(options.workspace)
 
 
-def config_of(options: Namespace) -> str | None:
+def config_path(options: Namespace) -> str | None:
     """The settings file that was named, if one was; raises `invalid_arguments` if it is none."""
     given: str | None = options.config
     if given is not None and not Path(given).expanduser().is_file():
@@ -163,21 +165,21 @@ def config_of(options: Namespace) -> str | None:
     return None if given is None else str(Path(given).expanduser())
 
 
-def add_ask(parser: ArgumentParser) -> None:
+def add_ask_option(parser: ArgumentParser) -> None:
     """The option that says who is asked."""
     parser.add_argument(
-        "--ask", choices=ASKED, metavar="WHOM",
+        "--ask", choices=ASK_CHOICES, metavar="WHOM",
         help="who is asked: terminal (default, if there is one), approvals or nobody",
     )  # fmt: skip
 
 
-def person(options: Namespace | None = None) -> Any:
+def choose_approver(options: Namespace | None = None) -> Any:
     """Somebody to ask: whom the options name, or a person who looks at a terminal; else None.
     Raises `unavailable` if the terminal is named and there is none.
     """
     asked = getattr(options, "ask", None)
     if options is not None and asked == "approvals":
-        return _another_terminal(options)
+        return _queue_approver(options)
     if asked == "nobody" or (asked is None and not sys.stderr.isatty()):
         return None
     try:
@@ -190,29 +192,29 @@ def person(options: Namespace | None = None) -> Any:
             "there is no terminal to ask at",
             hint="use --ask approvals and answer with `handrail approvals` in another one",
         ) from None
-    from handrail.cli.render.screen import colourful
+    from handrail.cli.render.screen import use_colour
     from handrail.host.terminal.prompt import TerminalApprover
 
-    return TerminalApprover(colour=colourful(sys.stderr))
+    return TerminalApprover(colour=use_colour(sys.stderr))
 
 
-def _another_terminal(options: Namespace) -> Any:
+def _queue_approver(options: Namespace) -> Any:
     import shlex
     import time
 
-    from handrail.cli.program import from_anywhere
+    from handrail.cli.program import command_name
     from handrail.host.terminal.approval_queue import QueueApprover
 
-    root = directory_of(options)
+    root = workspace_directory(options)
 
     def tell(name: str) -> None:
-        command = f"{from_anywhere()} approvals -w {shlex.quote(str(root))}"
+        command = f"{command_name()} approvals -w {shlex.quote(str(root))}"
         output.warn(f"{name} waits for an answer: {command}")
 
     return QueueApprover(root, time.time_ns, tell)
 
 
-def fresh_id() -> str:
+def new_call_id() -> str:
     """A short id for a call that has none. Not a counter: a named session outlives this
     process, and would use the same number twice.
     """

@@ -1,5 +1,6 @@
-"""The settings and their defaults. A new one needs a row in `standing.py`, which says what a
-workspace's own file may do to it; without one it cannot be set there.
+"""The settings and their defaults.
+
+A new setting needs a rule in `layers/project_policy.py`; without one, project files cannot set it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ _PLAIN: Final = (str, int, float, bool, type(None))
 
 
 class PermissionRule(BaseModel):
-    """One rule, such as `edit_file(src/**)`, and calls that it must match when it is loaded."""
+    """One rule, such as `edit_file(src/**)`, with example calls that must match it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -27,7 +28,7 @@ class PermissionRule(BaseModel):
 
 
 class Permissions(BaseModel):
-    """The rules, by what they decide; deny wins over ask, ask over allow."""
+    """The rules by effect; deny takes precedence over ask, ask over allow."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -37,7 +38,7 @@ class Permissions(BaseModel):
 
 
 def _plain(table: dict[str, Any]) -> dict[str, Any]:
-    """The table, if it holds nothing but what JSON can say."""
+    """Return the table; raises ValueError if it contains anything but JSON types."""
     waiting: list[Any] = [table]
     while waiting:
         value = waiting.pop()
@@ -58,12 +59,12 @@ def _plain(table: dict[str, Any]) -> dict[str, Any]:
 Table = Annotated[dict[str, Any], AfterValidator(_plain)]
 
 
-# A pattern of endless stars would take its time at every write.
+# A very long pattern would slow down every write.
 _Glob = Annotated[str, Field(max_length=1000)]
 
 
 class Settings(BaseModel):
-    """Everything that can be set; unknown keys are errors."""
+    """All settings; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

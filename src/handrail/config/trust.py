@@ -1,7 +1,7 @@
-"""Which workspaces' own configuration the person trusts, bound to exactly its content.
+"""Records which project configuration the user trusts, bound to a hash of its content.
 
-The record lies in the person's state directory. Whatever is odd about it, a foreign owner,
-a link, a torn file, means that nothing is trusted.
+The records are in the user's state directory. A record with another owner, a symbolic link or
+invalid JSON counts as no trust.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ _ENTER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def digest_of(files: Sequence[FileText]) -> str:
-    """One hash over which files there are and what is in each of them."""
+def files_digest(files: Sequence[FileText]) -> str:
+    """Hash the names and contents of the files."""
     return sha256(json.dumps([[one.name, one.digest] for one in files]).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class TrustBook:
-    """The records of trust; `folder` is made by whoever writes, never by a look."""
+    """The trust records."""
 
-    folder: Path
+    folder: Path  # created by the caller before `add`; reading never creates it
 
     def trusts(self, workspace: Path, digest: str) -> bool:
-        """Whether the person trusts this content in this workspace."""
+        """Return whether the user trusts this content in this workspace."""
         kept = self._kept(workspace)
         return kept.get("workspace") == _real(workspace) and kept.get("digest") == digest
 
     def add(self, workspace: Path, digest: str) -> None:
-        """Trust this content there, in place of what was trusted; the folder must exist."""
+        """Trust this content, replacing an earlier record; the folder must exist."""
         record = {"workspace": _real(workspace), "digest": digest, "at_ns": time.time_ns()}
         name = _name(workspace)
         fresh = f".{name}.{os.getpid()}"
         try:
-            with _opened(self.folder, _ENTER) as folder:
+            with _open_private(self.folder, _ENTER) as folder:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(fresh, dir_fd=folder)
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -62,7 +62,7 @@ class TrustBook:
             raise _unwritable(self.folder, error) from error
 
     def revoke(self, workspace: Path) -> bool:
-        """Trust nothing there any more; whether something was trusted."""
+        """Delete the record of a workspace; return whether there was one."""
         try:
             (self.folder / _name(workspace)).unlink()
         except (FileNotFoundError, NotADirectoryError):
@@ -74,8 +74,8 @@ class TrustBook:
     def _kept(self, workspace: Path) -> dict[str, Any]:
         try:
             with (
-                _opened(self.folder, _ENTER) as folder,
-                _opened(_name(workspace), _READ, folder) as file,
+                _open_private(self.folder, _ENTER) as folder,
+                _open_private(_name(workspace), _READ, folder) as file,
             ):
                 if not stat.S_ISREG(os.fstat(file).st_mode):
                     return {}
@@ -86,8 +86,8 @@ class TrustBook:
 
 
 @contextlib.contextmanager
-def _opened(path: Path | str, flags: int, folder: int | None = None) -> Any:
-    """A descriptor of something that is ours alone to write; OSError if it is not."""
+def _open_private(path: Path | str, flags: int, folder: int | None = None) -> Any:
+    """Open a path that only this user can write; raises OSError otherwise."""
     descriptor = os.open(path, flags, dir_fd=folder)
     try:
         info = os.fstat(descriptor)

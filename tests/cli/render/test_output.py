@@ -15,7 +15,7 @@ def test_json_holds_no_control_character_and_means_the_same():
 
 
 def test_our_own_log_is_lines_without_tracebacks_unless_asked(capsys, monkeypatch):
-    output.take_over_log()
+    output.install_log_handler()
     log = logging.getLogger("handrail")
 
     try:

@@ -6,7 +6,7 @@ from handrail.cli.render import screen
 
 
 def test_nothing_is_painted_where_nobody_looks(capsys):
-    assert screen.paint("x", screen.Style.BAD) == "x"
+    assert screen.paint("x", screen.TextStyle.BAD) == "x"
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,8 @@ def test_nothing_is_painted_where_nobody_looks(capsys):
     ],
 )
 def test_text_is_cut_by_the_columns_it_takes(text, room, shown):
-    assert screen.cut(text, room) == shown
-    assert screen.cells(screen.cut(text, room)) <= room
+    assert screen.truncate(text, room) == shown
+    assert screen.cells(screen.truncate(text, room)) <= room
 
 
 def test_a_table_fits_its_width(monkeypatch):
@@ -40,20 +40,20 @@ def test_a_table_fits_its_width(monkeypatch):
     [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (2_500_000, "2.5 MB"), (3e9, "3.0 GB")],
 )
 def test_sizes_are_told_in_words(count, words):
-    assert screen.size(count) == words
+    assert screen.format_size(count) == words
 
 
 def test_moments_of_today_need_no_date():
     now = time.time_ns()
 
-    assert [len(text) for text in screen.times([now, now])] == [8, 8]
-    assert [len(text) for text in screen.times([now, now - 3 * 86_400 * 10**9])] == [19, 19]
+    assert [len(text) for text in screen.format_times([now, now])] == [8, 8]
+    assert [len(text) for text in screen.format_times([now, now - 3 * 86_400 * 10**9])] == [19, 19]
 
 
 def test_folded_text_is_safe_and_stays_behind_its_indent(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
 
-    lines = list(screen.wrapped("a \x1b[2J " + "word " * 20, "  "))
+    lines = list(screen.wrap("a \x1b[2J " + "word " * 20, "  "))
 
     assert len(lines) > 1
     assert all(line.startswith("  ") and len(line) <= 40 for line in lines)

@@ -113,11 +113,11 @@ def test_a_long_call_shows_how_long_and_what_was_said_last_and_leaves_no_trace(
 
 
 def test_while_a_person_is_asked_nothing_else_is_drawn(monkeypatch, capsys):
-    monkeypatch.setattr("handrail.cli.render.status_line.colourful", lambda stream: True)
+    monkeypatch.setattr("handrail.cli.render.status_line.use_colour", lambda stream: True)
     status, beat = StatusLine(), CallHeartbeat("c", "edit_file", 8.2)
 
     status.on_event(beat)
-    with status.away():
+    with status.hidden():
         asked = capsys.readouterr().err
         status.on_event(beat)
         assert capsys.readouterr().err == ""

@@ -19,9 +19,9 @@ import handrail
 from handrail.core.results import Image, Output
 from handrail.core.tool import Tool
 from handrail.mcp.server import http
-from handrail.mcp.server.config import Offer
+from handrail.mcp.server.config import ServerConfig
 from handrail.mcp.server.guard import Guard
-from handrail.mcp.server.http import Door, listen, serve_http, url_of
+from handrail.mcp.server.http import HttpAccess, listen, serve_http, server_url
 from handrail.mcp.server.tokens import Tokens
 from handrail.mcp.server.tool_server import ToolServer
 
@@ -314,13 +314,13 @@ async def main(root: str) -> None:
     def opens(*, approver, directories, session):
         return handrail.open(root, store=":memory:", mode="auto-safe", approver=approver, config={})
 
-    offer = Offer(open=opens, ready=register)
+    offer = ServerConfig(open=opens, ready=register)
     http.ToolServer = Fixture
-    guarded = http.guarded
-    http.guarded = lambda app, door, listening: Trusting(guarded(app, door, listening))
+    guarded = http.add_guard
+    http.add_guard = lambda app, door, listening: Trusting(guarded(app, door, listening))
     with listen("127.0.0.1:0") as listening:
-        print(url_of(listening), flush=True)
-        await serve_http({"": offer}, Door(TOKENS), listening)
+        print(server_url(listening), flush=True)
+        await serve_http({"": offer}, HttpAccess(TOKENS), listening)
 
 
 if __name__ == "__main__":

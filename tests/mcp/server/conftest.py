@@ -16,8 +16,8 @@ from mcp.shared.memory import create_client_server_memory_streams
 from tests.support.machine import load_node_tools
 
 import handrail
-from handrail.mcp.server.config import Offer
-from handrail.mcp.server.session import Session
+from handrail.mcp.server.config import ServerConfig
+from handrail.mcp.server.session import ClientSession
 from handrail.mcp.server.tool_server import ToolServer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -45,7 +45,7 @@ def connect(root):
                 root, approver=approver, directories=directories or None, session=session, **given
             )
 
-        session = Session(Offer(open=opens, **(offer or {})), own_ids=True)
+        session = ClientSession(ServerConfig(open=opens, **(offer or {})), own_ids=True)
         server = ToolServer(lambda ctx: session)
         try:
             async with Client(

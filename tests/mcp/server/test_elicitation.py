@@ -11,8 +11,8 @@ from tests.mcp.server.conftest import ERAS
 from handrail.core.approval import Answer, ApprovalRequest, Reply
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.mcp.server.elicitation import ClientApprover, Said
-from handrail.mcp.server.form import MAX_PREVIEW, SCHEMA, answer_of, message_of
+from handrail.mcp.server.elicitation import ClientApprover, Elicitation
+from handrail.mcp.server.form import MAX_PREVIEW, SCHEMA, approval_message, parse_answer
 
 WRITE = {"path": "b.txt", "content": "x\n"}
 both_eras = pytest.mark.parametrize("era", ERAS)
@@ -309,8 +309,8 @@ async def ask(approver):
         return raised.problem.code
 
 
-NO = Said("decline", None)
-YES = Said("accept", {"answer": "yes"})
+NO = Elicitation("decline", None)
+YES = Elicitation("accept", {"answer": "yes"})
 
 
 async def test_the_way_to_the_client_that_called_first_stays_its_way():
@@ -381,7 +381,7 @@ async def test_nobody_waits_for_ever_for_another_terminal():
 
 
 def test_what_the_model_wrote_cannot_move_the_cursor_or_pose_as_ours():
-    message = message_of(REQUEST)
+    message = approval_message(REQUEST)
 
     assert "\x1b" not in message
     assert "\u202e" not in message
@@ -391,11 +391,11 @@ def test_what_the_model_wrote_cannot_move_the_cursor_or_pose_as_ours():
 def test_a_long_preview_says_how_much_is_missing():
     from dataclasses import replace
 
-    message = message_of(replace(REQUEST, preview="x" * (MAX_PREVIEW + 1000)))
+    message = approval_message(replace(REQUEST, preview="x" * (MAX_PREVIEW + 1000)))
 
     assert "1,000 characters left out" in message
 
 
 @pytest.mark.parametrize("content", [None, {}, {"answer": True}, {"answer": "YES"}, {"yes": "yes"}])
 def test_only_the_exact_word_counts(content):
-    assert answer_of("accept", content) is Answer.NO
+    assert parse_answer("accept", content) is Answer.NO

@@ -16,9 +16,9 @@ from mcp_types import ElicitResult
 from tests.mcp.server.conftest import ERAS
 
 from handrail.core.problems import ProblemRaised
-from handrail.mcp.server.config import Offer
+from handrail.mcp.server.config import ServerConfig
 from handrail.mcp.server.http import listen
-from handrail.mcp.server.session_pool import Sessions
+from handrail.mcp.server.session_pool import SessionPool
 from handrail.mcp.server.tokens import CALLS, load_tokens, token_file
 from handrail.mcp.server.wire import MAX_BYTES
 
@@ -366,7 +366,7 @@ def test_an_address_that_others_reach_can_be_insisted_on():
 async def test_an_idle_session_is_closed_and_a_used_one_is_not():
     context = asking("s")
     now = [0.0]
-    sessions = Sessions(Offer(open=None), idle_s=10, clock=lambda: now[0])
+    sessions = SessionPool(ServerConfig(open=None), idle_s=10, clock=lambda: now[0])
     first = sessions.find(context)
     with sessions.using("s"):
         now[0] = 11
@@ -387,7 +387,7 @@ def asking(session_id):
 
 async def test_the_client_that_was_idle_longest_makes_room_for_a_new_one():
     now = iter(range(100))
-    sessions = Sessions(Offer(open=None), most=2, clock=lambda: next(now))
+    sessions = SessionPool(ServerConfig(open=None), most=2, clock=lambda: next(now))
     first, second = sessions.find(asking("1")), sessions.find(asking("2"))
 
     with sessions.using("1"):
@@ -400,7 +400,7 @@ async def test_the_client_that_was_idle_longest_makes_room_for_a_new_one():
 
 
 async def test_nobody_is_thrown_out_in_the_middle_of_something():
-    sessions = Sessions(Offer(open=None), most=1)
+    sessions = SessionPool(ServerConfig(open=None), most=1)
     sessions.find(asking("1"))
 
     with sessions.using("1"), pytest.raises(MCPError, match="too many clients"):

@@ -3,8 +3,8 @@
 import pytest
 from mcp_types import ListRootsResult, Root
 
-from handrail.config.layers.project_policy import STANDINGS
-from handrail.mcp.server.session import directory_of
+from handrail.config.layers.project_policy import SETTING_RULES
+from handrail.mcp.server.session import root_directory
 
 
 @pytest.fixture
@@ -61,9 +61,9 @@ async def test_a_client_that_fails_to_tell_its_roots_is_served_all_the_same(conn
 
 
 def test_a_workspace_cannot_switch_it_on():
-    row = STANDINGS["client_roots"]
+    row = SETTING_RULES["client_roots"]
 
-    assert not row.needs_nothing(False, True)
+    assert not row.applies_untrusted(False, True)
     assert not row.can_be_trusted(True)
 
 
@@ -78,8 +78,8 @@ def test_a_workspace_cannot_switch_it_on():
     ],
 )
 def test_what_is_no_directory_here_is_left_out(uri):
-    assert directory_of(uri) is None
+    assert root_directory(uri) is None
 
 
 def test_a_directory_with_a_blank_is_understood(other):
-    assert directory_of(other.as_uri()) == str(other)
+    assert root_directory(other.as_uri()) == str(other)

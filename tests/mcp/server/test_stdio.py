@@ -14,7 +14,7 @@ from tests.support.waiting import wait_exit
 
 from handrail.core.call_ids import is_call_id
 from handrail.mcp.server.stdio import lines
-from handrail.mcp.server.wire import MAX_BYTES, Unreadable
+from handrail.mcp.server.wire import MAX_BYTES, UnreadableMessage
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -246,12 +246,12 @@ async def test_lines_are_found_wherever_the_chunks_end():
 
     found = [line async for line in lines(Pipe())]
 
-    assert [line for line in found if not isinstance(line, Unreadable)] == [
+    assert [line for line in found if not isinstance(line, UnreadableMessage)] == [
         b'{"a":1}',
         b'{"b":2}',
         b'{"c":3}',
     ]
-    assert sum(isinstance(line, Unreadable) for line in found) == 1
+    assert sum(isinstance(line, UnreadableMessage) for line in found) == 1
 
 
 def test_few_open_files_are_told_not_crashed_over(root):

@@ -32,7 +32,7 @@ _MEANINGS: Final = {
 }
 
 
-def confinement_of(place: Workspace, settings: Settings) -> dict[str, Any]:
+def measure_confinement(place: Workspace, settings: Settings) -> dict[str, Any]:
     """The backend and its table, as JSON; with a `problem` if a forced one does not work."""
     from handrail.app_shell import sandbox_for
 
@@ -50,14 +50,14 @@ def confinement_of(place: Workspace, settings: Settings) -> dict[str, Any]:
         sandbox.close()
 
 
-def by_strength(measured: Mapping[str, str]) -> dict[str, list[str]]:
+def group_by_strength(measured: Mapping[str, str]) -> dict[str, list[str]]:
     """Strength → properties, strongest first, none that is empty."""
     order = ("enforced", "repaired", "partial", "absent")
     found = {one: [name for name in measured if measured[name] == one] for one in order}
     return {one: names for one, names in found.items() if names}
 
 
-def told_rows(confinement: Mapping[str, Any]) -> dict[str, str]:
+def doctor_rows(confinement: Mapping[str, Any]) -> dict[str, str]:
     """The lines of `doctor`: what it is made of, then a line for each property."""
     rows = {"backend": _backend(confinement)}
     rows |= {
@@ -95,10 +95,10 @@ def _nothing_unasked(confinement: Mapping[str, Any]) -> str | None:
     return told
 
 
-def told_briefly(confinement: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def overview_rows(confinement: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The lines of the overview: the backend, then the properties by how far they hold."""
     yield "commands", _backend(confinement)
-    for strength, names in by_strength(confinement["measured"]).items():
+    for strength, names in group_by_strength(confinement["measured"]).items():
         yield from zip(_labels(strength), _wrapped(names), strict=False)
 
 

@@ -30,12 +30,12 @@ def prepare_streams() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def say(text: str = "") -> None:
+def print_line(text: str = "") -> None:
     """One of our own lines, or text that is safe already."""
     print(text)
 
 
-def write(text: str) -> None:
+def print_untrusted(text: str) -> None:
     """A piece of a text that is not ours, seen at once."""
     print(safe_text(text), end="", flush=True)
 
@@ -47,14 +47,14 @@ def warn(text: str) -> None:
     print(safe_text(text), file=sys.stderr)
 
 
-def warn_of(title: str, text: object) -> None:
+def warn_titled(title: str, text: object) -> None:
     """A title and what stands behind it. Lines of a text that is not ours stay behind an
     indent, so that none can pass for one of our own.
     """
     warn(f"{title}: {text}".replace("\n", "\n    "))
 
 
-def say_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     """One value as one line of JSON."""
     print(to_json(value))
 
@@ -64,14 +64,14 @@ def to_json(value: Any) -> str:
     return json.dumps(value).replace("\x7f", "\\u007f")
 
 
-def take_over_log() -> None:
+def install_log_handler() -> None:
     """Show our own log as plain lines: no traceback, and nothing that moves the cursor."""
     import logging
 
     class Lines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            warn_of(record.levelname.lower(), record.getMessage())
-            if record.exc_info and debugging():
+            warn_titled(record.levelname.lower(), record.getMessage())
+            if record.exc_info and is_debug():
                 warn(logging.Formatter().formatException(record.exc_info))
 
     log = logging.getLogger("handrail")
@@ -79,19 +79,19 @@ def take_over_log() -> None:
         log.addHandler(Lines(logging.WARNING))
 
 
-def debugging() -> bool:
+def is_debug() -> bool:
     """Whether whoever looks wants to see where a bug is."""
     return bool(os.environ.get("HANDRAIL_DEBUG"))
 
 
-def tell_problem(problem: Problem, *, as_json: bool = False) -> None:
+def print_problem(problem: Problem, *, as_json: bool = False) -> None:
     """Say what went wrong and what to do next."""
     if as_json:
-        say_json({"problem": problem.to_dict()})
+        print_json({"problem": problem.to_dict()})
         return
-    warn_of(problem.code, problem.message)
+    warn_titled(problem.code, problem.message)
     if problem.hint:
-        warn_of("hint", problem.hint)
+        warn_titled("hint", problem.hint)
 
 
 def _nowhere() -> TextIO:

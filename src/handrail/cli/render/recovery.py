@@ -20,7 +20,7 @@ _LOOKED_AT: Final = 500
 _LATELY_NS: Final = 24 * 3_600 * 1_000_000_000
 
 
-class Earlier(NamedTuple):
+class EarlierRecovery(NamedTuple):
     """A call that an earlier opening could not make whole; `stands`: something of it can still
     be taken back.
     """
@@ -29,17 +29,19 @@ class Earlier(NamedTuple):
     stands: bool
 
 
-def warn_of_recovered(found: Sequence[RecoveredCall]) -> None:
+def warn_recovered(found: Sequence[RecoveredCall]) -> None:
     """A line for each on the error stream, and where to read of the others."""
     from handrail.cli.render.screen import one_line
 
     for one in found[:_TOLD]:
-        output.warn(one_line(f"recovered: {one.tool} ({one.call_id}): {one.text}{ways(one)}"))
+        output.warn(
+            one_line(f"recovered: {one.tool} ({one.call_id}): {one.text}{recovery_hints(one)}")
+        )
     if len(found) > _TOLD:
         output.warn(f"recovered: {len(found) - _TOLD} more; `handrail log` lists them")
 
 
-def ways(one: RecoveredCall, *, stands: bool = True) -> str:
+def recovery_hints(one: RecoveredCall, *, stands: bool = True) -> str:
     """How to look at a call whose end nobody knows, and how to take it back."""
     if one.status != "unknown" or not one.whole:
         return ""
@@ -47,14 +49,14 @@ def ways(one: RecoveredCall, *, stands: bool = True) -> str:
     return f"; `handrail show {one.call_id}`{take_back}"
 
 
-async def settled_lately(rt: Runtime, root: str) -> list[Earlier]:
+async def recent_recoveries(rt: Runtime, root: str) -> list[EarlierRecovery]:
     """Calls of this folder that are unknown since an opening of the last day, newest first."""
     from handrail.history.undo.recorded_changes import UndoState
     from handrail.history.workspace_match import WorkspaceMatch, workspace_folders
 
     folders = workspace_folders(await rt.store.openings(), rt.session.id, root)
     fresh = {one.call_id for one in rt.recovered}
-    standing, found = UndoState(), list[Earlier]()
+    standing, found = UndoState(), list[EarlierRecovery]()
     for trace in await rt.store.traces(limit=_LOOKED_AT):
         steps = standing.meet(trace)
         if (trace.completed or {}).get("status") != "unknown" or trace.call_id in fresh:
@@ -63,7 +65,7 @@ async def settled_lately(rt: Runtime, root: str) -> list[Earlier]:
             continue
         one = await _recovered(rt.store, trace)
         if one is not None:
-            found.append(Earlier(one, bool(steps)))
+            found.append(EarlierRecovery(one, bool(steps)))
     return found
 
 

@@ -20,7 +20,7 @@ _NOT_A_TERMINAL: Final = 120
 _NARROWEST: Final = 40
 
 
-class Style(StrEnum):
+class TextStyle(StrEnum):
     """What a piece of text is, as its ANSI code."""
 
     HEADING = "1"
@@ -31,19 +31,19 @@ class Style(StrEnum):
     PLACE = "36"
 
 
-def colourful(stream: TextIO | None = None) -> bool:
+def use_colour(stream: TextIO | None = None) -> bool:
     """Whether colour is wanted on this stream (standard output if not given)."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return (stream or sys.stdout).isatty()
 
 
-def paint(text: str, style: Style) -> str:
+def paint(text: str, style: TextStyle) -> str:
     """The text in a style, on a terminal that wants it; unchanged elsewhere."""
-    return f"\x1b[{style}m{text}\x1b[0m" if text and colourful() else text
+    return f"\x1b[{style}m{text}\x1b[0m" if text and use_colour() else text
 
 
-def width() -> int:
+def terminal_width() -> int:
     """How many columns a line may use."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
         return max(shutil.get_terminal_size().columns, _NARROWEST)
@@ -55,7 +55,7 @@ def one_line(text: object) -> str:
     return safe_text(str(text), one_line=True)
 
 
-def cut(text: str, room: int) -> str:
+def truncate(text: str, room: int) -> str:
     """The text in at most `room` columns, with an ellipsis where something is missing."""
     if cells(text) <= room:
         return text
@@ -69,7 +69,9 @@ def cut(text: str, room: int) -> str:
 
 
 def table(
-    rows: Sequence[Sequence[str]], heads: Sequence[str], styles: Mapping[str, Style] | None = None
+    rows: Sequence[Sequence[str]],
+    heads: Sequence[str],
+    styles: Mapping[str, TextStyle] | None = None,
 ) -> Iterator[str]:
     """Aligned lines below their heads; the last column takes what is left of the width.
 
@@ -77,13 +79,13 @@ def table(
     """
     columns = list(zip(heads, *rows, strict=True))
     widths = [max(cells(cell) for cell in column) for column in columns]
-    widths[-1] = max(width() - sum(widths[:-1]) - 2 * (len(widths) - 1), 12)
-    yield paint(_row(heads, widths, {}), Style.HEADING)
+    widths[-1] = max(terminal_width() - sum(widths[:-1]) - 2 * (len(widths) - 1), 12)
+    yield paint(_row(heads, widths, {}), TextStyle.HEADING)
     for row in rows:
         yield _row(row, widths, styles or {})
 
 
-def diff_lines(text: str) -> Iterator[str]:
+def colour_diff(text: str) -> Iterator[str]:
     """Safe lines of a text, coloured from its first diff header on."""
     inside = False
     for line in safe_text(text).split("\n"):
@@ -91,7 +93,7 @@ def diff_lines(text: str) -> Iterator[str]:
         yield _diff_line(line) if inside else line
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     """A number of bytes in words."""
     amount = float(count)
     for unit in ("bytes", "kB", "MB"):
@@ -101,32 +103,32 @@ def size(count: int) -> str:
     return f"{amount:.1f} GB"
 
 
-def counted(count: int, thing: str) -> str:
+def count_noun(count: int, thing: str) -> str:
     """A number and its noun."""
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
-def when(at_ns: int) -> str:
+def format_time(at_ns: int) -> str:
     """A moment in the person's own time zone."""
     return _moment(at_ns).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def times(moments: Sequence[int]) -> list[str]:
+def format_times(moments: Sequence[int]) -> list[str]:
     """Moments for a column: without the day if all of them are today's."""
     today = datetime.now().astimezone().date()
     if all(_moment(at_ns).date() == today for at_ns in moments):
-        return [when(at_ns)[11:] for at_ns in moments]
-    return [when(at_ns) for at_ns in moments]
+        return [format_time(at_ns)[11:] for at_ns in moments]
+    return [format_time(at_ns) for at_ns in moments]
 
 
-def wrapped(text: str, indent: str) -> Iterator[str]:
+def wrap(text: str, indent: str) -> Iterator[str]:
     """Safe text folded into the width, every line behind the indent."""
     import textwrap
 
     for line in safe_text(text).split("\n"):
         yield from textwrap.wrap(
             line,
-            width(),
+            terminal_width(),
             initial_indent=indent,
             subsequent_indent=indent,
             break_long_words=False,
@@ -138,10 +140,10 @@ def _moment(at_ns: int) -> datetime:
     return datetime.fromtimestamp(at_ns / 1e9).astimezone()
 
 
-def _row(texts: Sequence[str], widths: Sequence[int], styles: Mapping[str, Style]) -> str:
+def _row(texts: Sequence[str], widths: Sequence[int], styles: Mapping[str, TextStyle]) -> str:
     parts = []
     for text, room in zip(texts, widths, strict=True):
-        shown = cut(text, room)
+        shown = truncate(text, room)
         padding = " " * (room - cells(shown))
         parts.append((paint(shown, styles[text]) if text in styles else shown) + padding)
     return "  ".join(parts).rstrip()
@@ -149,7 +151,7 @@ def _row(texts: Sequence[str], widths: Sequence[int], styles: Mapping[str, Style
 
 def _diff_line(line: str) -> str:
     if line.startswith(("+++", "---")):
-        return paint(line, Style.HEADING)
-    styles = {"+": Style.GOOD, "-": Style.BAD, "@": Style.PLACE}
+        return paint(line, TextStyle.HEADING)
+    styles = {"+": TextStyle.GOOD, "-": TextStyle.BAD, "@": TextStyle.PLACE}
     style = styles.get(line[:1])
     return paint(line, style) if style else line

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from handrail.cli.render.screen import colourful, cut, one_line, width
+from handrail.cli.render.screen import one_line, terminal_width, truncate, use_colour
 from handrail.core.events import CallEnded, CallHeartbeat, CallOutput, CallProgress
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class StatusLine:
     """Follows the events of one call on standard error."""
 
     def __init__(self) -> None:
-        self._wanted = colourful(sys.stderr)
+        self._wanted = use_colour(sys.stderr)
         self._shown = False
         self._said = ""
 
@@ -40,7 +40,7 @@ class StatusLine:
             self.clear()
 
     @contextmanager
-    def away(self) -> Iterator[None]:
+    def hidden(self) -> Iterator[None]:
         """While somebody is asked, the terminal is theirs."""
         self.clear()
         wanted, self._wanted = self._wanted, False
@@ -57,7 +57,9 @@ class StatusLine:
 
     def _draw(self, text: str) -> None:
         self._shown = True
-        print(f"\r\x1b[K{cut(text, width() - 1)}", end="", file=sys.stderr, flush=True)
+        print(
+            f"\r\x1b[K{truncate(text, terminal_width() - 1)}", end="", file=sys.stderr, flush=True
+        )
 
 
 class ProgressLine(StatusLine):

@@ -1,4 +1,4 @@
-"""One configuration file as data: its values, and the line on which each of them stands."""
+"""A parsed configuration file: its values and the line of each key."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _YAML: Final = (".yaml", ".yml")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a file says; `lines` has the line of a key where it is known."""
+    """The values of one configuration file."""
 
     path: Path
     values: dict[str, Any]
-    lines: Mapping[Key, int]
+    lines: Mapping[Key, int]  # keys whose line is unknown are missing
 
     def line(self, key: Key) -> int | None:
-        """The line of a key, or of the closest table or list around it."""
+        """Return the line of a key, or of the closest enclosing table or list."""
         while key:
             if key in self.lines:
                 return self.lines[key]
@@ -41,33 +41,34 @@ class Document:
         return None
 
 
-def parse(file: FileText) -> Document:
-    """The values of a file, as TOML unless its name ends in .yaml or .yml; raises
-    `invalid_arguments` with the line.
+def parse_document(file: FileText) -> Document:
+    """Parse a file: YAML if its name ends in .yaml or .yml, else TOML.
+
+    Raises `invalid_arguments` with the line.
     """
     values, lines = _yaml(file) if file.path.suffix.lower() in _YAML else _toml(file)
     if values is None:
         values = {}
     if not isinstance(values, dict):
-        raise _broken(file, 1, "the settings must be keys with values")
+        raise _invalid_file(file, 1, "the settings must be keys with values")
     return Document(file.path, values, lines)
 
 
-def place(path: Path, line: int | None) -> str:
-    """A file and a line as people write it."""
+def location(path: Path, line: int | None) -> str:
+    """Format a file and a line as `path:line`."""
     return str(path) if line is None else f"{path}:{line}"
 
 
 def dotted(key: Key) -> str:
-    """A key as people write it."""
+    """Format a key as `table.key[index]`."""
     text = ""
     for part in key:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
 
 
-def shown(text: str) -> str:
-    """A key for a message, on one line and not endless: a foreign file may have chosen it."""
+def key_text(text: str) -> str:
+    """Escape and truncate a key for a message: the file may not be trusted."""
     safe = safe_text(text[:_LONGEST], one_line=True)
     return safe if len(text) <= _LONGEST else f"{safe}…"
 
@@ -75,35 +76,35 @@ def shown(text: str) -> str:
 def _yaml(file: FileText) -> tuple[Any, Mapping[Key, int]]:
     try:
         return yaml_values.parse(file.text)
-    except yaml_values.NotPlain as error:
-        raise _broken(file, error.line, error.why) from error
+    except yaml_values.UnsupportedYaml as error:
+        raise _invalid_file(file, error.line, error.why) from error
 
 
 def _toml(file: FileText) -> tuple[Any, Mapping[Key, int]]:
     if nested_deeper(file.text, _MAX_DEPTH, strings=False):
-        raise _broken(file, None, f"it is nested deeper than {_MAX_DEPTH} levels")
-    # The time that tomllib takes grows with the square of a dotted name's parts.
+        raise _invalid_file(file, None, f"it is nested deeper than {_MAX_DEPTH} levels")
+    # tomllib takes quadratic time in the number of parts of a dotted key.
     rows = enumerate(file.text.split("\n"), 1)
     endless = next((number for number, row in rows if row.count(".") > _MAX_DOTS), None)
     if endless is not None:
-        raise _broken(file, endless, f"there are more than {_MAX_DOTS} dots in one line")
+        raise _invalid_file(file, endless, f"there are more than {_MAX_DOTS} dots in one line")
     try:
         values = tomllib.loads(file.text)
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         at = _AT_LINE.search(message)
         line = int(at[1]) if at is not None and at[1] else file.text.count("\n") + 1
-        raise _broken(file, line, _why(_AT_LINE.sub("", message))) from error
+        raise _invalid_file(file, line, _why(_AT_LINE.sub("", message))) from error
     except RecursionError as error:
-        raise _broken(file, None, "it is nested too deep") from error
+        raise _invalid_file(file, None, "it is nested too deep") from error
     return values, _lines(file.text)
 
 
 def _lines(text: str) -> Mapping[Key, int]:
     try:
-        return toml_lines.lines_of(text)
+        return toml_lines.key_lines(text)
     except (ValueError, IndexError, RecursionError):
-        # A message without a line is better than none.
+        # Better an error message without line numbers than none.
         return {}
 
 
@@ -112,9 +113,9 @@ def _why(message: str) -> str:
     return "there is no such value; text needs quotes" if unquoted else message
 
 
-def _broken(file: FileText, line: int | None, why: str) -> ProblemRaised:
+def _invalid_file(file: FileText, line: int | None, why: str) -> ProblemRaised:
     return ProblemRaised(
         "invalid_arguments",
-        f"the configuration {place(file.path, line)} cannot be read: {why}",
+        f"the configuration {location(file.path, line)} cannot be read: {why}",
         hint="mend the file, or move it away; `handrail config check FILE` tries it",
     )

@@ -1,7 +1,7 @@
-"""Reading configuration files: once, whole, bounded, and a workspace's only from inside it.
+"""Reads configuration files once, with a size limit; project files only from inside the workspace.
 
-What is parsed, shown and hashed is always the same bytes. A file that exists and cannot be
-read is an error; only a file that is not there is left out.
+The bytes that are parsed are the bytes that are displayed and hashed. A missing file is skipped;
+a file that exists and cannot be read is an error.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _FOLDER: Final = ".handrail"
 PROJECT: Final = (f"{_FOLDER}/config.toml", f"{_FOLDER}/config.yaml")
 LOCAL: Final = (f"{_FOLDER}/config.local.toml", f"{_FOLDER}/config.local.yaml")
 
-# Without O_NONBLOCK a fifo in a file's place would hold us up for ever.
+# O_NONBLOCK: opening a FIFO would otherwise block forever.
 _READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _ENTER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """One configuration file; `name` is how it is called in a workspace's own messages."""
+    """The content of one configuration file."""
 
-    name: str
+    name: str  # path relative to the workspace, for messages
     path: Path
     text: str
-    digest: str
+    digest: str  # SHA-256 of the bytes
 
 
-def read_own(path: Path) -> FileText | None:
-    """A file of the person's, through links if need be; None if there is none."""
+def read_user_file(path: Path) -> FileText | None:
+    """Read a file of the user, following symbolic links; None if it does not exist."""
     try:
         descriptor = os.open(path, _READ)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -49,11 +49,11 @@ def read_own(path: Path) -> FileText | None:
     return _read(str(path), path, descriptor)
 
 
-def read_workspace(root: Path, names: tuple[str, ...]) -> FileText | None:
-    """The one of these files that a workspace has, None if it has none.
+def read_project_file(root: Path, names: tuple[str, ...]) -> FileText | None:
+    """Read the one of these files that the workspace has; None if it has none of them.
 
-    Raises `outside_workspace` if a link leads out of it, `invalid_arguments` if there are
-    two of them.
+    Raises `outside_workspace` if a symbolic link leaves the workspace, `invalid_arguments` if
+    more than one of the files exists.
     """
     found = [one for one in (_read_inside(root, name) for name in names) if one is not None]
     if len(found) > 1:
@@ -89,8 +89,8 @@ def _read_inside(root: Path, name: str) -> FileText | None:
 
 
 def _open_beneath(top: str, parts: list[str]) -> int:
-    """Open step by step without following anything: the links were resolved before, and one
-    that has appeared since makes it fail.
+    """Open a resolved path one component at a time without following symbolic links, so that
+    a link created after resolution makes the open fail.
     """
     with ExitStack() as opened:
         place = os.open(top, _ENTER)
@@ -121,7 +121,7 @@ def _read(name: str, path: Path, descriptor: int) -> FileText:
 
 
 def _unreadable(path: Path, why: str) -> ProblemRaised:
-    # Never a silent fall-back to defaults: somebody meant something by this file.
+    # Falling back to defaults would silently drop what the file was written for.
     return ProblemRaised(
         "invalid_arguments",
         f"the configuration {str(path)!r} cannot be read: {why}",

@@ -1,7 +1,7 @@
-"""On which line each key of a TOML file stands; `tomllib` does not say.
+"""Finds the line of each key of a TOML file, which `tomllib` does not report.
 
-Only for text that `tomllib` has accepted. A key that is not found has no line in a message;
-it never has a wrong one.
+The text must have been accepted by `tomllib`. A key may be missing from the result, but its
+line is never wrong.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _STRING: Final = re.compile(
 _SCALAR: Final = re.compile(r"[^,\]}\n#]*")
 
 
-def lines_of(text: str) -> Mapping[Key, int]:
-    """The line of every table, key and list item, by its path; lines count from 1."""
+def key_lines(text: str) -> Mapping[Key, int]:
+    """Map the path of every table, key and list item to its line, counted from 1."""
     return _Scanner(text).scan()
 
 
 class _Scanner:
-    """One pass over a text that is known to be TOML."""
+    """A single pass over valid TOML."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,7 +1,7 @@
-"""YAML as plain data with lines, built from events: nothing recurses, nothing is expanded.
+"""Parses a subset of YAML from parser events, without recursion, and keeps line numbers.
 
-No anchors, no aliases, no tags, no second document; `on`, `off`, `yes` and `no` are text.
-Never by the C loader, which nesting can crash.
+Anchors, aliases, tags and multiple documents are rejected; `on`, `off`, `yes` and `no` are text.
+The C loader is never used: deep nesting can crash it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _FLOAT: Final = re.compile(
 )
 
 
-class NotPlain(Exception):
-    """The text is no YAML, or more than plain data; `line` counts from 1."""
+class UnsupportedYaml(Exception):
+    """Raised for invalid YAML and for unsupported features; `line` counts from 1."""
 
     def __init__(self, line: int | None, why: str) -> None:
         super().__init__(why)
@@ -35,29 +35,32 @@ class NotPlain(Exception):
 
 
 def parse(text: str) -> tuple[Any, dict[Key, int]]:
-    """The value of a document and the line of every key and item; raises `NotPlain`."""
+    """Parse a document; return its value and the line of every key and list item.
+
+    Raises `UnsupportedYaml`.
+    """
     import yaml  # noqa: PLC0415 - only a YAML file needs it
 
     if len(text) > MAX_CHARS:
-        raise NotPlain(None, f"a YAML file may have at most {MAX_CHARS:,} characters")
+        raise UnsupportedYaml(None, f"a YAML file may have at most {MAX_CHARS:,} characters")
     until = time.monotonic() + _MAX_S
     builder = _Builder()
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             if time.monotonic() > until:
-                raise NotPlain(None, "it takes too long to read")
+                raise UnsupportedYaml(None, "it takes too long to read")
             builder.take(event)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 1
-        raise NotPlain(line, error.problem or "it is not YAML") from error
+        raise UnsupportedYaml(line, error.problem or "it is not YAML") from error
     except yaml.YAMLError as error:
         position = getattr(error, "position", 0)
         why = "a character that YAML does not allow"
-        raise NotPlain(text.count("\n", 0, position) + 1, why) from error
+        raise UnsupportedYaml(text.count("\n", 0, position) + 1, why) from error
     except (ValueError, OverflowError) as error:
         # An escape for a character that Unicode does not have, a version of many digits.
-        raise NotPlain(None, str(error)) from error
+        raise UnsupportedYaml(None, str(error)) from error
     return builder.value, builder.lines
 
 
@@ -77,11 +80,13 @@ class _Builder:
         if kind == "DocumentStartEvent":
             self._documents += 1
             if self._documents > 1:
-                raise NotPlain(line, "a second document begins here; there may be only one")
+                raise UnsupportedYaml(line, "a second document begins here; there may be only one")
         elif kind == "AliasEvent" or getattr(event, "anchor", None) is not None:
-            raise NotPlain(line, "anchors and aliases are not used here; write the value out")
+            raise UnsupportedYaml(
+                line, "anchors and aliases are not used here; write the value out"
+            )
         elif getattr(event, "tag", None) is not None:
-            raise NotPlain(line, "tags are not used here")
+            raise UnsupportedYaml(line, "tags are not used here")
         elif kind == "ScalarEvent":
             self._scalar(event, line)
         elif kind in ("MappingStartEvent", "SequenceStartEvent"):
@@ -99,12 +104,12 @@ class _Builder:
     def _name(self, name: str, line: int) -> None:
         table, _ = self._open[-1]
         if name in table:
-            raise NotPlain(line, f"{name!r} is set twice")
+            raise UnsupportedYaml(line, f"{name!r} is set twice")
         self._key[-1] = name
 
     def _begin(self, container: Any, line: int) -> None:
         if len(self._open) >= _MAX_DEPTH:
-            raise NotPlain(line, f"it is nested deeper than {_MAX_DEPTH} levels")
+            raise UnsupportedYaml(line, f"it is nested deeper than {_MAX_DEPTH} levels")
         key = self._place(container, line)
         self._open.append((container, key))
         self._key.append(None)
@@ -121,7 +126,7 @@ class _Builder:
         else:
             name = self._key[-1]
             if name is None:
-                raise NotPlain(line, "a key must be text")
+                raise UnsupportedYaml(line, "a key must be text")
             key = (*above, name)
             container[name] = value
             self._key[-1] = None

@@ -1,7 +1,7 @@
-"""The settings in force: every layer over the one below it, and where each value comes from.
+"""Loads the settings in force by merging the layers, and records the source of each value.
 
-A workspace's own files pass `standing.py` first. What they may not say is left out and
-claimed; nothing about it is an error, so that a cloned workspace still opens.
+Values in project files are checked against `project_policy.py`. A value that a project may not
+set is ignored and reported as a claim, not as an error, so that a cloned workspace still opens.
 """
 
 from __future__ import annotations
@@ -12,20 +12,26 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.config.files.document import Key, dotted, parse, shown
-from handrail.config.files.reading import LOCAL, PROJECT, FileText, read_own, read_workspace
-from handrail.config.layers.merge import JOINED, joined, leaves
-from handrail.config.layers.project_policy import PARTS, STANDINGS, UNKNOWN
-from handrail.config.layers.sources import FOREIGN, Layer, Source
-from handrail.config.layers.values import Given, from_document, from_mapping
+from handrail.config.files.document import Key, dotted, key_text, parse_document
+from handrail.config.files.reading import (
+    LOCAL,
+    PROJECT,
+    FileText,
+    read_project_file,
+    read_user_file,
+)
+from handrail.config.layers.merge import MERGED_SETTINGS, leaves, merge_values
+from handrail.config.layers.project_policy import SETTING_RULES, UNKNOWN_RULE, UNTRUSTED_PARTS
+from handrail.config.layers.sources import PROJECT_LAYERS, Layer, SettingSource
+from handrail.config.layers.values import LayerValues, from_document, from_mapping
 from handrail.config.model import PermissionRule, Permissions, Settings
-from handrail.config.trust import digest_of
+from handrail.config.trust import files_digest
 
-_NAMED: Final = 6
+_MAX_NAMED: Final = 6
 
 
-class Fate(StrEnum):
-    """What became of something that a workspace's file says."""
+class ClaimStatus(StrEnum):
+    """Whether a value in a project file is in effect."""
 
     APPLIES = "applies"
     UNTRUSTED = "needs trust"
@@ -33,66 +39,62 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """One value in a workspace's own file, plain as JSON, and what became of it."""
+class ProjectClaim:
+    """One value in a project file, and whether it is in effect."""
 
     key: str
-    value: Any
-    source: Source
-    fate: Fate
+    value: Any  # JSON types only
+    source: SettingSource
+    status: ClaimStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
-    """The settings and how they came about.
-
-    `sources` has every setting, and below it the parts of tables and lists that join, such
-    as `permissions.allow[0]`. `digest` is of the workspace's own files, None if it has none.
-    """
+class LoadedSettings:
+    """The merged settings, with the source of each value."""
 
     settings: Settings
-    sources: Mapping[str, Source]
-    notices: Sequence[str]
-    claims: Sequence[Claim]
-    files: Sequence[Path]
-    digest: str | None
-    trusted: bool
+    sources: Mapping[str, SettingSource]  # also parts of merged tables: `permissions.allow[0]`
+    notices: Sequence[str]  # one line per project file with ignored values
+    claims: Sequence[ProjectClaim]
+    files: Sequence[Path]  # the project files that were read
+    digest: str | None  # hash of the project files, None without such files
+    trusted: bool  # whether the user trusts that digest
 
     @property
-    def ignored(self) -> Sequence[Claim]:
-        """What the workspace's files say and what was left out."""
-        return [one for one in self.claims if one.fate is not Fate.APPLIES]
+    def ignored(self) -> Sequence[ProjectClaim]:
+        """The values of project files that are not in effect."""
+        return [one for one in self.claims if one.status is not ClaimStatus.APPLIES]
 
 
-def load(
+def load_layers(
     workspace: Path | None,
     own: Path | Mapping[str, Any] | None,
     overrides: Mapping[str, Any],
     trusted: Callable[[str], bool],
     session: Mapping[str, Any] | None = None,
-) -> Loaded:
-    """Defaults < the person's own < project < local < what the caller gave < the session.
+) -> LoadedSettings:
+    """Merge the layers: defaults < user < project < local < keyword arguments < session.
 
-    `own` is the person's file, which need not exist, or a mapping in its place. `trusted`
-    answers for the digest of the workspace's files. Raises `invalid_arguments` with file,
-    line and key, `outside_workspace` for a link that leads out.
+    `own` is the path of the user's file, which may not exist, or a mapping to use instead.
+    `trusted` receives the digest of the project files. Raises `invalid_arguments` with file,
+    line and key, and `outside_workspace` for a symbolic link that leaves the workspace.
     """
-    merge = _Merge()
+    merge = _LayerMerger()
     if isinstance(own, Mapping):
         merge.add(from_mapping(Layer.USER, own), trusted=True)
     elif own is not None:
-        file = read_own(own)
+        file = read_user_file(own)
         if file is not None:
-            merge.add(from_document(Layer.USER, parse(file), None), trusted=True)
-    found = {} if workspace is None else _found(workspace)
-    digest = digest_of(list(found.values())) if found else None
+            merge.add(from_document(Layer.USER, parse_document(file), None), trusted=True)
+    found = {} if workspace is None else _read_project_files(workspace)
+    digest = files_digest(list(found.values())) if found else None
     trust = digest is not None and trusted(digest)
     for layer, text in found.items():
-        merge.add(from_document(layer, parse(text), workspace), trusted=trust)
+        merge.add(from_document(layer, parse_document(text), workspace), trusted=trust)
     merge.add(from_mapping(Layer.KEYWORD, overrides), trusted=True)
     if session:
         merge.add(from_mapping(Layer.SESSION, session), trusted=True)
-    return Loaded(
+    return LoadedSettings(
         settings=merge.settings(),
         sources=merge.sources,
         notices=_notices(merge.claims, workspace),
@@ -103,22 +105,23 @@ def load(
     )
 
 
-def load_alone(path: Path) -> Loaded | None:
-    """What one file says, over nothing but the defaults and as if it were trusted, to see
-    whether it fits; None if there is no such file. Where it lies says whose it is.
+def load_single_file(path: Path) -> LoadedSettings | None:
+    """Load one file over the defaults, as if it were trusted, to validate it.
+
+    Returns None if the file does not exist. The layer follows from the file's location.
     """
     layer, workspace = Layer.USER, None
     for one, names in ((Layer.PROJECT, PROJECT), (Layer.LOCAL, LOCAL)):
         if "/".join(path.absolute().parts[-2:]) in names:
             layer, path = one, path.absolute()
             workspace = path.parent.parent
-    file = read_own(path)
+    file = read_user_file(path)
     if file is None:
         return None
-    given = from_document(layer, parse(file), workspace)
-    merge = _Merge()
+    given = from_document(layer, parse_document(file), workspace)
+    merge = _LayerMerger()
     merge.add(given, trusted=True)
-    return Loaded(
+    return LoadedSettings(
         settings=merge.settings(),
         sources=merge.sources,
         notices=_notices(merge.claims, workspace),
@@ -129,77 +132,81 @@ def load_alone(path: Path) -> Loaded | None:
     )
 
 
-def _found(workspace: Path) -> dict[Layer, FileText]:
+def _read_project_files(workspace: Path) -> dict[Layer, FileText]:
     texts = {
-        Layer.PROJECT: read_workspace(workspace, PROJECT),
-        Layer.LOCAL: read_workspace(workspace, LOCAL),
+        Layer.PROJECT: read_project_file(workspace, PROJECT),
+        Layer.LOCAL: read_project_file(workspace, LOCAL),
     }
     return {layer: text for layer, text in texts.items() if text is not None}
 
 
-class _Merge:
-    """What has been said so far."""
+class _LayerMerger:
+    """The values merged so far."""
 
     def __init__(self) -> None:
         defaults = Settings.model_validate({})
-        self.sources: dict[str, Source] = {}
-        self.claims: list[Claim] = []
+        self.sources: dict[str, SettingSource] = {}
+        self.claims: list[ProjectClaim] = []
         self._values: dict[str, Any] = {}
         for key in Settings.model_fields:
-            self.sources[key] = Source(Layer.DEFAULT)
+            self.sources[key] = SettingSource(Layer.DEFAULT)
             self._values[key] = _parts(getattr(defaults, key))
 
     def settings(self) -> Settings:
         return Settings.model_validate(self._values)
 
-    def add(self, given: Given, *, trusted: bool) -> None:
+    def add(self, given: LayerValues, *, trusted: bool) -> None:
         for key, value in given.values.items():
-            said = _parts(value)
-            if given.layer in FOREIGN:
-                kept = self._admitted(given, key, said, trusted=trusted)
+            allowed = _parts(value)
+            if given.layer in PROJECT_LAYERS:
+                kept = self._admitted(given, key, allowed, trusted=trusted)
                 if kept is None:
                     continue
-                said = kept
-            self._set(given, key, said)
+                allowed = kept
+            self._set(given, key, allowed)
 
-    def _set(self, given: Given, key: str, said: Any) -> None:
+    def _set(self, given: LayerValues, key: str, value: Any) -> None:
         self.sources[key] = given.source(key)
-        if key not in JOINED:
-            self._values[key] = said
+        if key not in MERGED_SETTINGS:
+            self._values[key] = value
             return
 
-        def where(path: Key) -> Source:
+        def where(path: Key) -> SettingSource:
             return given.source(key, *path[1:])
 
-        self._values[key] = joined(self._values[key], said, (key,), where, self.sources)
+        self._values[key] = merge_values(self._values[key], value, (key,), where, self.sources)
 
-    def _admitted(self, given: Given, key: str, said: Any, *, trusted: bool) -> Any:
-        """The part of a value that a workspace's file may say, None if there is none."""
-        if key in PARTS:
+    def _admitted(self, given: LayerValues, key: str, value: Any, *, trusted: bool) -> Any:
+        """Return the part of a value that a project file may set, or None."""
+        if key in UNTRUSTED_PARTS:
             kept = {
-                part: value
-                for part, value in said.items()
-                if self._claim_part(given, key, part, value, trusted=trusted)
+                part: one
+                for part, one in value.items()
+                if self._claim_part(given, key, part, one, trusted=trusted)
             }
             return kept or None
-        row = STANDINGS.get(key, UNKNOWN)
-        fate = Fate.UNTRUSTED if row.can_be_trusted(said) else Fate.RESERVED
-        if row.needs_nothing(self._values[key], said) or (trusted and fate is Fate.UNTRUSTED):
-            fate = Fate.APPLIES
-        self.claims.append(Claim(key, _plain(said), given.source(key), fate))
-        return said if fate is Fate.APPLIES else None
+        rule = SETTING_RULES.get(key, UNKNOWN_RULE)
+        status = ClaimStatus.UNTRUSTED if rule.can_be_trusted(value) else ClaimStatus.RESERVED
+        if rule.applies_untrusted(self._values[key], value) or (
+            trusted and status is ClaimStatus.UNTRUSTED
+        ):
+            status = ClaimStatus.APPLIES
+        self.claims.append(ProjectClaim(key, _plain(value), given.source(key), status))
+        return value if status is ClaimStatus.APPLIES else None
 
-    def _claim_part(self, given: Given, key: str, part: str, value: Any, *, trusted: bool) -> bool:
-        applies = trusted or part in PARTS[key]
-        fate = Fate.APPLIES if applies else Fate.UNTRUSTED
+    def _claim_part(
+        self, given: LayerValues, key: str, part: str, value: Any, *, trusted: bool
+    ) -> bool:
+        applies = trusted or part in UNTRUSTED_PARTS[key]
+        status = ClaimStatus.APPLIES if applies else ClaimStatus.UNTRUSTED
         for below, one in leaves(value, (part,)):
             source = given.source(key, *below)
-            self.claims.append(Claim(dotted((key, *below)), _plain(one), source, fate))
+            self.claims.append(ProjectClaim(dotted((key, *below)), _plain(one), source, status))
         return applies
 
 
 def _parts(value: Any) -> Any:
-    """A section as a table of what it sets, so that all sections join alike."""
+    """Convert a section to a table of the keys it sets, so that all sections merge alike."""
     if isinstance(value, Permissions):
         lists = {name: getattr(value, name) for name in Permissions.model_fields}
         return {name: rules for name, rules in lists.items() if rules}
@@ -212,21 +219,21 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _notices(claims: Sequence[Claim], workspace: Path | None) -> tuple[str, ...]:
-    told = {
-        Fate.UNTRUSTED: "ignored until you trust it (`handrail trust` shows what it would do)",
-        Fate.RESERVED: "ignored, because only your own settings can say it",
+def _notices(claims: Sequence[ProjectClaim], workspace: Path | None) -> tuple[str, ...]:
+    reasons = {
+        ClaimStatus.UNTRUSTED: "ignored until you trust it (`handrail trust` shows what it would do)",
+        ClaimStatus.RESERVED: "ignored, because only your own settings can say it",
     }
     rows = []
-    for fate, why in told.items():
+    for status, why in reasons.items():
         for file in dict.fromkeys(one.source.file for one in claims):
-            keys = [one.key for one in claims if one.fate is fate and one.source.file == file]
+            keys = [one.key for one in claims if one.status is status and one.source.file == file]
             if keys and file is not None:
                 name = file.relative_to(workspace) if workspace is not None else file
-                rows.append(f"{name}: {_some(keys)}: {why}")
+                rows.append(f"{name}: {_join_some(keys)}: {why}")
     return tuple(rows)
 
 
-def _some(keys: Sequence[str]) -> str:
-    named = ", ".join(shown(one) for one in keys[:_NAMED])
-    return named if len(keys) <= _NAMED else f"{named} and {len(keys) - _NAMED} more"
+def _join_some(keys: Sequence[str]) -> str:
+    named = ", ".join(key_text(one) for one in keys[:_MAX_NAMED])
+    return named if len(keys) <= _MAX_NAMED else f"{named} and {len(keys) - _MAX_NAMED} more"

@@ -1,6 +1,6 @@
-"""How a table or a list of one layer joins what the layers below it say.
+"""Merges a table or list of one layer into the value of the layers below.
 
-Nothing that a lower layer lists is lost: lists grow, limits become the lower one, a switch
+Lists are concatenated without duplicates. In `guardrails` the lower limit wins and a switch
 that is on stays on.
 """
 
@@ -10,12 +10,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from handrail.config.files.document import Key, dotted, shown
-from handrail.config.layers.sources import Source
+from handrail.config.files.document import Key, dotted, key_text
+from handrail.config.layers.sources import SettingSource
 from handrail.core.problems import ProblemRaised
 
-# Settings that join; every other setting is replaced by the higher layer.
-JOINED: Final = frozenset(
+# These settings are merged; every other setting is replaced by the higher layer.
+MERGED_SETTINGS: Final = frozenset(
     {
         "blocked_commands",
         "sandbox_require",
@@ -29,34 +29,36 @@ JOINED: Final = frozenset(
 _STRICT: Final = "guardrails"
 _LIMIT: Final = "max_"
 
-Where = Callable[[Key], Source]
+Where = Callable[[Key], SettingSource]
 
 
-def joined(base: Any, new: Any, key: Key, where: Where, sources: dict[str, Source]) -> Any:
-    """The two together; notes in `sources` where each part that is new comes from.
+def merge_values(
+    base: Any, new: Any, key: Key, where: Where, sources: dict[str, SettingSource]
+) -> Any:
+    """Merge `new` into `base` and record the source of each new part in `sources`.
 
-    Raises `invalid_arguments` if one is a list and the other is not, and the like.
+    Raises `invalid_arguments` if the two values have different types.
     """
     if new is None:
         return base
     if base is not None and _kind(base) != _kind(new):
         raise ProblemRaised(
             "invalid_arguments",
-            f"{where(key)}: {shown(dotted(key))} is {_kind(new)}, and {_kind(base)} elsewhere",
+            f"{where(key)}: {key_text(dotted(key))} is {_kind(new)}, and {_kind(base)} elsewhere",
             hint="write it the same way in both files",
         )
     if isinstance(new, Mapping):
         return _table(base or {}, new, key, where, sources)
     if isinstance(new, list | tuple):
         return _list(base or (), new, key, where, sources)
-    if base is None or _wins(base, new, key):
+    if base is None or _overrides(base, new, key):
         sources[dotted(key)] = where(key)
         return new
     return base
 
 
 def leaves(value: Any, key: Key) -> Iterator[tuple[Key, Any]]:
-    """The single values of a table, and the items of its lists."""
+    """Yield the path and value of each scalar and list item below `value`."""
     if isinstance(value, Mapping):
         for name, one in value.items():
             yield from leaves(one, (*key, name))
@@ -71,44 +73,46 @@ def _table(
     new: Mapping[str, Any],
     key: Key,
     where: Where,
-    sources: dict[str, Source],
+    sources: dict[str, SettingSource],
 ) -> dict[str, Any]:
     merged = dict(base)
     for name, value in new.items():
-        one = joined(merged.get(name), value, (*key, name), where, sources)
+        one = merge_values(merged.get(name), value, (*key, name), where, sources)
         if one is not None:
             merged[name] = one
     return merged
 
 
-def _list(base: Any, new: Any, key: Key, where: Where, sources: dict[str, Source]) -> list[Any]:
+def _list(
+    base: Any, new: Any, key: Key, where: Where, sources: dict[str, SettingSource]
+) -> list[Any]:
     merged = list(base)
-    seen = {_same(item) for item in merged}
+    seen = {_identity(item) for item in merged}
     for index, item in enumerate(new):
-        if _same(item) not in seen:
-            seen.add(_same(item))
-            for below in ((), *_inside(item)):
+        if _identity(item) not in seen:
+            seen.add(_identity(item))
+            for below in ((), *_item_paths(item)):
                 sources[dotted((*key, len(merged), *below))] = where((*key, index, *below))
             merged.append(item)
     return merged
 
 
-def _inside(item: Any) -> list[Key]:
-    """What a table in a list is made of, so that a mistake in it can be found."""
+def _item_paths(item: Any) -> list[Key]:
+    """Return the paths inside a table that is a list item, so that errors can name them."""
     return [path for path, _ in leaves(item, ())] if isinstance(item, Mapping) else []
 
 
-def _same(item: Any) -> str:
-    """What two equal items share; some of them cannot be put into a set."""
+def _identity(item: Any) -> str:
+    """Return a hashable key that is equal for equal items."""
     return json.dumps(item, sort_keys=True, default=repr)
 
 
-def _wins(base: Any, new: Any, key: Key) -> bool:
+def _overrides(base: Any, new: Any, key: Key) -> bool:
     if key[0] != _STRICT:
         return True
     if isinstance(base, bool):
         return bool(new)
-    # Below zero is no limit but a mistake, and must not do away with one.
+    # A negative limit is a mistake and must not replace a valid one.
     return bool(0 <= new < base) if str(key[-1]).startswith(_LIMIT) else True
 
 

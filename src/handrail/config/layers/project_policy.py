@@ -1,7 +1,7 @@
-"""What a workspace's own file may say about each setting.
+"""Which settings a project file may change, with and without the user's trust.
 
-Whoever wrote the workspace wrote that file. Without the person's trust it may only narrow:
-ask more, allow less, record more. A setting without a row here cannot be set by it at all.
+Without trust a project file can only make the settings stricter: ask more, allow less, record
+more. A project file cannot change a setting that has no rule here.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 
-class Standing(StrEnum):
-    """What happens to a value that does not narrow."""
+class ProjectSettingPolicy(StrEnum):
+    """What happens to a value that is not stricter."""
 
-    FREE = "free"  # there is no such value: either way is harmless
-    TRUST = "needs trust"  # it applies once the person trusts the file
-    NARROWS = "narrows only"  # it never applies
-    NEVER = "never"  # nothing applies, not even what narrows
+    FREE = "free"  # always applies: no value is harmful
+    TRUST = "needs trust"  # applies once the user trusts the file
+    NARROWS = "narrows only"  # never applies
+    NEVER = "never"  # never applies, and neither does a stricter value
 
 
 def _nothing(base: Any, value: Any) -> bool:
@@ -28,27 +28,27 @@ def _no(value: Any) -> bool:
     return False
 
 
-class Row(NamedTuple):
-    """The standing of a setting; `narrows(base, value)` compares with what holds below.
+class SettingRule(NamedTuple):
+    """The rule for one setting."""
 
-    `reserved` values are the person's alone, whatever is trusted.
-    """
+    policy: ProjectSettingPolicy
+    narrows: Callable[[Any, Any], bool] = _nothing  # (base, value): value is stricter than base
+    reserved: Callable[[Any], bool] = _no  # values that only the user can set, trusted or not
 
-    standing: Standing
-    narrows: Callable[[Any, Any], bool] = _nothing
-    reserved: Callable[[Any], bool] = _no
-
-    def needs_nothing(self, base: Any, value: Any) -> bool:
-        """Whether a workspace may say this untrusted."""
-        if self.standing is Standing.NEVER:
+    def applies_untrusted(self, base: Any, value: Any) -> bool:
+        """Return whether the value applies without trust."""
+        if self.policy is ProjectSettingPolicy.NEVER:
             return False
-        if self.standing is Standing.FREE or value == base:
+        if self.policy is ProjectSettingPolicy.FREE or value == base:
             return True
         return not self.reserved(value) and self.narrows(base, value)
 
     def can_be_trusted(self, value: Any) -> bool:
-        """Whether the person's trust makes it apply."""
-        return self.standing in (Standing.FREE, Standing.TRUST) and not self.reserved(value)
+        """Return whether the value applies once the file is trusted."""
+        return self.policy in (
+            ProjectSettingPolicy.FREE,
+            ProjectSettingPolicy.TRUST,
+        ) and not self.reserved(value)
 
 
 def _only(narrow: Any) -> Callable[[Any, Any], bool]:
@@ -68,17 +68,17 @@ def _subset(base: Any, value: Any) -> bool:
 
 
 def _slower(base: float, value: float) -> bool:
-    # Signs of life that come too often would be work without end.
+    # A shorter interval would cause more work.
     return value >= base > 0
 
 
 def _sooner(base: int | None, value: int | None) -> bool:
-    # Unset, it is as the dialect says, and 30 seconds is the shortest of those.
+    # Unset means the default of the dialect; the shortest default is 30 seconds.
     return _less(30 if base is None else base, value)
 
 
-# As policy/modes.py has them: for every call, what a mode on the right says is at least as
-# strict as what the mode on the left says.
+# As in policy/modes.py: each mode on the right is at least as strict, for every call, as the
+# mode on the left.
 _ASKING: Final = "default confirm-all dont-ask plan"
 MODES: Final[Mapping[str, str]] = {
     "bypass": f"bypass auto-safe strict sandboxed accept-edits {_ASKING}",
@@ -102,7 +102,7 @@ MODE_NAMES: Final[Mapping[str, str]] = {
 
 
 def mode_name(text: str) -> str:
-    """The mode's own name; one that is not known stays as it is and narrows nothing."""
+    """Resolve an alias of a mode; an unknown name is returned unchanged."""
     name = text.strip().lower().replace("_", "-")
     return MODE_NAMES.get(name, name)
 
@@ -115,63 +115,68 @@ def _is_bypass(value: str) -> bool:
     return mode_name(value) == "bypass"
 
 
-STANDINGS: Final[Mapping[str, Row]] = {
-    "mode": Row(Standing.TRUST, _mode_narrows, _is_bypass),
-    # It also decides what `freshness = "auto"` means.
-    "dialect": Row(Standing.TRUST),
-    "directories": Row(Standing.TRUST, _subset),
-    "allow_delete": Row(Standing.TRUST, _only(False)),
-    "allow_protected": Row(Standing.TRUST, _subset),
-    "break_hard_links": Row(Standing.TRUST, _only(False)),
-    "dry_run": Row(Standing.NARROWS, _only(True)),
-    "durability": Row(Standing.TRUST, _only("power")),
-    "journal": Row(Standing.NARROWS, _only(True)),
-    "shadow": Row(Standing.NARROWS, _only(True)),
-    "shadow_files": Row(Standing.TRUST),
-    "shadow_mb": Row(Standing.TRUST),
-    "shadow_file_mb": Row(Standing.TRUST),
-    "freshness": Row(
-        Standing.TRUST,
+SETTING_RULES: Final[Mapping[str, SettingRule]] = {
+    "mode": SettingRule(ProjectSettingPolicy.TRUST, _mode_narrows, _is_bypass),
+    # The dialect also determines the meaning of `freshness = "auto"`.
+    "dialect": SettingRule(ProjectSettingPolicy.TRUST),
+    "directories": SettingRule(ProjectSettingPolicy.TRUST, _subset),
+    "allow_delete": SettingRule(ProjectSettingPolicy.TRUST, _only(False)),
+    "allow_protected": SettingRule(ProjectSettingPolicy.TRUST, _subset),
+    "break_hard_links": SettingRule(ProjectSettingPolicy.TRUST, _only(False)),
+    "dry_run": SettingRule(ProjectSettingPolicy.NARROWS, _only(True)),
+    "durability": SettingRule(ProjectSettingPolicy.TRUST, _only("power")),
+    "journal": SettingRule(ProjectSettingPolicy.NARROWS, _only(True)),
+    "shadow": SettingRule(ProjectSettingPolicy.NARROWS, _only(True)),
+    "shadow_files": SettingRule(ProjectSettingPolicy.TRUST),
+    "shadow_mb": SettingRule(ProjectSettingPolicy.TRUST),
+    "shadow_file_mb": SettingRule(ProjectSettingPolicy.TRUST),
+    "freshness": SettingRule(
+        ProjectSettingPolicy.TRUST,
         _among({"off": "warn auto strict", "warn": "auto strict", "auto": "strict"}),
     ),
-    "most_at_once": Row(Standing.TRUST, _less),
-    "heartbeat_s": Row(Standing.TRUST, _slower),
-    "loop_guard": Row(Standing.TRUST, _among({"off": "warn stop", "warn": "stop"})),
-    "max_chars": Row(Standing.TRUST, _less),
-    "truncation_strategy": Row(Standing.FREE),
-    "commands": Row(Standing.TRUST, _only(False)),
-    "command_policy": Row(
-        Standing.TRUST, _among({"blocklist": "classify allowlist", "classify": "allowlist"})
+    "most_at_once": SettingRule(ProjectSettingPolicy.TRUST, _less),
+    "heartbeat_s": SettingRule(ProjectSettingPolicy.TRUST, _slower),
+    "loop_guard": SettingRule(
+        ProjectSettingPolicy.TRUST, _among({"off": "warn stop", "warn": "stop"})
     ),
-    "allowed_commands": Row(Standing.TRUST, _subset),
-    "allowed_only": Row(Standing.TRUST, _only(True)),
-    "blocked_commands": Row(Standing.FREE),
-    "programs": Row(Standing.TRUST),
-    "command_timeout_s": Row(Standing.TRUST, _sooner),
-    "max_output_lines": Row(Standing.FREE),
-    "keep_jobs": Row(Standing.TRUST, _only(False)),
-    # A sandbox that is named and missing holds nothing: only "none" has something below it.
-    "sandbox": Row(Standing.TRUST, _among({"none": "auto bubblewrap landlock"})),
-    "sandbox_require": Row(Standing.FREE),
-    "accept_no_sandbox": Row(Standing.NARROWS, _only(False)),
-    "network": Row(Standing.TRUST, _only(False)),
-    "memory_mb": Row(Standing.TRUST, _less),
-    "reads_without_store": Row(Standing.NARROWS, _only(False)),
-    "store_timeout_s": Row(Standing.NEVER),
-    "keep_days": Row(Standing.NEVER),
-    "dead_letters": Row(Standing.NARROWS, _only(True)),
-    # Whoever wrote the workspace must not widen it by what an editor has open beside it.
-    "client_roots": Row(Standing.NARROWS, _only(False)),
-    # Of these, each part has a standing of its own: see `PARTS`.
-    "permissions": Row(Standing.TRUST),
-    "guardrails": Row(Standing.TRUST),
-    "hooks": Row(Standing.TRUST),
-    "agents": Row(Standing.TRUST),
+    "max_chars": SettingRule(ProjectSettingPolicy.TRUST, _less),
+    "truncation_strategy": SettingRule(ProjectSettingPolicy.FREE),
+    "commands": SettingRule(ProjectSettingPolicy.TRUST, _only(False)),
+    "command_policy": SettingRule(
+        ProjectSettingPolicy.TRUST,
+        _among({"blocklist": "classify allowlist", "classify": "allowlist"}),
+    ),
+    "allowed_commands": SettingRule(ProjectSettingPolicy.TRUST, _subset),
+    "allowed_only": SettingRule(ProjectSettingPolicy.TRUST, _only(True)),
+    "blocked_commands": SettingRule(ProjectSettingPolicy.FREE),
+    "programs": SettingRule(ProjectSettingPolicy.TRUST),
+    "command_timeout_s": SettingRule(ProjectSettingPolicy.TRUST, _sooner),
+    "max_output_lines": SettingRule(ProjectSettingPolicy.FREE),
+    "keep_jobs": SettingRule(ProjectSettingPolicy.TRUST, _only(False)),
+    # Naming a sandbox that is not installed is not stricter, except compared with "none".
+    "sandbox": SettingRule(
+        ProjectSettingPolicy.TRUST, _among({"none": "auto bubblewrap landlock"})
+    ),
+    "sandbox_require": SettingRule(ProjectSettingPolicy.FREE),
+    "accept_no_sandbox": SettingRule(ProjectSettingPolicy.NARROWS, _only(False)),
+    "network": SettingRule(ProjectSettingPolicy.TRUST, _only(False)),
+    "memory_mb": SettingRule(ProjectSettingPolicy.TRUST, _less),
+    "reads_without_store": SettingRule(ProjectSettingPolicy.NARROWS, _only(False)),
+    "store_timeout_s": SettingRule(ProjectSettingPolicy.NEVER),
+    "keep_days": SettingRule(ProjectSettingPolicy.NEVER),
+    "dead_letters": SettingRule(ProjectSettingPolicy.NARROWS, _only(True)),
+    # A project must not gain directories that the editor has open beside it.
+    "client_roots": SettingRule(ProjectSettingPolicy.NARROWS, _only(False)),
+    # Each part has a rule of its own: see `UNTRUSTED_PARTS`.
+    "permissions": SettingRule(ProjectSettingPolicy.TRUST),
+    "guardrails": SettingRule(ProjectSettingPolicy.TRUST),
+    "hooks": SettingRule(ProjectSettingPolicy.TRUST),
+    "agents": SettingRule(ProjectSettingPolicy.TRUST),
 }
-UNKNOWN: Final = Row(Standing.NEVER)
+UNKNOWN_RULE: Final = SettingRule(ProjectSettingPolicy.NEVER)
 
-# The parts of a table that can only narrow; every other part of it needs trust.
-PARTS: Final[Mapping[str, frozenset[str]]] = {
+# Parts that can only be stricter; every other part needs trust.
+UNTRUSTED_PARTS: Final[Mapping[str, frozenset[str]]] = {
     "permissions": frozenset({"ask", "deny"}),
     "guardrails": frozenset(
         {

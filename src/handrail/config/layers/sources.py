@@ -1,4 +1,4 @@
-"""Where a value of the settings comes from."""
+"""Where the value of a setting comes from."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.config.files.document import place
+from handrail.config.files.document import location
 
 
 class Layer(StrEnum):
-    """Who says it, the later over the earlier."""
+    """The layers of settings, lowest precedence first."""
 
     DEFAULT = "default"
     USER = "user"
@@ -21,22 +21,22 @@ class Layer(StrEnum):
     SESSION = "session"
 
 
-# Those that come with a workspace, so that whoever wrote the workspace wrote them.
-FOREIGN: Final = frozenset({Layer.PROJECT, Layer.LOCAL})
+# Layers read from the workspace itself, so their author may not be the user.
+PROJECT_LAYERS: Final = frozenset({Layer.PROJECT, Layer.LOCAL})
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A layer, and the place in a file if it was one."""
+class SettingSource:
+    """A layer, with file and line if the value was read from a file."""
 
     layer: Layer
     file: Path | None = None
     line: int | None = None
 
     def __str__(self) -> str:
-        return self.layer.value if self.file is None else place(self.file, self.line)
+        return self.layer.value if self.file is None else location(self.file, self.line)
 
     def to_dict(self) -> dict[str, Any]:
-        """The shape that `--json` output carries."""
+        """Return the object that `--json` prints."""
         file = None if self.file is None else str(self.file)
         return {"layer": self.layer.value, "file": file, "line": self.line}

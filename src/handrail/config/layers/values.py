@@ -1,6 +1,6 @@
-"""What one layer says, in our own key names: checked, with the source of each value.
+"""Validates the values of one layer and maps aliases to setting names.
 
-Every error names the file, the line and the key as it was written there.
+Errors name the file, the line and the key as written.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from handrail.config.files.document import Document, dotted, place, shown
-from handrail.config.layers.sources import Layer, Source
+from handrail.config.files.document import Document, dotted, key_text, location
+from handrail.config.layers.sources import Layer, SettingSource
 from handrail.config.model import Permissions, Settings
 from handrail.core.problems import ProblemRaised
 
@@ -45,17 +45,17 @@ _BOUNDS: Final = {
 }
 
 
-def told(error: Mapping[str, Any]) -> str:
-    """One error of a validation as a clause."""
+def format_validation_error(error: Mapping[str, Any]) -> str:
+    """Describe one pydantic validation error as a clause."""
     kind, limits = str(error["type"]), error.get("ctx", {})
     if kind in _KINDS:
-        return f"it must be {_KINDS[kind]}, and is {_is(error['input'])}"
+        return f"it must be {_KINDS[kind]}, and is {_type_name(error['input'])}"
     if kind in _BOUNDS:
         return _BOUNDS[kind].format_map(limits)
     return str(limits["error"]) if kind == "value_error" else str(error["msg"])
 
 
-def _is(value: Any) -> str:
+def _type_name(value: Any) -> str:
     if isinstance(value, bool):
         return "true or false"
     if isinstance(value, float):
@@ -69,7 +69,7 @@ def _is(value: Any) -> str:
     return "a list" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
 
 
-# Sections and keys as other systems write them, where they mean exactly one of ours.
+# Sections and keys accepted as aliases of one setting.
 ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
     "workspace": {"allow_delete": "allow_delete", "root": "root"},
     "commands": {
@@ -86,98 +86,102 @@ _HINT: Final = "`handrail config show` lists every setting and its value"
 _HINT_FILE: Final = "mend the file; `handrail config check FILE` tries it"
 
 
-class _Entry(NamedTuple):
-    """A key of ours, how it was written, and its value."""
+class _SettingEntry(NamedTuple):
+    """One key of a layer."""
 
-    key: str
-    written: tuple[str | int, ...]
+    key: str  # name of the setting, "" if unknown
+    written: tuple[str | int, ...]  # path as written in the file
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """The values of one layer; only keys that it sets."""
+class LayerValues:
+    """The values that one layer sets."""
 
     layer: Layer
     values: Mapping[str, Any]
-    written: Mapping[str, tuple[str | int, ...]]
-    document: Document | None = None
+    written: Mapping[str, tuple[str | int, ...]]  # setting name to its path in the file
+    document: Document | None = None  # None for keyword arguments
 
-    def source(self, key: str, *below: str | int) -> Source:
-        """Where a key, or what is below it, stands."""
+    def source(self, key: str, *below: str | int) -> SettingSource:
+        """Return the source of a key, or of a part below it."""
         if self.document is None:
-            return Source(self.layer)
+            return SettingSource(self.layer)
         line = self.document.line((*self.written[key], *below))
-        return Source(self.layer, self.document.path, line)
+        return SettingSource(self.layer, self.document.path, line)
 
 
-def from_document(layer: Layer, document: Document, root: Path | None) -> Given:
-    """What a file says; relative directories in a workspace's file are meant from its root."""
-    return _checked(layer, document.values, document, root)
+def from_document(layer: Layer, document: Document, root: Path | None) -> LayerValues:
+    """Validate a file. Relative directories in a project file are relative to its root."""
+    return _validate(layer, document.values, document, root)
 
 
-def from_mapping(layer: Layer, values: Mapping[str, Any]) -> Given:
-    """What a caller gave; None means that it was not given."""
-    return _checked(layer, values, None, None)
+def from_mapping(layer: Layer, values: Mapping[str, Any]) -> LayerValues:
+    """Validate keyword arguments; a value of None counts as not given."""
+    return _validate(layer, values, None, None)
 
 
-def _checked(
+def _validate(
     layer: Layer, values: Mapping[str, Any], document: Document | None, root: Path | None
-) -> Given:
+) -> LayerValues:
     entries = list(_entries(values))
-    bare = Given(layer, {}, {one.key: one.written for one in entries}, document)
-    faults = [*_unknown(entries, values), *_twice(entries), *_elsewhere(entries, root)]
+    bare = LayerValues(layer, {}, {one.key: one.written for one in entries}, document)
+    faults = [
+        *_unknown_keys(entries, values),
+        *_duplicates(entries),
+        *_root_settings(entries, root),
+    ]
     if faults:
-        raise _refusal(bare, faults)
+        raise _invalid_settings(bare, faults)
     raw = {one.key: one.value for one in entries if one.key != _ROOT}
     if root is not None and isinstance(raw.get("directories"), list):
-        raw["directories"] = [_from(root, one) for one in raw["directories"]]
+        raw["directories"] = [_resolve_from(root, one) for one in raw["directories"]]
     try:
         model = Settings.model_validate(raw)
     except ValidationError as error:
-        raise _refusal(bare, list(_misfits(error, bare.written))) from error
-    return Given(layer, {key: getattr(model, key) for key in raw}, bare.written, document)
+        raise _invalid_settings(bare, list(_validation_faults(error, bare.written))) from error
+    return LayerValues(layer, {key: getattr(model, key) for key in raw}, bare.written, document)
 
 
-def _entries(values: Mapping[str, Any]) -> Iterator[_Entry]:
+def _entries(values: Mapping[str, Any]) -> Iterator[_SettingEntry]:
     for name, value in values.items():
         inner = ALIASES.get(name)
         if inner is not None and isinstance(value, dict):
             for part, one in value.items():
                 if one is not None:
-                    yield _Entry(inner.get(part, ""), (name, part), one)
+                    yield _SettingEntry(inner.get(part, ""), (name, part), one)
         elif value is not None:
-            yield _Entry(name if name in Settings.model_fields else "", (name,), value)
+            yield _SettingEntry(name if name in Settings.model_fields else "", (name,), value)
 
 
 Fault = tuple[tuple[str | int, ...], str]
 
 
-def _unknown(entries: list[_Entry], values: Mapping[str, Any]) -> Iterator[Fault]:
+def _unknown_keys(entries: list[_SettingEntry], values: Mapping[str, Any]) -> Iterator[Fault]:
     known = [*Settings.model_fields, *(f"{one}.{key}" for one in ALIASES for key in ALIASES[one])]
     unknown = [entry.written for entry in entries if not entry.key]
     for number, written in enumerate(unknown):
-        # What was meant is looked for only where it will be read: it takes a while.
-        meant = _meant(dotted(written), known) if number < _MOST else ""
+        # Suggestions are slow to compute: only for the faults that are printed.
+        meant = _suggest(dotted(written), known) if number < _MOST else ""
         yield written, f"there is no such setting{meant}"
     rules = values.get("permissions")
     for part in rules if isinstance(rules, dict) else ():
         if part not in Permissions.model_fields:
             lists = [f"permissions.{one}" for one in Permissions.model_fields]
             inside = ("permissions", part)
-            yield inside, f"there is no such list of rules{_meant(dotted(inside), lists)}"
+            yield inside, f"there is no such list of rules{_suggest(dotted(inside), lists)}"
 
 
-def _twice(entries: list[_Entry]) -> Iterator[Fault]:
-    seen: dict[str, _Entry] = {}
+def _duplicates(entries: list[_SettingEntry]) -> Iterator[Fault]:
+    seen: dict[str, _SettingEntry] = {}
     for entry in entries:
         first = seen.setdefault(entry.key, entry)
         if entry.key and first is not entry:
             yield entry.written, f"it is the same setting as `{dotted(first.written)}`"
 
 
-def _elsewhere(entries: list[_Entry], root: Path | None) -> Iterator[Fault]:
-    """A file cannot choose the workspace; it may say that it is where it is."""
+def _root_settings(entries: list[_SettingEntry], root: Path | None) -> Iterator[Fault]:
+    """Reject `root`, unless it names the workspace that the file is in."""
     for entry in entries:
         if entry.key == _ROOT and not _is_here(entry.value, root):
             yield entry.written, "the workspace is chosen with -w or handrail.open(), not in a file"
@@ -191,19 +195,19 @@ def _is_here(value: Any, root: Path | None) -> bool:
     )
 
 
-def _from(root: Path, one: Any) -> Any:
+def _resolve_from(root: Path, one: Any) -> Any:
     return str(root / Path(one).expanduser()) if isinstance(one, str) else one
 
 
-def _misfits(
+def _validation_faults(
     error: ValidationError, written: Mapping[str, tuple[str | int, ...]]
 ) -> Iterator[Fault]:
     for one in error.errors(include_url=False):
         key, *below = one["loc"]
-        yield (*written[str(key)], *below), told(one)
+        yield (*written[str(key)], *below), format_validation_error(one)
 
 
-def _refusal(given: Given, faults: list[Fault]) -> ProblemRaised:
+def _invalid_settings(given: LayerValues, faults: list[Fault]) -> ProblemRaised:
     rows = [_row(given, *fault) for fault in faults[:_MOST]]
     if len(faults) > _MOST:
         rows.append(f"and {len(faults) - _MOST} more")
@@ -211,17 +215,17 @@ def _refusal(given: Given, faults: list[Fault]) -> ProblemRaised:
         "invalid_arguments",
         f"these settings do not fit: {'; '.join(rows)}",
         hint=_HINT_FILE if given.document is not None else _HINT,
-        field=shown(dotted(faults[0][0])),
+        field=key_text(dotted(faults[0][0])),
     )
 
 
-def _row(given: Given, written: tuple[str | int, ...], why: str) -> str:
+def _row(given: LayerValues, written: tuple[str | int, ...], why: str) -> str:
     if given.document is None:
-        return f"{shown(dotted(written))}: {why}"
-    where = place(given.document.path, given.document.line(written))
-    return f"{where}: {shown(dotted(written))}: {why}"
+        return f"{key_text(dotted(written))}: {why}"
+    where = location(given.document.path, given.document.line(written))
+    return f"{where}: {key_text(dotted(written))}: {why}"
 
 
-def _meant(given: str, known: list[str]) -> str:
+def _suggest(given: str, known: list[str]) -> str:
     close = get_close_matches(given, known, n=2, cutoff=0.6)
     return f"; did you mean {' or '.join(f'`{one}`' for one in close)}?" if close else ""

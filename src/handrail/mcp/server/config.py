@@ -1,4 +1,4 @@
-"""What a server offers: one workspace, how runtimes on it are opened, and which tools of it."""
+"""Configuration of an MCP server: how to open a runtime, and which tools clients may use."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from handrail.core.problems import ProblemRaised
 from handrail.mcp.server.results import TEXT
 
 if TYPE_CHECKING:
-    # Not loaded before a client needs a tool: until then it waits only for the handshake.
+    # Imported when a client first needs a tool, so that the handshake is answered early.
     from handrail.app import Opening
     from handrail.engine.runtime import Runtime
 
 
-class Opens(Protocol):
-    """Opens a runtime; `directories` are further roots, `session` a name to go on with."""
+class RuntimeFactory(Protocol):
+    """Opens a runtime. `directories` are additional roots; `session` names a session to resume."""
 
     def __call__(
         self, *, approver: Approver, directories: Sequence[str], session: str | None
@@ -25,38 +25,32 @@ class Opens(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """What every client of a server gets.
+class ServerConfig:
+    """What one server offers to every client."""
 
-    `fallback` is asked where a client cannot ask the person itself, None: nobody is. `tools`
-    are the canonical names to show and allow, None: the usual ones are shown, all allowed.
-    Results are text with data beside it if `structured`, else text alone. `ready` is told of
-    every runtime that opens.
-    """
-
-    open: Opens
-    tools: Collection[str] | None = None
-    read_only: bool = False
-    client_roots: bool = False
+    open: RuntimeFactory
+    tools: Collection[str] | None = None  # canonical names; None: list the defaults, allow all
+    read_only: bool = False  # only tools that change nothing
+    client_roots: bool = False  # the client's roots become additional roots
     dry_run: bool = False
-    structured: bool = True
-    session: str | None = None
-    fallback: Approver | None = None
-    ready: Callable[[Runtime], None] = lambda runtime: None
+    structured: bool = True  # send structured content beside the text
+    session: str | None = None  # session to resume
+    fallback: Approver | None = None  # asked if the client does not support elicitation
+    ready: Callable[[Runtime], None] = lambda runtime: None  # called with each opened runtime
 
 
-def shown_tools(runtime: Runtime, offer: Offer) -> list[dict[str, Any]]:
-    """The tools as MCP declares them."""
+def list_tools(runtime: Runtime, offer: ServerConfig) -> list[dict[str, Any]]:
+    """Return the tool declarations in MCP format."""
     declared = runtime.declare("mcp", allowed=offer.tools)
     if offer.read_only:
         declared = [tool for tool in declared if tool["annotations"]["readOnlyHint"]]
-    # A plan is no result, so in a dry run nothing structured can be promised.
+    # A dry run returns plans, which do not match the output schema.
     promised = offer.structured and not offer.dry_run
-    return [_with_text(tool) if promised else _unpromised(tool) for tool in declared]
+    return [_with_text(tool) if promised else _without_output_schema(tool) for tool in declared]
 
 
 def _with_text(tool: dict[str, Any]) -> dict[str, Any]:
-    """The tool, with the member of its results that every tool has."""
+    """Add the `text` property, which every structured result has, to the output schema."""
     schema = tool.get("outputSchema")
     if schema is None or TEXT in schema.get("properties", {}):
         return tool
@@ -64,13 +58,14 @@ def _with_text(tool: dict[str, Any]) -> dict[str, Any]:
     return {**tool, "outputSchema": {**schema, "properties": properties}}
 
 
-def _unpromised(tool: dict[str, Any]) -> dict[str, Any]:
+def _without_output_schema(tool: dict[str, Any]) -> dict[str, Any]:
     return {key: tool[key] for key in tool if key != "outputSchema"}
 
 
-def limit(runtime: Runtime, offer: Offer) -> None:
-    """Let the runtime call only what the offer holds, whatever a client knows by name; raises
-    `invalid_arguments` for a name that no tool has.
+def restrict_tools(runtime: Runtime, offer: ServerConfig) -> None:
+    """Restrict the runtime to the configured tools; calls to other tools are refused.
+
+    Raises `invalid_arguments` for an unknown tool name.
     """
     if offer.tools is None and not offer.read_only:
         return
@@ -82,15 +77,15 @@ def limit(runtime: Runtime, offer: Offer) -> None:
             hint=f"tools: {', '.join(tool.name for tool in tools)}",
             field="tools",
         )
-    chosen = offer.tools if offer.tools is not None else _usual(runtime)
+    chosen = offer.tools if offer.tools is not None else _default_tools(runtime)
     allowed = [tool.name for tool in tools if tool.name in chosen]
     if offer.read_only:
         allowed = [name for name in allowed if runtime.registry.get(name).only_reads]
     runtime.limit_agent("main", allowed)
 
 
-def _usual(runtime: Runtime) -> set[str]:
-    """The canonical names of the tools that are shown to those who name none."""
+def _default_tools(runtime: Runtime) -> set[str]:
+    """Return the canonical names of the tools that are listed by default."""
     shown = {tool["name"] for tool in runtime.declare("mcp")}
     return {
         tool.name

@@ -1,7 +1,7 @@
-"""Approvals through the client, on both eras of the protocol, and what happens without.
+"""Asks the user for approval through the MCP client, with a fallback approver.
 
-A client that cannot ask, or that declines faster than a person can read, is not asked again;
-the question goes to whoever else can answer, and to nobody it is a refusal with the rule.
+A client without elicitation, or one that repeatedly declines faster than a user could read, is
+not asked again. Without a fallback the call is refused, and the problem names the rule to add.
 """
 
 from __future__ import annotations
@@ -18,41 +18,42 @@ from pydantic import ValidationError
 from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
 from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
-from handrail.mcp.server.form import SCHEMA, answer_of, message_of
+from handrail.mcp.server.form import SCHEMA, approval_message, parse_answer
 
-# Nobody reads a question and declines it in less.
+# Faster than a user can read and decline.
 INSTANT_S: Final = 0.25
-MOST_INSTANT: Final = 2
+MAX_INSTANT: Final = 2
 
-# How long another terminal has; clients rarely wait longer for a call.
+# Timeout of the fallback; clients rarely wait longer for a call.
 QUEUE_S: Final = 120.0
 
 
-class Said(NamedTuple):
-    """What came back from a form."""
+class Elicitation(NamedTuple):
+    """The client's response to an elicitation form."""
 
     action: str
     content: dict[str, object] | None
 
 
-class Channel(Protocol):
-    """The way from one call to the person behind its client."""
+class ElicitationChannel(Protocol):
+    """Sends elicitation forms for one call to its client."""
 
     @property
     def can_ask(self) -> bool:
-        """Whether the client says that it can put a form to a person."""
+        """Whether the client declares form elicitation."""
 
     @property
-    def apart(self) -> bool:
-        """Whether a question may be put while another one waits for its answer."""
+    def concurrent(self) -> bool:
+        """Whether several questions may be open at the same time."""
 
-    async def elicit(self, message: str) -> Said | None:
-        """Put the form; None if the client turned out not to be able to."""
+    async def elicit(self, message: str) -> Elicitation | None:
+        """Send the form; None if the client failed to show it."""
 
 
 class ClientApprover:
-    """Asks through the client that made the call, or else `fallback`. The first time that a
-    client cannot ask, the call is refused with what the person can do about it.
+    """Asks through the client that made the call, else through `fallback`.
+
+    The first call of a client that cannot ask is refused with instructions for the user.
     """
 
     def __init__(
@@ -65,61 +66,61 @@ class ClientApprover:
         self._fallback = fallback
         self._queue_s = queue_s
         self._clock = clock
-        self._channels: dict[str, Channel] = {}
+        self._channels: dict[str, ElicitationChannel] = {}
         self._instant = 0
         self._broken = False
-        self._told = False
+        self._instructed = False  # whether a refusal has told the user about the fallback
 
-    def connect(self, call_id: str, channel: Channel) -> None:
-        """Questions about this call go this way; of two, the way of the first stays."""
+    def connect(self, call_id: str, channel: ElicitationChannel) -> None:
+        """Use this channel for questions about the call, unless it already has one."""
         self._channels.setdefault(call_id, channel)
 
-    def disconnect(self, call_id: str, channel: Channel) -> None:
-        """The call that came this way is over."""
+    def disconnect(self, call_id: str, channel: ElicitationChannel) -> None:
+        """Remove the channel of a finished call."""
         if self._channels.get(call_id) is channel:
             del self._channels[call_id]
 
     def asks_apart(self, request: ApprovalRequest) -> bool:
-        """Whether a client can be asked this that is owed an answer to another question."""
+        """Return whether the question may be asked while another one is open."""
         channel = self._reachable(request)
-        return channel is not None and channel.apart
+        return channel is not None and channel.concurrent
 
     async def ask(self, request: ApprovalRequest) -> bool | Answer | Reply:
-        """The person's answer; raises `needs_approval` if nobody can be asked."""
-        said = await self._through_client(request)
-        if said is not None:
-            return Reply(answer_of(said.action, said.content), "elicitation")
-        told, self._told = self._told, True
-        if self._fallback is not None and told:
+        """Return the user's answer; raises `needs_approval` if no approver is available."""
+        response = await self._through_client(request)
+        if response is not None:
+            return Reply(parse_answer(response.action, response.content), "elicitation")
+        instructed, self._instructed = self._instructed, True
+        if self._fallback is not None and instructed:
             with anyio.move_on_after(self._queue_s):
                 return await self._fallback.ask(request)
-        raise nobody(request, elsewhere=self._fallback is not None)
+        raise no_approver(request, elsewhere=self._fallback is not None)
 
-    async def _through_client(self, request: ApprovalRequest) -> Said | None:
-        """What the client brought back; None if no person can have seen the question."""
+    async def _through_client(self, request: ApprovalRequest) -> Elicitation | None:
+        """Return the client's response; None if no user can have seen the question."""
         channel = self._reachable(request)
         if channel is None:
             return None
         clock = self._clock or asyncio.get_running_loop().time
         asked = clock()
-        said = await channel.elicit(message_of(request))
-        if said is None:
+        response = await channel.elicit(approval_message(request))
+        if response is None:
             self._broken = True
             return None
-        if said.action != "accept" and clock() - asked < INSTANT_S:
+        if response.action != "accept" and clock() - asked < INSTANT_S:
             self._instant += 1
-            self._broken = self._instant >= MOST_INSTANT
+            self._broken = self._instant >= MAX_INSTANT
             return None
         self._instant = 0
-        return said
+        return response
 
-    def _reachable(self, request: ApprovalRequest) -> Channel | None:
+    def _reachable(self, request: ApprovalRequest) -> ElicitationChannel | None:
         channel = self._channels.get(request.call_id)
         return channel if channel is not None and channel.can_ask and not self._broken else None
 
 
-def nobody(request: ApprovalRequest, *, elsewhere: bool) -> ProblemRaised:
-    """A refusal that names what would allow the call."""
+def no_approver(request: ApprovalRequest, *, elsewhere: bool) -> ProblemRaised:
+    """Return a refusal that says how the call could be allowed."""
     ways = []
     if elsewhere:
         ways.append(
@@ -136,30 +137,32 @@ def nobody(request: ApprovalRequest, *, elsewhere: bool) -> ProblemRaised:
     )
 
 
-def may_elicit(ctx: ServerRequestContext[Any, Any]) -> bool:
-    """Whether the client says that it can put a form to a person."""
-    said = ctx.session.client_capabilities
-    if said is None or said.elicitation is None:
+def supports_elicitation(ctx: ServerRequestContext[Any, Any]) -> bool:
+    """Return whether the client declares form elicitation."""
+    capabilities = ctx.session.client_capabilities
+    if capabilities is None or capabilities.elicitation is None:
         return False
-    # An empty object, as the protocol had it first, means forms.
-    return said.elicitation.form is not None or said.elicitation.url is None
+    # Early versions of the protocol declare forms with an empty object.
+    form, url = capabilities.elicitation.form, capabilities.elicitation.url
+    return form is not None or url is None
 
 
 class HandshakeChannel:
-    """Asks in the middle of the call; the client answers while the call waits."""
+    """Sends the form while the request is open (protocol versions with a handshake)."""
 
-    apart = False
+    concurrent = False
 
     def __init__(self, ctx: ServerRequestContext[Any, Any], *, can_ask: bool) -> None:
         self._ctx = ctx
         self.can_ask = can_ask and ctx.session.can_send_request
 
-    async def elicit(self, message: str) -> Said | None:
-        """Put the form; None if the client has no form after all."""
+    async def elicit(self, message: str) -> Elicitation | None:
+        """Send the form; None if the client failed to show it."""
         try:
-            said = await self._ctx.session.elicit_form(
+            response = await self._ctx.session.elicit_form(
                 message, dict(SCHEMA), related_request_id=self._ctx.request_id
             )
         except (MCPError, ValidationError):
             return None
-        return Said(said.action, None if said.content is None else dict(said.content))
+        content = response.content
+        return Elicitation(response.action, None if content is None else dict(content))

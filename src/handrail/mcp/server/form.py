@@ -1,7 +1,7 @@
-"""The question that a client puts to the person: a fixed form with two answers.
+"""The elicitation form for approvals: a fixed schema with the answers yes and no.
 
-Never free text, never "always": what comes back is yes, or it is no. Everything that the
-model wrote passes `safe_text` and stands behind words of ours.
+There is no free text and no "always". Text from the model is escaped by `safe_text` and always
+follows a label.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SCHEMA: Final[Mapping[str, Any]] = {
     },
     "required": [FIELD],
 }
-# Longer previews would push the question itself out of a dialog; how much is missing is said.
+# A longer preview would push the question out of the dialog; the cut is marked.
 MAX_PREVIEW: Final = 8_000
 
 
-def message_of(request: ApprovalRequest) -> str:
-    """What the person reads above the form."""
+def approval_message(request: ApprovalRequest) -> str:
+    """Return the text above the form."""
     lines = [
         f"Handrail asks: may the model call {safe_text(request.tool, one_line=True)}?",
         f"It would: {safe_text(request.action)}",
@@ -39,18 +39,18 @@ def message_of(request: ApprovalRequest) -> str:
     if request.model_says:
         lines.append(f"The model says: {safe_text(request.model_says, one_line=True)}")
     if request.preview:
-        lines += ["", _window(safe_text(request.preview))]
+        lines += ["", _truncate_preview(safe_text(request.preview))]
     return "\n".join(lines)
 
 
-def answer_of(action: str, content: Mapping[str, Any] | None) -> Answer:
-    """YES for exactly the form's own yes; anything else is NO."""
+def parse_answer(action: str, content: Mapping[str, Any] | None) -> Answer:
+    """Return YES only for an accepted form with the answer "yes", else NO."""
     if action == "accept" and content is not None and content.get(FIELD) == "yes":
         return Answer.YES
     return Answer.NO
 
 
-def _window(preview: str) -> str:
+def _truncate_preview(preview: str) -> str:
     if len(preview) <= MAX_PREVIEW:
         return preview
     half = MAX_PREVIEW // 2

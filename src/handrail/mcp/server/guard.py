@@ -1,7 +1,7 @@
-"""What a request over HTTP must be before anything of it is acted on.
+"""Checks every HTTP request before it is processed: Host, Origin, token, method, body.
 
-Against a web page in the person's browser: the Host must be ours, an Origin must be allowed,
-the token comes in a header that a page cannot send, and nothing here answers to CORS.
+Protects against web pages in the user's browser: Host and Origin must be allowed, the token is
+in a header that a page cannot set, and no CORS headers are sent.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handrail.mcp.server.tokens import Tokens
-from handrail.mcp.server.wire import MAX_BYTES, Unreadable, parse, too_long
+from handrail.mcp.server.wire import MAX_BYTES, UnreadableMessage, parse_json, too_long
 
 APPROVAL_HEADER: Final = "handrail-approval"
 APPROVES: Final = "handrail.approves"
-# For a whole message; a client that sends more slowly does not mean to.
+# Time limit for the whole request body.
 _BODY_S: Final = 30.0
 _METHODS: Final = ("GET", "POST", "DELETE")
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Lets a request through to `app`, or answers it. `hosts` and `origins` are lower case."""
+    """ASGI middleware that passes a request to `app` or refuses it."""
 
     app: ASGIApp
     tokens: Tokens
-    hosts: Collection[str]
-    origins: Collection[str]
+    hosts: Collection[str]  # lower case
+    origins: Collection[str]  # lower case
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -44,7 +44,7 @@ class Guard:
         if refusal is None and scope["method"] == "POST":
             try:
                 receive = await self._whole(headers, receive)
-            except _Refused as refused:
+            except _RequestRefused as refused:
                 refusal = refused.response
         if refusal is not None:
             await refusal(scope, receive, send)
@@ -55,19 +55,19 @@ class Guard:
     def _refusal(self, method: str, headers: Headers) -> Response | None:
         host, origin = headers.getlist("host"), headers.getlist("origin")
         if len(host) != 1 or host[0].lower() not in self.hosts:
-            return _said(421, "this server does not answer to that Host")
+            return _error_response(421, "this server does not answer to that Host")
         if len(origin) > 1 or any(one.lower() not in self.origins for one in origin):
-            return _said(403, "requests from that Origin are not allowed")
+            return _error_response(403, "requests from that Origin are not allowed")
         if not self.tokens.may_call(_bearer(headers)):
-            refused = _said(401, "a bearer token is needed in the Authorization header")
+            refused = _error_response(401, "a bearer token is needed in the Authorization header")
             refused.headers["WWW-Authenticate"] = "Bearer"
             return refused
         if method not in _METHODS:
-            refused = _said(405, "there is nothing here for that method")
+            refused = _error_response(405, "there is nothing here for that method")
             refused.headers["Allow"] = ", ".join(_METHODS)
             return refused
         if method == "POST" and _media_type(headers) != "application/json":
-            return _said(415, "the content type must be application/json")
+            return _error_response(415, "the content type must be application/json")
         return None
 
     def _approves(self, headers: Headers) -> bool:
@@ -75,48 +75,52 @@ class Guard:
         return len(given) == 1 and self.tokens.may_approve(given[0])
 
     async def _whole(self, headers: Headers, receive: Receive) -> Receive:
-        """The same request with its body read and understood; raises `_Refused`."""
+        """Read and check the body; return a `receive` that replays it. Raises `_RequestRefused`."""
         try:
             with anyio.fail_after(_BODY_S):
-                body = await _body(headers, receive)
-            value = parse(body)
+                body = await _read_body(headers, receive)
+            value = parse_json(body)
         except TimeoutError:
-            raise _Refused(_said(408, "the message took too long to arrive")) from None
-        except Unreadable as unreadable:
+            raise _RequestRefused(
+                _error_response(408, "the message took too long to arrive")
+            ) from None
+        except UnreadableMessage as unreadable:
             error = unreadable.error.model_dump(mode="json", by_alias=True, exclude_none=True)
-            raise _Refused(JSONResponse({**error, "id": None}, status_code=400)) from None
+            raise _RequestRefused(JSONResponse({**error, "id": None}, status_code=400)) from None
         if not isinstance(value, dict):
-            # The older protocol knew lists, in which an answer could hide.
-            raise _Refused(_said(400, "a message is one JSON object"))
+            # Older protocol versions allow lists, which could contain an answer.
+            raise _RequestRefused(_error_response(400, "a message is one JSON object"))
         if _is_answer(value) and not self._approves(headers):
-            # It can only be the answer to a question of ours.
-            raise _Refused(_said(403, f"an answer needs the {APPROVAL_HEADER} header"))
-        return _replayed(body, receive)
+            # It can only be an answer to an elicitation.
+            raise _RequestRefused(
+                _error_response(403, f"an answer needs the {APPROVAL_HEADER} header")
+            )
+        return _replay_body(body, receive)
 
 
-class _Refused(Exception):
+class _RequestRefused(Exception):
     def __init__(self, response: Response) -> None:
         super().__init__()
         self.response = response
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes:
+async def _read_body(headers: Headers, receive: Receive) -> bytes:
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length) > MAX_BYTES:
-        raise _Refused(_said(413, str(too_long())))
+        raise _RequestRefused(_error_response(413, str(too_long())))
     body = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            raise _Refused(_said(400, "the message is not complete"))
+            raise _RequestRefused(_error_response(400, "the message is not complete"))
         body += message.get("body", b"")
         if len(body) > MAX_BYTES:
-            raise _Refused(_said(413, str(too_long())))
+            raise _RequestRefused(_error_response(413, str(too_long())))
         if not message.get("more_body", False):
             return bytes(body)
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     waiting: deque[Message] = deque([{"type": "http.request", "body": body, "more_body": False}])
 
     async def again() -> Message:
@@ -126,7 +130,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 def _is_answer(value: dict[str, Any]) -> bool:
-    """Whether any reader could take it for an answer, as one with an odd `method` as well."""
+    """Return whether a parser could take the message for an answer, even with an odd `method`."""
     return not isinstance(value.get("method"), str) or "result" in value or "error" in value
 
 
@@ -140,5 +144,5 @@ def _media_type(headers: Headers) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _said(status: int, message: str) -> Response:
+def _error_response(status: int, message: str) -> Response:
     return JSONResponse({"error": message}, status_code=status)

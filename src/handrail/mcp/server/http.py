@@ -1,4 +1,4 @@
-"""MCP over HTTP: one endpoint per workspace, behind the guard, on a socket of this machine."""
+"""MCP over HTTP: one endpoint per workspace, behind the guard."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ipaddress
 import socket
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
@@ -19,10 +19,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from handrail.core.problems import ProblemRaised
-from handrail.mcp.server.config import Offer
+from handrail.mcp.server.config import ServerConfig
 from handrail.mcp.server.guard import APPROVES, Guard
-from handrail.mcp.server.serve import ending
-from handrail.mcp.server.session_pool import IDLE_S, SESSION_HEADER, Sessions
+from handrail.mcp.server.serve import stop_on_signal
+from handrail.mcp.server.session_pool import IDLE_S, SESSION_HEADER, SessionPool
 from handrail.mcp.server.tokens import Tokens
 from handrail.mcp.server.tool_server import Context, ToolServer
 from handrail.mcp.server.wire import MAX_BYTES
@@ -30,23 +30,25 @@ from handrail.mcp.server.wire import MAX_BYTES
 PATH: Final = "/mcp"
 _MOST_CONNECTIONS: Final = 512
 _MOST_HANDSHAKES: Final = 2000
-# Until a request's head is there, from the connection or from the answer before it.
+# Time limit for the next request head on a connection.
 _REQUEST_S: Final = 10.0
 _GOODBYE_S: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
-    """Where and for whom to serve. `hosts` and `origins` are allowed beside our own."""
+class HttpAccess:
+    """Who may use the server."""
 
     tokens: Tokens
-    hosts: Collection[str] = ()
-    origins: Collection[str] = field(default=())
+    hosts: Collection[str] = ()  # in addition to the server's own addresses
+    origins: Collection[str] = ()  # in addition to the server's own URLs
 
 
 def listen(address: str, *, exposed: bool = False) -> socket.socket:
-    """A listening socket on `HOST:PORT`; raises `invalid_arguments`, and for an address that
-    other machines can reach unless `exposed`.
+    """Listen on `HOST:PORT`.
+
+    Raises `invalid_arguments` for an invalid address, and for one that other machines can reach
+    unless `exposed` is true.
     """
     host, separator, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
@@ -75,31 +77,33 @@ def listen(address: str, *, exposed: bool = False) -> socket.socket:
         listening = socket.create_server((place[0], place[1]), family=family, backlog=128)
     except OSError as error:
         raise ProblemRaised("unavailable", f"cannot listen on {address}: {error}") from error
-    # What is accepted inherits it; without it an answer waits for the other side's next word.
+    # Inherited by accepted connections: Nagle's algorithm would delay responses.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
 
-def url_of(listening: socket.socket, path: str = PATH) -> str:
-    """The address that a client is told."""
+def server_url(listening: socket.socket, path: str = PATH) -> str:
+    """Return the URL for clients."""
     return f"http://{_authority(*listening.getsockname()[:2])}{path}"
 
 
-async def serve_http(offers: Mapping[str, Offer], door: Door, listening: socket.socket) -> None:
-    """Serve `/mcp` (the offer named "") and `/mcp/NAME` until we are told to end."""
+async def serve_http(
+    offers: Mapping[str, ServerConfig], door: HttpAccess, listening: socket.socket
+) -> None:
+    """Serve `/mcp` (the configuration named "") and `/mcp/NAME` until a signal stops it."""
     async with AsyncExitStack() as ends:
         endpoints = {}
         for name, offer in offers.items():
             endpoint = endpoints[f"{PATH}/{name}".rstrip("/")] = _Endpoint(offer)
             await endpoint.enter(ends)
-        app = guarded(_router(endpoints), door, listening)
+        app = add_guard(_router(endpoints), door, listening)
         server = _Uvicorn(_config(app))
-        with ending(server.end):
+        with stop_on_signal(server.end):
             await server.serve(sockets=[listening])
 
 
-def guarded(app: ASGIApp, door: Door, listening: socket.socket) -> Guard:
-    """The application behind the guard for this socket."""
+def add_guard(app: ASGIApp, door: HttpAccess, listening: socket.socket) -> Guard:
+    """Wrap the application in the guard for this socket."""
     port = listening.getsockname()[1]
     own = {_authority(host, port) for host in ("127.0.0.1", "localhost", "::1")}
     own.add(_authority(*listening.getsockname()[:2]))
@@ -111,16 +115,16 @@ def guarded(app: ASGIApp, door: Door, listening: socket.socket) -> Guard:
 class _Endpoint:
     """One workspace over HTTP."""
 
-    def __init__(self, offer: Offer) -> None:
-        self.sessions = Sessions(offer)
+    def __init__(self, offer: ServerConfig) -> None:
+        self.sessions = SessionPool(offer)
         server = ToolServer(self.sessions.find, _approves)
         self._manager = StreamableHTTPSessionManager(
             app=server.sdk,
-            # The guard has looked already, and knows more.
+            # The guard has already checked Host and Origin.
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             session_idle_timeout=IDLE_S,
             max_request_body_size=MAX_BYTES,
-            # Cheap until a call opens a runtime; those are counted by `Sessions`.
+            # A session is cheap until a call opens a runtime; `SessionPool` limits those.
             max_sessions=_MOST_HANDSHAKES,
         )
 
@@ -135,12 +139,12 @@ class _Endpoint:
         session_id = Headers(scope=scope).get(SESSION_HEADER)
         leaving = session_id if scope["method"] == "DELETE" else None
         if leaving is not None:
-            # Before the answer, which so means that nothing is left.
+            # Before the response, so that the response means the session is closed.
             await self.sessions.end(leaving)
         with self.sessions.using(session_id):
             await self._manager.handle_request(scope, receive, send)
         if leaving is not None:
-            # A call may have come in between.
+            # A call may have reopened the session meanwhile.
             await self.sessions.end(leaving)
 
 
@@ -181,13 +185,13 @@ class _Uvicorn(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        # It would raise them again at its end, before our own cleaning up.
+        # uvicorn would raise captured signals again before our cleanup.
         yield
 
 
 class _Protocol(H11Protocol):
-    """Closes a connection that brings no request, or no further one: half-open ones must not
-    fill the room.
+    """Closes a connection without a request after a timeout, so that idle connections do not
+    use up the limit.
     """
 
     def connection_made(self, transport: Any) -> None:

@@ -1,7 +1,7 @@
-"""A call on its way: it runs in a task of its own, so that it can outlive the request.
+"""A call in progress. It runs in its own task, so that it can outlive the request.
 
-On the newer protocol a question to the person ends the request, and a second request brings
-the answer; the call waits in between, and nothing has happened yet.
+In newer protocol versions an approval question ends the request and a second request carries
+the answer; the call waits between the two, before any change.
 """
 
 from __future__ import annotations
@@ -14,72 +14,72 @@ from typing import Any, Final, NamedTuple
 import anyio
 
 from handrail.core.results import ToolResult
-from handrail.mcp.server.elicitation import Said
-from handrail.mcp.server.reports import Reports
+from handrail.mcp.server.elicitation import Elicitation
+from handrail.mcp.server.reports import ProgressReporter
 
-# A question that nobody comes back to is a no; its call must not wait for ever.
+# An unanswered question counts as no after this time.
 PATIENCE_S: Final = 15 * 60.0
 _ENDING_S: Final = 30.0
 
 
-class Question(NamedTuple):
-    """What the person is to be asked, and the secret by which its answer comes back."""
+class ApprovalQuestion(NamedTuple):
+    """A question for the user, and the secret that its answer must carry."""
 
     message: str
     state: str
 
 
-class Pending:
-    """One call, what was asked about it, and who listens to it now."""
+class PendingMcpCall:
+    """One call, its open question, and the reporter of the current request."""
 
-    # The question ends the request, and nobody can say whether its answer will ever come.
-    apart = True
+    # The question ends the request, and its answer may never come.
+    concurrent = True
 
     def __init__(self, name: str, arguments: Mapping[str, Any], *, can_ask: bool) -> None:
         loop = asyncio.get_running_loop()
         self._name = name
         self._arguments = dict(arguments)
-        self._question: asyncio.Future[Question] = loop.create_future()
-        self._answer: asyncio.Future[Said | None] | None = None
+        self._question: asyncio.Future[ApprovalQuestion] = loop.create_future()
+        self._answer: asyncio.Future[Elicitation | None] | None = None
         self._expiry: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[ToolResult] | None = None
         self._waiting = 0
         self.can_ask = can_ask
-        # Of the question that stands now: an answer to an earlier one is none to it.
+        # Secret of the open question; answers to earlier questions do not match.
         self.state: str | None = None
-        self.reports: Reports | None = None
+        self.reports: ProgressReporter | None = None
 
     def start(self, call: Coroutine[Any, Any, ToolResult]) -> asyncio.Task[ToolResult]:
-        """Begin; whoever starts it owns the task."""
+        """Start the call; the caller owns the returned task."""
         self._task = asyncio.create_task(call)
         return self._task
 
     def is_same(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Whether a request repeats this very call."""
+        """Return whether a request repeats this call."""
         return name == self._name and dict(arguments) == self._arguments
 
-    async def elicit(self, message: str) -> Said | None:
-        """Have the request that waits for this call answered with a question instead."""
+    async def elicit(self, message: str) -> Elicitation | None:
+        """Answer the waiting request with a question; return the response of the next request."""
         loop = asyncio.get_running_loop()
         self._answer = loop.create_future()
-        self._expiry = loop.call_later(PATIENCE_S, self.reply, Said("cancel", None))
+        self._expiry = loop.call_later(PATIENCE_S, self.reply, Elicitation("cancel", None))
         self.state = os.urandom(16).hex()
-        self._question.set_result(Question(message, self.state))
+        self._question.set_result(ApprovalQuestion(message, self.state))
         try:
             return await self._answer
         finally:
             self._expiry.cancel()
 
-    def reply(self, said: Said | None) -> None:
-        """The answer to the question; a second one changes nothing."""
+    def reply(self, response: Elicitation | None) -> None:
+        """Set the response to the open question; later responses are ignored."""
         if self._answer is None or self._answer.done():
             return
         self.state = None
         self._question = asyncio.get_running_loop().create_future()
-        self._answer.set_result(said)
+        self._answer.set_result(response)
 
-    async def outcome(self) -> ToolResult | Question:
-        """The result, or the question that stands before it."""
+    async def outcome(self) -> ToolResult | ApprovalQuestion:
+        """Wait for the result or for a question."""
         task, question = self._task, self._question
         if task is None:
             raise RuntimeError("the call was not started")
@@ -88,7 +88,7 @@ class Pending:
             waited: list[asyncio.Future[Any]] = [task, question]
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            # A request that repeats this call may still wait for it.
+            # A repeated request may still wait for this call.
             if self._waiting == 1:
                 await self.end()
             raise
@@ -97,7 +97,7 @@ class Pending:
         return task.result() if task.done() else question.result()
 
     async def end(self) -> None:
-        """Cancel the call and wait until what it started is gone."""
+        """Cancel the call and wait for its cleanup."""
         if self._task is None or self._task.done():
             return
         self._task.cancel()

@@ -1,7 +1,7 @@
-"""What a client is told while a call runs: progress, and log lines if it asked for them.
+"""Sends progress and log notifications to the client while a call runs.
 
-Events come from the engine at once and are sent one after the other; where a client does not
-read them, only the newest few are kept, because a call must not wait for its listener.
+Events are queued by the engine without waiting. If a client reads too slowly, only the newest
+events are kept.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from handrail.core.safe_text import safe_text
 LEVELS: Final[tuple[LoggingLevel, ...]] = get_args(LoggingLevel)
 _KEPT: Final = 64
 _SHOWN_CHARS: Final = 400
-# For what is still to be told when the call is over; its result goes the same way.
+# Time limit for sending the rest of the queue when the call has ended.
 _FLUSH_S: Final = 1.0
 
 
-class Reports:
-    """Reports on one call to the request `ctx`; `level` is what the client wants to hear."""
+class ProgressReporter:
+    """Reports one call to the request `ctx`; `level` is the lowest log level the client wants."""
 
     def __init__(
         self, ctx: ServerRequestContext[Any, Any], *, progress: bool, level: LoggingLevel | None
@@ -41,11 +41,11 @@ class Reports:
 
     @property
     def wanted(self) -> bool:
-        """Whether the client wants to hear anything."""
+        """Whether the client asked for progress or log notifications."""
         return self._progress or self._verbose
 
     def __call__(self, event: Event) -> None:
-        """Take note of an event; called from within the engine, never waits."""
+        """Queue an event; called by the engine, never blocks."""
         if isinstance(event, CallHeartbeat | CallProgress | CallOutput):
             self._waiting.append(event)
             self._news.set()
@@ -78,7 +78,7 @@ class Reports:
                 await self._send(self._waiting.popleft())
 
     async def _send(self, event: Event) -> None:
-        text = _told(event)
+        text = _event_text(event)
         if self._progress:
             self._steps += 1
             await self._ctx.session.report_progress(float(self._steps), None, text)
@@ -89,14 +89,14 @@ class Reports:
 async def log(
     ctx: ServerRequestContext[Any, Any], level: LoggingLevel, text: str, logger: str
 ) -> None:
-    """A log line for the client of this request; the caller has checked that it wants it."""
+    """Send a log notification; the caller has checked the level."""
     params = LoggingMessageNotificationParams(level=level, data=text, logger=logger)
     await ctx.session.send_notification(
         LoggingMessageNotification(params=params), related_request_id=ctx.request_id
     )
 
 
-def _told(event: Event) -> str:
+def _event_text(event: Event) -> str:
     if isinstance(event, CallHeartbeat):
         return f"{event.tool} is still running ({event.elapsed_s:.0f} s)"
     text = event.text if isinstance(event, CallProgress | CallOutput) else ""

@@ -1,6 +1,6 @@
-"""A result as MCP carries it: text, images, structured content, and what else is known.
+"""Converts a result to its MCP form: text, images, structured content and metadata.
 
-Many clients show a model either the text or the structured content, so each says everything.
+Many clients show the model either the text or the structured content, so both are complete.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, Final
 from handrail.core.results import ToolResult
 
 META: Final = "handrail/result"
-# The text of a result in its structured content.
+# Property of the structured content that holds the text.
 TEXT: Final = "text"
-_OF_COMMANDS: Final = (
+_COMMAND_META: Final = (
     "undo",
     "undo_left_out",
     "undo_left_out_count",
@@ -24,7 +24,7 @@ _OF_COMMANDS: Final = (
 
 
 def wire_result(result: ToolResult, *, structured: bool) -> dict[str, Any]:
-    """The result of `tools/call` in its wire form. A refusal is a result too."""
+    """Return the response of `tools/call`. Refusals are results too."""
     text = _encodable(result.text)
     content: list[dict[str, Any]] = [{"type": "text", "text": text}]
     for image in result.images:
@@ -42,14 +42,14 @@ def wire_result(result: ToolResult, *, structured: bool) -> dict[str, Any]:
 
 
 def _structured(text: str, data: Any) -> dict[str, Any]:
-    # MCP wants an object; what is none is put into one, and then has no schema.
-    told: dict[str, Any] = data if isinstance(data, dict) else {"result": data}
-    # A tool that has such a member itself keeps it.
-    return told if TEXT in told or _says(text, data) else {TEXT: text, **told}
+    # MCP requires an object; other values are wrapped and have no schema.
+    content: dict[str, Any] = data if isinstance(data, dict) else {"result": data}
+    # A tool's own property of this name is kept.
+    return content if TEXT in content or _is_data_text(text, data) else {TEXT: text, **content}
 
 
-def _says(text: str, data: Any) -> bool:
-    """Whether the text is the data, written down."""
+def _is_data_text(text: str, data: Any) -> bool:
+    """Return whether the text is the data as JSON."""
     try:
         return text[:1] in ("{", "[") and bool(json.loads(text) == data)
     except (ValueError, RecursionError):
@@ -57,18 +57,18 @@ def _says(text: str, data: Any) -> bool:
 
 
 def _meta(result: ToolResult) -> dict[str, Any]:
-    told: dict[str, Any] = {"call_id": result.call_id, "status": result.status.value}
+    meta: dict[str, Any] = {"call_id": result.call_id, "status": result.status.value}
     if result.problem is not None:
-        told["problem"] = result.problem.to_dict()
+        meta["problem"] = result.problem.to_dict()
     if result.changes:
-        told["changes"] = [
+        meta["changes"] = [
             {"path": change.path, "operation": change.operation} for change in result.changes
         ]
-    # Of a command: how much of it can be taken back, and what others changed meanwhile.
-    told |= {name: result.meta[name] for name in _OF_COMMANDS if name in result.meta}
-    return {META: told}
+    # For commands: what undo covers, and concurrent changes by other processes.
+    meta |= {name: result.meta[name] for name in _COMMAND_META if name in result.meta}
+    return {META: meta}
 
 
 def _encodable(text: str) -> str:
-    """Text that UTF-8 can hold: bytes that were no text show as U+FFFD."""
+    """Replace lone surrogates, which UTF-8 cannot encode, by U+FFFD."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""Serving until the client goes away: one session over standard input and output."""
+"""Serves one client over standard input and output."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextlib import contextmanager
 
 import anyio
 
-from handrail.mcp.server.config import Offer
-from handrail.mcp.server.session import Session
+from handrail.mcp.server.config import ServerConfig
+from handrail.mcp.server.session import ClientSession
 from handrail.mcp.server.stdio import stdio
 from handrail.mcp.server.tool_server import ToolServer
 
 
-async def serve_stdio(offer: Offer) -> None:
-    """Serve one client; returns when it closes its end or we are told to end."""
-    session = Session(offer, own_ids=True)
+async def serve_stdio(offer: ServerConfig) -> None:
+    """Serve one client until it disconnects or a signal stops the server."""
+    session = ClientSession(offer, own_ids=True)
     server = ToolServer(lambda ctx: session)
     try:
-        with anyio.CancelScope() as scope, ending(scope.cancel):
+        with anyio.CancelScope() as scope, stop_on_signal(scope.cancel):
             async with stdio() as (incoming, outgoing):
                 await server.sdk.run(incoming, outgoing, server.sdk.create_initialization_options())
     finally:
@@ -28,8 +28,8 @@ async def serve_stdio(offer: Offer) -> None:
 
 
 @contextmanager
-def ending(stop: Callable[[], None]) -> Iterator[None]:
-    """Signals that ask us to end call `stop`, so that everything is cleaned up."""
+def stop_on_signal(stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` on SIGTERM, SIGHUP and SIGINT instead of terminating."""
     loop = asyncio.get_running_loop()
     signals = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
     for one in signals:

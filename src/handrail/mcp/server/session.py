@@ -1,5 +1,6 @@
-"""One client on one workspace: a runtime of its own, opened when it is first needed, and the
-calls in flight. When the client goes, all of it goes.
+"""The session of one client: its runtime, opened on first use, and its calls in flight.
+
+Closing the session ends all of them.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from mcp_types import LoggingLevel
 from handrail.core.call_ids import safe_call_id
 from handrail.core.events import Event, ToolRegistered, ToolUnregistered
 from handrail.core.results import ToolResult
-from handrail.mcp.server.config import Offer, limit
+from handrail.mcp.server.config import ServerConfig, restrict_tools
 from handrail.mcp.server.elicitation import ClientApprover
-from handrail.mcp.server.pending import Pending
+from handrail.mcp.server.pending import PendingMcpCall
 
 if TYPE_CHECKING:
     from handrail.engine.runtime import Runtime
@@ -32,21 +33,23 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types import ListRootsRequest, ListRootsResult
 from pydantic import ValidationError
 
-# Beyond this a client does not wait for its calls, it floods.
-MOST_CALLS: Final = 1000
-_MOST_STATES: Final = 256
-_CLOSING_S: Final = 60.0
+# Limit on concurrent calls of one client.
+MAX_CALLS: Final = 1000
+_MAX_PARKED: Final = 256
+_CLOSE_TIMEOUT_S: Final = 60.0
 
 
-class Session:
-    """What belongs to one client. `own_ids`: the ids of its requests are its own, so that a
-    repeated one is the same call; without a connection of its own they mean nothing.
+class ClientSession:
+    """The state of one client.
+
+    `own_ids` is true if request ids are unique to this client, so that a repeated id means the
+    same call.
     """
 
-    def __init__(self, offer: Offer, *, own_ids: bool) -> None:
+    def __init__(self, offer: ServerConfig, *, own_ids: bool) -> None:
         self.offer = offer
         self.approver = ClientApprover(offer.fallback)
-        # Until the client says otherwise; the newer protocol asks with every request instead.
+        # Default until the client sets it; newer protocol versions send it with each request.
         self.level: LoggingLevel = "warning"
         self.client: ServerSession | None = None
         self.on_tools_changed: Callable[[], Awaitable[None]] | None = None
@@ -55,27 +58,27 @@ class Session:
         self._runtime: Runtime | None = None
         self._opening = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._in_flight: dict[str, Pending] = {}
-        self._parked: OrderedDict[str, Pending] = OrderedDict()
+        self._in_flight: dict[str, PendingMcpCall] = {}
+        self._parked: OrderedDict[str, PendingMcpCall] = OrderedDict()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
     @property
     def busy(self) -> bool:
-        """Whether anything of this client is under way."""
+        """Whether calls of this client are running."""
         return bool(self._tasks)
 
     @property
     def crowded(self) -> bool:
-        """Whether no further call is taken."""
-        return len(self._tasks) >= MOST_CALLS
+        """Whether the limit on concurrent calls is reached."""
+        return len(self._tasks) >= MAX_CALLS
 
     async def runtime(self, roots: Callable[[], Awaitable[Sequence[str]]]) -> Runtime:
-        """The runtime; opened at the first need, with the roots that the client then names.
+        """Return the runtime, opened on first use with the client's roots.
 
-        Raises `ProblemRaised` if it cannot be opened; the next need tries again.
+        Raises `ProblemRaised` if it cannot be opened; the next call tries again.
         """
-        # Taken even where it is open already: calls that wait here must not be overtaken.
+        # Also taken if the runtime is open, so that waiting calls keep their order.
         async with self._opening:
             if self._runtime is None:
                 self._runtime = await self._open(await roots())
@@ -86,10 +89,10 @@ class Session:
         opening = offer.open(approver=self.approver, directories=roots, session=offer.session)
         runtime = await opening
         try:
-            limit(runtime, offer)
+            restrict_tools(runtime, offer)
             offer.ready(runtime)
             self._loop = asyncio.get_running_loop()
-            runtime.subscribe(self._heard)
+            runtime.subscribe(self._on_event)
         except BaseException:
             await runtime.aclose()
             raise
@@ -98,58 +101,60 @@ class Session:
         return runtime
 
     def call_id(self, request_id: object, key: str | None) -> str:
-        """What the call is known by: the client's own key, else its request, else a new id."""
+        """Return the call id: from the client's key, else from the request id, else a new one."""
         if key is not None:
             return safe_call_id(f"key-{key}")
         if self._own_ids:
             return safe_call_id(f"{self._nonce}-{request_id}")
         return f"{self._nonce}-{os.urandom(8).hex()}"
 
-    def start(self, call_id: str, pending: Pending, call: Coroutine[Any, Any, ToolResult]) -> None:
-        """Run a call in a task that this session owns."""
+    def start(
+        self, call_id: str, pending: PendingMcpCall, call: Coroutine[Any, Any, ToolResult]
+    ) -> None:
+        """Run a call in a task owned by this session."""
         task = pending.start(call)
         self._own(task)
         if self._in_flight.setdefault(call_id, pending) is pending:
             task.add_done_callback(lambda task: self._in_flight.pop(call_id))
 
-    def in_flight(self, call_id: str) -> Pending | None:
-        """The call of that id, if it is under way."""
+    def in_flight(self, call_id: str) -> PendingMcpCall | None:
+        """Return the running call of that id, or None."""
         return self._in_flight.get(call_id)
 
-    def park(self, state: str, pending: Pending) -> None:
-        """Keep a call that waits for an answer, by the secret that brings it back."""
+    def park(self, state: str, pending: PendingMcpCall) -> None:
+        """Keep a call that waits for an answer, by the secret of its question."""
         self._parked[state] = pending
-        if len(self._parked) > _MOST_STATES:
+        if len(self._parked) > _MAX_PARKED:
             forgotten, oldest = self._parked.popitem(last=False)
             if oldest.state == forgotten:
                 oldest.reply(None)
 
-    def parked(self, state: str) -> Pending | None:
-        """The call of that secret. It stays known: an answer that is sent twice is one."""
+    def parked(self, state: str) -> PendingMcpCall | None:
+        """Return the call of that secret, or None. An answer may be sent more than once."""
         return self._parked.get(state)
 
     async def aclose(self) -> None:
-        """End every call, then the runtime and its jobs; safe to repeat."""
+        """Cancel all calls, then close the runtime and its jobs; idempotent."""
         self._closed = True
         for task in self._tasks:
             task.cancel()
-        with anyio.move_on_after(_CLOSING_S, shield=True):
+        with anyio.move_on_after(_CLOSE_TIMEOUT_S, shield=True):
             if self._tasks:
                 await asyncio.wait(set(self._tasks))
             async with self._opening:
                 if self._runtime is not None:
                     await self._runtime.aclose()
 
-    def _heard(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, ToolRegistered | ToolUnregistered) and self._loop is not None:
-            # A tool may be registered from any thread.
+            # Tools can be registered from any thread.
             self._loop.call_soon_threadsafe(self._tools_changed)
 
     def _tools_changed(self) -> None:
         if not self._closed:
-            self._own(asyncio.create_task(self._tell_of_tools()))
+            self._own(asyncio.create_task(self._notify_tools_changed()))
 
-    async def _tell_of_tools(self) -> None:
+    async def _notify_tools_changed(self) -> None:
         if self.client is not None:
             await self.client.send_tool_list_changed()
         if self.on_tools_changed is not None:
@@ -160,31 +165,29 @@ class Session:
         task.add_done_callback(self._tasks.discard)
 
 
-_PATIENCE_S = 10.0
+_ROOTS_TIMEOUT_S = 10.0
 
 
 async def client_roots(ctx: ServerRequestContext[Any, Any]) -> list[str]:
-    """The directories that the client works in, as far as it tells; the newer protocol has no
-    such question.
-    """
-    said = ctx.session.client_capabilities
-    if said is None or said.roots is None or not ctx.session.can_send_request:
+    """Ask the client for its roots; [] if it does not support the request."""
+    capabilities = ctx.session.client_capabilities
+    if capabilities is None or capabilities.roots is None or not ctx.session.can_send_request:
         return []
     try:
         found = await ctx.session.send_request(
             ListRootsRequest(),
             ListRootsResult,
-            request_read_timeout_seconds=_PATIENCE_S,
+            request_read_timeout_seconds=_ROOTS_TIMEOUT_S,
             metadata=ServerMessageMetadata(related_request_id=ctx.request_id),
         )
     except (MCPError, ValidationError):
         return []
-    paths = [directory_of(str(root.uri)) for root in found.roots]
+    paths = [root_directory(str(root.uri)) for root in found.roots]
     return [path for path in paths if path is not None]
 
 
-def directory_of(uri: str) -> str | None:
-    """The directory that a `file:` URI names on this machine; None if there is none."""
+def root_directory(uri: str) -> str | None:
+    """Return the local directory of a `file:` URI; None if it is not an existing directory."""
     parts = urlsplit(uri)
     path = Path(unquote(parts.path))
     if parts.scheme != "file" or parts.netloc not in ("", "localhost") or not path.is_absolute():

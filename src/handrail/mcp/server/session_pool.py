@@ -1,6 +1,4 @@
-"""The sessions of an HTTP endpoint: which request belongs to which client, and when a client
-is gone.
-"""
+"""The client sessions of an HTTP endpoint: finds the session of a request, closes idle ones."""
 
 from __future__ import annotations
 
@@ -14,8 +12,8 @@ from mcp.server.context import ServerRequestContext
 from mcp_types import INTERNAL_ERROR
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from handrail.mcp.server.config import Offer
-from handrail.mcp.server.session import Session
+from handrail.mcp.server.config import ServerConfig
+from handrail.mcp.server.session import ClientSession
 
 SESSION_HEADER: Final = "mcp-session-id"
 NAME_HEADER: Final = "handrail-session"
@@ -24,16 +22,16 @@ MOST_SESSIONS: Final = 64
 _LOOK_S: Final = 30.0
 
 
-class Sessions:
-    """Sessions by what their requests have in common.
+class SessionPool:
+    """Sessions by key.
 
-    With a handshake that is the id the server gave. The newer protocol has none: there it is
-    the client's name, and the header `Handrail-Session` for those who want their own.
+    With a handshake the key is the session id of the server. Newer protocol versions have no
+    such id: the key is the client's name and the optional header `Handrail-Session`.
     """
 
     def __init__(
         self,
-        offer: Offer,
+        offer: ServerConfig,
         *,
         idle_s: float = IDLE_S,
         most: int = MOST_SESSIONS,
@@ -43,26 +41,26 @@ class Sessions:
         self._most = most
         self._idle_s = idle_s
         self._clock = clock or asyncio.get_running_loop().time
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, ClientSession] = {}
         self._used: dict[str, float] = {}
         self._open: dict[str, int] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
-    def find(self, ctx: ServerRequestContext[Any, Any]) -> Session:
-        """The session of a request; a new one for a new client."""
+    def find(self, ctx: ServerRequestContext[Any, Any]) -> ClientSession:
+        """Return the session of a request; creates one for a new client."""
         headers = ctx.request.headers if ctx.request is not None else {}
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         given = None if modern else headers.get(SESSION_HEADER)
-        key = f"id {given}" if given is not None else _name(ctx, headers.get(NAME_HEADER))
+        key = f"id {given}" if given is not None else _client_key(ctx, headers.get(NAME_HEADER))
         session = self._sessions.get(key)
         if session is None:
             self._make_room()
-            session = self._sessions[key] = Session(self._offer, own_ids=given is not None)
+            session = self._sessions[key] = ClientSession(self._offer, own_ids=given is not None)
         self._used[key] = self._clock()
         return session
 
     def _make_room(self) -> None:
-        """Let the client that was idle longest go; many never say goodbye."""
+        """At the limit, close the session that has been idle longest."""
         if len(self._sessions) < self._most:
             return
         idle = [key for key in self._sessions if self._is_idle(key)]
@@ -79,7 +77,7 @@ class Sessions:
 
     @contextmanager
     def using(self, session_id: str | None) -> Iterator[None]:
-        """While a request of that id is open, its session is not idle."""
+        """Mark a session as in use while one of its requests is open."""
         key = f"id {session_id}"
         self._open[key] = self._open.get(key, 0) + 1
         try:
@@ -92,11 +90,11 @@ class Sessions:
                 self._used[key] = self._clock()
 
     async def end(self, session_id: str) -> None:
-        """The client of that id has said goodbye."""
+        """Close the session of a client that disconnected."""
         await self._close(f"id {session_id}")
 
     async def close_idle(self) -> None:
-        """Close every session that nobody has used for too long."""
+        """Close the sessions whose idle timeout has passed."""
         now = self._clock()
         idle = [
             key
@@ -107,13 +105,13 @@ class Sessions:
             await self._close(key)
 
     async def watch(self) -> None:
-        """Close idle sessions from time to time, until cancelled."""
+        """Close idle sessions periodically until cancelled."""
         while True:
             await asyncio.sleep(_LOOK_S)
             await self.close_idle()
 
     async def aclose(self) -> None:
-        """Close all of them."""
+        """Close all sessions."""
         for key in list(self._sessions):
             await self._close(key)
         if self._ending:
@@ -126,7 +124,7 @@ class Sessions:
             await session.aclose()
 
 
-def _name(ctx: ServerRequestContext[Any, Any], chosen: str | None) -> str:
-    said = ctx.session.client_params
-    client = said.client_info.name if said is not None else ""
+def _client_key(ctx: ServerRequestContext[Any, Any], chosen: str | None) -> str:
+    params = ctx.session.client_params
+    client = params.client_info.name if params is not None else ""
     return f"name {client!r} {chosen!r}"

@@ -1,7 +1,7 @@
-"""MCP over standard input and output, with bounded lines and nothing else on the wire.
+"""MCP over standard input and output, with a limit on the length of lines.
 
-The descriptors 0 and 1 are taken away from everybody else while we serve: what a library
-prints goes to standard error, what a program would read is empty.
+While serving, descriptors 0 and 1 are replaced: output of libraries goes to standard error, and
+child processes read an empty standard input.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ from mcp_types import INTERNAL_ERROR
 from mcp_types.jsonrpc import ErrorData, JSONRPCError, JSONRPCMessage, JSONRPCResponse
 from pydantic_core import PydanticSerializationError
 
-from handrail.mcp.server.wire import MAX_BYTES, Unreadable, message_of, parse, too_long
+from handrail.mcp.server.wire import (
+    MAX_BYTES,
+    UnreadableMessage,
+    parse_json,
+    parse_message,
+    too_long,
+)
 
 _CHUNK: Final = 256 * 1024
 
@@ -29,27 +35,27 @@ Outgoing = MemoryObjectSendStream[SessionMessage]
 
 
 class Pipe(Protocol):
-    """Bytes to and from the client."""
+    """A byte stream to and from the client."""
 
     async def read(self) -> bytes:
-        """Some bytes; none at the end."""
+        """Read some bytes; b"" at the end of the stream."""
 
     async def write(self, data: bytes) -> None:
-        """All of them; raises OSError if the client has gone."""
+        """Write all bytes; raises OSError if the client has disconnected."""
 
 
 @asynccontextmanager
 async def stdio() -> AsyncIterator[tuple[Incoming, Outgoing]]:
-    """The message streams of this process's standard input and output."""
+    """Open message streams on standard input and output."""
     source, sink = _take(0, os.O_RDONLY), _take(1, os.O_WRONLY)
     pipe = await _pipe(source, sink)
-    async with streams_over(pipe) as streams:
+    async with message_streams(pipe) as streams:
         yield streams
 
 
 @asynccontextmanager
-async def streams_over(pipe: Pipe) -> AsyncIterator[tuple[Incoming, Outgoing]]:
-    """Message streams over a pipe; unreadable lines are answered here and go no further."""
+async def message_streams(pipe: Pipe) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+    """Open message streams over a pipe; unreadable lines are answered with an error."""
     arrived, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, leaving = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -57,10 +63,10 @@ async def streams_over(pipe: Pipe) -> AsyncIterator[tuple[Incoming, Outgoing]]:
         async with arrived:
             async for line in lines(pipe):
                 try:
-                    if isinstance(line, Unreadable):
+                    if isinstance(line, UnreadableMessage):
                         raise line
-                    message = message_of(parse(line))
-                except Unreadable as unreadable:
+                    message = parse_message(parse_json(line))
+                except UnreadableMessage as unreadable:
                     await _answer(pipe, unreadable.error)
                     continue
                 try:
@@ -82,7 +88,7 @@ async def streams_over(pipe: Pipe) -> AsyncIterator[tuple[Incoming, Outgoing]]:
             group.cancel_scope.cancel()
 
 
-async def lines(pipe: Pipe) -> AsyncIterator[bytes | Unreadable]:
+async def lines(pipe: Pipe) -> AsyncIterator[bytes | UnreadableMessage]:
     """The lines that arrive; of one that is too long nothing is kept but that it came."""
     kept = bytearray()
     skipping = False
@@ -117,12 +123,12 @@ async def _answer(pipe: Pipe, message: JSONRPCMessage) -> None:
     try:
         await pipe.write(data)
     except OSError:
-        # The client no longer reads; that it is gone is heard from the other side.
+        # The client no longer reads; the reading side detects the disconnect.
         return
 
 
 def _take(descriptor: int, flags: int) -> int:
-    """A duplicate of a standard descriptor, which itself now leads elsewhere."""
+    """Duplicate a standard descriptor and redirect the original."""
     own = os.dup(descriptor)
     os.set_inheritable(own, False)
     if flags == os.O_WRONLY:
@@ -146,7 +152,7 @@ def _is_pipe(descriptor: int) -> bool:
 
 
 class _LoopPipe:
-    """Pipes that the event loop waits for itself."""
+    """A pipe or socket that the event loop can poll."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -173,7 +179,7 @@ class _LoopPipe:
 
 
 class _ThreadPipe:
-    """A terminal or a file: it must not be made non-blocking, because others share it."""
+    """A terminal or file, read in a thread: O_NONBLOCK would affect other processes."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source = source
@@ -190,5 +196,5 @@ class _ThreadPipe:
 
 
 async def _in_thread(work: Any, *args: Any) -> Any:
-    # Abandoned when we end: a read of a terminal may never return.
+    # The thread is abandoned at exit: a read from a terminal may never return.
     return await anyio.to_thread.run_sync(work, *args, abandon_on_cancel=True)

@@ -1,7 +1,7 @@
-"""The secrets of the HTTP server: one to call tools, another to answer questions.
+"""The bearer tokens of the HTTP server: one to call tools, one to answer approvals.
 
-They are two because whoever can make calls must not be able to approve them. Each lies in a
-file that only its owner can read; neither is ever printed, logged or put on a command line.
+A client that can make calls must not be able to approve them. Each token is in a file that only
+its owner can read, and is never printed, logged or passed on a command line.
 """
 
 from __future__ import annotations
@@ -23,28 +23,29 @@ _MAX_BYTES: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a request must show."""
+    """The two tokens that requests are compared with."""
 
     calls: str = field(repr=False)
     approvals: str = field(repr=False)
 
     def may_call(self, given: str | None) -> bool:
-        """Whether this is the token for calls."""
+        """Return whether this is the token for calls."""
         return _equal(given, self.calls)
 
     def may_approve(self, given: str | None) -> bool:
-        """Whether this is the token for approvals."""
+        """Return whether this is the token for approvals."""
         return _equal(given, self.approvals)
 
 
 def token_file(name: str) -> Path:
-    """Where a token lies."""
+    """Return the path of a token."""
     return state_home() / "mcp" / name
 
 
 def load_tokens(*, renew: bool = False) -> Tokens:
-    """The person's tokens, made where there are none; raises `unavailable` if a file of them
-    is not theirs alone.
+    """Load the user's tokens and create missing ones.
+
+    Raises `unavailable` if another user can access a token file.
     """
     private_directory(state_home())
     private_directory(token_file(CALLS).parent)
@@ -74,7 +75,7 @@ def _load(path: Path, *, renew: bool) -> str:
 
 def _make(path: Path) -> str:
     token = secrets.token_urlsafe(32)
-    # Made whole under another name first: two servers may start at the same moment.
+    # Written under a temporary name first: two servers may start at the same time.
     draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

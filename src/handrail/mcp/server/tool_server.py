@@ -1,7 +1,6 @@
-"""The SDK's low-level server with our tools behind it: list, call, and what surrounds a call.
+"""Request handlers for the SDK's low-level server: list tools, call tools, set the log level.
 
-The one boundary of this package: whatever a client sends, it gets an answer and harms nobody
-else. No handler catches more than it can name; the SDK answers for the rest.
+Handlers catch only the exceptions they name; the SDK turns all others into error responses.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from handrail import __version__
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.engine.prepare.arguments import exceeds_limit, too_large
-from handrail.mcp.server.config import shown_tools
-from handrail.mcp.server.elicitation import HandshakeChannel, Said, may_elicit
+from handrail.mcp.server.config import list_tools
+from handrail.mcp.server.elicitation import Elicitation, HandshakeChannel, supports_elicitation
 from handrail.mcp.server.form import SCHEMA
-from handrail.mcp.server.pending import Pending, Question
-from handrail.mcp.server.reports import LEVELS, Reports
+from handrail.mcp.server.pending import ApprovalQuestion, PendingMcpCall
+from handrail.mcp.server.reports import LEVELS, ProgressReporter
 from handrail.mcp.server.results import wire_result
-from handrail.mcp.server.session import Session, client_roots
+from handrail.mcp.server.session import ClientSession, client_roots
 
 if TYPE_CHECKING:
     from handrail.engine.runtime import Runtime
@@ -55,13 +54,15 @@ _INSTRUCTIONS: Final = (
 
 
 class ToolServer:
-    """What one offer looks like to the SDK; `find` tells which session a request belongs to,
-    `approves` whether its sender may also answer questions.
+    """The SDK server of one configuration.
+
+    `find` returns the session of a request; `approves` returns whether its sender may answer
+    approval questions.
     """
 
     def __init__(
         self,
-        find: Callable[[Context], Session],
+        find: Callable[[Context], ClientSession],
         approves: Callable[[Context], bool] = lambda ctx: True,
     ) -> None:
         self._find = find
@@ -74,12 +75,12 @@ class ToolServer:
             instructions=_INSTRUCTIONS,
             on_subscriptions_listen=ListenHandler(self._bus, max_subscriptions=64),
         )
-        # Its span per message costs more than a small call; ours is the record.
+        # The default middleware opens a tracing span per message, which costs more than a small call.
         self.sdk.middleware.clear()
         self.sdk.add_request_handler("tools/list", PaginatedRequestParams, self._list)
         self.sdk.add_request_handler("tools/call", CallToolRequestParams, self._call)
         self.sdk.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
-        # Without it the SDK lists all tools before each call over HTTP, to check headers.
+        # Without this lookup the SDK lists all tools before each HTTP call to check headers.
         self._schemas: dict[str, dict[str, Any]] = {}
         self.sdk.get_tool_input_schema = self._schemas.get
 
@@ -87,9 +88,9 @@ class ToolServer:
         del params
         session = self._session(ctx)
         runtime = await self._runtime(ctx, session)
-        tools = shown_tools(runtime, session.offer)
+        tools = list_tools(runtime, session.offer)
         self._schemas.update((tool["name"], tool["inputSchema"]) for tool in tools)
-        # The newer protocol wants these; the SDK leaves them out on the older one.
+        # Required by newer protocol versions; the SDK removes the fields for older ones.
         return {"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
     async def _set_level(self, ctx: Context, params: SetLevelRequestParams) -> EmptyResult:
@@ -99,7 +100,7 @@ class ToolServer:
     async def _call(self, ctx: Context, params: CallToolRequestParams) -> dict[str, Any]:
         session = self._session(ctx)
         runtime = await self._runtime(ctx, session)
-        reports = Reports(ctx, progress=_wants_progress(ctx), level=_level(ctx, session))
+        reports = ProgressReporter(ctx, progress=_wants_progress(ctx), level=_level(ctx, session))
         pending = self._resumed(ctx, session, params)
         if pending is None:
             pending = self._started(ctx, session, runtime, params, reports)
@@ -114,11 +115,11 @@ class ToolServer:
     def _started(
         self,
         ctx: Context,
-        session: Session,
+        session: ClientSession,
         runtime: Runtime,
         params: CallToolRequestParams,
-        reports: Reports,
-    ) -> Pending:
+        reports: ProgressReporter,
+    ) -> PendingMcpCall:
         if session.crowded:
             raise MCPError(INTERNAL_ERROR, "too many calls are in flight; wait for some of them")
         call_id = session.call_id(ctx.request_id, _key(ctx))
@@ -128,11 +129,11 @@ class ToolServer:
         repeated = session.in_flight(call_id)
         if repeated is not None and repeated.is_same(params.name, arguments):
             return repeated
-        asks = may_elicit(ctx) and self._approves(ctx)
-        pending = Pending(params.name, arguments, can_ask=asks)
+        asks = supports_elicitation(ctx) and self._approves(ctx)
+        pending = PendingMcpCall(params.name, arguments, can_ask=asks)
         channel = pending if _modern(ctx) else HandshakeChannel(ctx, can_ask=asks)
         approver = session.approver
-        listener = (lambda event: _tell(pending, event)) if reports.wanted or asks else None
+        listener = (lambda event: _report_event(pending, event)) if reports.wanted or asks else None
 
         async def call() -> ToolResult:
             approver.connect(call_id, channel)
@@ -145,25 +146,25 @@ class ToolServer:
         return pending
 
     def _resumed(
-        self, ctx: Context, session: Session, params: CallToolRequestParams
-    ) -> Pending | None:
-        """The call that this request brings an answer to, None if it brings none."""
+        self, ctx: Context, session: ClientSession, params: CallToolRequestParams
+    ) -> PendingMcpCall | None:
+        """Return the waiting call that this request answers, or None."""
         if params.request_state is None:
             return None
         pending = session.parked(params.request_state)
         if pending is None or not pending.is_same(params.name, params.arguments or {}):
             raise MCPError(INVALID_PARAMS, "there is no question about this call to be answered")
-        said = (params.input_responses or {}).get(_QUESTION)
-        if isinstance(said, ElicitResult):
+        response = (params.input_responses or {}).get(_QUESTION)
+        if isinstance(response, ElicitResult):
             if not self._approves(ctx):
                 raise MCPError(INVALID_REQUEST, "the sender may call, but not approve")
             if pending.state == params.request_state:
-                pending.reply(Said(said.action, cast("dict[str, object] | None", said.content)))
-        # Without an answer to it, as with one to a question that was put before it, the
-        # question still stands and is put again.
+                content = cast("dict[str, object] | None", response.content)
+                pending.reply(Elicitation(response.action, content))
+        # Without an answer to the open question, the question is asked again.
         return pending
 
-    async def _runtime(self, ctx: Context, session: Session) -> Runtime:
+    async def _runtime(self, ctx: Context, session: ClientSession) -> Runtime:
         async def roots() -> list[str]:
             return await client_roots(ctx) if session.offer.client_roots else []
 
@@ -172,7 +173,7 @@ class ToolServer:
         except ProblemRaised as raised:
             raise MCPError(INTERNAL_ERROR, str(raised.problem)) from raised
 
-    def _session(self, ctx: Context) -> Session:
+    def _session(self, ctx: Context) -> ClientSession:
         session = self._find(ctx)
         session.client = ctx.session
         session.on_tools_changed = self._tools_changed
@@ -183,7 +184,7 @@ class ToolServer:
 
 
 class _Sdk(Server[Any]):
-    """The SDK's server; over HTTP it makes its own options, so they are set here."""
+    """The SDK server; the HTTP transport creates its options itself, so defaults are set here."""
 
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *rest: Any, **more: Any
@@ -192,7 +193,7 @@ class _Sdk(Server[Any]):
         return super().create_initialization_options(options, *rest, **more)
 
 
-def _tell(pending: Pending, event: Any) -> None:
+def _report_event(pending: PendingMcpCall, event: Any) -> None:
     if pending.reports is not None:
         pending.reports(event)
 
@@ -205,7 +206,7 @@ def _wants_progress(ctx: Context) -> bool:
     return ctx.meta is not None and "progress_token" in ctx.meta
 
 
-def _level(ctx: Context, session: Session) -> LoggingLevel | None:
+def _level(ctx: Context, session: ClientSession) -> LoggingLevel | None:
     if not _modern(ctx):
         return session.level
     asked = (ctx.meta or {}).get(LOG_LEVEL_META_KEY)
@@ -223,7 +224,7 @@ def _key(ctx: Context) -> str | None:
     return key
 
 
-def _input_required(question: Question) -> dict[str, Any]:
+def _input_required(question: ApprovalQuestion) -> dict[str, Any]:
     form = {"mode": "form", "message": question.message, "requestedSchema": SCHEMA}
     return {
         "resultType": "input_required",

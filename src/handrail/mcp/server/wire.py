@@ -1,7 +1,7 @@
-"""Messages as bytes, read strictly and once, whichever transport they come by.
+"""Parses messages strictly, for both transports.
 
-Two readers of a message must not disagree, so duplicate keys, NaN and the like are refused
-before the SDK sees them; nothing is kept of what is longer than `MAX_BYTES`.
+Duplicate keys, NaN and similar JSON that parsers read differently are rejected before the SDK
+sees them. Messages over `MAX_BYTES` are discarded.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from handrail.engine.prepare.arguments import load_json
 MAX_BYTES: Final = 16 * 1024 * 1024
 
 
-class Unreadable(Exception):
-    """Bytes that are no message; `error` is what to answer."""
+class UnreadableMessage(Exception):
+    """Raised for bytes that are not a valid message; `error` is the response to send."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -28,24 +28,26 @@ class Unreadable(Exception):
         )
 
 
-def parse(data: bytes) -> Any:
-    """The JSON value in the bytes; raises `Unreadable`."""
+def parse_json(data: bytes) -> Any:
+    """Parse JSON bytes; raises `UnreadableMessage`."""
     try:
         return load_json(data.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise Unreadable(PARSE_ERROR, f"the message is not UTF-8: {error}") from error
+        raise UnreadableMessage(PARSE_ERROR, f"the message is not UTF-8: {error}") from error
     except ProblemRaised as raised:
-        raise Unreadable(PARSE_ERROR, f"Parse error: {raised.problem.message}") from raised
+        raise UnreadableMessage(PARSE_ERROR, f"Parse error: {raised.problem.message}") from raised
 
 
-def message_of(value: Any) -> JSONRPCMessage:
-    """The value as a JSON-RPC message; raises `Unreadable`."""
+def parse_message(value: Any) -> JSONRPCMessage:
+    """Validate a value as a JSON-RPC message; raises `UnreadableMessage`."""
     try:
         return jsonrpc_message_adapter.validate_python(value, by_name=False)
     except ValidationError as error:
-        raise Unreadable(INVALID_REQUEST, "Invalid Request: not one JSON-RPC message") from error
+        raise UnreadableMessage(
+            INVALID_REQUEST, "Invalid Request: not one JSON-RPC message"
+        ) from error
 
 
-def too_long() -> Unreadable:
-    """What to answer to a message that was not even kept."""
-    return Unreadable(INVALID_REQUEST, f"the message is longer than {MAX_BYTES:,} bytes")
+def too_long() -> UnreadableMessage:
+    """Return the error for a message over the size limit."""
+    return UnreadableMessage(INVALID_REQUEST, f"the message is longer than {MAX_BYTES:,} bytes")

@@ -167,7 +167,7 @@ def test_each_line_is_answered_before_the_next_is_read(handrail, monkeypatch):
             answered.append(len(printed))
             return waiting.pop(0) if waiting else b""
 
-    monkeypatch.setattr("handrail.cli.render.output.say_json", printed.append)
+    monkeypatch.setattr("handrail.cli.render.output.print_json", printed.append)
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Asking()))
 
     handrail("explain", "--jsonl", "-")

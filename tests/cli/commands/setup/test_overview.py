@@ -75,7 +75,7 @@ def test_a_search_without_ripgrep_is_told_as_what_it_is(handrail, monkeypatch):
 
     monkeypatch.setattr(bundled, "find_helper", lambda name, roots: HelperProgram(name, None))
 
-    facts = overview.enforced(["/"])
+    facts = overview.enforcement(["/"])
 
     assert facts["search"] == facts["files"]
 

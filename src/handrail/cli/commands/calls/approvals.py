@@ -27,7 +27,7 @@ actions:
 An ID begins a hash over the call, its arguments and its plan: an answer counts
 for exactly what was shown. What changed is asked anew, under a new ID."""
 _ANSWERS: Final = ("yes", "always", "no", "abort")
-_LOOK_S: Final = 0.3
+_POLL_S: Final = 0.3
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -55,9 +55,9 @@ def run(options: Namespace) -> int:
     refuse_session(options, "questions of all sessions are listed")
     if options.watch:
         return _watch(options)
-    waiting = _waiting(options)
+    waiting = _list_pending(options)
     if options.action == "list":
-        _list(waiting, options)
+        _print_pending(waiting, options)
         return 0
     if options.id is None:
         raise ProblemRaised(
@@ -74,23 +74,23 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _waiting(options: Namespace) -> list[PendingApproval]:
-    from handrail.cli.workspace import directory_of
+def _list_pending(options: Namespace) -> list[PendingApproval]:
+    from handrail.cli.workspace import workspace_directory
     from handrail.host.terminal.approval_queue import all_queues, pending_approvals, queue_directory
 
-    queues = all_queues() if options.all else [queue_directory(directory_of(options))]
+    queues = all_queues() if options.all else [queue_directory(workspace_directory(options))]
     return [one for queue in queues for one in pending_approvals(queue)]
 
 
-def _list(waiting: list[PendingApproval], options: Namespace) -> None:
-    from handrail.cli.render.screen import cut, one_line, table, times
+def _print_pending(waiting: list[PendingApproval], options: Namespace) -> None:
+    from handrail.cli.render.screen import format_times, one_line, table, truncate
 
     if options.json:
         for one in waiting:
-            output.say_json(_plain(one))
+            output.print_json(_pending_row(one))
         return
     if not waiting:
-        output.say("nothing waits for an answer")
+        output.print_line("nothing waits for an answer")
         return
     heads = ("id", "asked", "risk", "tool", *(["workspace"] if options.all else []), "action")
     rows = [
@@ -98,36 +98,38 @@ def _list(waiting: list[PendingApproval], options: Namespace) -> None:
             one.id,
             at,
             one.request.risk.word,
-            cut(one_line(one.request.tool), 24),
-            *([cut(one_line(Path(one.workspace).name), 20)] if options.all else []),
+            truncate(one_line(one.request.tool), 24),
+            *([truncate(one_line(Path(one.workspace).name), 20)] if options.all else []),
             one_line(one.request.action),
         )
-        for one, at in zip(waiting, times([one.asked_ns for one in waiting]), strict=True)
+        for one, at in zip(waiting, format_times([one.asked_ns for one in waiting]), strict=True)
     ]
     for line in table(rows, heads):
-        output.say(line)
-    output.say(
-        f"answer with: handrail approvals{_where(options)} yes ID (or no ID; first: show ID)"
+        output.print_line(line)
+    output.print_line(
+        f"answer with: handrail approvals{_workspace_option(options)} yes ID (or no ID; first: show ID)"
     )
 
 
 def _show(asked: PendingApproval, options: Namespace) -> None:
-    from handrail.cli.render.screen import colourful, one_line, width
+    from handrail.cli.render.screen import one_line, terminal_width, use_colour
     from handrail.host.terminal.question import Screen, render_full_question
 
     if options.json:
-        output.say_json(_plain(asked))
+        output.print_json(_pending_row(asked))
         return
-    for row in render_full_question(asked.request, Screen(width(), colour=colourful())):
-        output.say(row)
+    for row in render_full_question(asked.request, Screen(terminal_width(), colour=use_colour())):
+        output.print_line(row)
     if asked.request.always is not None:
-        output.say(f"always would allow: {one_line(asked.request.always)}")
-    output.say(f"workspace: {one_line(asked.workspace)}")
+        output.print_line(f"always would allow: {one_line(asked.request.always)}")
+    output.print_line(f"workspace: {one_line(asked.workspace)}")
     others = "no, abort" if asked.request.always is None else "always, no, abort"
-    output.say(f"answer with: handrail approvals{_where(options)} yes {asked.id} (or {others})")
+    output.print_line(
+        f"answer with: handrail approvals{_workspace_option(options)} yes {asked.id} (or {others})"
+    )
 
 
-def _where(options: Namespace) -> str:
+def _workspace_option(options: Namespace) -> str:
     """The options with which an answer finds the same questions."""
     from handrail.cli.render.screen import one_line
 
@@ -138,21 +140,21 @@ def _where(options: Namespace) -> str:
 
 
 def _answer(asked: PendingApproval, options: Namespace) -> None:
-    from handrail.cli.render.screen import cut, one_line
+    from handrail.cli.render.screen import one_line, truncate
     from handrail.core.approval import Answer, config_line
     from handrail.host.terminal.approval_queue import answer_pending
 
     given = Answer(options.action)
     answer_pending(asked, given)
     if options.json:
-        output.say_json({"answer": given.value, **_plain(asked)})
+        output.print_json({"answer": given.value, **_pending_row(asked)})
         return
-    output.say(f"{given.value}: {asked.id}  {cut(one_line(asked.request.action), 100)}")
+    output.print_line(f"{given.value}: {asked.id}  {truncate(one_line(asked.request.action), 100)}")
     if given is Answer.ALWAYS and asked.request.always is not None:
-        output.say(f"to keep it, add: {one_line(config_line(asked.request.always))}")
+        output.print_line(f"to keep it, add: {one_line(config_line(asked.request.always))}")
 
 
-def _plain(asked: PendingApproval) -> dict[str, Any]:
+def _pending_row(asked: PendingApproval) -> dict[str, Any]:
     return {
         "id": asked.id,
         "workspace": asked.workspace,
@@ -164,32 +166,32 @@ def _plain(asked: PendingApproval) -> dict[str, Any]:
 def _watch(options: Namespace) -> int:
     import asyncio
 
-    from handrail.cli.workspace import person
+    from handrail.cli.workspace import choose_approver
 
     if options.action != "list" or options.json:
         raise ProblemRaised(
             "invalid_arguments", "--watch asks a person; it goes with no action and no --json"
         )
-    approver = person(Namespace(ask="terminal"))
-    output.say("waiting for questions; Ctrl-C ends this")
+    approver = choose_approver(Namespace(ask="terminal"))
+    output.print_line("waiting for questions; Ctrl-C ends this")
     try:
-        asyncio.run(_keep_asking(options, approver))
+        asyncio.run(_ask_until_interrupted(options, approver))
     except KeyboardInterrupt:
-        output.say("")
+        output.print_line("")
     return 0
 
 
-async def _keep_asking(options: Namespace, approver: Approver) -> None:
+async def _ask_until_interrupted(options: Namespace, approver: Approver) -> None:
     import anyio
 
     done: set[Path] = set()
     while True:
-        waiting = [one for one in _waiting(options) if one.folder not in done]
+        waiting = [one for one in _list_pending(options) if one.folder not in done]
         if waiting:
             await _ask(waiting[0], approver, options)
             done.add(waiting[0].folder)
         else:
-            await anyio.sleep(_LOOK_S)
+            await anyio.sleep(_POLL_S)
 
 
 async def _ask(asked: PendingApproval, approver: Approver, options: Namespace) -> None:
@@ -201,7 +203,7 @@ async def _ask(asked: PendingApproval, approver: Approver, options: Namespace) -
     from handrail.host.terminal.approval_queue import answer_pending
     from handrail.policy.approval.approvers import parse_reply
 
-    output.say(f"\n{asked.id} in {one_line(asked.workspace)}")
+    output.print_line(f"\n{asked.id} in {one_line(asked.workspace)}")
     replies: list[Reply] = []
     async with anyio.create_task_group() as both:
 
@@ -211,13 +213,15 @@ async def _ask(asked: PendingApproval, approver: Approver, options: Namespace) -
 
         both.start_soon(ask)
         # Another process takes the question back, and tells nobody.
-        while any(one.folder == asked.folder for one in _waiting(options)):  # noqa: ASYNC110
-            await anyio.sleep(_LOOK_S)
+        while any(one.folder == asked.folder for one in _list_pending(options)):  # noqa: ASYNC110
+            await anyio.sleep(_POLL_S)
         both.cancel_scope.cancel()
     try:
         if not replies:
-            output.say("\nit is no longer asked: answered elsewhere, or whoever asked has ended")
+            output.print_line(
+                "\nit is no longer asked: answered elsewhere, or whoever asked has ended"
+            )
         else:
             answer_pending(asked, replies[0].answer)
     except ProblemRaised as raised:
-        output.tell_problem(raised.problem)
+        output.print_problem(raised.problem)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 from handrail.cli.runner import ABORTED
-from handrail.cli.workspace import add_ask
+from handrail.cli.workspace import add_ask_option
 from handrail.core.problems import Problem, ProblemRaised
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ Calls that cannot disturb each other run at the same time. A line that is no
 call is answered in its place by a result with the problem invalid_arguments."""
 _KEYS: Final = frozenset({"id", "name", "arguments"})
 
-Line = Mapping[str, Any] | Problem
+BatchLine = Mapping[str, Any] | Problem
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
     parser = add_command(subparsers, "batch", "run calls from JSON lines", epilog=_EPILOG)
     parser.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: - (stdin)")
-    add_ask(parser)
+    add_ask_option(parser)
     parser.add_argument("--plan", action="store_true", help="print the order only, run nothing")
     parser.set_defaults(run=run)
 
@@ -45,33 +45,33 @@ def run(options: Namespace) -> int:
     """Run the calls, or show their order; 1 if any line or call failed."""
     import asyncio
 
-    from handrail.cli.commands.calls.call import tell_summary
+    from handrail.cli.commands.calls.call import print_summary
 
-    lines = [_understood(text) for text in _read(options.file)]
+    lines = [_parse_line(text) for text in _read_lines(options.file)]
     if options.plan:
-        _tell_order(asyncio.run(_plan(options, _calls(lines))), lines, as_json=options.json)
+        _print_order(asyncio.run(_plan(options, _calls(lines))), lines, as_json=options.json)
         return 1 if any(isinstance(line, Problem) for line in lines) else 0
     results, aborted, summary = asyncio.run(_run(options, lines))
     for result in results:
-        output.say_json(result.to_dict())
+        output.print_json(result.to_dict())
         if result.meta.get("replayed"):
-            output.warn_of(
+            output.warn_titled(
                 f"{result.call_id}: made before",
                 "this is what came of it then, and nothing was run; leave the id out to run it again",
             )
-    tell_summary(summary, as_json=True)
+    print_summary(summary, as_json=True)
     if aborted:
         return ABORTED
     return 0 if all(result.ok for result in results) else 1
 
 
 async def _run(
-    options: Namespace, lines: Sequence[Line]
+    options: Namespace, lines: Sequence[BatchLine]
 ) -> tuple[list[ToolResult], bool, str | None]:
-    from handrail.cli.workspace import opened
+    from handrail.cli.workspace import open_session
     from handrail.core.results import Status, ToolResult
 
-    async with opened(options) as rt:
+    async with open_session(options) as rt:
         done = iter(await rt.batch(_calls(lines)))
     results = [
         ToolResult(f"line {number}", Status.FAILED, str(line), problem=line)
@@ -84,26 +84,26 @@ async def _run(
 
 
 async def _plan(options: Namespace, calls: Sequence[Mapping[str, Any]]) -> Ordering:
-    from handrail.cli.workspace import MEMORY, opened
+    from handrail.cli.workspace import MEMORY, open_session
 
     options.store = MEMORY
-    async with opened(options) as rt:
+    async with open_session(options) as rt:
         return rt.plan(calls)
 
 
-def _tell_order(ordering: Ordering, lines: Sequence[Line], *, as_json: bool) -> None:
+def _print_order(ordering: Ordering, lines: Sequence[BatchLine], *, as_json: bool) -> None:
     from handrail.core.safe_text import safe_text
 
     if as_json:
-        output.say_json({"ids": ordering.ids, "waits": ordering.waits, "groups": ordering.groups})
+        output.print_json({"ids": ordering.ids, "waits": ordering.waits, "groups": ordering.groups})
     else:
-        output.say(safe_text(str(ordering)))
+        output.print_line(safe_text(str(ordering)))
     for number, line in enumerate(lines, 1):
         if isinstance(line, Problem):
-            output.warn_of(f"line {number}: {line.code}", line.message)
+            output.warn_titled(f"line {number}: {line.code}", line.message)
 
 
-def _read(file: str) -> Iterator[str]:
+def _read_lines(file: str) -> Iterator[str]:
     if file == "-" and sys.stdin.isatty():
         output.warn("calls are read from the terminal, a line each; Ctrl-D ends them")
     try:
@@ -120,7 +120,7 @@ def _read(file: str) -> Iterator[str]:
             yield line.decode("utf-8", "surrogateescape")
 
 
-def _understood(text: str) -> Line:
+def _parse_line(text: str) -> BatchLine:
     from handrail.core.call_ids import check_call_id
     from handrail.engine.prepare.arguments import check_plain, exceeds_limit, load_json, too_large
 
@@ -129,7 +129,7 @@ def _understood(text: str) -> Line:
     try:
         value = load_json(text)
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-            return _no_call("a line is one object with at least a name")
+            return _invalid_line("a line is one object with at least a name")
         check_plain(value)
         if value.get("id") is not None:
             check_call_id(value["id"])
@@ -137,21 +137,21 @@ def _understood(text: str) -> Line:
         return raised.problem
     strangers = sorted(value.keys() - _KEYS)
     if strangers:
-        return _no_call(f"a call has no {strangers[0]!r}")
+        return _invalid_line(f"a call has no {strangers[0]!r}")
     if not isinstance(value.get("arguments", {}), dict | str):
-        return _no_call("the arguments are one object")
+        return _invalid_line("the arguments are one object")
     return value
 
 
-def _no_call(reason: str) -> Problem:
+def _invalid_line(reason: str) -> Problem:
     hint = 'such as {"id": "1", "name": "read_file", "arguments": {"path": "a.py"}}'
     return Problem("invalid_arguments", f"Invalid arguments: {reason}", hint)
 
 
-def _calls(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    from handrail.cli.workspace import fresh_id
+def _calls(lines: Sequence[BatchLine]) -> list[dict[str, Any]]:
+    from handrail.cli.workspace import new_call_id
 
-    batch = fresh_id()
+    batch = new_call_id()
     return [
         {"id": f"{batch}.{number}", **line}
         for number, line in enumerate(lines, 1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 from handrail.cli.runner import ABORTED
-from handrail.cli.workspace import add_ask
+from handrail.cli.workspace import add_ask_option
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     parser.add_argument(
         "arguments", metavar="ARGUMENT", nargs="*", default=[], help="JSON, or name=value"
     )
-    add_ask(parser)
+    add_ask_option(parser)
     parser.add_argument("--id", help="the call's id; repeating one repeats its recorded result")
     parser.set_defaults(run=run)
 
@@ -46,27 +46,27 @@ def run(options: Namespace) -> int:
     import asyncio
 
     from handrail.cli.render.status_line import StatusLine
-    from handrail.cli.workspace import person
+    from handrail.cli.workspace import choose_approver
 
     arguments = read_arguments(options.arguments)
-    somebody = person(options)
+    somebody = choose_approver(options)
     status = StatusLine()
-    asked = _Asked(somebody, status) if somebody is not None else None
+    asked = _AskOnceApprover(somebody, status) if somebody is not None else None
     try:
         done = asyncio.run(_call(options, arguments, asked, status))
     finally:
         status.clear()
     result = done.result
     if options.json:
-        output.say_json(result.to_dict())
+        output.print_json(result.to_dict())
     elif done.aborted:
         output.warn("aborted: you ended the run, and nothing was done")
     elif asked is not None and asked.said_no and not result.ok:
         # What the model is told to do next is nothing to tell the person who said no.
         output.warn("denied: you said no, and nothing was done")
     else:
-        tell(result)
-    tell_summary(done.summary, as_json=options.json)
+        print_result(result)
+    print_summary(done.summary, as_json=options.json)
     if done.aborted:
         return ABORTED
     return 0 if result.ok else 1
@@ -75,7 +75,7 @@ def run(options: Namespace) -> int:
 def read_arguments(words: Sequence[str]) -> str | dict[str, str]:
     """The arguments as JSON text, or by name; raises `invalid_arguments`."""
     if len(words) == 1 and words[0] == "-":
-        return _standard_input()
+        return _read_stdin()
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         return words[0]
     arguments: dict[str, str] = {}
@@ -89,33 +89,33 @@ def read_arguments(words: Sequence[str]) -> str | dict[str, str]:
             )
         if name in arguments:
             raise ProblemRaised("invalid_arguments", f"{name!r} is given twice", field=name)
-        arguments[name] = _value(name, value)
+        arguments[name] = _read_value(name, value)
     return arguments
 
 
-def tell(result: ToolResult) -> None:
+def print_result(result: ToolResult) -> None:
     """A result for a person: its text, or on standard error what went wrong."""
-    from handrail.cli.render.screen import diff_lines
+    from handrail.cli.render.screen import colour_diff
 
     # A command that failed has something to show for it; most problems are all there is.
     if result.problem is None or result.text != str(result.problem):
-        for line in diff_lines(_for_a_person(result).removesuffix("\n")):
-            output.say(line)
+        for line in colour_diff(_result_text(result).removesuffix("\n")):
+            output.print_line(line)
     if result.problem is not None:
-        output.tell_problem(result.problem)
+        output.print_problem(result.problem)
 
 
-def tell_summary(summary: str | None, *, as_json: bool) -> None:
+def print_summary(summary: str | None, *, as_json: bool) -> None:
     """What a dry run would have done, at its end; beside the output if that is JSON."""
     from handrail.core.safe_text import safe_text
 
     if summary is not None and as_json:
         output.warn(summary)
     elif summary is not None:
-        output.say(safe_text(f"\n{summary}"))
+        output.print_line(safe_text(f"\n{summary}"))
 
 
-def _for_a_person(result: ToolResult) -> str:
+def _result_text(result: ToolResult) -> str:
     from handrail.engine.recording.change_summary import change_summary
 
     line = change_summary(result.changes, result.meta, "undo with: handrail undo")
@@ -129,7 +129,7 @@ def _for_a_person(result: ToolResult) -> str:
     return "\n".join([summary, result.display, *remarks]) if result.changes else result.display
 
 
-class _Asked:
+class _AskOnceApprover:
     """The person at the terminal, and whether they said no."""
 
     def __init__(self, person: Approver, status: StatusLine) -> None:
@@ -144,13 +144,13 @@ class _Asked:
 
         # One call is all that happens here: what "always" grants would end with it.
         once = replace(request, always=None)
-        with self._status.away():
+        with self._status.hidden():
             reply = parse_reply(await self._person.ask(once), self._person)
         self.said_no = reply.answer == "no"
         return reply
 
 
-class _Done(NamedTuple):
+class _CallRun(NamedTuple):
     """What came of the call, whether the person ended everything, and the plan of a dry run."""
 
     result: ToolResult
@@ -159,22 +159,25 @@ class _Done(NamedTuple):
 
 
 async def _call(
-    options: Namespace, arguments: str | dict[str, str], asked: _Asked | None, status: StatusLine
-) -> _Done:
-    from handrail.cli.workspace import fresh_id, opened
+    options: Namespace,
+    arguments: str | dict[str, str],
+    asked: _AskOnceApprover | None,
+    status: StatusLine,
+) -> _CallRun:
+    from handrail.cli.workspace import new_call_id, open_session
 
-    async with opened(options, approver=asked) as rt:
+    async with open_session(options, approver=asked) as rt:
         rt.subscribe(status.on_event)
         result = await rt.call(
-            options.tool, arguments, id=fresh_id() if options.id is None else options.id
+            options.tool, arguments, id=new_call_id() if options.id is None else options.id
         )
         dry = options.dry_run or rt.planned_actions
-        return _Done(result, rt.aborted, rt.plan_summary() if dry else None)
+        return _CallRun(result, rt.aborted, rt.plan_summary() if dry else None)
 
 
-def _value(name: str, given: str) -> str:
+def _read_value(name: str, given: str) -> str:
     if given == "-":
-        return _standard_input()
+        return _read_stdin()
     if not given.startswith("@"):
         return given
     try:
@@ -188,7 +191,7 @@ def _value(name: str, given: str) -> str:
         ) from error
 
 
-def _standard_input() -> str:
+def _read_stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:

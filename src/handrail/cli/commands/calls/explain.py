@@ -45,7 +45,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 def run(options: Namespace) -> int:
     """Judge one command or many; 0 whatever the verdict is."""
     from handrail.app_shell import command_judge
-    from handrail.cli.workspace import directory_of, settings_of
+    from handrail.cli.workspace import load_settings, workspace_directory
 
     if (options.shell_command is None) == (options.jsonl is None):
         raise ProblemRaised(
@@ -53,67 +53,67 @@ def run(options: Namespace) -> int:
             "`explain` needs one command, or --jsonl FILE",
             hint="put the command into quotes: handrail explain 'git status'",
         )
-    root = directory_of(options)
+    root = workspace_directory(options)
     if options.jsonl is not None:
-        settings = settings_of(options)
+        settings = load_settings(options)
         judge = command_judge([str(root), *settings.directories], settings)
-        with _lines(options.jsonl) as lines:
-            _answer(judge, root, lines)
+        with _open_lines(options.jsonl) as lines:
+            _explain_lines(judge, root, lines)
         return 0
-    judged, fate = _foreseen(options, root)
+    judged, fate = _explain(options, root)
     if options.json:
-        output.say_json({**judged.to_dict(), "verdict": _row(fate)})
+        output.print_json({**judged.to_dict(), "verdict": _verdict_row(fate)})
         return 0
-    for line in _told(judged, f"in mode {fate.mode.value}: {_sentence(fate)}"):
-        output.say(line)
+    for line in _render(judged, f"in mode {fate.mode.value}: {_verdict_text(fate)}"):
+        output.print_line(line)
     return 0
 
 
-def _foreseen(options: Namespace, root: Path) -> tuple[Judgement, Fate]:
+def _explain(options: Namespace, root: Path) -> tuple[Judgement, Fate]:
     import asyncio
 
     from handrail.app_check import checked
     from handrail.app_config import config_file
     from handrail.app_explain import foresee
-    from handrail.cli.commands.setup.config import loaded_for
-    from handrail.cli.workspace import config_of
+    from handrail.cli.commands.setup.config import load_layers
+    from handrail.cli.workspace import config_path
 
-    output.take_over_log()
-    meant = checked(loaded_for(options), root)
-    config = config_file(config_of(options))
+    output.install_log_handler()
+    meant = checked(load_layers(options), root)
+    config = config_file(config_path(options))
     cwd, env = _cwd(root, options.cwd), _variables(options.env)
     return asyncio.run(foresee(meant, config, options.shell_command, cwd, env))
 
 
-def _answer(judge: CommandJudge, root: Path, lines: Iterable[bytes]) -> None:
+def _explain_lines(judge: CommandJudge, root: Path, lines: Iterable[bytes]) -> None:
     for line in lines:
         if line.strip():
-            output.say_json(_judged(judge, root, line))
+            output.print_json(_explain_line(judge, root, line))
             # Whoever asks line by line waits for this one.
             sys.stdout.flush()
 
 
-def _judged(judge: CommandJudge, root: Path, line: bytes) -> dict[str, Any]:
+def _explain_line(judge: CommandJudge, root: Path, line: bytes) -> dict[str, Any]:
     try:
-        command, env, cwd = _understood(line)
+        command, env, cwd = _parse_line(line)
     except ProblemRaised as raised:
         return {"error": raised.problem.message}
     return judge.judge(command, cwd=_cwd(root, cwd), env=env).to_dict()
 
 
-def _understood(line: bytes) -> tuple[str, Mapping[str, str], str | None]:
+def _parse_line(line: bytes) -> tuple[str, Mapping[str, str], str | None]:
     from handrail.engine.prepare.arguments import check_plain, load_json
 
     # Bytes that are not UTF-8 become lone surrogates, which the reader refuses.
     row = load_json(line.decode("utf-8", "surrogateescape"))
     if not isinstance(row, dict) or not isinstance(row.get("command"), str):
-        raise _wrong("a line is one object with a command, which is a text")
+        raise _invalid_line("a line is one object with a command, which is a text")
     check_plain(row)
     env, cwd = row.get("env"), row.get("cwd")
     if env is not None and not _plain_texts(env):
-        raise _wrong("env is one object of names and texts")
+        raise _invalid_line("env is one object of names and texts")
     if cwd is not None and not isinstance(cwd, str):
-        raise _wrong("cwd is a text")
+        raise _invalid_line("cwd is a text")
     return row["command"], env or {}, cwd
 
 
@@ -121,12 +121,12 @@ def _plain_texts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
 
 
-def _wrong(message: str) -> ProblemRaised:
+def _invalid_line(message: str) -> ProblemRaised:
     return ProblemRaised("invalid_arguments", message)
 
 
 @contextmanager
-def _lines(file: str) -> Iterator[BinaryIO]:
+def _open_lines(file: str) -> Iterator[BinaryIO]:
     if file == "-":
         yield sys.stdin.buffer
         return
@@ -155,7 +155,7 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
     return dict(one.split("=", 1) for one in given)
 
 
-def _sentence(fate: Fate) -> str:
+def _verdict_text(fate: Fate) -> str:
     """What would become of the command with the settings in force."""
     from handrail.cli.render.screen import one_line
     from handrail.core.verdicts import Effect
@@ -170,21 +170,21 @@ def _sentence(fate: Fate) -> str:
         Effect.DENY: "it would be refused",
     }
     by_mode = verdict.effect is Effect.ALLOW and verdict.rule.startswith("mode:")
-    why = "" if by_mode else f" ({one_line(verdict.reason)}{_standing(fate)})"
+    why = "" if by_mode else f" ({one_line(verdict.reason)}{_rule_location(fate)})"
     if not fate.hooks or verdict.effect is Effect.DENY:
         return f"{words[verdict.effect]}{why}"
     hooks = ", ".join(f"{one_line(one.name)!r} ({one_line(one.where)})" for one in fate.hooks)
     return f"{words[verdict.effect]}{why}, unless a hook says otherwise: {hooks}"
 
 
-def _standing(fate: Fate) -> str:
+def _rule_location(fate: Fate) -> str:
     """Where the rule stands that decides."""
     from handrail.cli.render.screen import one_line
 
     return "" if fate.rule is None else f"; it stands in {one_line(str(fate.rule.origin))}"
 
 
-def _row(fate: Fate) -> dict[str, Any]:
+def _verdict_row(fate: Fate) -> dict[str, Any]:
     verdict = fate.verdict
     return {
         "mode": fate.mode.value,
@@ -195,15 +195,15 @@ def _row(fate: Fate) -> dict[str, Any]:
     }
 
 
-def _told(judged: Judgement, fate: str) -> Iterator[str]:
-    from handrail.cli.render.screen import Style, one_line, paint
+def _render(judged: Judgement, fate: str) -> Iterator[str]:
+    from handrail.cli.render.screen import TextStyle, one_line, paint
     from handrail.core.commands import CommandClass
 
     styles = {
-        CommandClass.SAFE: Style.GOOD,
-        CommandClass.DEV: Style.PLACE,
-        CommandClass.DANGEROUS: Style.CAUTION,
-        CommandClass.BLOCKED: Style.BAD,
+        CommandClass.SAFE: TextStyle.GOOD,
+        CommandClass.DEV: TextStyle.PLACE,
+        CommandClass.DANGEROUS: TextStyle.CAUTION,
+        CommandClass.BLOCKED: TextStyle.BAD,
     }
     yield f"{'class':<{_ROOM}}{paint(judged.klass.word, styles[judged.klass])}"
     for number, reason in enumerate(judged.reasons):

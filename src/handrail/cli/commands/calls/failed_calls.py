@@ -59,14 +59,14 @@ def run(options: Namespace) -> int:
 
 
 async def _act(options: Namespace) -> int:
-    from handrail.cli.workspace import opened
+    from handrail.cli.workspace import open_session
 
-    async with opened(options) as rt:
+    async with open_session(options) as rt:
         letters = rt.dead_letters
         if options.action == "list":
             _list(await letters.items(None if options.all else "pending"), options)
             return 0
-        number = _number(options.letter)
+        number = _parse_number(options.letter)
         if options.action == "retry":
             return await _retry(letters, number, options)
         if options.action == "abandon":
@@ -76,25 +76,25 @@ async def _act(options: Namespace) -> int:
 
 
 async def _retry(letters: DeadLetters, number: int, options: Namespace) -> int:
-    from handrail.cli.commands.calls.call import tell
+    from handrail.cli.commands.calls.call import print_result
 
     result = await letters.retry(number)
     if options.json:
-        output.say_json(result.to_dict())
+        output.print_json(result.to_dict())
     else:
-        tell(result)
-        output.say(f"letter {number} is {(await letters.get(number)).state.value}")
+        print_result(result)
+        output.print_line(f"letter {number} is {(await letters.get(number)).state.value}")
     return 0 if result.ok else 1
 
 
 def _list(letters: Sequence[DeadLetter], options: Namespace) -> None:
-    from handrail.cli.render.screen import cut, one_line, table
+    from handrail.cli.render.screen import one_line, table, truncate
 
     if options.json:
         for letter in letters:
-            output.say_json(letter.to_dict())
+            output.print_json(letter.to_dict())
     elif not letters:
-        output.say("no dead letters")
+        output.print_line("no dead letters")
     else:
         rows = [
             (
@@ -102,37 +102,37 @@ def _list(letters: Sequence[DeadLetter], options: Namespace) -> None:
                 one.state.value,
                 str(one.attempts),
                 one_line(one.tool),
-                cut(one_line(str(one.error.get("message", ""))), 60),
+                truncate(one_line(str(one.error.get("message", ""))), 60),
             )
             for one in letters
         ]
         for line in table(rows, ("letter", "state", "failed", "tool", "error")):
-            output.say(line)
+            output.print_line(line)
 
 
 def _show(letter: DeadLetter, options: Namespace) -> None:
     from handrail.cli.render.screen import one_line
 
     if options.json:
-        output.say_json(letter.to_dict())
+        output.print_json(letter.to_dict())
         return
     secret = " (a secret in them is not kept)" if letter.redacted else ""
     for name, value in (
-        ("letter", f"{letter.id}, {letter.state.value}, {_failed(letter.attempts)}"),
+        ("letter", f"{letter.id}, {letter.state.value}, {_attempts_text(letter.attempts)}"),
         ("operation", letter.operation),
         ("arguments", json.dumps(letter.arguments, ensure_ascii=False) + secret),
         ("error", f"{letter.error.get('code')}: {letter.error.get('message')}"),
         ("call", f"{letter.call_id} of session {letter.session}, agent {letter.agent}"),
         ("workspace", letter.workspace),
     ):
-        output.say(one_line(f"{name:10} {value}"))
+        output.print_line(one_line(f"{name:10} {value}"))
 
 
-def _failed(times: int) -> str:
+def _attempts_text(times: int) -> str:
     return "failed once" if times == 1 else f"failed {times} times"
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     if not text.isdecimal() or len(text) > 18:
         raise ProblemRaised(
             "invalid_arguments", f"{text!r} is not the number of a letter", field="letter"

@@ -24,27 +24,27 @@ def run(options: Namespace) -> int:
     """Run them as the person, and say what a model would be told."""
     import asyncio
 
-    from handrail.cli.workspace import opened
+    from handrail.cli.workspace import open_session
     from handrail.policy.guardrails.gates import gate_feedback
 
     async def gates() -> Sequence[GateResult]:
-        async with opened(options) as runtime:
+        async with open_session(options) as runtime:
             return await runtime.run_quality_gates()
 
     results = asyncio.run(gates())
     if options.json:
         for one in results:
-            output.say_json(one._asdict())
+            output.print_json(one._asdict())
     else:
-        _say(results)
+        _print_results(results)
     return 1 if gate_feedback(results) is not None else 0
 
 
-def _say(results: Sequence[GateResult]) -> None:
+def _print_results(results: Sequence[GateResult]) -> None:
     if not results:
-        output.say("there are no quality gates; name them under guardrails.quality_gates")
+        output.print_line("there are no quality gates; name them under guardrails.quality_gates")
     for one in results:
         word = "passed" if one.passed else "FAILED" if one.required else "failed, not required"
-        output.say(f"{one.name}: {word}")
+        output.print_line(f"{one.name}: {word}")
         if not one.passed:
-            output.say(one.feedback)
+            output.print_line(one.feedback)

@@ -35,7 +35,7 @@ def run(options: Namespace) -> int:
     import asyncio
 
     from handrail.app_shell import jobs_of
-    from handrail.cli.workspace import look_at, refuse_session
+    from handrail.cli.workspace import find_workspace, refuse_session
     from handrail.core.problems import ProblemRaised
 
     refuse_session(options, "jobs of all sessions are listed")
@@ -46,7 +46,7 @@ def run(options: Namespace) -> int:
             hint="`handrail jobs` lists them",
             field="job",
         )
-    return asyncio.run(_act(options, jobs_of(look_at(options).home)))
+    return asyncio.run(_act(options, jobs_of(find_workspace(options).home)))
 
 
 async def _act(options: Namespace, processes: Processes) -> int:
@@ -54,9 +54,9 @@ async def _act(options: Namespace, processes: Processes) -> int:
         await _show(processes, options)
     elif options.action == "kill":
         job = await processes.kill(options.job)
-        _say([job], options, f"job {job.id} was ended")
+        _print_jobs([job], options, f"job {job.id} was ended")
     else:
-        _say(await processes.jobs(), options, None)
+        _print_jobs(await processes.jobs(), options, None)
     return 0
 
 
@@ -75,11 +75,11 @@ async def _show(processes: Processes, options: Namespace) -> None:
         if options.json:
             if text or not running:
                 told = {"output": text, "offset": offset, "missing": found.missing}
-                output.say_json({**_plain(found.job), **told})
+                output.print_json({**_job_row(found.job), **told})
         else:
             if found.missing:
                 output.warn(f"{found.missing} bytes of the output are no longer kept")
-            output.write(text)
+            output.print_untrusted(text)
             broken = not text.endswith("\n") if text else broken
         offset = found.next_offset
         if not found.data:
@@ -87,31 +87,31 @@ async def _show(processes: Processes, options: Namespace) -> None:
                 break
             await processes.output(options.job, offset, _ROUND_S, 0)
     if broken:
-        output.say()
+        output.print_line()
 
 
-def _say(jobs: Sequence[Job], options: Namespace, told: str | None) -> None:
-    from handrail.cli.render.screen import cut, one_line, table
+def _print_jobs(jobs: Sequence[Job], options: Namespace, told: str | None) -> None:
+    from handrail.cli.render.screen import one_line, table, truncate
 
     if options.json:
         for job in jobs:
-            output.say_json(_plain(job))
+            output.print_json(_job_row(job))
     elif told is not None:
-        output.say(told)
+        output.print_line(told)
     elif not jobs:
-        output.say("no background jobs")
+        output.print_line("no background jobs")
     else:
         rows = [
-            (job.id, _state(job), one_line(job.session), cut(one_line(job.command), 60))
+            (job.id, _state(job), one_line(job.session), truncate(one_line(job.command), 60))
             for job in jobs
         ]
         for line in table(rows, ("job", "state", "session", "command")):
-            output.say(line)
+            output.print_line(line)
 
 
 def _state(job: Job) -> str:
     return job.state.value if job.exit_code is None else f"{job.state.value} {job.exit_code}"
 
 
-def _plain(job: Job) -> dict[str, object]:
+def _job_row(job: Job) -> dict[str, object]:
     return {**job._asdict(), "state": job.state.value}

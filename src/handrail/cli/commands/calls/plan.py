@@ -59,18 +59,18 @@ def run(options: Namespace) -> int:
 
 
 async def _act(options: Namespace) -> int:
-    from handrail.cli.workspace import opened
+    from handrail.cli.workspace import open_session
 
-    async with opened(options) as rt:
+    async with open_session(options) as rt:
         if options.action == "approve":
             waiting = rt.plan_queue.pending
             results = await rt.plan_queue.approve(options.arguments or None, first=options.first)
-            return _tell_results(results, waiting, options)
+            return _print_results(results, waiting, options)
         if options.action == "reject":
             gone = await rt.plan_queue.reject(options.arguments or None)
-            _tell_items(gone, options)
+            _print_items(gone, options)
             if not gone and not options.json:
-                output.say("nothing is queued")
+                output.print_line("nothing is queued")
         elif options.action == "leave":
             _leave(rt, options)
         else:
@@ -78,22 +78,22 @@ async def _act(options: Namespace) -> int:
     return 0
 
 
-def _tell_results(
+def _print_results(
     results: Sequence[ToolResult], waiting: Sequence[PlanItem], options: Namespace
 ) -> int:
-    from handrail.cli.commands.calls.call import tell
+    from handrail.cli.commands.calls.call import print_result
 
     for result in results:
         if options.json:
-            output.say_json(result.to_dict())
+            output.print_json(result.to_dict())
         else:
-            tell(_for_the_person(result))
+            print_result(_with_cli_hint(result))
     if not waiting and not options.json:
-        output.say("nothing is queued")
+        output.print_line("nothing is queued")
     return 0 if all(result.ok for result in results) else 1
 
 
-def _for_the_person(result: ToolResult) -> ToolResult:
+def _with_cli_hint(result: ToolResult) -> ToolResult:
     """What the model is told to do next is nothing that the person could do here."""
     from dataclasses import replace
 
@@ -108,28 +108,30 @@ def _leave(rt: Runtime, options: Namespace) -> None:
     was = rt.planning.active
     mode = rt.planning.end()
     if options.json:
-        output.say_json({"left": was, "mode": mode, "waiting": len(rt.plan_queue.pending)})
+        output.print_json({"left": was, "mode": mode, "waiting": len(rt.plan_queue.pending)})
     else:
-        output.say(f"plan mode {'is over' if was else 'was not on'}; the mode is {mode}")
+        output.print_line(f"plan mode {'is over' if was else 'was not on'}; the mode is {mode}")
 
 
 def _show(rt: Runtime, options: Namespace) -> None:
-    from handrail.cli.render.screen import diff_lines
+    from handrail.cli.render.screen import colour_diff
 
     items = rt.plan_queue.items()
     if not options.json:
-        output.say(f"plan mode is {'on' if rt.planning.active else 'off'}{_waiting(rt)}")
+        output.print_line(
+            f"plan mode is {'on' if rt.planning.active else 'off'}{_pending_text(rt)}"
+        )
         text = rt.planning.text
         if text.strip():
-            output.say("the plan, as the model wrote it:")
-            for line in diff_lines(text.rstrip()):
-                output.say(f"  │ {line}")
-    _tell_items(items, options)
+            output.print_line("the plan, as the model wrote it:")
+            for line in colour_diff(text.rstrip()):
+                output.print_line(f"  │ {line}")
+    _print_items(items, options)
     if not items and not options.json:
-        output.say("nothing is queued")
+        output.print_line("nothing is queued")
 
 
-def _waiting(rt: Runtime) -> str:
+def _pending_text(rt: Runtime) -> str:
     count = len(rt.plan_queue.pending)
     if not count:
         return ""
@@ -137,18 +139,18 @@ def _waiting(rt: Runtime) -> str:
     return f"; {wait} for `handrail plan approve` or `handrail plan reject`"
 
 
-def _tell_items(items: Sequence[PlanItem], options: Namespace) -> None:
-    from handrail.cli.render.screen import diff_lines, one_line
+def _print_items(items: Sequence[PlanItem], options: Namespace) -> None:
+    from handrail.cli.render.screen import colour_diff, one_line
 
     for item in items:
         if options.json:
-            output.say_json(item.to_dict())
+            output.print_json(item.to_dict())
             continue
         ended = f", {item.outcome}" if item.outcome else ""
         line = f"{item.id}  {item.tool}: {item.reason}  ({item.status}{ended})"
-        output.say(one_line(line))
+        output.print_line(one_line(line))
         if item.problem is not None:
-            output.say(one_line(f"    because: {item.problem}"))
+            output.print_line(one_line(f"    because: {item.problem}"))
         if item.pending and item.preview:
-            for shown in diff_lines(item.preview.rstrip("\n")):
-                output.say(f"    {shown}")
+            for shown in colour_diff(item.preview.rstrip("\n")):
+                output.print_line(f"    {shown}")

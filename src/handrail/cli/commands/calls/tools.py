@@ -47,32 +47,32 @@ def run(options: Namespace) -> int:
     if options.format:
         import json
 
-        output.say(json.dumps(tools, indent=2))
+        output.print_line(json.dumps(tools, indent=2))
     elif options.json:
         for tool in tools:
-            output.say_json(tool)
+            output.print_json(tool)
     elif options.tool:
-        _tell_in_full(tools)
+        _print_details(tools)
     else:
-        _tell(tools)
+        _print_table(tools)
     return 0
 
 
 async def _tools(options: Namespace) -> list[dict[str, Any]]:
-    from handrail.cli.workspace import MEMORY, opened
+    from handrail.cli.workspace import MEMORY, open_session
     from handrail.dialects.known import vocabulary_of
 
     options.store = MEMORY
-    opening = opened(options)
+    opening = open_session(options)
     async with opening as rt:
         names = vocabulary_of(opening.settings.dialect)
-        wanted = [_known(rt, names, options.tool)] if options.tool else None
+        wanted = [_canonical_name(rt, names, options.tool)] if options.tool else None
         if options.format:
             return rt.declare(options.format, allowed=wanted)
-        return list(_listed(rt, names, wanted))
+        return list(_tool_rows(rt, names, wanted))
 
 
-def _listed(
+def _tool_rows(
     rt: Runtime, names: Vocabulary, wanted: Collection[str] | None
 ) -> Iterator[dict[str, Any]]:
     """What is shown of each tool, in the order of the declarations; of chosen ones, all."""
@@ -96,7 +96,7 @@ def _listed(
             yield about
 
 
-def _known(rt: Runtime, names: Vocabulary, given: str) -> str:
+def _canonical_name(rt: Runtime, names: Vocabulary, given: str) -> str:
     """The canonical name of a tool that a model is shown; raises `unknown_tool`."""
     view = names.resolve(given)
     name = view.tool if view is not None else given
@@ -116,44 +116,44 @@ def _known(rt: Runtime, names: Vocabulary, given: str) -> str:
     raise ProblemRaised("unknown_tool", f"there is no tool named {given!r}", hint=hint)
 
 
-def _tell(tools: list[dict[str, Any]]) -> None:
-    from handrail.cli.render.screen import Style, table
+def _print_table(tools: list[dict[str, Any]]) -> None:
+    from handrail.cli.render.screen import TextStyle, table
 
     rows = [
         (tool["name"], tool["group"], "read" if tool["reads_only"] else "write", tool["summary"])
         for tool in tools
     ]
-    for line in table(rows, ("NAME", "GROUP", "ACCESS", "SUMMARY"), {"write": Style.CAUTION}):
-        output.say(line)
+    for line in table(rows, ("NAME", "GROUP", "ACCESS", "SUMMARY"), {"write": TextStyle.CAUTION}):
+        output.print_line(line)
 
 
-def _tell_in_full(tools: list[dict[str, Any]]) -> None:
-    from handrail.cli.render.screen import Style, one_line, paint, wrapped
+def _print_details(tools: list[dict[str, Any]]) -> None:
+    from handrail.cli.render.screen import TextStyle, one_line, paint, wrap
 
     for number, tool in enumerate(tools):
         if number:
-            output.say()
+            output.print_line()
         access = "read" if tool["reads_only"] else "write"
         other = "" if tool["name"] == tool["tool"] else f"; canonically {one_line(tool['tool'])}"
-        head = paint(one_line(tool["name"]), Style.HEADING)
-        output.say(f"{head}  ({one_line(tool['group'])}, {access}{other})")
-        output.say()
-        for line in wrapped(tool["description"], ""):
-            output.say(line)
-        output.say()
+        head = paint(one_line(tool["name"]), TextStyle.HEADING)
+        output.print_line(f"{head}  ({one_line(tool['group'])}, {access}{other})")
+        output.print_line()
+        for line in wrap(tool["description"], ""):
+            output.print_line(line)
+        output.print_line()
         for line in _argument_lines(tool["schema"]):
-            output.say(line)
+            output.print_line(line)
 
 
 def _argument_lines(schema: Mapping[str, Any]) -> Iterator[str]:
-    from handrail.cli.render.screen import one_line, table, width
+    from handrail.cli.render.screen import one_line, table, terminal_width
 
     parts = schema.get("properties", {})
     if not parts:
         yield "It takes no arguments."
         return
     rows = [
-        (one_line(name), _fold(_type(part), _TYPE_WIDTH), _about(schema, name))
+        (one_line(name), _fold(_type_text(part), _TYPE_WIDTH), _argument_text(schema, name))
         for name, part in parts.items()
     ]
     heads = ("ARGUMENT", "TYPE", "ABOUT")
@@ -161,12 +161,12 @@ def _argument_lines(schema: Mapping[str, Any]) -> Iterator[str]:
     taken += max(len(line) for _, kind, _ in rows for line in (*kind, heads[1])) + 2
     cells: list[tuple[str, ...]] = []
     for name, kind, about in rows:
-        told = _fold(about, max(width() - taken, _NARROWEST))
+        told = _fold(about, max(terminal_width() - taken, _NARROWEST))
         cells += zip_longest([name], kind, told, fillvalue="")
     yield from table(cells, heads)
 
 
-def _about(schema: Mapping[str, Any], name: str) -> str:
+def _argument_text(schema: Mapping[str, Any], name: str) -> str:
     part = schema["properties"][name]
     words = [str(part.get("description", ""))]
     if name in schema.get("required", ()):
@@ -184,11 +184,11 @@ def _fold(text: str, room: int) -> list[str]:
     return textwrap.wrap(one_line(text), room, break_on_hyphens=False) or [""]
 
 
-def _type(part: Mapping[str, Any]) -> str:
+def _type_text(part: Mapping[str, Any]) -> str:
     if "enum" in part:
         return " or ".join(map(str, part["enum"]))
     if "anyOf" in part:
-        return " or ".join(_type(one) for one in part["anyOf"])
+        return " or ".join(_type_text(one) for one in part["anyOf"])
     if part.get("type") == "array":
-        return f"list of {_type(part.get('items', {}))}"
+        return f"list of {_type_text(part.get('items', {}))}"
     return str(part.get("type", "any"))

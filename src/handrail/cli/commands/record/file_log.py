@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from handrail.host.files.local_files import LocalFiles
 
 
-def tell_file(options: Namespace, place: Workspace) -> None:
+def print_file_history(options: Namespace, place: Workspace) -> None:
     """Print every change of the file, or below the folder, the newest first."""
     from itertools import islice
 
-    from handrail.cli.workspace import reading
+    from handrail.cli.workspace import open_record
     from handrail.history.undo.file_revert import path_spellings
     from handrail.history.undo.recorded_changes import list_changes
     from handrail.store.traces import iter_traces, list_openings
@@ -30,29 +30,29 @@ def tell_file(options: Namespace, place: Workspace) -> None:
         paths = path_spellings(options.path, files)
     finally:
         files.close()
-    with reading(place) as db:
-        folders = folders_of(list_openings(db), place.root)
+    with open_record(place) as db:
+        folders = current_folders(list_openings(db), place.root)
         changes = list_changes(iter_traces(db), session=options.session)
-        wanted = (one for one in changes if _lies_in(one.path, paths))
-        found = list(islice(_here(wanted, folders), options.limit))
+        wanted = (one for one in changes if _is_under(one.path, paths))
+        found = list(islice(_in_this_folder(wanted, folders), options.limit))
     if options.json:
         for one, where in found:
-            output.say_json({**one._asdict(), "folder": where.value})
+            output.print_json({**one._asdict(), "folder": where.value})
     else:
-        _table(found, paths)
+        _print_table(found, paths)
 
 
 def open_files(options: Namespace, place: Workspace) -> LocalFiles:
     """The files of a workspace, to be looked at."""
     from handrail.app_machine import named_directory
-    from handrail.cli.workspace import named_workspace, settings_of
+    from handrail.cli.workspace import load_settings, workspace_as_given
     from handrail.host.files.local_files import LocalFiles
 
-    more = [one for one in settings_of(options).directories if Path(one).is_dir()]
-    return LocalFiles([named_directory(named_workspace(options)), *more])
+    more = [one for one in load_settings(options).directories if Path(one).is_dir()]
+    return LocalFiles([named_directory(workspace_as_given(options)), *more])
 
 
-def folders_of(openings: Sequence[Any], root: Path) -> WorkspaceFolders:
+def current_folders(openings: Sequence[Any], root: Path) -> WorkspaceFolders:
     """Which folder calls were made in, seen from this one."""
     from handrail.history.workspace_match import WorkspaceFolder, WorkspaceFolders
     from handrail.host.state.folder_identity import folder_identity
@@ -60,7 +60,7 @@ def folders_of(openings: Sequence[Any], root: Path) -> WorkspaceFolders:
     return WorkspaceFolders(openings, WorkspaceFolder(str(root), folder_identity(str(root))))
 
 
-def _lies_in(path: str, paths: Sequence[str]) -> bool:
+def _is_under(path: str, paths: Sequence[str]) -> bool:
     """Whether it is one of these, or below one that is, or was, a folder."""
     if path in paths or any(path.startswith(f"{one}/") for one in paths):
         return True
@@ -68,7 +68,7 @@ def _lies_in(path: str, paths: Sequence[str]) -> bool:
     return "." in paths and not path.startswith("/")
 
 
-def _here(changes: Any, folders: WorkspaceFolders) -> Any:
+def _in_this_folder(changes: Any, folders: WorkspaceFolders) -> Any:
     from handrail.history.workspace_match import WorkspaceMatch
 
     for one in changes:
@@ -77,32 +77,36 @@ def _here(changes: Any, folders: WorkspaceFolders) -> Any:
             yield one, where
 
 
-def _table(found: Sequence[tuple[UndoableChange, WorkspaceMatch]], paths: Sequence[str]) -> None:
-    from handrail.cli.render.screen import Style, cut, one_line, table, times
+def _print_table(
+    found: Sequence[tuple[UndoableChange, WorkspaceMatch]], paths: Sequence[str]
+) -> None:
+    from handrail.cli.render.screen import TextStyle, format_times, one_line, table, truncate
 
     if not found:
-        output.say(f"no change of {one_line(paths[0])} is on record")
+        output.print_line(f"no change of {one_line(paths[0])} is on record")
         return
     several = any(one.path not in paths for one, _ in found)
     rows = [
         (
             at,
             one_line(one.call_id),
-            f"{cut(one_line(one.session), 20)}:{one.turn}",
+            f"{truncate(one_line(one.session), 20)}:{one.turn}",
             one_line(one.tool),
             one_line(one.operation),
             *([one_line(one.path)] if several else ()),
             _state(one, where),
         )
-        for at, (one, where) in zip(times([one.at_ns for one, _ in found]), found, strict=True)
+        for at, (one, where) in zip(
+            format_times([one.at_ns for one, _ in found]), found, strict=True
+        )
     ]
     heads = ("TIME", "CALL", "TURN", "TOOL", "CHANGE", *(["FILE"] if several else ()), "STATE")
-    for line in table(rows, heads, {"undone": Style.FAINT}):
-        output.say(line)
+    for line in table(rows, heads, {"undone": TextStyle.FAINT}):
+        output.print_line(line)
 
 
 def _state(one: UndoableChange, where: WorkspaceMatch) -> str:
-    words = [_became(one)]
+    words = [_state_word(one)]
     if not one.attributed:
         words.append("perhaps not by this call")
     if where == "before":
@@ -110,14 +114,14 @@ def _state(one: UndoableChange, where: WorkspaceMatch) -> str:
     return ", ".join(words)
 
 
-def _became(one: UndoableChange) -> str:
+def _state_word(one: UndoableChange) -> str:
     """Of an undo and a redo what they did is more than that they stand."""
-    from handrail.cli.render.screen import cut, one_line
+    from handrail.cli.render.screen import one_line, truncate
 
     if not one.calls:
         return "stands" if one.standing else "undone"
     redo = one.tool == "redo"
-    said = f"{'redid' if redo else 'undid'} {cut(one_line(', '.join(one.calls)), 40)}"
+    said = f"{'redid' if redo else 'undid'} {truncate(one_line(', '.join(one.calls)), 40)}"
     if one.standing:
         return said
     return f"{said}, {'undone' if redo else 'redone'} since"

@@ -18,7 +18,7 @@ _DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Freed:
+class FreedSpace:
     """What was dropped, or would be; `erased` False: a reader kept the old log alive."""
 
     payloads: int
@@ -45,7 +45,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     parser.add_argument(
         "--older-than",
         metavar="DAYS",
-        type=_days,
+        type=_parse_days,
         help="age in days; 0 means everything (default: the setting keep_days)",
     )
     parser.set_defaults(run=run)
@@ -53,38 +53,38 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 def run(options: Namespace) -> int:
     """Free what is old and say how much."""
-    from handrail.cli.workspace import look_at, refuse_session, settings_of
+    from handrail.cli.workspace import find_workspace, load_settings, refuse_session
 
     refuse_session(options, "it drops what is old, of all sessions")
     days = options.older_than
     if days is None:
-        days = settings_of(options).keep_days
-    freed = collect(look_at(options), days, dry_run=bool(options.dry_run))
+        days = load_settings(options).keep_days
+    freed = collect_garbage(find_workspace(options), days, dry_run=bool(options.dry_run))
     if options.json:
-        output.say_json(asdict(freed))
+        output.print_json(asdict(freed))
     else:
-        tell(freed)
+        print_freed(freed)
     return 0
 
 
-def collect(place: Workspace, days: float, *, dry_run: bool) -> Freed:
+def collect_garbage(place: Workspace, days: float, *, dry_run: bool) -> FreedSpace:
     """Drop what is older than so many days, or only measure it."""
     from handrail.host.state.artifacts import DirectoryArtifacts
     from handrail.store.purge import purge_payloads
 
     before_ns = time.time_ns() - int(days * _DAY_S * 1e9)
-    texts = _old_texts(place.home.oversized, before_ns)
-    payloads, payload_bytes = _purgeable(place, before_ns)
+    texts = _old_text_sizes(place.home.oversized, before_ns)
+    payloads, payload_bytes = _count_payloads(place, before_ns)
     file_bytes, erased = 0, True
     if not dry_run and payloads:
         purged = purge_payloads(place.home.store, before_ns=before_ns)
         file_bytes, erased = purged.before_bytes - purged.after_bytes, purged.erased
     if not dry_run and texts:
         DirectoryArtifacts(place.home.oversized).sweep(days * _DAY_S)
-    contents = _old_contents(place, before_ns, dry_run=dry_run)
-    left = _leftovers(place, before_ns, dry_run=dry_run)
-    letters = _dead_letters(place, dry_run=dry_run)
-    freed = Freed(
+    contents = _free_contents(place, before_ns, dry_run=dry_run)
+    left = _sweep_leftovers(place, before_ns, dry_run=dry_run)
+    letters = _purge_failed_calls(place, dry_run=dry_run)
+    freed = FreedSpace(
         payloads,
         payload_bytes,
         len(texts),
@@ -96,39 +96,39 @@ def collect(place: Workspace, days: float, *, dry_run: bool) -> Freed:
         erased,
         *left,
     )
-    copies = _copies(place, before_ns, dry_run=dry_run)
+    copies = _trim_copies(place, before_ns, dry_run=dry_run)
     return replace(freed, letters=letters, copy_bytes=copies)
 
 
-def _dead_letters(place: Workspace, *, dry_run: bool) -> int:
+def _purge_failed_calls(place: Workspace, *, dry_run: bool) -> int:
     """Dead letters that are over go after seven days, whatever age was asked for."""
-    from handrail.cli.workspace import reading
+    from handrail.cli.workspace import open_record
     from handrail.store.dead_letters import count_over, purge
 
     if not place.recorded:
         return 0
-    with reading(place) as db:
+    with open_record(place) as db:
         over = count_over(db, now_ns=time.time_ns())
     return over if dry_run or not over else purge(place.home.store, now_ns=time.time_ns())
 
 
-def _copies(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
+def _trim_copies(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
     """Copies made for commands that no runtime has used since then, and none needs: what a
     crashed one was at is looked up in them when the workspace is opened again.
     """
-    from handrail.cli.workspace import reading
+    from handrail.cli.workspace import open_record
     from handrail.host.snapshots.unused_stores import remove_unused_stores
     from handrail.store.traces import running_owners
 
     if place.home.directory is None or not place.recorded:
         return 0
-    with reading(place) as db:
+    with open_record(place) as db:
         if running_owners(db):
             return 0
     return remove_unused_stores(place.home.directory / "shadow", before_ns, dry_run=dry_run)
 
 
-def _leftovers(place: Workspace, before_ns: int, *, dry_run: bool) -> tuple[int, ...]:
+def _sweep_leftovers(place: Workspace, before_ns: int, *, dry_run: bool) -> tuple[int, ...]:
     """What commands have left: the quarantine, ended jobs, their temporary files; and what
     probes of the sandbox have, wherever they ran.
     """
@@ -143,12 +143,12 @@ def _leftovers(place: Workspace, before_ns: int, *, dry_run: bool) -> tuple[int,
     return *swept["quarantine"], *swept["jobs"], swept["tmp"].bytes
 
 
-def _old_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
+def _free_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
     """Old contents that no call on record can ask for any more go; the others are packed.
 
     A dry run counts calls as gone whose payloads would be dropped.
     """
-    from handrail.cli.workspace import reading
+    from handrail.cli.workspace import open_record
     from handrail.host.state.blobs import DirectoryBlobs
     from handrail.host.state.process_identity import may_still_run
     from handrail.store.purge import standstill
@@ -158,7 +158,7 @@ def _old_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
         return 0
     blobs = DirectoryBlobs(place.home.blobs)
     if dry_run:
-        with reading(place) as db:
+        with open_record(place) as db:
             return blobs.could_free(promised_contents(db, dropped_before_ns=before_ns))
     # A content that a call promises meanwhile must not look as if nobody had; a command puts
     # what it changed there before it says so.
@@ -169,52 +169,56 @@ def _old_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
     return freed + blobs.pack()
 
 
-def tell(freed: Freed) -> None:
+def print_freed(freed: FreedSpace) -> None:
     """What was freed, for a person."""
-    from handrail.cli.render.screen import counted, size
+    from handrail.cli.render.screen import count_noun, format_size
 
     verb = "would drop" if freed.dry_run else "dropped"
     age = f"{freed.older_than_days:g} days"
     commands = freed.quarantined + freed.jobs + freed.temporary_bytes
     if freed.letters:
-        output.say(f"{verb} {counted(freed.letters, 'dead letter')} that were over")
+        output.print_line(f"{verb} {count_noun(freed.letters, 'dead letter')} that were over")
     if freed.copy_bytes:
-        output.say(f"{verb} {size(freed.copy_bytes)} of copies for undo that no command used")
+        output.print_line(
+            f"{verb} {format_size(freed.copy_bytes)} of copies for undo that no command used"
+        )
     dropped = freed.payloads or freed.texts or freed.content_bytes or commands or freed.copy_bytes
     if not dropped:
-        output.say(f"nothing is older than {age}")
+        output.print_line(f"nothing is older than {age}")
         return
-    output.say(
-        f"{verb} {counted(freed.payloads, 'payload')} ({size(freed.payload_bytes)}) and "
-        f"{counted(freed.texts, 'oversized text')} ({size(freed.text_bytes)}) older than {age}"
+    output.print_line(
+        f"{verb} {count_noun(freed.payloads, 'payload')} ({format_size(freed.payload_bytes)}) and "
+        f"{count_noun(freed.texts, 'oversized text')} ({format_size(freed.text_bytes)}) older than {age}"
     )
     if commands:
-        output.say(
-            f"{verb} of commands: {counted(freed.quarantined, 'thing')} in quarantine "
-            f"({size(freed.quarantine_bytes)}), {counted(freed.jobs, 'ended job')} "
-            f"({size(freed.job_bytes)}), {size(freed.temporary_bytes)} of temporary files"
+        output.print_line(
+            f"{verb} of commands: {count_noun(freed.quarantined, 'thing')} in quarantine "
+            f"({format_size(freed.quarantine_bytes)}), {count_noun(freed.jobs, 'ended job')} "
+            f"({format_size(freed.job_bytes)}), {format_size(freed.temporary_bytes)} of temporary files"
         )
     if freed.content_bytes > 0:
         would = "would take" if freed.dry_run else "take"
-        output.say(f"old contents {would} {size(freed.content_bytes)} less")
+        output.print_line(f"old contents {would} {format_size(freed.content_bytes)} less")
     if freed.file_bytes > 0:
-        output.say(f"the store is {size(freed.file_bytes)} smaller; its hashes still hold")
+        output.print_line(
+            f"the store is {format_size(freed.file_bytes)} smaller; its hashes still hold"
+        )
     if not freed.erased:
-        output.say("another process reads the store; what was dropped is gone once it ends")
+        output.print_line("another process reads the store; what was dropped is gone once it ends")
 
 
-def _purgeable(place: Workspace, before_ns: int) -> tuple[int, int]:
+def _count_payloads(place: Workspace, before_ns: int) -> tuple[int, int]:
     """How many payloads `purge_payloads` drops, and their bytes."""
-    from handrail.cli.workspace import reading
+    from handrail.cli.workspace import open_record
     from handrail.store.purge import count_payloads
 
     if not place.recorded:
         return 0, 0
-    with reading(place) as db:
+    with open_record(place) as db:
         return count_payloads(db, before_ns=before_ns)
 
 
-def _old_texts(directory: Path | None, before_ns: int) -> list[int]:
+def _old_text_sizes(directory: Path | None, before_ns: int) -> list[int]:
     """The sizes of the kept texts that are older."""
     if directory is None or not directory.is_dir():
         return []
@@ -222,7 +226,7 @@ def _old_texts(directory: Path | None, before_ns: int) -> list[int]:
     return [one.st_size for one in found if one.st_mtime_ns < before_ns]
 
 
-def _days(text: str) -> float:
+def _parse_days(text: str) -> float:
     try:
         days = float(text)
     except ValueError:

@@ -26,66 +26,70 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
     which.add_argument(
         "--turn",
         metavar="TURN",
-        type=_turn,
+        type=_parse_turn,
         help="the calls of one turn: last, number or session:number",
     )
     parser.add_argument(
-        "-n", "--limit", metavar="N", type=_count, default=20, help="how many (default: 20)"
+        "-n", "--limit", metavar="N", type=_parse_count, default=20, help="how many (default: 20)"
     )
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
     """Print the newest calls first, as a table or as JSON objects."""
-    from handrail.cli.commands.record.file_log import tell_file
+    from handrail.cli.commands.record.file_log import print_file_history
     from handrail.cli.render.screen import one_line
-    from handrail.cli.workspace import look_at, reading
+    from handrail.cli.workspace import find_workspace, open_record
     from handrail.store.queries import list_calls
 
-    place = look_at(options)
+    place = find_workspace(options)
     if not place.recorded and not options.store:
         if not options.json:
-            output.say(f"nothing is recorded of {one_line(place.root)} yet")
+            output.print_line(f"nothing is recorded of {one_line(place.root)} yet")
         return 0
     if options.path is not None:
-        tell_file(options, place)
+        print_file_history(options, place)
         return 0
-    with reading(place) as db:
+    with open_record(place) as db:
         session, number = _chosen_turn(db, options)
         calls = list_calls(db, session, None, options.limit, None, turn=number)
     if options.json:
         for call in calls:
-            output.say_json(asdict(call))
+            output.print_json(asdict(call))
     else:
-        tell(calls)
+        print_calls(calls)
     return 0
 
 
-def tell(calls: Sequence[CallRecord]) -> None:
+def print_calls(calls: Sequence[CallRecord]) -> None:
     """The calls as a table, the newest first."""
-    from handrail.cli.render.screen import Style, cut, one_line, table, times
+    from handrail.cli.render.screen import TextStyle, format_times, one_line, table, truncate
 
     if not calls:
-        output.say("no calls")
+        output.print_line("no calls")
         return
     rows = [
         (
             at,
             one_line(call.call_id),
-            f"{cut(one_line(call.session), 20)}:{call.turn}",
-            one_line(tool_of(call)),
-            one_line(status_of(call)),
-            arguments_of(call),
+            f"{truncate(one_line(call.session), 20)}:{call.turn}",
+            one_line(tool_name(call)),
+            one_line(call_status(call)),
+            arguments_line(call),
         )
-        for at, call in zip(times([call.requested_ns for call in calls]), calls, strict=True)
+        for at, call in zip(format_times([call.requested_ns for call in calls]), calls, strict=True)
     ]
     heads = ("TIME", "CALL", "TURN", "TOOL", "STATUS", "ARGUMENTS")
-    styles = {"failed": Style.BAD, "refused": Style.CAUTION, "unfinished": Style.CAUTION}
+    styles = {
+        "failed": TextStyle.BAD,
+        "refused": TextStyle.CAUTION,
+        "unfinished": TextStyle.CAUTION,
+    }
     for line in table(rows, heads, styles):
-        output.say(line)
+        output.print_line(line)
 
 
-def tool_of(call: CallRecord) -> str:
+def tool_name(call: CallRecord) -> str:
     """The canonical name of the tool, also of a call whose payload is gone; an undo of an undo
     is called by its own name.
     """
@@ -103,7 +107,7 @@ def is_redo(call: CallRecord) -> bool:
     return arguments.get("redo") is True
 
 
-def status_of(call: CallRecord) -> str:
+def call_status(call: CallRecord) -> str:
     """How the call ended, as far as is known."""
     if "repeats" in call.requested:
         return "repeated"
@@ -112,22 +116,22 @@ def status_of(call: CallRecord) -> str:
     return str(call.completed.get("status") or "(purged)")
 
 
-def arguments_of(call: CallRecord) -> str:
+def arguments_line(call: CallRecord) -> str:
     """The arguments on one line, long ones cut, and which call was undone or redone."""
-    from handrail.cli.render.screen import cut, one_line
+    from handrail.cli.render.screen import one_line, truncate
 
     arguments = call.requested.get("arguments")
     if not isinstance(arguments, dict):
         return ""
     return " ".join(
         # Cut twice: first so that a large content costs nothing, then to what can be seen.
-        f"{one_line(key)}={cut(one_line(str(value)[:100]), 60)}"
-        for key, value in {**arguments, **taken_back(call)}.items()
+        f"{one_line(key)}={truncate(one_line(str(value)[:100]), 60)}"
+        for key, value in {**arguments, **reverted_calls(call)}.items()
         if not (key == "redo" and is_redo(call))
     )
 
 
-def taken_back(call: CallRecord) -> dict[str, str]:
+def reverted_calls(call: CallRecord) -> dict[str, str]:
     """The calls that this one undid, as `undid`, or brought back, as `redid`."""
     data = (call.intent or {}).get("data")
     if call.requested.get("tool") != "undo" or call.completed is None or not isinstance(data, dict):
@@ -149,7 +153,7 @@ def _chosen_turn(db: Connection, options: Namespace) -> tuple[str | None, int | 
     return options.session or session, number
 
 
-def _turn(text: str) -> tuple[str | None, int] | str:
+def _parse_turn(text: str) -> tuple[str | None, int] | str:
     if text == _LAST:
         return _LAST
     session, colon, number = text.rpartition(":")
@@ -158,7 +162,7 @@ def _turn(text: str) -> tuple[str | None, int] | str:
     return session if colon else None, int(number)
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise ArgumentTypeError(f"{text!r} is not a number of calls")
     return int(text)

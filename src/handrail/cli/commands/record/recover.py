@@ -14,7 +14,7 @@ from handrail.core.problems import ProblemRaised
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from handrail.cli.render.recovery import Earlier
+    from handrail.cli.render.recovery import EarlierRecovery
     from handrail.core.processes import Job
     from handrail.history.recovery.unfinished_plans import RecoveredCall
 import os
@@ -43,22 +43,22 @@ def run(options: Namespace) -> int:
         )
 
     if options.moved_from is not None:
-        _take_along(options)
+        _relocate(options)
     found, earlier, jobs = asyncio.run(_recover(options))
     if options.json:
         for one in found:
-            output.say_json({**asdict(one), "earlier": False})
+            output.print_json({**asdict(one), "earlier": False})
         for before in earlier:
-            output.say_json({**asdict(before.recovered), "earlier": True})
+            output.print_json({**asdict(before.recovered), "earlier": True})
         return 0
-    _tell(found)
-    _tell_earlier(earlier)
-    _tell_jobs(jobs)
+    _print_recovered(found)
+    _print_earlier(earlier)
+    _print_jobs(jobs)
     return 0
 
 
-def _take_along(options: Namespace) -> None:
-    from handrail.cli.workspace import directory_of
+def _relocate(options: Namespace) -> None:
+    from handrail.cli.workspace import workspace_directory
 
     if options.store is not None:
         raise ProblemRaised(
@@ -66,57 +66,59 @@ def _take_along(options: Namespace) -> None:
             "a store that is named needs no --moved-from",
             hint="leave it out: the folder is recognised wherever it lies",
         )
-    take_along(Path(options.moved_from).expanduser(), directory_of(options))
+    relocate_state(Path(options.moved_from).expanduser(), workspace_directory(options))
     if not options.json:
-        output.say(f"the record of {options.moved_from} belongs to this workspace now")
+        output.print_line(f"the record of {options.moved_from} belongs to this workspace now")
 
 
-def _tell(found: Sequence[RecoveredCall]) -> None:
-    from handrail.cli.render.recovery import ways
+def _print_recovered(found: Sequence[RecoveredCall]) -> None:
+    from handrail.cli.render.recovery import recovery_hints
     from handrail.cli.render.screen import one_line
 
     if not found:
-        output.say("nothing was left unfinished")
+        output.print_line("nothing was left unfinished")
     for one in found:
-        output.say(one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}{ways(one)}"))
+        output.print_line(
+            one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}{recovery_hints(one)}")
+        )
 
 
-def _tell_earlier(earlier: Sequence[Earlier]) -> None:
-    from handrail.cli.render.recovery import ways
+def _print_earlier(earlier: Sequence[EarlierRecovery]) -> None:
+    from handrail.cli.render.recovery import recovery_hints
     from handrail.cli.render.screen import one_line
 
     if earlier:
-        output.say("found by an earlier opening, within a day:")
+        output.print_line("found by an earlier opening, within a day:")
     for one, stands in earlier:
-        how = ways(one, stands=stands)
-        output.say(one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}{how}"))
+        how = recovery_hints(one, stands=stands)
+        output.print_line(one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}{how}"))
 
 
-def _tell_jobs(jobs: Sequence[Job]) -> None:
+def _print_jobs(jobs: Sequence[Job]) -> None:
     from handrail.cli.render.screen import one_line
 
     for job in jobs:
         known = "still runs" if job.state == "running" else "is lost: nobody saw how it ended"
-        output.say(one_line(f"job {job.id} {known}: {job.command}"))
+        output.print_line(one_line(f"job {job.id} {known}: {job.command}"))
     if jobs:
-        output.say("`handrail jobs` shows what jobs wrote, and ends them")
+        output.print_line("`handrail jobs` shows what jobs wrote, and ends them")
 
 
 async def _recover(
     options: Namespace,
-) -> tuple[Sequence[RecoveredCall], Sequence[Earlier], Sequence[Job]]:
-    from handrail.cli.render.recovery import settled_lately
-    from handrail.cli.workspace import directory_of, opened
+) -> tuple[Sequence[RecoveredCall], Sequence[EarlierRecovery], Sequence[Job]]:
+    from handrail.cli.render.recovery import recent_recoveries
+    from handrail.cli.workspace import open_session, workspace_directory
 
-    opening = opened(options)
+    opening = open_session(options)
     # Told where it is asked for, not beside it.
     opening.hears = None
     async with opening as rt:
         jobs = [job for job in await rt.jobs.list() if job.state in ("running", "lost")]
-        return rt.recovered, await settled_lately(rt, str(directory_of(options))), jobs
+        return rt.recovered, await recent_recoveries(rt, str(workspace_directory(options))), jobs
 
 
-def take_along(old: Path, root: Path) -> Path:
+def relocate_state(old: Path, root: Path) -> Path:
     """Let the record of `old` be that of `root`; returns where it lies now.
 
     Raises `not_found` if nothing is recorded of it, `conflict` if this is another folder or
@@ -132,15 +134,15 @@ def take_along(old: Path, root: Path) -> Path:
             f"nothing is recorded of a workspace at {str(old)!r}",
             hint="give the path at which it was last opened",
         )
-    _check_same(there / "store.db", os.path.realpath(old), root)
-    _check_empty(here / "store.db", root, there / "store.db")
+    _check_same_folder(there / "store.db", os.path.realpath(old), root)
+    _check_no_record(here / "store.db", root, there / "store.db")
     if here.exists():
         here.rename(here.with_name(f"{here.name}.empty-{os.urandom(4).hex()}"))
     there.rename(here)
     return here
 
 
-def _check_same(store: Path, old: str, root: Path) -> None:
+def _check_same_folder(store: Path, old: str, root: Path) -> None:
     from handrail.history.workspace_match import workspace_folder
     from handrail.host.state.folder_identity import folder_identity
     from handrail.store.connect import open_read_only
@@ -160,7 +162,7 @@ def _check_same(store: Path, old: str, root: Path) -> None:
         )
 
 
-def _check_empty(store: Path, root: Path, old: Path) -> None:
+def _check_no_record(store: Path, root: Path, old: Path) -> None:
     from handrail.store.connect import open_read_only
 
     if not store.is_file():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from handrail.cli.commands.record.undo import add_which, run
+from handrail.cli.commands.record.undo import add_selection_options, run
 from handrail.cli.parser import Parser, Subparsers, add_command
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
     parser = add_command(subparsers, "redo", "bring back what was undone")
-    add_which(parser, since=False)
+    add_selection_options(parser, since=False)
     parser.set_defaults(run=run, redo=True)

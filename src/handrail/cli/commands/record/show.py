@@ -35,11 +35,11 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 def run(options: Namespace) -> int:
     """Print the record of a call; raises `not_found` if there is none of that id."""
-    from handrail.cli.workspace import look_at, reading
+    from handrail.cli.workspace import find_workspace, open_record
     from handrail.store.queries import list_calls
 
-    place = look_at(options)
-    with reading(place) as db:
+    place = find_workspace(options)
+    with open_record(place) as db:
         most = _MOST_OF_ONE_ID if options.call_id else 1
         calls = list_calls(db, options.session, options.call_id, most, None)
         diffs = [_diffs(options, place, db, call) for call in calls]
@@ -50,12 +50,12 @@ def run(options: Namespace) -> int:
         )
     for number, (call, changed) in enumerate(zip(calls, diffs, strict=True)):
         if options.json:
-            output.say_json({**asdict(call), "diffs": [one._asdict() for one in changed]})
+            output.print_json({**asdict(call), "diffs": [one._asdict() for one in changed]})
             continue
         if number:
-            output.say()
-        for line in told(call, changed):
-            output.say(line)
+            output.print_line()
+        for line in render_call(call, changed):
+            output.print_line(line)
     return 0
 
 
@@ -80,23 +80,23 @@ def _diffs(
         files.close()
 
 
-def told(call: CallRecord, diffs: Sequence[FileDiff] = ()) -> Iterator[str]:
+def render_call(call: CallRecord, diffs: Sequence[FileDiff] = ()) -> Iterator[str]:
     """The record as lines for a person."""
-    from handrail.cli.commands.record.log import status_of, taken_back, tool_of
-    from handrail.cli.render.screen import Style, one_line, paint, when
+    from handrail.cli.commands.record.log import call_status, reverted_calls, tool_name
+    from handrail.cli.render.screen import TextStyle, format_time, one_line, paint
 
     asked, done = call.requested, call.completed or {}
-    yield paint(f"{one_line(tool_of(call))}: {one_line(status_of(call))}", Style.HEADING)
+    yield paint(f"{one_line(tool_name(call))}: {one_line(call_status(call))}", TextStyle.HEADING)
     facts = {
         "call": call.call_id,
         "session": f"{call.session}, turn {call.turn}",
-        "asked": f"{when(call.requested_ns)} by {asked.get('agent', 'main')}{_called(asked)}",
+        "asked": f"{format_time(call.requested_ns)} by {asked.get('agent', 'main')}{_dialect_text(asked)}",
         "ended": _ended(call),
         "cleared": _cleared(asked, done),
         "repaired": "; ".join(map(str, asked.get("coerced", ()))),
         "ignored": ", ".join(map(str, asked.get("ignored", ()))),
         "failed": _failed_hooks(done),
-        **taken_back(call),
+        **reverted_calls(call),
     }
     for name, fact in facts.items():
         if fact:
@@ -104,7 +104,7 @@ def told(call: CallRecord, diffs: Sequence[FileDiff] = ()) -> Iterator[str]:
     yield from _arguments(asked)
     yield from _changes(done, diffs)
     yield from _outcome(done)
-    yield from _told_diffs(diffs, str(done.get("text")))
+    yield from _diff_section(diffs, str(done.get("text")))
 
 
 def _failed_hooks(done: Mapping[str, Any]) -> str:
@@ -112,7 +112,7 @@ def _failed_hooks(done: Mapping[str, Any]) -> str:
     return "; ".join(f"hook {one['hook']} ({one['event']}): {one['reason']}" for one in found)
 
 
-def _called(asked: Mapping[str, Any]) -> str:
+def _dialect_text(asked: Mapping[str, Any]) -> str:
     called, dialect = asked.get("called"), asked.get("dialect")
     if called in (None, asked.get("tool")):
         return ""
@@ -120,12 +120,12 @@ def _called(asked: Mapping[str, Any]) -> str:
 
 
 def _ended(call: CallRecord) -> str:
-    from handrail.cli.render.screen import when
+    from handrail.cli.render.screen import format_time
 
     if call.completed is None or call.completed_ns is None:
         return "not on record: it still runs, or its process ended before it did"
     seconds = (call.completed_ns - call.requested_ns) / 1e9
-    return f"{when(call.completed_ns)}, after {max(seconds, 0):.3f} s"
+    return f"{format_time(call.completed_ns)}, after {max(seconds, 0):.3f} s"
 
 
 def _cleared(asked: Mapping[str, Any], done: Mapping[str, Any]) -> str:
@@ -133,10 +133,10 @@ def _cleared(asked: Mapping[str, Any], done: Mapping[str, Any]) -> str:
     if not cleared:
         return ""
     effect, rule = cleared
-    return f"{effect} by {rule} (risk {asked.get('risk', 'unknown')}){_said(done)}"
+    return f"{effect} by {rule} (risk {asked.get('risk', 'unknown')}){_approval_text(done)}"
 
 
-def _said(done: Mapping[str, Any]) -> str:
+def _approval_text(done: Mapping[str, Any]) -> str:
     """What the person said who was asked."""
     answered = done.get("answered_by")
     if not isinstance(answered, dict):
@@ -160,13 +160,13 @@ def _changes(done: Mapping[str, Any], diffs: Sequence[FileDiff]) -> Iterator[str
 
     undone = {one.path for one in diffs if not one.standing}
     for path, operation, before, after in done.get("changes", ()):
-        hashes = f"{_short(before)} → {_short(after)}"
+        hashes = f"{_short_hash(before)} → {_short_hash(after)}"
         since = ", undone since" if path in undone else ""
         yield f"  changed   {one_line(path)} ({one_line(operation)}, {hashes}{since})"
 
 
-def _told_diffs(diffs: Sequence[FileDiff], text: str) -> Iterator[str]:
-    from handrail.cli.render.screen import diff_lines, one_line
+def _diff_section(diffs: Sequence[FileDiff], text: str) -> Iterator[str]:
+    from handrail.cli.render.screen import colour_diff, one_line
     from handrail.history.undo.messages import has_no_lines
 
     for one in sorted(diffs, key=lambda one: has_no_lines(one.diff or "")):
@@ -175,11 +175,11 @@ def _told_diffs(diffs: Sequence[FileDiff], text: str) -> Iterator[str]:
             yield f"{one_line(one.path)}: one of its contents is no longer kept"
         elif one.diff not in f"{text}\n":
             yield ""
-            yield from diff_lines(one.diff.removesuffix("\n"))
+            yield from colour_diff(one.diff.removesuffix("\n"))
 
 
 def _outcome(done: Mapping[str, Any]) -> Iterator[str]:
-    from handrail.cli.render.screen import diff_lines
+    from handrail.cli.render.screen import colour_diff
 
     problem = done.get("problem")
     if problem:
@@ -189,7 +189,7 @@ def _outcome(done: Mapping[str, Any]) -> Iterator[str]:
     # A command that failed has said something; of other failures the text is the problem.
     if done.get("text") and (not problem or done.get("data") is not None):
         yield ""
-        yield from diff_lines(str(done["text"]).removesuffix("\n"))
+        yield from colour_diff(str(done["text"]).removesuffix("\n"))
 
 
 def _block(title: str, text: str) -> Iterator[str]:
@@ -205,5 +205,5 @@ def _block(title: str, text: str) -> Iterator[str]:
         yield f"    {line}"
 
 
-def _short(digest: str | None) -> str:
+def _short_hash(digest: str | None) -> str:
     return digest[:12] if digest else "nothing"

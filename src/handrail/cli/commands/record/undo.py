@@ -21,11 +21,11 @@ WHEN  start (of the session that changed something last), all, 14:30,
 def add_parser(subparsers: Subparsers[Parser]) -> None:
     """The words of this command."""
     parser = add_command(subparsers, "undo", "take back what was changed", epilog=_EPILOG)
-    add_which(parser, since=True)
+    add_selection_options(parser, since=True)
     parser.set_defaults(run=run, redo=False)
 
 
-def add_which(parser: ArgumentParser, *, since: bool) -> None:
+def add_selection_options(parser: ArgumentParser, *, since: bool) -> None:
     """What to undo or redo, one of these; and overwriting what others wrote."""
     which = parser.add_mutually_exclusive_group()
     # Suppressed, so that leaving it out does not wipe out --call.
@@ -47,17 +47,17 @@ def run(options: Namespace) -> int:
     """Undo or redo, and say what was restored; 1 if somebody changed the files since."""
     import asyncio
 
-    from handrail.cli.commands.calls.call import tell
+    from handrail.cli.commands.calls.call import print_result
 
     result = asyncio.run(_undo(options))
     if options.json:
-        output.say_json(result.to_dict())
+        output.print_json(result.to_dict())
     else:
-        tell(_in_words(_cut(result)))
+        print_result(_with_cli_hint(_limit_diff(result)))
     return 0 if result.ok else 1
 
 
-def _cut(result: ToolResult) -> ToolResult:
+def _limit_diff(result: ToolResult) -> ToolResult:
     """The result with a diff that fits on a few screens; the record has all of it."""
     from dataclasses import replace
 
@@ -68,7 +68,7 @@ def _cut(result: ToolResult) -> ToolResult:
     return replace(result, display="\n".join([*lines[:_MOST_LINES], note]))
 
 
-def _in_words(result: ToolResult) -> ToolResult:
+def _with_cli_hint(result: ToolResult) -> ToolResult:
     """The result with a hint that says what to type here."""
     from dataclasses import replace
 
@@ -86,14 +86,14 @@ def _in_words(result: ToolResult) -> ToolResult:
 
 async def _undo(options: Namespace) -> ToolResult:
     from handrail.cli.render.status_line import ProgressLine
-    from handrail.cli.workspace import opened
+    from handrail.cli.workspace import open_session
 
     turn = options.turn
     if options.session and turn is not None and turn.isdecimal():
         turn = f"{options.session}:{turn}"
     named = {"turn": turn, "path": options.path, "force": options.force}
     line = ProgressLine("redo" if options.redo else "undo")
-    async with opened(options) as rt:
+    async with open_session(options) as rt:
         try:
             if options.redo:
                 return await rt.redo(options.call, on_event=line.on_event, **named)

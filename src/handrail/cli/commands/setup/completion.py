@@ -22,7 +22,7 @@ fish:  handrail completion fish | source    in ~/.config/fish/config.fish"""
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class CompletionValue:
     """What may stand somewhere: one of some words, or a path ("dir", "file"), or anything."""
 
     name: str
@@ -31,22 +31,22 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class CompletionOption:
     """One option; `value` is None if it takes none."""
 
     flags: tuple[str, ...]
     about: str
-    value: Value | None
+    value: CompletionValue | None
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CompletionCommand:
     """One command and what may follow it; the whole program is the one without a name."""
 
     name: str
     about: str
-    options: tuple[Option, ...]
-    value: Value | None
+    options: tuple[CompletionOption, ...]
+    value: CompletionValue | None
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
@@ -60,16 +60,16 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 def run(options: Namespace) -> int:
     """Print the script; with --json, what it is made from."""
-    program, *commands = tree()
+    program, *commands = command_tree()
     text = _SCRIPTS[options.shell](program, commands)
     if options.json:
-        output.say_json({"shell": options.shell, "script": text})
+        output.print_json({"shell": options.shell, "script": text})
     else:
-        output.say(text)
+        output.print_line(text)
     return 0
 
 
-def tree() -> list[Command]:
+def command_tree() -> list[CompletionCommand]:
     """The program itself, then every command."""
     parser = build_parser()
     commands = [_command(parser, "", "")]
@@ -80,24 +80,24 @@ def tree() -> list[Command]:
     return commands
 
 
-def _command(parser: argparse.ArgumentParser, name: str, about: str) -> Command:
+def _command(parser: argparse.ArgumentParser, name: str, about: str) -> CompletionCommand:
     positionals = parser._get_positional_actions()  # noqa: SLF001 - likewise
     values = [_value(one) for one in positionals if not isinstance(one, Subparsers)]
-    return Command(name, about, tuple(_options(parser)), values[0] if values else None)
+    return CompletionCommand(name, about, tuple(_options(parser)), values[0] if values else None)
 
 
-def _options(parser: argparse.ArgumentParser) -> Iterator[Option]:
+def _options(parser: argparse.ArgumentParser) -> Iterator[CompletionOption]:
     for action in parser._get_optional_actions():  # noqa: SLF001 - likewise
         value = _value(action) if action.nargs != 0 else None
-        yield Option(tuple(action.option_strings), action.help or "", value)
+        yield CompletionOption(tuple(action.option_strings), action.help or "", value)
 
 
-def _value(action: argparse.Action) -> Value:
+def _value(action: argparse.Action) -> CompletionValue:
     name = str(action.metavar or action.dest.upper())
     if action.choices is not None:
-        return Value(name, tuple(map(str, action.choices)))
+        return CompletionValue(name, tuple(map(str, action.choices)))
     path = {"DIR": "dir", "FILE": "file"}.get(name, "")
-    return Value(name, _words(name), path)
+    return CompletionValue(name, _words(name), path)
 
 
 def tool_arguments() -> dict[str, tuple[str, ...]]:
@@ -137,7 +137,7 @@ def _words(name: str) -> tuple[str, ...]:
     return ()
 
 
-def bash(program: Command, commands: Sequence[Command]) -> str:
+def bash_script(program: CompletionCommand, commands: Sequence[CompletionCommand]) -> str:
     """For bash 3.2 and later, so that it also works on macOS."""
     options = {option.flags: option for one in (program, *commands) for option in one.options}
     with_value = "|".join(flag for flags, o in options.items() if o.value for flag in flags)
@@ -180,7 +180,7 @@ def bash(program: Command, commands: Sequence[Command]) -> str:
     return "\n".join(lines)
 
 
-def zsh(program: Command, commands: Sequence[Command]) -> str:
+def zsh_script(program: CompletionCommand, commands: Sequence[CompletionCommand]) -> str:
     """For zsh with compinit."""
     described = [_quoted(f"{one.name}:{one.about}") for one in commands]
     lines = [
@@ -209,7 +209,7 @@ def zsh(program: Command, commands: Sequence[Command]) -> str:
     return "\n".join(lines)
 
 
-def fish(program: Command, commands: Sequence[Command]) -> str:
+def fish_script(program: CompletionCommand, commands: Sequence[CompletionCommand]) -> str:
     """For fish 3 and later."""
     names = " ".join(one.name for one in commands)
     first = f"not __fish_seen_subcommand_from {names}"
@@ -235,8 +235,8 @@ def fish(program: Command, commands: Sequence[Command]) -> str:
     return "\n".join(lines)
 
 
-def _bash_value(option: Option) -> str:
-    value = option.value or Value("")
+def _bash_value(option: CompletionOption) -> str:
+    value = option.value or CompletionValue("")
     if value.path == "dir":
         reply = "local IFS=$'\\n'; COMPREPLY=($(compgen -d -- \"$cur\"))"
         reply += "; compopt -o filenames 2>/dev/null"
@@ -248,7 +248,7 @@ def _bash_value(option: Option) -> str:
     return f"        {'|'.join(option.flags)}) {reply}; return ;;"
 
 
-def _bash_command(command: Command) -> Iterator[str]:
+def _bash_command(command: CompletionCommand) -> Iterator[str]:
     words = " ".join(command.value.words) if command.value else ""
     yield f"        {command.name}) words={_quoted(words)}"
     yield f"            flags={_quoted(_flags(command))} ;;"
@@ -258,7 +258,7 @@ def _bash_arguments(tool: str, names: Sequence[str]) -> str:
     return f"            'call {tool}') words={_quoted(' '.join(f'{name}=' for name in names))} ;;"
 
 
-def _zsh_options(command: Command) -> Iterator[str]:
+def _zsh_options(command: CompletionCommand) -> Iterator[str]:
     for option in command.options:
         about = option.about.translate({ord("["): "\\[", ord("]"): "\\]", ord(":"): "\\:"})
         takes = f":{option.value.name}:{_zsh_action(option.value)}" if option.value else ""
@@ -266,13 +266,13 @@ def _zsh_options(command: Command) -> Iterator[str]:
         yield from (_quoted(f"{group}{flag}[{about}]{takes}") for flag in option.flags)
 
 
-def _zsh_action(value: Value) -> str:
+def _zsh_action(value: CompletionValue) -> str:
     if value.words:
         return f"({' '.join(value.words)})"
     return {"dir": "_directories", "file": "_files"}.get(value.path, " ")
 
 
-def _zsh_command(command: Command) -> Iterator[str]:
+def _zsh_command(command: CompletionCommand) -> Iterator[str]:
     yield f"                {command.name}) _arguments \\"
     yield from (f"                    {one} \\" for one in _zsh_options(command))
     if command.value is not None:
@@ -292,7 +292,7 @@ def _fish_tools(seen: str) -> Iterator[str]:
         yield f"complete -c handrail -n {_fish(f'{seen}; and {named} {tool}')} -a {_fish(words)}"
 
 
-def _fish_option(option: Option, condition: str) -> str:
+def _fish_option(option: CompletionOption, condition: str) -> str:
     parts = ["complete -c handrail"]
     if condition:
         parts.append(f"-n {_fish(condition)}")
@@ -302,7 +302,7 @@ def _fish_option(option: Option, condition: str) -> str:
     return " ".join([*parts, f"-d {_fish(option.about)}"])
 
 
-def _fish_value(value: Value) -> str:
+def _fish_value(value: CompletionValue) -> str:
     if value.words:
         return f"-x -a {_fish(' '.join(value.words))}"
     if value.path == "dir":
@@ -310,7 +310,7 @@ def _fish_value(value: Value) -> str:
     return "-r -F" if value.path else "-x"
 
 
-def _flags(command: Command) -> str:
+def _flags(command: CompletionCommand) -> str:
     return " ".join(flag for option in command.options for flag in option.flags)
 
 
@@ -322,4 +322,4 @@ def _fish(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-_SCRIPTS: Final = {"bash": bash, "zsh": zsh, "fish": fish}
+_SCRIPTS: Final = {"bash": bash_script, "zsh": zsh_script, "fish": fish_script}

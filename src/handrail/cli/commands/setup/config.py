@@ -13,8 +13,8 @@ from handrail.cli.render import output
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
-    from handrail.config.layers.load import Claim, Loaded
-    from handrail.config.layers.sources import Source
+    from handrail.config.layers.load import LoadedSettings, ProjectClaim
+    from handrail.config.layers.sources import SettingSource
 
 _ACTIONS: Final = ("show", "check")
 _EPILOG: Final = """\
@@ -45,43 +45,45 @@ def run(options: Namespace) -> int:
             "`config show` takes no FILE",
             hint="use `config check FILE`, or `--config FILE` to see what would be in force",
         )
-    _show(options, loaded_for(options))
+    _show(options, load_layers(options))
     return 0
 
 
-def loaded_for(options: Namespace, trusted: Callable[[str], bool] | None = None) -> Loaded:
+def load_layers(options: Namespace, trusted: Callable[[str], bool] | None = None) -> LoadedSettings:
     """The settings that the options lead to, and where each of them comes from."""
     from handrail.app_config import load_from
-    from handrail.cli.workspace import config_of, directory_of
+    from handrail.cli.workspace import config_path, workspace_directory
 
     given = {name: getattr(options, name) for name in ("mode", "dialect", "dry_run")}
-    return load_from(directory_of(options), config_of(options), given, trusted)
+    return load_from(workspace_directory(options), config_path(options), given, trusted)
 
 
-def _show(options: Namespace, loaded: Loaded) -> None:
+def _show(options: Namespace, loaded: LoadedSettings) -> None:
     if options.json:
         for row in _rows(loaded):
-            output.say_json(row)
+            output.print_json(row)
         return
-    from handrail.cli.render.screen import Style, one_line, table
-    from handrail.cli.workspace import directory_of
+    from handrail.cli.render.screen import TextStyle, one_line, table
+    from handrail.cli.workspace import workspace_directory
 
-    root = directory_of(options)
+    root = workspace_directory(options)
     cells = [
-        (one_line(key), one_line(told(source, root)), one_line(_text(value)))
+        (one_line(key), one_line(source_text(source, root)), one_line(_text(value)))
         for key, value, source in _parts(loaded)
     ]
-    for line in table(cells, ("setting", "from", "value"), {"default": Style.FAINT}):
-        output.say(line)
-    for line in _left_out(loaded, root):
-        output.say(line)
+    for line in table(cells, ("setting", "from", "value"), {"default": TextStyle.FAINT}):
+        output.print_line(line)
+    for line in _ignored_lines(loaded, root):
+        output.print_line(line)
 
 
-def _rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
+def _rows(loaded: LoadedSettings) -> Iterator[dict[str, Any]]:
     values = loaded.settings.model_dump(mode="json")
     for key, value in values.items():
         below = {
-            name: source.to_dict() for name, source in loaded.sources.items() if _under(name, key)
+            name: source.to_dict()
+            for name, source in loaded.sources.items()
+            if _is_below(name, key)
         }
         yield {
             "setting": key,
@@ -89,12 +91,14 @@ def _rows(loaded: Loaded) -> Iterator[dict[str, Any]]:
             "source": loaded.sources[key].to_dict(),
             "parts": below,
             "ignored": [
-                claim_row(one) for one in loaded.ignored if one.key == key or _under(one.key, key)
+                claim_row(one)
+                for one in loaded.ignored
+                if one.key == key or _is_below(one.key, key)
             ],
         }
 
 
-def _parts(loaded: Loaded) -> Iterator[tuple[str, Any, Source]]:
+def _parts(loaded: LoadedSettings) -> Iterator[tuple[str, Any, SettingSource]]:
     """Settings, or their parts where those come from different places."""
     for row in _rows(loaded):
         if not row["parts"]:
@@ -111,35 +115,35 @@ def _leaves(key: str, value: Any) -> Iterator[tuple[str, Any]]:
     return ((dotted(path), one) for path, one in leaves(value, (key,)))
 
 
-def _left_out(loaded: Loaded, root: Path) -> Iterator[str]:
-    from handrail.cli.render.screen import Style, one_line, paint
+def _ignored_lines(loaded: LoadedSettings, root: Path) -> Iterator[str]:
+    from handrail.cli.render.screen import TextStyle, one_line, paint
 
     if not loaded.ignored:
         return
     yield ""
-    yield paint("ignored, because this workspace's own files may not say it", Style.CAUTION)
+    yield paint("ignored, because this workspace's own files may not say it", TextStyle.CAUTION)
     for claim in loaded.ignored:
-        yield f"  {one_line(claim_text(claim, root))}  ({claim.fate})"
+        yield f"  {one_line(claim_text(claim, root))}  ({claim.status})"
     yield "`handrail trust` shows what trusting these files would switch on"
 
 
-def claim_text(claim: Claim, root: Path) -> str:
+def claim_text(claim: ProjectClaim, root: Path) -> str:
     """What a workspace's file says and where; for `one_line`."""
-    return f"{claim.key} = {_text(claim.value)}  {told(claim.source, root)}"
+    return f"{claim.key} = {_text(claim.value)}  {source_text(claim.source, root)}"
 
 
-def claim_row(claim: Claim) -> dict[str, Any]:
+def claim_row(claim: ProjectClaim) -> dict[str, Any]:
     """The same as JSON."""
     source = claim.source.to_dict()
-    return {"key": claim.key, "value": claim.value, "source": source, "why": claim.fate.value}
+    return {"key": claim.key, "value": claim.value, "source": source, "why": claim.status.value}
 
 
-def told(source: Source, root: Path) -> str:
+def source_text(source: SettingSource, root: Path) -> str:
     """Where a value comes from, as a person would say it."""
-    from handrail.config.files.document import place
+    from handrail.config.files.document import location
 
     if source.file is not None and source.file.is_relative_to(root):
-        return place(source.file.relative_to(root), source.line)
+        return location(source.file.relative_to(root), source.line)
     return str(source)
 
 
@@ -150,7 +154,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _under(name: str, key: str) -> bool:
+def _is_below(name: str, key: str) -> bool:
     return name.startswith((f"{key}.", f"{key}["))
 
 
@@ -160,62 +164,62 @@ def _check(options: Namespace) -> int:
             "invalid_arguments", "`config check` needs a FILE", hint="name the file to check"
         )
     if not options.json:
-        output.take_over_log()
+        output.install_log_handler()
     fits = [_check_one(options, name) for name in options.arguments]
     return 0 if all(fits) else 1
 
 
 def _check_one(options: Namespace, name: str) -> bool:
-    from handrail.cli.render.screen import counted, one_line
+    from handrail.cli.render.screen import count_noun, one_line
 
     problem, count = None, 0
     notices: list[str] = []
     try:
-        count = _settings_in(options, Path(name).expanduser(), notices)
+        count = _count_settings(options, Path(name).expanduser(), notices)
     except ProblemRaised as raised:
         problem = raised.problem
     if options.json:
         told_problem = None if problem is None else problem.to_dict()
         fits = {"file": name, "fits": problem is None, "problem": told_problem}
-        output.say_json({**fits, "notices": notices})
+        output.print_json({**fits, "notices": notices})
     elif problem is not None:
-        output.tell_problem(problem)
+        output.print_problem(problem)
     else:
         for notice in notices:
-            output.warn_of("notice", one_line(notice))
-        output.say(f"{one_line(name)}: {counted(count, 'setting')}, all of them fit")
+            output.warn_titled("notice", one_line(notice))
+        output.print_line(f"{one_line(name)}: {count_noun(count, 'setting')}, all of them fit")
     return problem is None
 
 
-def _settings_in(options: Namespace, path: Path, notices: list[str]) -> int:
+def _count_settings(options: Namespace, path: Path, notices: list[str]) -> int:
     """How many settings a file has, adding what the user should know of them; raises if opening a
     workspace with it would be refused.
     """
     from handrail.app_check import checked
-    from handrail.cli.workspace import directory_of
-    from handrail.config.layers.load import load_alone
+    from handrail.cli.workspace import workspace_directory
+    from handrail.config.layers.load import load_single_file
     from handrail.config.layers.sources import Layer
 
-    loaded = load_alone(path)
+    loaded = load_single_file(path)
     if loaded is None:
         raise ProblemRaised("not_found", f"there is no file {str(path)!r}")
-    root = loaded.files[0].parent.parent if loaded.files else directory_of(options)
+    root = loaded.files[0].parent.parent if loaded.files else workspace_directory(options)
     notices += checked(loaded, root).notices
     for notice in loaded.notices:
-        output.warn_of("warning", notice)
-    if _in_force(options, path):
+        output.warn_titled("warning", notice)
+    if _is_in_force(options, path):
         # Files that fit one by one can still contradict each other.
-        checked(loaded_for(options), directory_of(options))
+        checked(load_layers(options), workspace_directory(options))
     said = {one.key for one in loaded.claims}
     said |= {key for key, one in loaded.sources.items() if one.layer is not Layer.DEFAULT}
     return len({key.partition(".")[0].partition("[")[0] for key in said})
 
 
-def _in_force(options: Namespace, path: Path) -> bool:
+def _is_in_force(options: Namespace, path: Path) -> bool:
     from handrail.app_config import config_file
-    from handrail.cli.workspace import config_of, directory_of
+    from handrail.cli.workspace import config_path, workspace_directory
     from handrail.config.files.reading import LOCAL, PROJECT
 
-    root = directory_of(options)
-    files = [config_file(config_of(options)), *(root / name for name in (*PROJECT, *LOCAL))]
+    root = workspace_directory(options)
+    files = [config_file(config_path(options)), *(root / name for name in (*PROJECT, *LOCAL))]
     return path.resolve() in [one.resolve() for one in files]

@@ -49,18 +49,18 @@ def run(options: Namespace) -> int:
         from handrail.cli.commands.setup import mcp_check
 
         return mcp_check.run(options)
-    from handrail.cli.workspace import look_around
+    from handrail.cli.workspace import find_workspace_or_problem
 
-    report = examine(look_around(options), options)
+    report = build_report(find_workspace_or_problem(options), options)
     if options.json:
-        output.say_json(report)
+        output.print_json(report)
     else:
-        for line in told(report):
-            output.say(line)
+        for line in render_report(report):
+            output.print_line(line)
     return 1 if report["problems"] else 0
 
 
-def examine(place: Workspace, options: Namespace) -> dict[str, Any]:
+def build_report(place: Workspace, options: Namespace) -> dict[str, Any]:
     """Everything `doctor` knows, as one JSON object."""
     problems = [place.problem] if place.problem else []
     roots = [place.root, *_directories(options, problems)]
@@ -79,10 +79,10 @@ def examine(place: Workspace, options: Namespace) -> dict[str, Any]:
 
 
 def _directories(options: Namespace, problems: list[Problem]) -> list[Path]:
-    from handrail.cli.workspace import settings_of
+    from handrail.cli.workspace import load_settings
 
     try:
-        return [Path(one).resolve() for one in settings_of(options).directories]
+        return [Path(one).resolve() for one in load_settings(options).directories]
     except ProblemRaised as raised:
         problems.append(raised.problem)
     except OSError:
@@ -149,17 +149,17 @@ def _commands(
     place: Workspace, options: Namespace, problems: list[Problem]
 ) -> dict[str, Any] | None:
     """What confines commands; None where none can be run, or the settings cannot be read."""
-    from handrail.cli.render.confinement import confinement_of
-    from handrail.cli.workspace import settings_of
+    from handrail.cli.render.confinement import measure_confinement
+    from handrail.cli.workspace import load_settings
 
     try:
-        settings = settings_of(options)
+        settings = load_settings(options)
     except (ProblemRaised, OSError):
         # Told by whoever looks at the settings themselves.
         return None
     if not settings.commands:
         return None
-    found = confinement_of(place, settings)
+    found = measure_confinement(place, settings)
     if found["problem"] is not None:
         problems.append(Problem(**found["problem"]))
     return found
@@ -214,14 +214,14 @@ def _state(place: Workspace) -> dict[str, Any] | None:
 def _store(place: Workspace, problems: list[Problem]) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from handrail.cli.workspace import reading
+    from handrail.cli.workspace import open_record
     from handrail.store.purge import measure
 
     about: dict[str, Any] = {"path": place.home.store, "exists": place.recorded}
     if not place.recorded:
         return about
     try:
-        with reading(place) as db:
+        with open_record(place) as db:
             about["schema_version"] = db.execute("PRAGMA user_version").fetchone()[0]
             about.update(asdict(measure(db, place.home.store)))
     except ProblemRaised as raised:
@@ -232,11 +232,11 @@ def _store(place: Workspace, problems: list[Problem]) -> dict[str, Any]:
 def _rule_notices(options: Namespace) -> list[str]:
     """Rules that have no effect yet, because no tool has the name."""
     from handrail.app_check import checked
-    from handrail.cli.commands.setup.config import loaded_for
-    from handrail.cli.workspace import directory_of
+    from handrail.cli.commands.setup.config import load_layers
+    from handrail.cli.workspace import workspace_directory
 
     try:
-        return list(checked(loaded_for(options), directory_of(options)).notices)
+        return list(checked(load_layers(options), workspace_directory(options)).notices)
     except (ProblemRaised, OSError):
         # Settings that cannot be read are reported with the settings.
         return []
@@ -244,11 +244,12 @@ def _rule_notices(options: Namespace) -> list[str]:
 
 def _warnings(roots: Sequence[Path]) -> list[str]:
     """What weakens the walls although it works."""
+    import handrail
     from handrail.host.state.directories import state_home
 
     ours = {
         "the Python that runs Handrail": Path(sys.prefix),
-        "Handrail's own code": Path(__file__).parent.parent,
+        "Handrail's own code": Path(handrail.__file__).parent,
         "Handrail's state": state_home(),
     }
     return [
@@ -258,59 +259,59 @@ def _warnings(roots: Sequence[Path]) -> list[str]:
     ]
 
 
-def told(report: Mapping[str, Any]) -> Iterator[str]:
+def render_report(report: Mapping[str, Any]) -> Iterator[str]:
     """The report as lines for a person."""
-    from handrail.cli.render.screen import Style, one_line, paint
+    from handrail.cli.render.screen import TextStyle, one_line, paint
 
     yield from _section("installation", report["handrail"])
     yield from _section("enforced by the kernel on searches", report["kernel"])
     for name, title in _HELPERS.items():
-        yield from _section(title, _told_program(name, report["programs"][name]))
-    yield from _section("measured on commands, with the network closed", _told_commands(report))
+        yield from _section(title, _program_rows(name, report["programs"][name]))
+    yield from _section("measured on commands, with the network closed", _command_rows(report))
     config = report["config"]
     yield from _section(
         "kept",
         {
             "config": config["file"] if config["exists"] else f"{config['file']} (none, defaults)",
-            **_told_state(report["state"], report["store"]),
-            **_told_store(report["store"]),
+            **_state_rows(report["state"], report["store"]),
+            **_store_rows(report["store"]),
         },
     )
     for warning in report["warnings"]:
-        yield paint(f"warning: {one_line(warning)}", Style.CAUTION)
+        yield paint(f"warning: {one_line(warning)}", TextStyle.CAUTION)
     if report["warnings"]:
         yield "tools cannot write there; programs that you run in the workspace can"
     for notice in report["notices"]:
         yield f"notice: {one_line(notice)}"
     for problem in report["problems"]:
-        yield paint(f"problem: {one_line(problem['message'])}", Style.BAD)
+        yield paint(f"problem: {one_line(problem['message'])}", TextStyle.BAD)
         if problem["hint"]:
             yield f"hint: {one_line(problem['hint'])}"
     if not report["warnings"] and not report["problems"]:
-        yield paint("no problems found", Style.GOOD)
+        yield paint("no problems found", TextStyle.GOOD)
 
 
 def _section(title: str, facts: Mapping[str, Any]) -> Iterator[str]:
-    from handrail.cli.render.screen import Style, one_line, paint
+    from handrail.cli.render.screen import TextStyle, one_line, paint
 
-    yield paint(title, Style.HEADING)
+    yield paint(title, TextStyle.HEADING)
     for name, fact in facts.items():
-        yield f"  {name.replace('_', ' '):<{_room(facts)}} {one_line(fact)}"
+        yield f"  {name.replace('_', ' '):<{_label_width(facts)}} {one_line(fact)}"
     yield ""
 
 
-def _room(facts: Mapping[str, Any]) -> int:
+def _label_width(facts: Mapping[str, Any]) -> int:
     return max(12, *(len(name) for name in facts))
 
 
-def _told_commands(report: Mapping[str, Any]) -> dict[str, str]:
-    from handrail.cli.render.confinement import told_rows
+def _command_rows(report: Mapping[str, Any]) -> dict[str, str]:
+    from handrail.cli.render.confinement import doctor_rows
 
     found = report["commands"]
-    return {"commands": "none can be run"} if found is None else told_rows(found)
+    return {"commands": "none can be run"} if found is None else doctor_rows(found)
 
 
-def _told_program(name: str, program: Mapping[str, Any] | None) -> dict[str, Any]:
+def _program_rows(name: str, program: Mapping[str, Any] | None) -> dict[str, Any]:
     instead = _INSTEAD[name]
     if program is None:
         return {"path": f"not found; {instead}"}
@@ -320,8 +321,8 @@ def _told_program(name: str, program: Mapping[str, Any] | None) -> dict[str, Any
     return {name: fact for name, fact in program.items() if name != "used"}
 
 
-def _told_state(state: Mapping[str, Any] | None, store: Mapping[str, Any]) -> dict[str, str]:
-    from handrail.cli.render.screen import size
+def _state_rows(state: Mapping[str, Any] | None, store: Mapping[str, Any]) -> dict[str, str]:
+    from handrail.cli.render.screen import format_size
     from handrail.cli.workspace import MEMORY
 
     if state is None:
@@ -329,17 +330,17 @@ def _told_state(state: Mapping[str, Any] | None, store: Mapping[str, Any]) -> di
         return {"state": "none: this store is in memory" if in_memory else "none"}
     return {
         "state": f"{state['directory']} (permissions {state['permissions']})",
-        **{name: size(state[f"{part}_bytes"]) for part, name in _PARTS.items()},
+        **{name: format_size(state[f"{part}_bytes"]) for part, name in _PARTS.items()},
     }
 
 
-def _told_store(store: Mapping[str, Any]) -> dict[str, str]:
-    from handrail.cli.render.screen import counted, size
+def _store_rows(store: Mapping[str, Any]) -> dict[str, str]:
+    from handrail.cli.render.screen import count_noun, format_size
 
     if "rows" not in store:
         return {"store": f"{store['path']} ({'unreadable' if store['exists'] else 'not made yet'})"}
     return {
         "store": store["path"],
-        "holds": f"{counted(store['calls'], 'call')} of {counted(store['sessions'], 'session')}, "
-        f"{size(store['file_bytes'])}, schema version {store['schema_version']}",
+        "holds": f"{count_noun(store['calls'], 'call')} of {count_noun(store['sessions'], 'session')}, "
+        f"{format_size(store['file_bytes'])}, schema version {store['schema_version']}",
     }

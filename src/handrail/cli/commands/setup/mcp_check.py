@@ -20,41 +20,41 @@ _ERAS: Final = {"auto": "a client of today", "legacy": "an older client"}
 
 def run(options: Namespace) -> int:
     """Print what a client would see; 1 if the server does not work."""
-    from handrail.cli.commands.setup.serve import need_extra
+    from handrail.cli.commands.setup.serve import check_mcp_installed
 
-    need_extra()
-    report = asyncio.run(_look(options))
+    check_mcp_installed()
+    report = asyncio.run(_check_server(options))
     if options.json:
-        output.say_json(report)
+        output.print_json(report)
     else:
-        for line in _told(report):
-            output.say(line)
+        for line in _render_report(report):
+            output.print_line(line)
     return 0
 
 
-async def _look(options: Namespace) -> dict[str, Any]:
+async def _check_server(options: Namespace) -> dict[str, Any]:
     import anyio
     from mcp import MCPError
 
-    from handrail.cli.commands.setup.clients import arguments_of
-    from handrail.cli.program import script
+    from handrail.cli.commands.setup.clients import serve_arguments
+    from handrail.cli.program import script_path
 
     given = Namespace(**{**vars(options), "tools": None, "read_only": False, "text_only": False})
-    words = arguments_of(given)
+    words = serve_arguments(given)
     eras = []
     try:
         for era, client in _ERAS.items():
             if sys.stderr.isatty():
                 output.warn(f"starting the server for {client} ...")
             with anyio.fail_after(_PATIENCE_S):
-                eras.append(await _connect(str(script()), words, era))
+                eras.append(await _connect(str(script_path()), words, era))
     except (MCPError, OSError, TimeoutError, ExceptionGroup) as error:
         raise ProblemRaised(
             "unavailable",
             f"a client cannot use the server: {type(error).__name__}: {error}",
-            hint=f"try it by hand: {script()} {' '.join(words)}",
+            hint=f"try it by hand: {script_path()} {' '.join(words)}",
         ) from error
-    return {"command": str(script()), "args": words, "eras": eras}
+    return {"command": str(script_path()), "args": words, "eras": eras}
 
 
 async def _connect(command: str, words: list[str], era: str) -> dict[str, Any]:
@@ -84,7 +84,7 @@ async def _connect(command: str, words: list[str], era: str) -> dict[str, Any]:
         }
 
 
-def _told(report: dict[str, Any]) -> list[str]:
+def _render_report(report: dict[str, Any]) -> list[str]:
     from handrail.core.safe_text import safe_text
 
     lines = [f"server        {report['command']} {' '.join(report['args'])}"]

@@ -36,18 +36,18 @@ _MOST_LOOKED_AT: Final = 1000
 
 def run(options: Namespace) -> int:
     """Print the overview; opens no session and changes nothing. 1 if the record is unreadable."""
-    from handrail.cli.workspace import look_around, settings_of
+    from handrail.cli.workspace import find_workspace_or_problem, load_settings
 
-    facts = gather(look_around(options), settings_of(options))
+    facts = collect_facts(find_workspace_or_problem(options), load_settings(options))
     if options.json:
-        output.say_json(facts)
+        output.print_json(facts)
     else:
-        for line in told(facts):
-            output.say(line)
+        for line in render_overview(facts):
+            output.print_line(line)
     return 1 if facts["store"]["problem"] else 0
 
 
-def gather(place: Workspace, settings: Settings) -> dict[str, Any]:
+def collect_facts(place: Workspace, settings: Settings) -> dict[str, Any]:
     """What there is to say, as one JSON object."""
     from handrail import __version__
     from handrail.policy.modes import parse_mode
@@ -63,14 +63,14 @@ def gather(place: Workspace, settings: Settings) -> dict[str, Any]:
         "directories": list(settings.directories),
         "mode": parse_mode(settings.mode).value,
         "dialect": settings.dialect,
-        "enforced": enforced([str(place.root), *settings.directories]),
+        "enforced": enforcement([str(place.root), *settings.directories]),
         "commands": _commands(place, settings),
         "store": _store(place, problem),
         "last_session": last,
     }
 
 
-def enforced(roots: Sequence[str]) -> dict[str, str]:
+def enforcement(roots: Sequence[str]) -> dict[str, str]:
     """What holds calls to the workspace on this machine, in words."""
     from handrail.host.files.paths.openat2 import kernel_has_openat2
 
@@ -81,9 +81,9 @@ def enforced(roots: Sequence[str]) -> dict[str, str]:
 
 def _commands(place: Workspace, settings: Settings) -> dict[str, Any] | None:
     """What confines commands, as measured; None where none can be run."""
-    from handrail.cli.render.confinement import confinement_of
+    from handrail.cli.render.confinement import measure_confinement
 
-    return confinement_of(place, settings) if settings.commands else None
+    return measure_confinement(place, settings) if settings.commands else None
 
 
 def _search(roots: Sequence[str]) -> str | None:
@@ -99,11 +99,13 @@ def _search(roots: Sequence[str]) -> str | None:
     return "ripgrep, not confined; what it finds is opened again by us"
 
 
-def told(facts: Mapping[str, Any]) -> Iterator[str]:
+def render_overview(facts: Mapping[str, Any]) -> Iterator[str]:
     """The overview as lines for a person."""
-    from handrail.cli.render.screen import Style, counted, one_line, paint, size
+    from handrail.cli.render.screen import TextStyle, count_noun, format_size, one_line, paint
 
-    yield paint(f"Handrail {facts['version']}, the tool runtime for coding agents", Style.HEADING)
+    yield paint(
+        f"Handrail {facts['version']}, the tool runtime for coding agents", TextStyle.HEADING
+    )
     yield ""
     yield f"workspace  {one_line(facts['workspace'])}"
     for directory in facts["directories"]:
@@ -112,15 +114,15 @@ def told(facts: Mapping[str, Any]) -> Iterator[str]:
     if facts["dialect"] != "canonical":
         yield f"dialect    {one_line(facts['dialect'])}"
     yield ""
-    for name, fact in [*facts["enforced"].items(), *_told_commands(facts["commands"])]:
+    for name, fact in [*facts["enforced"].items(), *_command_rows(facts["commands"])]:
         yield f"{name:<10} {fact}"
     yield ""
     store = facts["store"]
-    held = f" ({size(store['bytes'])})" if store["exists"] else " (nothing recorded yet)"
+    held = f" ({format_size(store['bytes'])})" if store["exists"] else " (nothing recorded yet)"
     yield f"record     {one_line(store['path'])}{held}"
     problem = store["problem"]
     if problem:
-        yield paint(f"problem    {one_line(problem['message'])}", Style.BAD)
+        yield paint(f"problem    {one_line(problem['message'])}", TextStyle.BAD)
         if problem["hint"]:
             yield f"hint       {one_line(problem['hint'])}"
     last = facts["last_session"]
@@ -128,29 +130,29 @@ def told(facts: Mapping[str, Any]) -> Iterator[str]:
         more = "more than " if last["capped"] else ""
         yield (
             f"last       session {one_line(last['id'])}, {last['when']}: "
-            f"{more}{counted(last['calls'], 'call')}, {counted(last['changes'], 'file change')}"
+            f"{more}{count_noun(last['calls'], 'call')}, {count_noun(last['changes'], 'file change')}"
         )
     yield ""
-    yield paint("next", Style.HEADING)
-    proposed = _next(Path(facts["workspace"]))
+    yield paint("next", TextStyle.HEADING)
+    proposed = _suggestions(Path(facts["workspace"]))
     room = max(len(words) for words in proposed)
     for words, about in proposed.items():
-        yield f"  {words:<{room}}  {paint(about, Style.FAINT)}"
+        yield f"  {words:<{room}}  {paint(about, TextStyle.FAINT)}"
 
 
-def _told_commands(commands: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
-    from handrail.cli.render.confinement import told_briefly
+def _command_rows(commands: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    from handrail.cli.render.confinement import overview_rows
 
     if commands is None:
         yield "commands", "none can be run: the setting commands is off"
         return
-    yield from told_briefly(commands)
+    yield from overview_rows(commands)
     if commands["problem"]:
         yield "problem", commands["problem"]["message"]
 
 
-def _next(root: Path) -> dict[str, str]:
-    file = _a_file(root)
+def _suggestions(root: Path) -> dict[str, str]:
+    file = _sample_file(root)
     call = "list_files" if file is None else f"read_file path={file}"
     return {
         "handrail demo": "a scripted session on a sample project",
@@ -161,7 +163,7 @@ def _next(root: Path) -> dict[str, str]:
     }
 
 
-def _a_file(root: Path) -> str | None:
+def _sample_file(root: Path) -> str | None:
     """A file to try a call on, None if none offers itself."""
     import os
     from itertools import islice
@@ -191,13 +193,13 @@ def _store(place: Workspace, problem: Problem | None) -> dict[str, Any]:
 
 
 def _last_session(place: Workspace) -> dict[str, Any] | None:
-    from handrail.cli.render.screen import when
-    from handrail.cli.workspace import reading
+    from handrail.cli.render.screen import format_time
+    from handrail.cli.workspace import open_record
     from handrail.store.queries import list_calls
 
     if not place.recorded:
         return None
-    with reading(place) as db:
+    with open_record(place) as db:
         # The last one that did something: a session without calls has nothing to tell.
         newest = list_calls(db, None, None, 1, None)
         if not newest:
@@ -206,7 +208,7 @@ def _last_session(place: Workspace) -> dict[str, Any] | None:
     counted_calls = calls[:_MOST_COUNTED]
     return {
         "id": newest[0].session,
-        "when": when(calls[0].requested_ns),
+        "when": format_time(calls[0].requested_ns),
         "calls": len(counted_calls),
         "capped": len(calls) > _MOST_COUNTED,
         "changes": sum(len((call.completed or {}).get("changes", ())) for call in counted_calls),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from handrail.app import Opening
     from handrail.core.ports import Approver
-    from handrail.mcp.server.config import Offer
+    from handrail.mcp.server.config import ServerConfig
 
 CLIENTS: Final = (
     "claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "opencode", "zed",
@@ -70,25 +70,25 @@ def run(options: Namespace) -> int:
     """Serve until the client goes away, or print what a client needs."""
     client = _client(options)
     if client is not None:
-        from handrail.cli.commands.setup.clients import told
+        from handrail.cli.commands.setup.clients import client_configuration
 
-        output.say(told(client, options))
+        output.print_line(client_configuration(client, options))
         return 0
-    need_extra()
+    check_mcp_installed()
     import asyncio
 
-    from handrail.cli.workspace import named_workspace
+    from handrail.cli.workspace import workspace_as_given
 
-    root = named_workspace(options)
+    root = workspace_as_given(options)
     if options.http is not None:
-        return asyncio.run(_over_http(options, root))
+        return asyncio.run(_serve_http(options, root))
     _refuse_http_options(options)
     from handrail.mcp.server.serve import serve_stdio
 
     if sys.stdin.isatty():
         output.warn("waiting for an MCP client on standard input (Ctrl-D ends)")
         output.warn("`handrail serve --client NAME` prints what a client needs to start this")
-    asyncio.run(serve_stdio(offer_of(options, root)))
+    asyncio.run(serve_stdio(server_config(options, root)))
     return 0
 
 
@@ -121,7 +121,7 @@ def _client(options: Namespace) -> str | None:
     return client
 
 
-def need_extra() -> None:
+def check_mcp_installed() -> None:
     """Raise `unavailable` if what serving needs is not installed."""
     if find_spec("mcp") is None or find_spec("uvicorn") is None:
         raise ProblemRaised(
@@ -131,17 +131,17 @@ def need_extra() -> None:
         )
 
 
-def offer_of(options: Namespace, root: Path) -> Offer:
+def server_config(options: Namespace, root: Path) -> ServerConfig:
     """What the options offer of one workspace; raises if it could not be opened."""
     import time
 
-    from handrail.cli.workspace import settings_of
+    from handrail.cli.workspace import load_settings
     from handrail.host.terminal.approval_queue import QueueApprover
-    from handrail.mcp.server.config import Offer
+    from handrail.mcp.server.config import ServerConfig
 
-    output.take_over_log()
-    settings = settings_of(Namespace(**{**vars(options), "workspace": str(root)}))
-    return Offer(
+    output.install_log_handler()
+    settings = load_settings(Namespace(**{**vars(options), "workspace": str(root)}))
+    return ServerConfig(
         fallback=QueueApprover(root, time.time_ns),
         open=_opener(options, root, settings.directories),
         tools=_tools(options.tools, settings.dialect),
@@ -154,10 +154,10 @@ def offer_of(options: Namespace, root: Path) -> Offer:
 
 
 def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
-    from handrail.cli.render.recovery import warn_of_recovered
-    from handrail.cli.workspace import config_of
+    from handrail.cli.render.recovery import warn_recovered
+    from handrail.cli.workspace import config_path
 
-    config, further = config_of(options), list(directories)
+    config, further = config_path(options), list(directories)
 
     def opens(*, approver: Approver, directories: Sequence[str], session: str | None) -> Opening:
         from handrail.app import open as open_runtime
@@ -173,7 +173,7 @@ def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
             session=session,
             directories=[*further, *directories] if directories else None,
         )
-        opening.hears = warn_of_recovered
+        opening.hears = warn_recovered
         return opening
 
     return opens
@@ -191,8 +191,8 @@ def _tools(given: str | None, dialect: str) -> list[str] | None:
     return [view.tool if view else name for view, name in zip(views, names, strict=True)]
 
 
-async def _over_http(options: Namespace, root: Path) -> int:
-    from handrail.mcp.server.http import PATH, Door, listen, serve_http, url_of
+async def _serve_http(options: Namespace, root: Path) -> int:
+    from handrail.mcp.server.http import PATH, HttpAccess, listen, serve_http, server_url
     from handrail.mcp.server.tokens import APPROVALS, CALLS, load_tokens, token_file
 
     if options.session is not None:
@@ -202,22 +202,22 @@ async def _over_http(options: Namespace, root: Path) -> int:
             hint="leave --session out; over HTTP every client has a session of its own",
             field="session",
         )
-    offers = {"": offer_of(options, root)}
-    for name, place in _further(options.add):
-        offers[name] = offer_of(options, place)
+    offers = {"": server_config(options, root)}
+    for name, place in _parse_added(options.add):
+        offers[name] = server_config(options, place)
     tokens = load_tokens(renew=options.new_token)
     with listen(options.http, exposed=options.expose) as listening:
         for name in offers:
-            output.say(f"serving {url_of(listening, f'{PATH}/{name}'.rstrip('/'))}")
-        output.say(f"token for calls: in {token_file(CALLS)}")
-        output.say(f"token for approvals: in {token_file(APPROVALS)}")
+            output.print_line(f"serving {server_url(listening, f'{PATH}/{name}'.rstrip('/'))}")
+        output.print_line(f"token for calls: in {token_file(CALLS)}")
+        output.print_line(f"token for approvals: in {token_file(APPROVALS)}")
         sys.stdout.flush()
-        door = Door(tokens, options.allow_host, options.allow_origin)
+        door = HttpAccess(tokens, options.allow_host, options.allow_origin)
         await serve_http(offers, door, listening)
     return 0
 
 
-def _further(given: Sequence[str]) -> list[tuple[str, Path]]:
+def _parse_added(given: Sequence[str]) -> list[tuple[str, Path]]:
     found: dict[str, Path] = {}
     for one in given:
         name, equals, place = one.partition("=")

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from handrail.cli.commands.setup.config import claim_row, claim_text, loaded_for
+from handrail.cli.commands.setup.config import claim_row, claim_text, load_layers
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
-    from handrail.config.layers.load import Claim, Loaded
+    from handrail.config.layers.load import LoadedSettings, ProjectClaim
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -50,86 +50,88 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 def run(options: Namespace) -> int:
     """Show, ask, record; 1 if the person says no or cannot be asked."""
     from handrail.app_config import trust_book
-    from handrail.cli.workspace import directory_of, refuse_session
+    from handrail.cli.workspace import refuse_session, workspace_directory
 
     refuse_session(options, "settings hold for all sessions")
-    root = directory_of(options)
+    root = workspace_directory(options)
     if options.programs:
-        return trust_programs(root, ask, dry_run=options.dry_run, as_json=options.json)
+        return trust_programs(root, ask_at_terminal, dry_run=options.dry_run, as_json=options.json)
     book = trust_book()
     if options.revoke and not options.dry_run:
-        return _revoked(root, revoked=book.revoke(root), as_json=options.json)
+        return _print_revoked(root, revoked=book.revoke(root), as_json=options.json)
     # Seen as without trust: what waits for it is what the person must look at.
-    loaded = loaded_for(options, trusted=lambda digest: False)
+    loaded = load_layers(options, trusted=lambda digest: False)
     trusted = loaded.digest is not None and book.trusts(root, loaded.digest)
-    if options.show or options.dry_run or trusted or not _waiting(loaded):
-        _tell(root, loaded, trusted=trusted, as_json=options.json)
+    if options.show or options.dry_run or trusted or not _untrusted_claims(loaded):
+        _print_trust(root, loaded, trusted=trusted, as_json=options.json)
         return 0
     return _ask_and_record(root, loaded, as_json=options.json)
 
 
-def _ask_and_record(root: Path, loaded: Loaded, *, as_json: bool) -> int:
+def _ask_and_record(root: Path, loaded: LoadedSettings, *, as_json: bool) -> int:
     from handrail.app_config import trust_book
     from handrail.host.state.directories import private_directory, state_home
 
     book = trust_book()
-    yes = ask([*_lines(root, loaded), ""], _QUESTION)
+    yes = ask_at_terminal([*_lines(root, loaded), ""], _QUESTION)
     if yes and loaded.digest is not None:
         private_directory(state_home())
         private_directory(book.folder)
         book.add(root, loaded.digest)
     if as_json:
-        output.say_json(_report(root, loaded, trusted=yes))
+        output.print_json(_report(root, loaded, trusted=yes))
     else:
-        output.say("trusted; any change to these files ends it" if yes else "not trusted")
+        output.print_line("trusted; any change to these files ends it" if yes else "not trusted")
     return 0 if yes else 1
 
 
-def _tell(root: Path, loaded: Loaded, *, trusted: bool, as_json: bool) -> None:
+def _print_trust(root: Path, loaded: LoadedSettings, *, trusted: bool, as_json: bool) -> None:
     if as_json:
-        output.say_json(_report(root, loaded, trusted=trusted))
+        output.print_json(_report(root, loaded, trusted=trusted))
         return
     for line in _lines(root, loaded):
-        output.say(line)
+        output.print_line(line)
     if loaded.digest is None:
-        output.say("this workspace has no settings of its own; there is nothing to trust")
+        output.print_line("this workspace has no settings of its own; there is nothing to trust")
     elif trusted:
-        output.say("trusted; any change to these files ends it (`handrail trust --revoke` too)")
-    elif not _waiting(loaded):
-        output.say("nothing here needs your trust")
+        output.print_line(
+            "trusted; any change to these files ends it (`handrail trust --revoke` too)"
+        )
+    elif not _untrusted_claims(loaded):
+        output.print_line("nothing here needs your trust")
     else:
-        output.say("not trusted")
+        output.print_line("not trusted")
 
 
-def _lines(root: Path, loaded: Loaded) -> Iterator[str]:
+def _lines(root: Path, loaded: LoadedSettings) -> Iterator[str]:
     from handrail.cli.render.screen import one_line
-    from handrail.config.layers.load import Fate
+    from handrail.config.layers.load import ClaimStatus
 
     for file in loaded.files:
         yield f"settings of this workspace: {one_line(file.relative_to(root))}"
     # What matters most stands last, next to the question.
-    count = len(_waiting(loaded))
+    count = len(_untrusted_claims(loaded))
     heads = {
-        Fate.RESERVED: "never taken from a workspace, trusted or not:",
-        Fate.APPLIES: "in force without trust, because it only narrows:",
-        Fate.UNTRUSTED: f"switched on by your trust ({count}):",
+        ClaimStatus.RESERVED: "never taken from a workspace, trusted or not:",
+        ClaimStatus.APPLIES: "in force without trust, because it only narrows:",
+        ClaimStatus.UNTRUSTED: f"switched on by your trust ({count}):",
     }
     for fate, head in heads.items():
-        claims = [one for one in loaded.claims if one.fate is fate]
+        claims = [one for one in loaded.claims if one.status is fate]
         if claims:
             yield head
             yield from (f"  {one_line(claim_text(one, root))}" for one in claims)
-    if any(one.key.startswith(_RUNS) for one in _waiting(loaded)):
+    if any(one.key.startswith(_RUNS) for one in _untrusted_claims(loaded)):
         yield "a program of the workspace that they name is run as it is then, not as it is now"
 
 
-def _waiting(loaded: Loaded) -> list[Claim]:
-    from handrail.config.layers.load import Fate
+def _untrusted_claims(loaded: LoadedSettings) -> list[ProjectClaim]:
+    from handrail.config.layers.load import ClaimStatus
 
-    return [one for one in loaded.claims if one.fate is Fate.UNTRUSTED]
+    return [one for one in loaded.claims if one.status is ClaimStatus.UNTRUSTED]
 
 
-def _report(root: Path, loaded: Loaded, *, trusted: bool) -> dict[str, Any]:
+def _report(root: Path, loaded: LoadedSettings, *, trusted: bool) -> dict[str, Any]:
     return {
         "workspace": str(root),
         "files": [str(file) for file in loaded.files],
@@ -139,21 +141,21 @@ def _report(root: Path, loaded: Loaded, *, trusted: bool) -> dict[str, Any]:
     }
 
 
-def _revoked(root: Path, *, revoked: bool, as_json: bool) -> int:
+def _print_revoked(root: Path, *, revoked: bool, as_json: bool) -> int:
     if as_json:
-        output.say_json({"workspace": str(root), "revoked": revoked})
+        output.print_json({"workspace": str(root), "revoked": revoked})
     else:
-        output.say("trusted no longer" if revoked else "nothing was trusted here")
+        output.print_line("trusted no longer" if revoked else "nothing was trusted here")
     return 0
 
 
-def ask(lines: list[str], question: str) -> bool:
+def ask_at_terminal(lines: list[str], question: str) -> bool:
     """Show the lines and wait for y or n, on the terminal itself: what is agreed to must be
     seen, wherever standard output goes.
     """
-    from handrail.cli.workspace import person
+    from handrail.cli.workspace import choose_approver
 
-    if person() is None:
+    if choose_approver() is None:
         raise ProblemRaised(
             "needs_approval",
             "trust is given by a person at a terminal, and there is none here",
@@ -161,11 +163,11 @@ def ask(lines: list[str], question: str) -> bool:
         )
     terminal = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     try:
-        _write(terminal, "\n".join(lines))
+        _write_all(terminal, "\n".join(lines))
         while True:
             # Before each question: an answer to it can only be typed after it.
             termios.tcflush(terminal, termios.TCIFLUSH)
-            _write(terminal, question)
+            _write_all(terminal, question)
             select.select([terminal], [], [])
             line = os.read(terminal, 1024)
             match line.decode("utf-8", "replace").strip().lower():
@@ -179,7 +181,7 @@ def ask(lines: list[str], question: str) -> bool:
         os.close(terminal)
 
 
-def _write(terminal: int, text: str) -> None:
+def _write_all(terminal: int, text: str) -> None:
     data = text.encode("utf-8", "backslashreplace")
     while data:
         data = data[os.write(terminal, data) :]
@@ -202,12 +204,12 @@ def trust_programs(
         if ask([*lines, ""], _PROGRAM_QUESTION):
             changed = [_accept(one) for one in changed]
     if as_json:
-        output.say_json({"workspace": str(root), "programs": [_row(one) for one in changed]})
+        output.print_json({"workspace": str(root), "programs": [_row(one) for one in changed]})
     elif not changed:
-        output.say("no helper program has changed")
+        output.print_line("no helper program has changed")
     else:
         for one in changed:
-            output.say(one_line(_line(one)))
+            output.print_line(one_line(_line(one)))
     return 1 if any(one.problem is not None for one in changed) else 0
 
 
