@@ -14,7 +14,7 @@ from pathlib import Path
 
 import handrail
 from bench.figure import REPEATING, Figure, Scale, figure, interleave
-from handrail.core.commands import CommandClass, CommandPart, Effects, Judgement
+from handrail.core.commands import CommandAnalysis, CommandClass, CommandPart, Effects
 from handrail.core.footprint import Footprint, reading, writing
 from handrail.core.verdicts import Effect, Risk
 from handrail.policy.clearance import Clearance
@@ -157,15 +157,15 @@ def subject_of(tool: str, argument: str) -> PolicyInput:
     if tool == "run_command":
         words = tuple(argument.split())
         part = CommandPart(words, argument, CommandClass.DEV)
-        judged = Judgement(
+        analysis = CommandAnalysis(
             CommandClass.DEV,
             (),
             Effects(programs=words[:1]),
             parts=(part,),
-            plain=True,
+            rule_matchable=True,
             text=argument,
         )
-        return PolicyInput(tool, Risk.MODERATE, Footprint((), command=judged), False, None, False)
+        return PolicyInput(tool, Risk.MODERATE, Footprint((), command=analysis), False, None, False)
     key = f"file:{ROOT}/{argument}"
     reads = tool in READERS
     footprint = reading(key) if reads else writing(key)

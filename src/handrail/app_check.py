@@ -14,9 +14,9 @@ from handrail.app_guardrails import load_guardrails
 from handrail.app_hooks import load_hooks
 from handrail.app_machine import named_directory, real_directory
 from handrail.app_policy import canonical_names, load_rules, path_base
-from handrail.app_shell import check_required, command_judge
+from handrail.app_shell import check_required, command_analyzer
 from handrail.config.layers.load import LoadedSettings
-from handrail.core.commands import CommandJudge
+from handrail.core.commands import CommandAnalyzer
 from handrail.core.problems import ProblemRaised
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.known import vocabulary_of
@@ -60,13 +60,13 @@ def checked(loaded: LoadedSettings, root: Path, own: Collection[str] = ()) -> Ch
         vocabulary = vocabulary_of(settings.dialect)
     roots = tuple(_roots(loaded, root))
     texts = [str(real_directory(Path(one))) for one in roots]
-    judge = _judge(loaded, texts)
+    analyzer = _judge(loaded, texts)
 
     names = canonical_names(vocabulary, lambda name: ToolOrigin.USER if name in own else None)
     aliases = [(given, real) for given, real in zip(roots, texts, strict=True) if given != real]
     later = accept_later(names, (*vocabulary.names, *own))
     rules = load_rules(
-        loaded, later, path_base(texts, aliases), judge if settings.commands else None
+        loaded, later, path_base(texts, aliases), analyzer if settings.commands else None
     )
     return Checked(
         loaded,
@@ -77,7 +77,7 @@ def checked(loaded: LoadedSettings, root: Path, own: Collection[str] = ()) -> Ch
         load_agents(loaded, names),
         rules,
         load_guardrails(loaded),
-        load_hooks(loaded, texts, judge, own),
+        load_hooks(loaded, texts, analyzer, own),
         list_unregistered(rules, names),
     )
 
@@ -91,12 +91,12 @@ def _roots(loaded: LoadedSettings, root: Path) -> Iterator[str]:
             yield named_directory(one)
 
 
-def _judge(loaded: LoadedSettings, roots: list[str]) -> CommandJudge:
+def _judge(loaded: LoadedSettings, roots: list[str]) -> CommandAnalyzer:
     with _at(loaded, "sandbox_require"):
         check_required(loaded.settings.sandbox_require)
     with _at(loaded, "programs"):
         try:
-            return command_judge(roots, loaded.settings)
+            return command_analyzer(roots, loaded.settings)
         except ValueError as error:
             raise ProblemRaised("invalid_arguments", str(error), field="programs") from error
 

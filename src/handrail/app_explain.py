@@ -13,8 +13,8 @@ from handrail.app_gate import open_clearance
 from handrail.app_hooks import blocking_hooks
 from handrail.app_machine import Machine, open_machine
 from handrail.app_session import begin_session
-from handrail.app_shell import command_judge
-from handrail.core.commands import Judgement
+from handrail.app_shell import command_analyzer
+from handrail.core.commands import CommandAnalysis
 from handrail.core.context import Session
 from handrail.core.verdicts import Effect, Verdict
 from handrail.hooks.spec import HookSpec
@@ -40,28 +40,28 @@ class Fate(NamedTuple):
 
 async def foresee(
     checked: Checked, config: Path, command: str, cwd: str, env: Mapping[str, str]
-) -> tuple[Judgement, Fate]:
+) -> tuple[CommandAnalysis, Fate]:
     """What the command is, and what would become of it; `config` is the person's own file."""
     settings = checked.loaded.settings
     machine = await open_machine(checked.roots, settings, config, ":memory:")
     try:
-        judge = machine.judge or command_judge(machine.files.roots, settings)
-        judged = judge.judge(command, cwd=cwd, env=env)
+        analyzer = machine.analyzer or command_analyzer(machine.files.roots, settings)
+        analysis = analyzer.analyze(command, cwd=cwd, env=env)
         session, _ = await begin_session(None, settings, checked.mode, machine)
-        verdict = await _verdict(checked, machine, session, judged)
+        verdict = await _verdict(checked, machine, session, analysis)
     finally:
         await machine.ends.aclose()
     rule = next((one for one in checked.rules if one.name == verdict.rule), None)
-    return judged, Fate(checked.mode, verdict, rule, blocking_hooks(checked.hooks, _TOOL))
+    return analysis, Fate(checked.mode, verdict, rule, blocking_hooks(checked.hooks, _TOOL))
 
 
 async def _verdict(
-    checked: Checked, machine: Machine, session: Session, judged: Judgement
+    checked: Checked, machine: Machine, session: Session, analysis: CommandAnalysis
 ) -> Verdict:
     if machine.commands is None:
         return _OFF
     cleared = await open_clearance(checked, machine, session, checked.canonical)
-    footprint = footprint_of(judged, machine.commands.shell_in(session.whereabouts), job=False)
+    footprint = footprint_of(analysis, machine.commands.shell_in(session.whereabouts), job=False)
     return cleared.clearance.judge(
-        PolicyInput(_TOOL, risk_of(judged), footprint, footprint.reads_only, None, False)
+        PolicyInput(_TOOL, risk_of(analysis), footprint, footprint.reads_only, None, False)
     )

@@ -17,7 +17,7 @@ from handrail.app_shell import Commands, Places, open_commands
 from handrail.config.files.reading import read_user_file
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.layers.sources import PROJECT_LAYERS
-from handrail.core.commands import CommandJudge
+from handrail.core.commands import CommandAnalyzer
 from handrail.core.nesting import nested_deeper
 from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text
@@ -64,7 +64,10 @@ _KERNEL: Final = ("/dev/", "/proc/", "/sys/", "/run/")
 
 
 def load_hooks(
-    loaded: LoadedSettings, roots: Sequence[str], judge: CommandJudge, own: Collection[str] = ()
+    loaded: LoadedSettings,
+    roots: Sequence[str],
+    analyzer: CommandAnalyzer,
+    own: Collection[str] = (),
 ) -> ParsedHooks:
     """The configured hooks, read and tested without running any. `own` are the names of the
     user's tools that are there from the beginning. Raises `invalid_arguments`
@@ -75,7 +78,7 @@ def load_hooks(
     aliases = _aliases()
     built_in = {view.tool for view in CANONICAL.views}
     parsed = _parse(loaded, roots, frozenset(own).union(*map(aliases, built_in)))
-    _self_test(parsed, _self_test_environment(roots, judge))
+    _self_test(parsed, _self_test_environment(roots, analyzer))
     for spec in parsed.specs:
         for line in _unguarded_tools(spec, aliases):
             _log.warning("%s", safe_text(line, one_line=True))
@@ -110,7 +113,7 @@ async def open_hooks(
     roots, session = machine.files.roots, pipeline.session
     aliases = _aliases()
     commands = machine.commands or _commands_for_hooks(machine, loaded)
-    around = _self_test_environment(roots, commands.judge)
+    around = _self_test_environment(roots, commands.analyzer)
     environment = child_environment(os.environ, roots)
     runner = HookRunner(
         processes=commands.processes,
@@ -222,14 +225,14 @@ def _unguarded_tools(spec: HookSpec, aliases: Callable[[str], frozenset[str]]) -
 
 
 def _self_test_environment(
-    roots: Sequence[str], judge: CommandJudge
+    roots: Sequence[str], analyzer: CommandAnalyzer
 ) -> self_test.SelfTestEnvironment:
     search_path = child_environment(os.environ, roots)["PATH"]
     shfmt = find_helper("shfmt", roots).path
 
     def words(text: str) -> list[tuple[str | None, ...]]:
-        judged = judge.judge(text, cwd=roots[0], env={})
-        return [part.words for part in judged.parts]
+        analysis = analyzer.analyze(text, cwd=roots[0], env={})
+        return [part.words for part in analysis.parts]
 
     return self_test.SelfTestEnvironment(
         roots,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from handrail.app_shell import Commands, Places, open_commands
 from handrail.config.model import Settings
-from handrail.core.commands import CommandJudge
+from handrail.core.commands import CommandAnalyzer
 from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text
 from handrail.core.sensitive import is_sensitive
@@ -49,9 +49,9 @@ class Machine:
     hidden: tuple[str, ...] = ()
 
     @property
-    def judge(self) -> CommandJudge | None:
+    def analyzer(self) -> CommandAnalyzer | None:
         """What understands commands, None where none can be run."""
-        return None if self.commands is None else self.commands.judge
+        return None if self.commands is None else self.commands.analyzer
 
 
 async def open_machine(

@@ -10,7 +10,7 @@ from pathlib import Path
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.layers.sources import Layer
 from handrail.config.model import PermissionRule
-from handrail.core.commands import CommandJudge
+from handrail.core.commands import CommandAnalyzer
 from handrail.core.ports import Clock
 from handrail.core.tool_effects import Effects
 from handrail.core.tool_traits import RuleFamily
@@ -54,7 +54,10 @@ def path_base(roots: Sequence[str], aliases: Sequence[tuple[str, str]] = ()) -> 
 
 
 def load_rules(
-    loaded: LoadedSettings, names: CanonicalName, grounds: PathBase, judge: CommandJudge | None
+    loaded: LoadedSettings,
+    names: CanonicalName,
+    grounds: PathBase,
+    analyzer: CommandAnalyzer | None,
 ) -> tuple[Rule, ...]:
     """What the person wrote down, without what a workspace may not say. Raises
     `invalid_arguments`, naming the rule and where it stands.
@@ -65,7 +68,9 @@ def load_rules(
             rule,
             grounds,
             names,
-            None if judge is None else lambda text: judge.judge(text, cwd=grounds.roots[0], env={}),
+            None
+            if analyzer is None
+            else lambda text: analyzer.analyze(text, cwd=grounds.roots[0], env={}),
         )
     return tuple(admit_rules(rules, trusted=loaded.trusted).rules)
 
@@ -92,9 +97,9 @@ def enforcement_probe(
     """What the rules may rely on, once `install_denials` has told search and runner what to keep."""
     return DenialEnforcement(
         lambda: search.withholds,
-        lambda judged: runner is not None and runner.hides(judged),
-        lambda judged: frozenset() if runner is None else runner.unwritable(judged),
-        lambda judged: frozenset() if runner is None else runner.absent(judged),
+        lambda analysis: runner is not None and runner.hides(analysis),
+        lambda analysis: frozenset() if runner is None else runner.unwritable(analysis),
+        lambda analysis: frozenset() if runner is None else runner.absent(analysis),
     )
 
 

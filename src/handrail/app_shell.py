@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.config.model import Settings
-from handrail.core.commands import CommandJudge, ShellParser, Surroundings
+from handrail.core.commands import CommandAnalyzer, ExecutionContext, ShellParser
 from handrail.core.context import Whereabouts
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Repaired
@@ -38,7 +38,7 @@ from handrail.policy.command_guard import CommandGuard
 from handrail.policy.confinement import PROPERTIES, SandboxGuard, sandbox_confines_commands
 from handrail.policy.modes import Mode, parse_mode
 from handrail.policy.protected_names import Guard, protected_reason
-from handrail.shell.analyzer import Judge
+from handrail.shell.analyzer import ShellCommandAnalyzer
 from handrail.shell.classify.environment import child_environment
 from handrail.shell.classify.git import git_environment, git_is_tame
 from handrail.shell.tables.program_table import load
@@ -51,7 +51,7 @@ _BASH: Final = "/usr/bin:/bin:/usr/local/bin"
 class Commands:
     """What the rest of a runtime needs of them."""
 
-    judge: CommandJudge
+    analyzer: CommandAnalyzer
     shell_in: Callable[[Whereabouts], Shell]
     processes: SupervisedProcesses
     runner: CommandRunner
@@ -150,10 +150,10 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
     )
     parser = Shfmt(find_helper("shfmt", roots).path, ahead=True)
     ends.callback(parser.close)
-    judge = command_judge(roots, settings, parser)
+    analyzer = command_analyzer(roots, settings, parser)
     shell_in = partial(
         Shell,
-        judge,
+        analyzer,
         processes,
         sandbox,
         environment=environment,
@@ -173,18 +173,18 @@ def open_commands(places: Places, settings: Settings, ends: AsyncExitStack) -> C
         SandboxGuard(settings.sandbox_require, lambda: sandbox.measured),
     )
     commands = Commands(
-        judge, shell_in, processes, runner, sandbox, guards, settings.accept_no_sandbox
+        analyzer, shell_in, processes, runner, sandbox, guards, settings.accept_no_sandbox
     )
     ends.push_async_callback(commands.aclose)
     return commands
 
 
-def command_judge(
+def command_analyzer(
     roots: Sequence[str], settings: Settings, parser: ShellParser | None = None
-) -> CommandJudge:
+) -> CommandAnalyzer:
     """What understands commands in these roots."""
     environment = child_environment(os.environ, roots)
-    return Judge(
+    return ShellCommandAnalyzer(
         Shfmt(find_helper("shfmt", roots).path) if parser is None else parser,
         lambda cwd: _surroundings(cwd, tuple(roots), environment),
         load(settings.programs),
@@ -234,8 +234,10 @@ def jobs_of(home: StatePaths) -> SupervisedProcesses:
     return SupervisedProcesses(refuse, home.directory)  # type: ignore[arg-type]
 
 
-def _surroundings(cwd: str, roots: tuple[str, ...], environment: Mapping[str, str]) -> Surroundings:
-    return Surroundings(
+def _surroundings(
+    cwd: str, roots: tuple[str, ...], environment: Mapping[str, str]
+) -> ExecutionContext:
+    return ExecutionContext(
         cwd,
         roots,
         environment.get("HOME", "/"),

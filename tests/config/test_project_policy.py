@@ -13,7 +13,7 @@ from handrail.config.layers.project_policy import (
     mode_name,
 )
 from handrail.config.model import Settings
-from handrail.core.commands import CommandClass, Effects, Judgement
+from handrail.core.commands import CommandAnalysis, CommandClass, Effects
 from handrail.core.footprint import Footprint
 from handrail.core.verdicts import Effect, Risk
 from handrail.policy.modes import ALIASES, Mode, mode_verdict
@@ -40,10 +40,10 @@ def test_the_default_is_no_widening_of_the_default(key):
 
 def subjects():
     classes = [None, CommandClass.SAFE, CommandClass.DEV, CommandClass.DANGEROUS]
-    for risk, reads, edits, confined, klass in product(
+    for risk, reads, edits, confined, safety_class in product(
         Risk, (True, False), (True, False), (True, False), classes
     ):
-        command = None if klass is None else Judgement(klass, (), Effects())
+        command = None if safety_class is None else CommandAnalysis(safety_class, (), Effects())
         footprint = Footprint(command=command)
         yield PolicyInput("t", risk, footprint, reads, None, edits, (), confined)
 

@@ -7,7 +7,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Strength
 from handrail.engine.held_back import WriteDenialEnforcer
 
-LOOKING = command("git log", klass=CommandClass.SAFE).command
+LOOKING = command("git log", safety_class=CommandClass.SAFE).command
 WRITING = command("make", open_ended=True).command
 FREE = command("make", open_ended=True, unconfined=True).command
 
@@ -31,7 +31,7 @@ def world(tmp_path):
     (tmp_path / "deep" / "a").touch()
     root = str(tmp_path)
     paths = {f"{root}/deep/a": "deny write_file(deep/a)", "/srv/x": "deny write_file(//srv/x)"}
-    return WriteDenialEnforcer(paths, lambda judged: True, Mounting(), (root,))
+    return WriteDenialEnforcer(paths, lambda analysis: True, Mounting(), (root,))
 
 
 def confinement(world):
@@ -79,7 +79,7 @@ def test_a_promise_that_fails_refuses_the_command_and_the_next_is_asked_about(wo
 
 
 def test_a_command_that_writes_nothing_of_it_runs_whatever_can_be_held(world):
-    world.minds = lambda judged: False
+    world.minds = lambda analysis: False
     world.sandbox.limit = 0
 
     assert world.hold(confinement(world), WRITING, approved=False).ruled == (

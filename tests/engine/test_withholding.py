@@ -8,7 +8,7 @@ from handrail.core.processes import Confinement, Strength
 from handrail.core.read_denials import HiddenPaths
 from handrail.engine.withholding import ReadDenialEnforcer
 
-LOOKING = command("grep x", klass=CommandClass.SAFE).command
+LOOKING = command("grep x", safety_class=CommandClass.SAFE).command
 WRITING = command("make", open_ended=True).command
 ROOT = Confinement(("/ws",))
 
@@ -35,14 +35,14 @@ class World:
         self.hidden = HiddenPaths(("/ws/.env",))
         self.looks = 0
         self.sandbox = Measured(strength, unhidden)
-        self.withholding = ReadDenialEnforcer(self._find, lambda judged: minds, self.sandbox)
+        self.withholding = ReadDenialEnforcer(self._find, lambda analysis: minds, self.sandbox)
 
     def _find(self):
         self.looks += 1
         return self.hidden
 
-    async def paths(self, judged=WRITING, *, approved=False):
-        return await self.withholding.paths(ROOT, judged, approved=approved)
+    async def paths(self, analysis=WRITING, *, approved=False):
+        return await self.withholding.paths(ROOT, analysis, approved=approved)
 
     async def refusal(self, **given):
         with pytest.raises(ProblemRaised) as raised:

@@ -26,11 +26,11 @@ def described(path, before, after, rt):
 
 async def ran(rt, call_id, effects, turn=7):
     """The record of a command that changed what `effects` says."""
-    judged = {"writes": [], "open_ended": True}
+    analysis = {"writes": [], "open_ended": True}
     intent = {"tool": "run_command", "owner": "x", "run": "r", "runs": "run_command"}
     rows = [
         ("requested", {"tool": "run_command", "agent": "main"}),
-        ("intent", {**intent, "effects": judged}),
+        ("intent", {**intent, "effects": analysis}),
         ("completed", {"tool": "run_command", "status": "ok", "changes": [], "effects": effects}),
     ]
     for number, (kind, payload) in enumerate(rows):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 from handrail.hooks.matching import tool_matcher
 from handrail.hooks.self_test import SelfTestEnvironment, check_hook_command, outside_paths
 from handrail.hooks.spec import HookEvent, HookSpec
@@ -13,7 +13,7 @@ THERE = {"/w/scripts/check.sh", "/w/.handrail/hooks/check.sh", "/h/hooks/a.py", 
 
 def parse(text):
     if text.endswith("then"):
-        raise Unreadable("it is no valid command")
+        raise UnreadableCommand("it is no valid command")
 
 
 MACHINE = SelfTestEnvironment(

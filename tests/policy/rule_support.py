@@ -1,6 +1,6 @@
 """Subjects by hand, so that rules are tested without the parts around them."""
 
-from handrail.core.commands import CommandClass, CommandPart, Effects, Judgement
+from handrail.core.commands import CommandAnalysis, CommandClass, CommandPart, Effects
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.places import Kind, Place
 from handrail.core.tool_traits import RuleFamily
@@ -50,15 +50,15 @@ def call(tool, *paths, via=(), tree=False, risk=Risk.MODERATE):
     )
 
 
-def part(*words, writes=False, klass=CommandClass.DEV):
+def part(*words, writes=False, safety_class=CommandClass.DEV):
     source = " ".join("$x" if word is None else word for word in words)
-    return CommandPart(words, source, klass, writes)
+    return CommandPart(words, source, safety_class, writes)
 
 
 def command(
     *parts,
-    klass=CommandClass.DEV,
-    plain=True,
+    safety_class=CommandClass.DEV,
+    rule_matchable=True,
     unconfined=False,
     confined=True,
     tool="run_command",
@@ -67,19 +67,19 @@ def command(
     """A command of these parts; a text is split at its blanks."""
     made = tuple(part(*one.split()) if isinstance(one, str) else one for one in parts)
     programs = tuple(one.words[0] for one in made if one.words and one.words[0])
-    judged = Judgement(
-        klass,
+    analysis = CommandAnalysis(
+        safety_class,
         (),
         Effects(**{"programs": programs, **effects}),
         unconfined,
         made,
-        plain=plain,
+        rule_matchable=rule_matchable,
     )
     risks = (Risk.SAFE, Risk.MODERATE, Risk.DANGEROUS, Risk.CRITICAL)
     return PolicyInput(
         tool,
-        risks[klass],
-        Footprint((), command=judged),
+        risks[safety_class],
+        Footprint((), command=analysis),
         False,
         None,
         False,

@@ -1,6 +1,6 @@
 import pytest
 
-from handrail.core.commands import CommandClass, Effects, Judgement, Reason, Segment
+from handrail.core.commands import CommandAnalysis, CommandClass, CommandSegment, Effects, Reason
 from handrail.core.footprint import Footprint
 from handrail.core.verdicts import Effect, Risk, Verdict
 from handrail.policy.clearance import Clearance
@@ -11,12 +11,14 @@ from handrail.policy.policy_input import PolicyInput
 WIPE = Reason("it deletes or moves away the whole file system; name the files", "rm -rf /")
 
 
-def judged(
-    klass: CommandClass, *reasons: Reason, segments: tuple[Segment, ...] = ()
+def analysis(
+    safety_class: CommandClass, *reasons: Reason, segments: tuple[CommandSegment, ...] = ()
 ) -> PolicyInput:
-    judgement = Judgement(klass, reasons, Effects(), segments=segments)
+    judgement = CommandAnalysis(safety_class, reasons, Effects(), segments=segments)
     footprint = Footprint(command=judgement)
-    return PolicyInput("run_command", Risk(klass), footprint, footprint.reads_only, None, False)
+    return PolicyInput(
+        "run_command", Risk(safety_class), footprint, footprint.reads_only, None, False
+    )
 
 
 def test_a_call_without_a_command_is_none_of_its_business():
@@ -31,13 +33,13 @@ def test_a_call_without_a_command_is_none_of_its_business():
 def test_a_blocked_command_is_denied_in_every_mode(mode, confined):
     clearance = Clearance(mode, [CommandGuard()], lambda: confined)
 
-    verdict = clearance.judge(judged(CommandClass.BLOCKED, WIPE))
+    verdict = clearance.judge(analysis(CommandClass.BLOCKED, WIPE))
 
     assert verdict.effect is Effect.DENY
 
 
 def test_a_refusal_names_the_part_and_what_to_do_instead():
-    assert CommandGuard()(judged(CommandClass.BLOCKED, WIPE)) == Verdict(
+    assert CommandGuard()(analysis(CommandClass.BLOCKED, WIPE)) == Verdict(
         Effect.DENY,
         "the command is blocked: it deletes or moves away the whole file system, in 'rm -rf /'",
         "commands:blocklist",
@@ -47,7 +49,7 @@ def test_a_refusal_names_the_part_and_what_to_do_instead():
 
 
 def test_what_is_not_blocked_is_left_to_the_mode():
-    dangerous = judged(CommandClass.DANGEROUS, Reason("it deletes", "rm x"))
+    dangerous = analysis(CommandClass.DANGEROUS, Reason("it deletes", "rm x"))
 
     assert CommandGuard()(dangerous) is None
     assert CommandGuard("blocklist")(dangerous) is None
@@ -57,18 +59,18 @@ def test_what_is_not_blocked_is_left_to_the_mode():
 def test_allowed_only_refuses_what_is_dangerous_before_anybody_is_asked():
     policy = CommandGuard(allowed_only=True)
 
-    verdict = policy(judged(CommandClass.DANGEROUS, Reason("it deletes", "rm x")))
+    verdict = policy(analysis(CommandClass.DANGEROUS, Reason("it deletes", "rm x")))
 
     assert verdict is not None
     assert (verdict.effect, verdict.rule) == (Effect.DENY, "commands:allowed_only")
     assert verdict.reason == "the command is dangerous: it deletes, in 'rm x'"
-    assert policy(judged(CommandClass.DEV)) is None
-    assert policy(judged(CommandClass.SAFE)) is None
+    assert policy(analysis(CommandClass.DEV)) is None
+    assert policy(analysis(CommandClass.SAFE)) is None
 
 
 @pytest.mark.feature("H08")
 def test_commands_that_are_switched_off_are_refused_with_the_name_of_the_setting():
-    verdict = CommandGuard(enabled=False)(judged(CommandClass.SAFE))
+    verdict = CommandGuard(enabled=False)(analysis(CommandClass.SAFE))
 
     assert verdict is not None
     assert (verdict.effect, verdict.rule) == (Effect.DENY, "commands:off")
@@ -78,18 +80,18 @@ def test_commands_that_are_switched_off_are_refused_with_the_name_of_the_setting
 @pytest.mark.feature("H09")
 def test_the_allowlist_also_looks_at_commands_that_only_read():
     policy = CommandGuard("allowlist", ("ls", "cat"))
-    segments = (Segment("ls", "ls"), Segment("wc", "wc -l a"))
+    segments = (CommandSegment("ls", "ls"), CommandSegment("wc", "wc -l a"))
 
-    verdict = policy(judged(CommandClass.SAFE, segments=segments))
+    verdict = policy(analysis(CommandClass.SAFE, segments=segments))
 
     assert verdict is not None
     assert verdict.rule == "commands:allowlist"
     assert verdict.reason == "only listed commands may run: 'wc' is not on the list, in 'wc -l a'"
-    assert policy(judged(CommandClass.SAFE, segments=segments[:1])) is None
+    assert policy(analysis(CommandClass.SAFE, segments=segments[:1])) is None
 
 
 def test_what_could_not_be_read_is_not_on_the_list():
-    verdict = CommandGuard("allowlist", ("ls",))(judged(CommandClass.DANGEROUS))
+    verdict = CommandGuard("allowlist", ("ls",))(analysis(CommandClass.DANGEROUS))
 
     assert verdict is not None
     assert verdict.reason == "only listed commands may run: the command could not be read"
@@ -98,7 +100,9 @@ def test_what_could_not_be_read_is_not_on_the_list():
 def test_the_blocklist_holds_in_allowlist_mode():
     policy = CommandGuard("allowlist", ("rm",))
 
-    verdict = policy(judged(CommandClass.BLOCKED, WIPE, segments=(Segment("rm", "rm -rf /"),)))
+    verdict = policy(
+        analysis(CommandClass.BLOCKED, WIPE, segments=(CommandSegment("rm", "rm -rf /"),))
+    )
 
     assert verdict is not None
     assert verdict.code == "blocked"

@@ -73,7 +73,7 @@ def column(kind, risk, *, confined):
 
 def subject_of(kind, risk):
     if kind == "command":
-        return command("tool work", klass=CommandClass(risk))
+        return command("tool work", safety_class=CommandClass(risk))
     tool = "read_file" if kind == "read" else "edit_file"
     return call(tool, "src/a")._replace(risk=risk)
 

@@ -5,12 +5,12 @@ from tests.support.verdicts import ROOT, WHERE, parser
 
 from handrail.core.commands import CommandClass
 from handrail.shell import analyzer as judging
-from handrail.shell.analyzer import Judge
+from handrail.shell.analyzer import ShellCommandAnalyzer
 
 SAFE, DEV, DANGEROUS, BLOCKED = CommandClass
 
 
-class Counted(Judge):
+class Counted(ShellCommandAnalyzer):
     """Counts how often it really judges."""
 
     def __init__(self, **changes):
@@ -24,16 +24,16 @@ class Counted(Judge):
         return super()._judgement(*given)
 
     def said(self, command, *, cwd=ROOT, env=None):
-        return self.judge(command, cwd=cwd, env=env or {})
+        return self.analyze(command, cwd=cwd, env=env or {})
 
 
 def test_a_command_is_judged_once():
-    judge = Counted()
+    analyzer = Counted()
 
-    first = judge.said("grep -rn x src | head -5")
+    first = analyzer.said("grep -rn x src | head -5")
 
-    assert judge.said("grep -rn x src | head -5") == first
-    assert judge.count == 1
+    assert analyzer.said("grep -rn x src | head -5") == first
+    assert analyzer.count == 1
 
 
 @pytest.mark.parametrize(
@@ -45,64 +45,64 @@ def test_a_command_is_judged_once():
     ],
 )
 def test_another_text_place_or_variable_is_judged_for_itself(other):
-    judge = Counted()
-    judge.said("cat a")
+    analyzer = Counted()
+    analyzer.said("cat a")
 
-    said = judge.said(**other)
+    said = analyzer.said(**other)
 
-    assert judge.count == 2
+    assert analyzer.count == 2
     assert said == Counted().said(**other)
 
 
 def test_a_program_that_moved_into_the_workspace_is_judged_anew():
     found = {}
-    judge = Counted(find_program=lambda name: found.get(name, f"/usr/bin/{name}"))
-    assert judge.said("ls").klass is SAFE
+    analyzer = Counted(find_program=lambda name: found.get(name, f"/usr/bin/{name}"))
+    assert analyzer.said("ls").safety_class is SAFE
 
     found["ls"] = f"{ROOT}/.venv/bin/ls"
-    assert judge.said("ls").klass is DEV
+    assert analyzer.said("ls").safety_class is DEV
 
     found["ls"] = None
-    assert judge.said("ls").klass is SAFE
-    assert judge.count == 3
+    assert analyzer.said("ls").safety_class is SAFE
+    assert analyzer.count == 3
 
 
 def test_a_program_that_became_handrail_is_judged_anew():
     found = {}
-    judge = Counted(find_program=lambda name: found.get(name, f"/usr/bin/{name}"))
-    assert judge.said("true").klass is SAFE
+    analyzer = Counted(find_program=lambda name: found.get(name, f"/usr/bin/{name}"))
+    assert analyzer.said("true").safety_class is SAFE
 
     found["handrail"] = "/usr/bin/true"
 
-    assert judge.said("true").klass is BLOCKED
+    assert analyzer.said("true").safety_class is BLOCKED
 
 
 def test_a_repository_that_is_no_longer_tame_is_judged_anew():
     tame = [True]
-    judge = Counted(tame=lambda cwd: tame[0])
-    assert judge.said("git status").klass is SAFE
+    analyzer = Counted(tame=lambda cwd: tame[0])
+    assert analyzer.said("git status").safety_class is SAFE
 
     tame[0] = False
 
-    assert judge.said("git status").klass is DEV
+    assert analyzer.said("git status").safety_class is DEV
 
 
 def test_a_command_that_could_not_be_read_is_read_again():
-    judge = Counted()
-    broken = judge._parser
-    judge._parser = type(broken)(None)
-    assert judge.said("if true; then ls; fi").klass is DANGEROUS
+    analyzer = Counted()
+    broken = analyzer._parser
+    analyzer._parser = type(broken)(None)
+    assert analyzer.said("if true; then ls; fi").safety_class is DANGEROUS
 
-    judge._parser = broken
+    analyzer._parser = broken
 
-    assert judge.said("if true; then ls; fi").klass is SAFE
+    assert analyzer.said("if true; then ls; fi").safety_class is SAFE
 
 
 def test_long_texts_are_not_kept():
-    judge = Counted()
+    analyzer = Counted()
     text = "cat " + "a" * judging._MAX_KEPT_TEXT
 
-    judge.said(text)
-    judge.said(text)
+    analyzer.said(text)
+    analyzer.said(text)
 
-    assert judge.count == 2
+    assert analyzer.count == 2

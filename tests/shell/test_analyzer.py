@@ -6,7 +6,7 @@ import pytest
 from tests.support.verdicts import ROOT, WHERE, parser
 
 from handrail.core.commands import CommandClass
-from handrail.shell.analyzer import Judge
+from handrail.shell.analyzer import ShellCommandAnalyzer
 from handrail.shell.tables.program_table import load
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "commands"
@@ -18,32 +18,34 @@ def lines(name):
     return [line for line in text.splitlines() if line and not line.startswith("# ")]
 
 
-def judge_of(**changes):
+def analyzer_with(**changes):
     where = WHERE._replace(**changes)
-    return Judge(parser(), lambda cwd: where._replace(cwd=cwd))
+    return ShellCommandAnalyzer(parser(), lambda cwd: where._replace(cwd=cwd))
 
 
-JUDGE = judge_of()
+ANALYZER = analyzer_with()
 
 
-def judged(command, *, env=None, judge=JUDGE, cwd=ROOT):
-    return judge.judge(command, cwd=cwd, env=env or {})
+def analysis(command, *, env=None, analyzer=ANALYZER, cwd=ROOT):
+    return analyzer.analyze(command, cwd=cwd, env=env or {})
 
 
-def klass(command, **more):
-    return judged(command, **more).klass
+def safety_class(command, **more):
+    return analysis(command, **more).safety_class
 
 
 @pytest.mark.feature("H02", "H13")
 def test_commands_that_only_look_are_safe():
-    assert {one: judged(one).reasons for one in lines("looks") if klass(one) is not SAFE} == {}
+    assert {
+        one: analysis(one).reasons for one in lines("looks") if safety_class(one) is not SAFE
+    } == {}
 
 
 @pytest.mark.feature("H04", "H13", "H14")
 def test_commands_that_do_something_are_not_safe():
     commands = [one.replace("\\n", "\n") for one in lines("acts")]
 
-    assert [one for one in commands if klass(one) is SAFE] == []
+    assert [one for one in commands if safety_class(one) is SAFE] == []
 
 
 @pytest.mark.feature("H13")
@@ -82,7 +84,7 @@ def test_commands_that_do_something_are_not_safe():
     ],
 )
 def test_one_word_makes_the_difference(safe, other):
-    assert (klass(safe), klass(other) > SAFE) == (SAFE, True)
+    assert (safety_class(safe), safety_class(other) > SAFE) == (SAFE, True)
 
 
 @pytest.mark.feature("H03")
@@ -108,7 +110,7 @@ def test_one_word_makes_the_difference(safe, other):
     ],
 )
 def test_development_commands_are_known(command):
-    assert klass(command) is DEV
+    assert safety_class(command) is DEV
 
 
 @pytest.mark.feature("H04")
@@ -130,17 +132,17 @@ def test_development_commands_are_known(command):
     ],
 )
 def test_everything_else_is_dangerous(command):
-    found = judged(command)
+    found = analysis(command)
 
-    assert (found.klass, bool(found.reasons)) == (DANGEROUS, True)
+    assert (found.safety_class, bool(found.reasons)) == (DANGEROUS, True)
 
 
 @pytest.mark.feature("H14")
 def test_a_compound_command_is_as_bad_as_its_worst_part():
-    found = judged("ls && pytest; curl https://example.org")
+    found = analysis("ls && pytest; curl https://example.org")
 
-    assert found.klass is DANGEROUS
-    assert [(part.words[0], part.klass) for part in found.parts] == [
+    assert found.safety_class is DANGEROUS
+    assert [(part.words[0], part.safety_class) for part in found.parts] == [
         ("ls", SAFE),
         ("pytest", DEV),
         ("curl", DANGEROUS),
@@ -149,16 +151,16 @@ def test_a_compound_command_is_as_bad_as_its_worst_part():
 
 
 def test_a_command_that_cannot_be_read_is_dangerous_and_may_touch_anything():
-    found = judged("ls 'never closed")
+    found = analysis("ls 'never closed")
 
-    assert (found.klass, found.effects.open_ended) == (DANGEROUS, True)
+    assert (found.safety_class, found.effects.open_ended) == (DANGEROUS, True)
     assert "cannot be read" in found.reasons[0].text
 
 
 def test_letters_that_nobody_sees_are_dangerous():
-    assert klass("echo a\u202eb") is DANGEROUS
-    assert klass("echo a\u200bb") is DANGEROUS
-    assert klass("echo ä") is SAFE
+    assert safety_class("echo a\u202eb") is DANGEROUS
+    assert safety_class("echo a\u200bb") is DANGEROUS
+    assert safety_class("echo ä") is SAFE
 
 
 @pytest.mark.parametrize(
@@ -175,86 +177,88 @@ def test_letters_that_nobody_sees_are_dangerous():
     ],
 )
 def test_handrail_itself_is_blocked(command):
-    assert klass(command) is BLOCKED
+    assert safety_class(command) is BLOCKED
 
 
 def test_handrail_under_another_name_is_blocked():
-    judge = judge_of(
+    analyzer = analyzer_with(
         find_program=lambda name: {"handrail": "/opt/h", "h": "/opt/h"}.get(name, f"/bin/{name}"),
         resolve=lambda path: "/opt/h" if path.endswith("/tool") else path,
     )
 
-    assert klass("h undo", judge=judge) is BLOCKED
-    assert klass("./tool undo", judge=judge) is BLOCKED
-    assert klass("ls", judge=judge) is SAFE
+    assert safety_class("h undo", analyzer=analyzer) is BLOCKED
+    assert safety_class("./tool undo", analyzer=analyzer) is BLOCKED
+    assert safety_class("ls", analyzer=analyzer) is SAFE
 
 
 def test_handrail_may_be_spoken_of():
-    assert klass("grep -rn handrail src") is SAFE
+    assert safety_class("grep -rn handrail src") is SAFE
 
 
 def test_a_program_of_the_workspace_is_not_the_systems():
-    judge = judge_of(find_program=lambda name: f"{ROOT}/.venv/bin/{name}")
+    analyzer = analyzer_with(find_program=lambda name: f"{ROOT}/.venv/bin/{name}")
 
-    assert klass("ls", judge=judge) is DEV
-    assert klass("echo a", judge=judge) is SAFE
-    assert klass("./ls") is DEV
-    assert klass("/bin/ls") is SAFE
-    assert klass("/opt/evil/ls") is DANGEROUS
-    assert klass("~/bin/ls") is DANGEROUS
+    assert safety_class("ls", analyzer=analyzer) is DEV
+    assert safety_class("echo a", analyzer=analyzer) is SAFE
+    assert safety_class("./ls") is DEV
+    assert safety_class("/bin/ls") is SAFE
+    assert safety_class("/opt/evil/ls") is DANGEROUS
+    assert safety_class("~/bin/ls") is DANGEROUS
 
 
 def test_a_link_out_of_the_workspace_is_followed():
-    judge = judge_of(resolve=lambda path: path.replace(f"{ROOT}/link", "/opt/x"))
+    analyzer = analyzer_with(resolve=lambda path: path.replace(f"{ROOT}/link", "/opt/x"))
 
-    assert klass("cat link/passwd", judge=judge) is DANGEROUS
-    assert klass("cat link/*", judge=judge) is DANGEROUS
-    assert klass("echo x > link/x", judge=judge) is DANGEROUS
+    assert safety_class("cat link/passwd", analyzer=analyzer) is DANGEROUS
+    assert safety_class("cat link/*", analyzer=analyzer) is DANGEROUS
+    assert safety_class("echo x > link/x", analyzer=analyzer) is DANGEROUS
     # The link itself is the workspace's own.
-    assert klass("rm link", judge=judge) is DEV
+    assert safety_class("rm link", analyzer=analyzer) is DEV
 
 
 def test_a_root_that_is_a_link_is_a_root():
-    judge = judge_of(resolve=lambda path: path.replace(ROOT, "/mnt/disk/app"))
+    analyzer = analyzer_with(resolve=lambda path: path.replace(ROOT, "/mnt/disk/app"))
 
-    assert klass("cat a", judge=judge) is SAFE
-    assert klass("cat /mnt/disk/app/a", judge=judge) is SAFE
-    assert klass("cat /mnt/disk/b", judge=judge) is DANGEROUS
+    assert safety_class("cat a", analyzer=analyzer) is SAFE
+    assert safety_class("cat /mnt/disk/app/a", analyzer=analyzer) is SAFE
+    assert safety_class("cat /mnt/disk/b", analyzer=analyzer) is DANGEROUS
 
 
 def test_the_disk_is_asked_anew_each_time():
     roads = {}
-    judge = judge_of(resolve=lambda path: roads.get(path, path))
-    assert klass("cat a", judge=judge) is SAFE
+    analyzer = analyzer_with(resolve=lambda path: roads.get(path, path))
+    assert safety_class("cat a", analyzer=analyzer) is SAFE
 
     roads[f"{ROOT}/a"] = "/etc/shadow"
 
-    assert klass("cat a", judge=judge) is DANGEROUS
+    assert safety_class("cat a", analyzer=analyzer) is DANGEROUS
 
 
 def test_where_the_command_starts_counts():
-    assert klass("cat ../a", cwd=f"{ROOT}/src") is SAFE
-    assert klass("ls", cwd="/etc") is DANGEROUS
-    assert klass("cd src && cat ../a") is SAFE
-    assert klass("cd .. && ls") is DANGEROUS
+    assert safety_class("cat ../a", cwd=f"{ROOT}/src") is SAFE
+    assert safety_class("ls", cwd="/etc") is DANGEROUS
+    assert safety_class("cd src && cat ../a") is SAFE
+    assert safety_class("cd .. && ls") is DANGEROUS
 
 
 def test_a_repository_that_is_not_tame_makes_git_a_development_tool():
-    tame = Judge(parser(), lambda cwd: WHERE._replace(cwd=cwd), tame=lambda cwd: "sub" not in cwd)
+    tame = ShellCommandAnalyzer(
+        parser(), lambda cwd: WHERE._replace(cwd=cwd), tame=lambda cwd: "sub" not in cwd
+    )
 
-    assert klass("git status", judge=tame) is SAFE
-    assert klass("git -C sub status", judge=tame) is DEV
-    assert klass("cd sub && git log", judge=tame) is DEV
+    assert safety_class("git status", analyzer=tame) is SAFE
+    assert safety_class("git -C sub status", analyzer=tame) is DEV
+    assert safety_class("cd sub && git log", analyzer=tame) is DEV
 
 
 def test_protected_names_are_dangerous_to_write():
     def reason(path):
         return "the editor runs it" if path.startswith(".vscode") else None
 
-    judge = Judge(parser(), lambda cwd: WHERE._replace(cwd=cwd), protected=reason)
+    analyzer = ShellCommandAnalyzer(parser(), lambda cwd: WHERE._replace(cwd=cwd), protected=reason)
 
-    assert klass("echo x > .vscode/tasks.json", judge=judge) is DANGEROUS
-    assert klass("echo x > notes", judge=judge) is DEV
+    assert safety_class("echo x > .vscode/tasks.json", analyzer=analyzer) is DANGEROUS
+    assert safety_class("echo x > notes", analyzer=analyzer) is DEV
 
 
 @pytest.mark.parametrize(
@@ -262,36 +266,36 @@ def test_protected_names_are_dangerous_to_write():
     [("LC_ALL", SAFE), ("FOO", DEV), ("LD_PRELOAD", DANGEROUS), ("BASH_FUNC_ls%%", DANGEROUS)],
 )
 def test_variables_beside_the_command_count_as_if_in_front_of_it(name, expected):
-    assert klass("ls", env={name: "x"}) is expected
+    assert safety_class("ls", env={name: "x"}) is expected
 
 
 def test_a_variable_given_beside_is_not_known_inside():
-    assert klass("F=a; cat $F") is SAFE
-    assert klass("F=a; cat $F", env={"F": "/etc/passwd"}) > SAFE
+    assert safety_class("F=a; cat $F") is SAFE
+    assert safety_class("F=a; cat $F", env={"F": "/etc/passwd"}) > SAFE
 
 
 def test_what_a_person_adds_is_known():
     added = load({"lstools": {"class": "safe"}, "npm": {"subcommands": {"gen": {"class": "dev"}}}})
-    judge = Judge(
+    analyzer = ShellCommandAnalyzer(
         parser(), lambda cwd: WHERE._replace(cwd=cwd), added, blocked=["terraform destroy"]
     )
 
-    assert klass("lstools -x a", judge=judge) is SAFE
-    assert klass("lstools /etc/passwd", judge=judge) is DANGEROUS
-    assert klass("npm gen", judge=judge) is DEV
-    assert klass("npm list", judge=judge) is SAFE
-    assert klass("terraform destroy", judge=judge) is BLOCKED
+    assert safety_class("lstools -x a", analyzer=analyzer) is SAFE
+    assert safety_class("lstools /etc/passwd", analyzer=analyzer) is DANGEROUS
+    assert safety_class("npm gen", analyzer=analyzer) is DEV
+    assert safety_class("npm list", analyzer=analyzer) is SAFE
+    assert safety_class("terraform destroy", analyzer=analyzer) is BLOCKED
 
 
 def test_the_background_is_told():
-    found = judged("sleep 5 & ls")
+    found = analysis("sleep 5 & ls")
 
-    assert (found.klass, found.effects.background) == (DEV, True)
+    assert (found.safety_class, found.effects.background) == (DEV, True)
 
 
 @pytest.mark.feature("H09")
 def test_segments_name_every_program():
-    found = judged("cd src && cat a | sort")
+    found = analysis("cd src && cat a | sort")
 
     assert [segment.word for segment in found.segments] == ["cd", "cat", "sort"]
 
@@ -299,8 +303,8 @@ def test_segments_name_every_program():
 @pytest.mark.feature("H04")
 @pytest.mark.parametrize("command", ["(( CI ))", "[[ $CI -eq 1 ]]", "ls; a[CI]=1"])
 def test_a_variable_given_to_the_command_is_not_worked_out_as_arithmetic(command):
-    assert klass(command, env={"CI": "a[$(touch m)]"}) is DANGEROUS
-    assert klass(command, env={"CI": "1"}) < DANGEROUS
+    assert safety_class(command, env={"CI": "a[$(touch m)]"}) is DANGEROUS
+    assert safety_class(command, env={"CI": "1"}) < DANGEROUS
 
 
 @pytest.mark.feature("H04")
@@ -308,9 +312,12 @@ def test_a_variable_given_to_the_command_is_not_worked_out_as_arithmetic(command
     "path", ["/srv/u/.cargo/bin/rustup", "/srv/u/.asdf/shims/node", "/srv/u/.volta/bin/volta-shim"]
 )
 def test_a_program_whose_version_the_workspace_chooses_is_never_safe(path):
-    shims = judge_of(find_program=lambda name: path if name == "node" else f"/usr/bin/{name}")
+    shims = analyzer_with(find_program=lambda name: path if name == "node" else f"/usr/bin/{name}")
 
-    assert (klass("node --version", judge=shims), klass("node --version")) == (DEV, SAFE)
+    assert (safety_class("node --version", analyzer=shims), safety_class("node --version")) == (
+        DEV,
+        SAFE,
+    )
 
 
 @pytest.mark.feature("H01")
@@ -324,7 +331,7 @@ def test_where_our_own_streams_lead_does_not_matter(command):
         ours = path.startswith(("/dev/std", "/dev/fd/"))
         return "/proc/4711/fd/pipe:[123]" if ours else path
 
-    assert klass(command, judge=judge_of(resolve=resolve)) < BLOCKED
+    assert safety_class(command, analyzer=analyzer_with(resolve=resolve)) < BLOCKED
 
 
 @pytest.mark.feature("H01")
@@ -345,25 +352,25 @@ def test_where_our_own_streams_lead_does_not_matter(command):
     ],
 )
 def test_whatever_writes_a_file_of_the_system_is_blocked(command):
-    assert klass(command) is BLOCKED
+    assert safety_class(command) is BLOCKED
 
 
 @pytest.mark.feature("H04")
 @pytest.mark.parametrize("command", ["split a ../out", "csplit -f ../x a 1", "mktemp ../x.XXX"])
 def test_files_that_are_made_outside_are_dangerous(command):
-    assert klass(command) is DANGEROUS
+    assert safety_class(command) is DANGEROUS
 
 
 @pytest.mark.parametrize("command", ["python -c 'print(1)'", "node -e 1"])
 def test_text_that_is_given_is_not_said_to_be_read_from_the_input(command):
-    found = judged(command)
+    found = analysis(command)
 
-    assert (found.klass, found.effects.open_ended) == (DANGEROUS, True)
+    assert (found.safety_class, found.effects.open_ended) == (DANGEROUS, True)
     assert not [one for one in found.reasons if "from its input" in one.text]
 
 
 def test_a_program_without_a_script_reads_it_from_its_input():
-    found = judged("python < a.py")
+    found = analysis("python < a.py")
 
-    assert (found.klass, found.effects.open_ended) == (DANGEROUS, True)
+    assert (found.safety_class, found.effects.open_ended) == (DANGEROUS, True)
     assert [one for one in found.reasons if "from its input" in one.text]

@@ -8,7 +8,7 @@ from tests.support.commands import parser
 from tests.support.mutants import directly, examine, mutants
 from tests.support.recheck import Suspicious, recheck
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 
 BATCH = 5_000
 MILLION = 1_000_000
@@ -47,7 +47,7 @@ def is_text(command):
 def outcome(reader, command):
     try:
         return reader.parse(command)
-    except Unreadable:
+    except UnreadableCommand:
         return None
 
 

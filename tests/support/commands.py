@@ -5,7 +5,7 @@ import posixpath
 from functools import cache
 from pathlib import Path
 
-from handrail.core.commands import Surroundings, Unreadable
+from handrail.core.commands import ExecutionContext, UnreadableCommand
 from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.shfmt import Shfmt
 from handrail.shell.analyze.walk import flatten
@@ -14,7 +14,9 @@ from handrail.shell.parse.reader import read
 
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "corpus"
 ROOT = "/home/u/projects/app"
-WHERE = Surroundings(ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", posixpath.normpath)
+WHERE = ExecutionContext(
+    ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", posixpath.normpath
+)
 
 
 @cache
@@ -27,7 +29,7 @@ def understood(command):
     try:
         script = read(command, parser())
         return script, flatten(script, lambda text: read(text, parser()))
-    except Unreadable:
+    except UnreadableCommand:
         return None, None
 
 

@@ -9,9 +9,9 @@ from functools import cache
 from tests.support.commands import ROOT, WHERE, rows
 from tests.support.recheck import Suspicious, recheck
 
-from handrail.core.commands import CommandClass, Unreadable
+from handrail.core.commands import CommandClass, UnreadableCommand
 from handrail.host.processes.binaries import find_binary
-from handrail.shell.analyzer import Judge
+from handrail.shell.analyzer import ShellCommandAnalyzer
 
 _JOINS = [";", "&&", "||", "|", "&", "\n", "|&", " ", "; ;", " \\\n", ">", "<", ">>", "<<<", "2>&1"]
 _WRAPS = [
@@ -81,9 +81,9 @@ def _bent(rng, command, safe, others, words):
 
 def called_safe(seed, count):
     """Those of the mutants that are called safe."""
-    judge = Judge(directly(), lambda cwd: WHERE._replace(cwd=cwd))
+    analyzer = ShellCommandAnalyzer(directly(), lambda cwd: WHERE._replace(cwd=cwd))
     for command in mutants(seed, count):
-        if judge.judge(command, cwd=ROOT, env={}).klass is CommandClass.SAFE:
+        if analyzer.analyze(command, cwd=ROOT, env={}).safety_class is CommandClass.SAFE:
             yield command
 
 
@@ -115,7 +115,7 @@ class Directly:
         self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
     def parse(self, command):
-        """The tree of a command; raises `Unreadable`."""
+        """The tree of a command; raises `UnreadableCommand`."""
         for place, text in ((self._asked, command.encode() or b"\n"), (self._answer, b"")):
             os.ftruncate(place, 0)
             os.lseek(place, 0, os.SEEK_SET)
@@ -132,8 +132,8 @@ class Directly:
         )
         _, status = os.waitpid(process, 0)
         if status:
-            raise Unreadable("it is no valid command")
+            raise UnreadableCommand("it is no valid command")
         try:
             return json.loads(os.pread(self._answer, 1 << 26, 0))
         except RecursionError as error:
-            raise Unreadable("it is too deep to be read") from error
+            raise UnreadableCommand("it is too deep to be read") from error

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from handrail.core.commands import CommandClass, Effects, Judgement
+from handrail.core.commands import CommandAnalysis, CommandClass, Effects
 from handrail.core.context import Whereabouts
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Captured, Confinement, Ended, Job, JobOutput, JobState
@@ -53,10 +53,10 @@ def job(number, *, session="s", state=JobState.RUNNING, **more) -> Job:
     return Job(number, session, "c", "sleep 1", "", 0.0, state, 1234, **more)
 
 
-def shell(processes, *, klass=CommandClass.SAFE, effects=None, moves=False, **more) -> Shell:
-    judged = Judgement(klass, (), effects or Effects())
+def shell(processes, *, safety_class=CommandClass.SAFE, effects=None, moves=False, **more) -> Shell:
+    analysis = CommandAnalysis(safety_class, (), effects or Effects())
     return Shell(
-        judge=SimpleNamespace(judge=lambda command, *, cwd, env: judged._replace(cwd=cwd)),
+        analyzer=SimpleNamespace(analyze=lambda command, *, cwd, env: analysis._replace(cwd=cwd)),
         processes=processes,
         sandbox=SimpleNamespace(why_failed=lambda ended, confinement: None),
         whereabouts=Whereabouts("/w", moves=moves),

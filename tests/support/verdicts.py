@@ -3,12 +3,14 @@
 import posixpath
 from functools import cache
 
-from handrail.core.commands import Surroundings
+from handrail.core.commands import ExecutionContext
 from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.shfmt import Shfmt
 
 ROOT = "/srv/projects/app"
-WHERE = Surroundings(ROOT, (ROOT,), "/srv/u", lambda name: f"/usr/bin/{name}", posixpath.normpath)
+WHERE = ExecutionContext(
+    ROOT, (ROOT,), "/srv/u", lambda name: f"/usr/bin/{name}", posixpath.normpath
+)
 
 
 @cache

@@ -12,7 +12,7 @@ from handrail.tools.execute_code import ExecuteCode, ExecuteCodeParams
 @pytest.mark.feature("E60")
 async def test_each_language_has_its_program():
     processes = Recorded()
-    tool = ExecuteCode(shell(processes, klass=CommandClass.DANGEROUS))
+    tool = ExecuteCode(shell(processes, safety_class=CommandClass.DANGEROUS))
     for language in ("python", "bash"):
         await tool.run(ExecuteCodeParams(language=language, code="1"), context())
 
@@ -33,7 +33,7 @@ async def test_a_language_that_is_not_there_says_so():
 
 
 def test_code_is_dangerous_and_bash_is_what_it_says():
-    tool = ExecuteCode(shell(Recorded(), klass=CommandClass.SAFE))
+    tool = ExecuteCode(shell(Recorded(), safety_class=CommandClass.SAFE))
 
     python = tool.footprint(ExecuteCodeParams(language="python", code="print(1)"))
     assert python.open_ended

@@ -14,7 +14,7 @@ from handrail.tools.run_command import RunCommand, RunCommandParams
 
 
 @pytest.mark.parametrize(
-    ("klass", "risk"),
+    ("safety_class", "risk"),
     [
         (CommandClass.SAFE, Risk.SAFE),
         (CommandClass.DEV, Risk.MODERATE),
@@ -22,8 +22,8 @@ from handrail.tools.run_command import RunCommand, RunCommandParams
         (CommandClass.BLOCKED, Risk.CRITICAL),
     ],
 )
-def test_the_risk_follows_the_class(klass, risk):
-    tool = RunCommand(None, shell(Recorded(), klass=klass))
+def test_the_risk_follows_the_class(safety_class, risk):
+    tool = RunCommand(None, shell(Recorded(), safety_class=safety_class))
 
     assert tool.risk(RunCommandParams(command="x")) is risk
     outside = tool.risk(RunCommandParams(command="x", unconfined=True))
@@ -77,7 +77,7 @@ async def test_only_what_looks_gets_a_tame_git_and_nothing_runs_without_bounds()
     processes = Recorded()
     tool = RunCommand(None, shell(processes))
     await tool.run(RunCommandParams(command="git log", env={"TZ": "UTC"}), context())
-    await RunCommand(None, shell(processes, klass=CommandClass.DEV)).run(
+    await RunCommand(None, shell(processes, safety_class=CommandClass.DEV)).run(
         RunCommandParams(command="make"), context()
     )
     with pytest.raises(ProblemRaised) as caught:

@@ -1,6 +1,6 @@
-"""What is known of a command before it runs: what it would touch, and how far to trust it.
+"""The static analysis of a shell command: its safety class, its effects, the programs it starts.
 
-A judgement decides whether to ask; it is a guardrail. The boundary is the sandbox.
+The analysis decides whether the user is asked. It is a guardrail; the sandbox is the boundary.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class CommandClass(IntEnum):
-    """How much a command could harm; a compound command is as bad as its worst part."""
+    """How much damage a command could do; a compound command has the class of its worst part."""
 
     SAFE = 0
     DEV = 1
@@ -20,42 +20,45 @@ class CommandClass(IntEnum):
 
     @property
     def word(self) -> str:
-        """The name that people and programs read."""
+        """The name in lower case, as shown to users and in JSON."""
         return self.name.lower()
 
 
 class Reason(NamedTuple):
-    """Why a command has its class, and the part of the command that it comes from."""
+    """Why a command has its class."""
 
     text: str
+    # The part of the command that the reason is about.
     part: str
 
 
 class Effects(NamedTuple):
     """What a command would touch, as far as its text shows.
 
-    `programs` in the order in which they stand. Paths are absolute and normalised, with a
-    trailing `/` for a whole tree; globs are kept as globs. `open_ended`: it may read or write
-    more than is listed. `removes` are those of the writes that are deletions.
-    `changes_directory`: the session's directory may move. `git`: it
-    needs to write in `.git`. `network`: it talks to other machines, whether or not it names
-    them in `hosts`.
+    Paths are absolute and normalised. A trailing `/` stands for a whole tree; globs stay globs.
     """
 
+    # In the order in which they appear in the command.
     programs: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    # Machines that the command names.
     hosts: tuple[str, ...] = ()
     background: bool = False
+    # The command may read or write more than is listed.
     open_ended: bool = False
+    # The session's working directory may change.
     changes_directory: bool = False
+    # The command must be able to write in `.git`.
     git: bool = False
+    # The command uses the network, whether or not `hosts` lists a machine.
     network: bool = False
+    # Those of `writes` that are deletions.
     removes: tuple[str, ...] = ()
 
     @property
     def needs_network(self) -> bool:
-        """Whether it can only do its work with the network."""
+        """Whether the command cannot work without the network."""
         return self.network or bool(self.hosts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,53 +75,51 @@ class Effects(NamedTuple):
 
 
 class CommandPart(NamedTuple):
-    """One program that a command starts, for rules: its words with quotes removed, wrappers
-    taken off; a word that is computed is None. `writes`: it also redirects into a file.
-    """
+    """One program that a command starts, as permission rules see it: without its wrappers."""
 
+    # Quotes removed; None for a word that is only known at run time.
     words: tuple[str | None, ...]
     source: str
-    klass: CommandClass
+    safety_class: CommandClass
+    # A redirect of the program writes a file.
     writes: bool = False
 
 
-class Segment(NamedTuple):
-    """One program that a command starts, for the allowlist: its first word with quotes
-    removed (empty: it only assigns or redirects, None: computed), and whether it stands in
-    a command or process substitution, or holds one.
-    """
+class CommandSegment(NamedTuple):
+    """One program that a command starts, as the allowlist sees it: wrappers are listed too."""
 
+    # Quotes removed; empty for a bare assignment or redirect, None if known only at run time.
     word: str | None
     source: str
+    # The program is inside a command or process substitution, or contains one.
     substitutes: bool = False
 
 
-class Judgement(NamedTuple):
-    """The verdict on one command: its class, why, and what it would touch.
+class CommandAnalysis(NamedTuple):
+    """The result of analysing one command."""
 
-    `parts` and `segments` are the programs it starts, without their wrappers and with them;
-    empty if it could not be read. `cwd` is where it would start. `unconfined`: the caller
-    wants it outside the sandbox. `plain`: the parts tell all of it, for certain: there is no
-    doubt, no variable is set for a program, and no wrapper hands one to another user, machine
-    or list of arguments. Only plain commands can be allowed by a rule. `text` is the command.
-    `told`: every program that it starts stands in `parts`, though not every word of it.
-    """
-
-    klass: CommandClass
+    safety_class: CommandClass
     reasons: tuple[Reason, ...]
     effects: Effects
+    # The caller asked to run the command outside the sandbox.
     unconfined: bool = False
+    # The programs without their wrappers; empty if the command could not be parsed.
     parts: tuple[CommandPart, ...] = ()
+    # The directory in which the command would start.
     cwd: str = ""
-    segments: tuple[Segment, ...] = ()
-    plain: bool = False
+    # The programs with their wrappers; empty if the command could not be parsed.
+    segments: tuple[CommandSegment, ...] = ()
+    # `parts` describes the whole command with certainty: no variable is set for a program, and no
+    # wrapper changes the user, the machine or the arguments. Only then can an allow rule match.
+    rule_matchable: bool = False
     text: str = ""
-    told: bool = False
+    # Every program that the command starts is in `parts`, though some words may be unknown.
+    fully_listed: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape that `handrail explain` prints."""
         return {
-            "class": self.klass.word,
+            "class": self.safety_class.word,
             "reasons": [
                 f"{one.text}: {one.part}" if one.part else one.text for one in self.reasons
             ],
@@ -126,32 +127,31 @@ class Judgement(NamedTuple):
         }
 
 
-class Surroundings(NamedTuple):
-    """Where a command would run. `find_program` answers the absolute, resolved path of a
-    program as the command's own search path would find it, None if there is none.
-    `resolve` answers where an absolute path really leads, links followed.
-    """
+class ExecutionContext(NamedTuple):
+    """Where a command would run, and what the analysis may ask about the file system."""
 
     cwd: str
     roots: tuple[str, ...]
     home: str
+    # The absolute, resolved path of a program on the command's own PATH; None if there is none.
     find_program: Callable[[str], str | None]
+    # The target of an absolute path, links followed.
     resolve: Callable[[str], str]
 
 
 class ShellParser(Protocol):
-    """Turns the text of a command into a tree that cannot hide a command."""
+    """Parses the text of a command into a tree that contains every command in it."""
 
     def parse(self, command: str) -> Mapping[str, Any]:
-        """The tree as shfmt's JSON; raises `Unreadable`."""
+        """The tree as shfmt's JSON. Raises `UnreadableCommand`."""
 
 
-class Unreadable(Exception):
-    """The text cannot be understood for certain; the message says why."""
+class UnreadableCommand(Exception):
+    """The text of a command has no certain meaning; the message says why."""
 
 
-class CommandJudge(Protocol):
-    """Judges commands; what `run_command` and `handrail explain` ask."""
+class CommandAnalyzer(Protocol):
+    """Analyses commands for `run_command` and `handrail explain`."""
 
-    def judge(self, command: str, *, cwd: str, env: Mapping[str, str]) -> Judgement:
-        """The class, reasons and effects of a command run there, with these variables."""
+    def analyze(self, command: str, *, cwd: str, env: Mapping[str, str]) -> CommandAnalysis:
+        """The class, reasons and effects of a command run in `cwd` with the variables `env`."""

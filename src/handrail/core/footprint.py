@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 
 
 class Access(StrEnum):
@@ -39,7 +39,7 @@ class Footprint(NamedTuple):
 
     touches: tuple[Touch, ...] = ()
     open_ended: bool = False
-    command: Judgement | None = None
+    command: CommandAnalysis | None = None
     alone: bool = False
 
     @property

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from typing import Any, Final, Protocol, runtime_checkable
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 from handrail.core.plan import Plan
 from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
@@ -183,16 +183,16 @@ def binding(running: CallState, plan: Plan | None) -> str:
     return hashlib.sha256(json.dumps(bound).encode()).hexdigest()
 
 
-def _held(judged: Judgement | None) -> object:
+def _held(analysis: CommandAnalysis | None) -> object:
     """Where a command would run, and within which bounds."""
-    return None if judged is None else [judged.cwd, judged.unconfined, judged.to_dict()]
+    return None if analysis is None else [analysis.cwd, analysis.unconfined, analysis.to_dict()]
 
 
 def _request(
     running: CallState, verdict: Verdict, plan: Plan | None, always: str | None
 ) -> ApprovalRequest:
     prepared = running.prepared
-    judged = prepared.footprint.command
+    analysis = prepared.footprint.command
     return ApprovalRequest(
         call_id=prepared.call.id,
         tool=prepared.name,
@@ -203,17 +203,17 @@ def _request(
         binding=binding(running, plan),
         model_says=_text(prepared.arguments.get("description")),
         agent=prepared.call.agent,
-        effects=None if judged is None else _effects(judged),
+        effects=None if analysis is None else _effects(analysis),
         always=always,
     )
 
 
-def _effects(judged: Judgement) -> dict[str, Any]:
+def _effects(analysis: CommandAnalysis) -> dict[str, Any]:
     return {
-        "class": judged.klass.word,
-        "directory": judged.cwd,
-        "unconfined": judged.unconfined,
-        **judged.effects.to_dict(),
+        "class": analysis.safety_class.word,
+        "directory": analysis.cwd,
+        "unconfined": analysis.unconfined,
+        **analysis.effects.to_dict(),
     }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from handrail.core.commands import CommandClass, Judgement
+from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.globs import split_glob
 from handrail.core.leases import Lease
 from handrail.core.problems import ProblemRaised
@@ -51,43 +51,45 @@ class WriteDenialEnforcer:
     """
 
     paths: Mapping[str, str]
-    minds: Callable[[Judgement], bool]
+    minds: Callable[[CommandAnalysis], bool]
     sandbox: Sandbox
     roots: tuple[str, ...]
     # What could not be held when a command last ran, and what the rules were last told of that.
     _lost: frozenset[str] = frozenset()
     _said: frozenset[str] = frozenset()
 
-    def unwritable(self, judged: Judgement) -> frozenset[str] | None:
+    def unwritable(self, analysis: CommandAnalysis) -> frozenset[str] | None:
         """Which of them the command will not be able to change; None: nothing anywhere. The
         rules believe it; `hold` makes it true, or nothing runs.
         """
-        if not self._confines(judged):
+        if not self._confines(analysis):
             return frozenset()
-        if judged.klass is CommandClass.SAFE:
+        if analysis.safety_class is CommandClass.SAFE:
             return None
         lost = self._held(Confinement(self.roots)).lost
         misspelled = (path for path in self._inside() if self._misspelled(path))
         self._said = self._lost.union(lost, misspelled)
         return frozenset(self.paths) - self._said
 
-    def absent(self, judged: Judgement) -> frozenset[str]:
+    def absent(self, analysis: CommandAnalysis) -> frozenset[str]:
         """Which of them are not held only because they do not exist."""
-        if not self._confines(judged):
+        if not self._confines(analysis):
             return frozenset()
         return frozenset(path for path in self._inside() if not os.path.lexists(path))
 
-    def hold(self, confinement: Confinement, judged: Judgement, *, approved: bool) -> Confinement:
+    def hold(
+        self, confinement: Confinement, analysis: CommandAnalysis, *, approved: bool
+    ) -> Confinement:
         """The same, with all of them held that can be. Raises `denied` if one cannot, unless a
         person who knew of it said yes or the command writes nothing of it.
         """
         if confinement.off:
             return confinement
         held = self._held(confinement)
-        known = not self._confines(judged) or self._said.issuperset(held.lost)
+        known = not self._confines(analysis) or self._said.issuperset(held.lost)
         # What is not there is seen when the rules ask again.
         self._lost = frozenset(filter(os.path.lexists, held.lost))
-        if held.lost and not (approved and known) and self.minds(judged):
+        if held.lost and not (approved and known) and self.minds(analysis):
             raise ProblemRaised(
                 "denied",
                 f"{held.lost[0]!r} cannot be held as it is while the command runs, and the rule "
@@ -100,9 +102,9 @@ class WriteDenialEnforcer:
         """The same for a program that no rule judges, with all of them held that can be."""
         return confinement if confinement.off else self._held(confinement).confinement
 
-    def _confines(self, judged: Judgement) -> bool:
+    def _confines(self, analysis: CommandAnalysis) -> bool:
         enforced = self.sandbox.measured.get("fs_write") is Strength.ENFORCED
-        return enforced and not judged.unconfined
+        return enforced and not analysis.unconfined
 
     def _held(self, confinement: Confinement) -> _ReadOnlyResult:
         held = _add_read_only(confinement, self._inside(), self.sandbox, self.roots)

@@ -192,13 +192,15 @@ class Pipeline:
 
     async def _execute(self, running: CallState, context: ToolContext) -> CallOutcome:
         prepared, tool = running.prepared, running.prepared.tool
-        judged, commands = prepared.footprint.command, self.commands
+        analysis, commands = prepared.footprint.command, self.commands
         if not prepared.reads_only:
             await self.reserved.respect(running, None)
-            held = await commands.begin(running, judged) if commands is not None and judged else {}
+            held = (
+                await commands.begin(running, analysis) if commands is not None and analysis else {}
+            )
             await self.recorder.intent(running, {"runs": prepared.name, **held})
         self.ticker.limit(running.watch, tool.timeout_s)
-        if commands is not None and judged is not None:
+        if commands is not None and analysis is not None:
             outcome = await commands.run(running, context)
             warned = [f"[{one}]" for one in self.gate.warnings(running, None)]
             outcome.text = "\n".join([outcome.text, *warned])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from handrail.core.commands import CommandClass, Judgement
+from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Sandbox
 from handrail.core.read_denials import HiddenPaths
@@ -23,23 +23,23 @@ class ReadDenialEnforcer:
     """
 
     find: Callable[[], HiddenPaths]
-    minds: Callable[[Judgement], bool]
+    minds: Callable[[CommandAnalysis], bool]
     sandbox: Sandbox
     _looked: bool = False
     _gap: str | None = None
 
-    def hides(self, judged: Judgement) -> bool:
+    def hides(self, analysis: CommandAnalysis) -> bool:
         """Whether the command will not be able to read what is withheld, as measured here and
         as far as was seen when a command last ran.
         """
-        if not self._measured(judged):
+        if not self._measured(analysis):
             return False
         if not self._looked:
             self._gap, self._looked = self.find().gap, True
         return self._gap is None
 
     async def paths(
-        self, confinement: Confinement, judged: Judgement, *, approved: bool
+        self, confinement: Confinement, analysis: CommandAnalysis, *, approved: bool
     ) -> tuple[str, ...]:
         """What must be hidden from a command that is confined so. Raises `denied` where that
         cannot be done, unless a person who knew of it said yes or the command reads nothing of it.
@@ -51,13 +51,13 @@ class ReadDenialEnforcer:
             wanted = confinement._replace(withheld=hidden.paths)
             found.append(hidden._replace(gap=hidden.gap or self.sandbox.unhidden(wanted)))
 
-        measured = self._measured(judged)
+        measured = self._measured(analysis)
         known = not measured or self._gap is not None
         await run_in_thread_uncancellable(look)
         gap = found[0].gap
         if measured:
             self._gap, self._looked = gap, True
-        if gap is not None and not (approved and known) and self.minds(judged):
+        if gap is not None and not (approved and known) and self.minds(analysis):
             raise ProblemRaised(
                 "denied",
                 f"what rules withhold cannot be hidden from the command: {gap}",
@@ -65,7 +65,7 @@ class ReadDenialEnforcer:
             )
         return found[0].paths
 
-    def _measured(self, judged: Judgement) -> bool:
+    def _measured(self, analysis: CommandAnalysis) -> bool:
         return sandbox_hides_paths(
-            self.sandbox.measured, looks_only=judged.klass is CommandClass.SAFE
+            self.sandbox.measured, looks_only=analysis.safety_class is CommandClass.SAFE
         )

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 from handrail.hooks.spec import HookEvent, HookSpec
 
 _INTERPRETERS: Final = re.compile(r"(?:ba|da|k|z)?sh|python[0-9.]*|node|ruby|perl|deno|bun|php")
@@ -27,7 +27,7 @@ _PATH: Final = re.compile(r"""(?:^|(?<=[\s"'=(]))(?:~|/)[^\s"';|&<>()$`*?\\]*"""
 
 
 class SelfTestEnvironment(NamedTuple):
-    """What the commands are held against. `parse` raises `Unreadable`; `words` are the words of
+    """What the commands are held against. `parse` raises `UnreadableCommand`; `words` are the words of
     each program that a command starts, None for a computed one; `find` answers where a program
     is; `there` whether a path exists; `is_protected` whether the model is never allowed to write
     a path below a root without a question.
@@ -54,7 +54,7 @@ def check_hook_command(spec: HookSpec, machine: SelfTestEnvironment) -> SelfTest
     text = expand_known_variables(spec.command, machine)
     try:
         machine.parse(text)
-    except Unreadable as unreadable:
+    except UnreadableCommand as unreadable:
         return SelfTestReport((f"its command cannot be read: {unreadable}",), ())
     faults: list[str] = []
     doubts: list[str] = []

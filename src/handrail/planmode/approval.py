@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 from handrail.core.plan import Plan
 
 
@@ -29,9 +29,11 @@ def change_shapes(plan: Plan | None) -> tuple[ChangeShape, ...]:
     )
 
 
-def call_fingerprint(name: str, arguments: Mapping[str, Any], judged: Judgement | None) -> str:
+def call_fingerprint(
+    name: str, arguments: Mapping[str, Any], analysis: CommandAnalysis | None
+) -> str:
     """What makes a call this call: tool, arguments, and for a command where and how it runs."""
-    held = None if judged is None else [judged.cwd, judged.unconfined, judged.to_dict()]
+    held = None if analysis is None else [analysis.cwd, analysis.unconfined, analysis.to_dict()]
     told = json.dumps([name, arguments, held], sort_keys=True, default=repr)
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 

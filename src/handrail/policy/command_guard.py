@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from handrail.core.commands import CommandClass, Judgement, Reason
+from handrail.core.commands import CommandAnalysis, CommandClass, Reason
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.policy_input import PolicyInput
 from handrail.shell.classify.allowlist import refusals
@@ -40,8 +40,8 @@ class CommandGuard:
 
     def __call__(self, subject: PolicyInput) -> Verdict | None:
         """DENY for a command that may not run; else no opinion."""
-        judged = subject.command
-        if judged is None:
+        analysis = subject.command
+        if analysis is None:
             return None
         if not self._enabled:
             return Verdict(
@@ -50,14 +50,14 @@ class CommandGuard:
                 "commands:off",
                 hint="a person may switch them on with the setting `commands`",
             )
-        if judged.klass is CommandClass.BLOCKED:
-            return _blocked_verdict(judged)
-        return self._unlisted(judged) or self._too_dangerous(judged)
+        if analysis.safety_class is CommandClass.BLOCKED:
+            return _blocked_verdict(analysis)
+        return self._unlisted(analysis) or self._too_dangerous(analysis)
 
-    def _unlisted(self, judged: Judgement) -> Verdict | None:
+    def _unlisted(self, analysis: CommandAnalysis) -> Verdict | None:
         if self._policy != "allowlist":
             return None
-        reasons = refusals(judged.segments, self._allowed)
+        reasons = refusals(analysis.segments, self._allowed)
         if not reasons:
             return None
         listed = ", ".join(sorted(self._allowed)) or "nothing"
@@ -68,22 +68,24 @@ class CommandGuard:
             hint=f"`allowed_commands` lists {listed}; write one plain command after the other",
         )
 
-    def _too_dangerous(self, judged: Judgement) -> Verdict | None:
-        if not self._allowed_only or judged.klass < CommandClass.DANGEROUS:
+    def _too_dangerous(self, analysis: CommandAnalysis) -> Verdict | None:
+        if not self._allowed_only or analysis.safety_class < CommandClass.DANGEROUS:
             return None
         why = (
-            _reason_text(judged.reasons[0]) if judged.reasons else "it is not known to be harmless"
+            _reason_text(analysis.reasons[0])
+            if analysis.reasons
+            else "it is not known to be harmless"
         )
         return Verdict(
             Effect.DENY,
-            f"the command is {judged.klass.word}: {why}",
+            f"the command is {analysis.safety_class.word}: {why}",
             "commands:allowed_only",
             hint="use a command of class safe or dev, or a file tool; see `handrail explain`",
         )
 
 
-def _blocked_verdict(judged: Judgement) -> Verdict:
-    reason = judged.reasons[0] if judged.reasons else Reason("it is a catastrophe", "")
+def _blocked_verdict(analysis: CommandAnalysis) -> Verdict:
+    reason = analysis.reasons[0] if analysis.reasons else Reason("it is a catastrophe", "")
     what, _, instead = reason.text.partition("; ")
     return Verdict(
         Effect.DENY,

@@ -48,13 +48,13 @@ class SandboxGuard:
 
     def __call__(self, subject: PolicyInput) -> Verdict | None:
         """DENY or ASK for a command; else no opinion."""
-        judged = subject.command
-        if judged is None:
+        analysis = subject.command
+        if analysis is None:
             return None
         if self._required:
             measured = self._measured()
             missing = [name for name in self._required if measured.get(name) not in _EFFECTIVE]
-            if missing or judged.unconfined:
+            if missing or analysis.unconfined:
                 return Verdict(
                     Effect.DENY,
                     f"the sandbox must hold {', '.join(self._required)}, and here "
@@ -63,7 +63,7 @@ class SandboxGuard:
                     code="unavailable",
                     hint="see `handrail doctor`; the setting is sandbox_require",
                 )
-        if judged.unconfined:
+        if analysis.unconfined:
             return Verdict(
                 Effect.ASK,
                 "the command would run outside the sandbox",

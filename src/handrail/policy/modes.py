@@ -103,13 +103,13 @@ def _command_runs_without_asking(mode: Mode, subject: PolicyInput) -> bool:
 
 
 def _mode_reason(mode: Mode, subject: PolicyInput) -> str:
-    judged = subject.command
-    if judged is None:
+    analysis = subject.command
+    if analysis is None:
         return _tool_reason(mode, subject)
     if not subject.confined and _command_runs_without_asking(mode, subject._replace(confined=True)):
         return "the sandbox does not hold commands here (see `handrail doctor`)"
-    why = f": {judged.reasons[0].text}" if judged.reasons else ""
-    return f"the command is {judged.klass.word}{why}"
+    why = f": {analysis.reasons[0].text}" if analysis.reasons else ""
+    return f"the command is {analysis.safety_class.word}{why}"
 
 
 def _tool_reason(mode: Mode, subject: PolicyInput) -> str:

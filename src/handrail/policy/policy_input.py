@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access, Footprint
 from handrail.core.places import Place
 from handrail.core.plan import Plan
@@ -31,7 +31,7 @@ class PolicyInput(NamedTuple):
     traits: ToolTraits = ToolTraits()
 
     @property
-    def command(self) -> Judgement | None:
+    def command(self) -> CommandAnalysis | None:
         """The judgement on the command that the call would run, None if it runs none."""
         return self.footprint.command
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, Protocol
 
-from handrail.core.commands import Judgement, Segment
+from handrail.core.commands import CommandAnalysis, CommandSegment
 from handrail.core.footprint import Footprint
 from handrail.core.places import shown
 from handrail.core.plan import Plan
@@ -53,13 +53,13 @@ class UndoGuard:
             return _ask_verdict(_unrecoverable_in_plan(subject.plan))
         return None
 
-    def _of_command(self, footprint: Footprint, judged: Judgement) -> Verdict | None:
+    def _of_command(self, footprint: Footprint, analysis: CommandAnalysis) -> Verdict | None:
         last = self._last
         if last is not None and last[0] is footprint:
             return last[1]
         removals = [
-            *(Removal(path) for path in judged.effects.removes),
-            *_searched_removals(judged),
+            *(Removal(path) for path in analysis.effects.removes),
+            *_searched_removals(analysis),
         ]
         verdict = _ask_verdict(self._keeps.unkept(removals)) if removals else None
         self._last = (footprint, verdict)
@@ -78,16 +78,16 @@ def _unrecoverable_in_plan(plan: Plan) -> list[UnkeptFile]:
     ]
 
 
-def _searched_removals(judged: Judgement) -> Iterator[Removal]:
+def _searched_removals(analysis: CommandAnalysis) -> Iterator[Removal]:
     """What a search finds and deletes itself, or hands to a program that deletes it."""
-    searches = [words for one in judged.segments if (words := _find_words(one))]
-    handed = any(_deletes_piped_files(part.words) for part in judged.parts)
+    searches = [words for one in analysis.segments if (words := _find_words(one))]
+    handed = any(_deletes_piped_files(part.words) for part in analysis.parts)
     for words in searches:
         if handed or "-delete" in words:
-            yield from _removals(words, judged.cwd)
+            yield from _removals(words, analysis.cwd)
 
 
-def _find_words(segment: Segment) -> list[str]:
+def _find_words(segment: CommandSegment) -> list[str]:
     """The words of a search; empty for any other program."""
     if segment.word is None or posixpath.basename(segment.word) not in _FINDERS:
         return []

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from typing import Final, NamedTuple, TypeVar
 
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 
 T = TypeVar("T")
 # By the number of the question in `Disk`, and what it was about.
@@ -46,7 +46,7 @@ def _noting(number: int, ask: Callable[[str], T], answers: Answers) -> Callable[
 
 
 class _Known(NamedTuple):
-    judgement: Judgement
+    judgement: CommandAnalysis
     answers: Mapping[tuple[int, str], object]
 
 
@@ -57,7 +57,7 @@ class Remembered:
         self._known: OrderedDict[Hashable, _Known] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, key: Hashable, disk: Disk) -> Judgement | None:
+    def find(self, key: Hashable, disk: Disk) -> CommandAnalysis | None:
         """What was said before, if every question has the same answer now."""
         with self._lock:
             known = self._known.get(key)
@@ -70,7 +70,7 @@ class Remembered:
                 return None
         return known.judgement
 
-    def keep(self, key: Hashable, judgement: Judgement, answers: Answers) -> None:
+    def keep(self, key: Hashable, judgement: CommandAnalysis, answers: Answers) -> None:
         """Remember it with all that it rests on."""
         with self._lock:
             self._known[key] = _Known(judgement, answers)

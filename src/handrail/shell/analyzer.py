@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from handrail.core.commands import (
+    CommandAnalysis,
     CommandClass,
-    Judgement,
+    ExecutionContext,
     ShellParser,
-    Surroundings,
-    Unreadable,
+    UnreadableCommand,
 )
 from handrail.shell.analysis_cache import Answers, Disk, Remembered, noting
 from handrail.shell.analyze import evaluated_names
@@ -43,7 +43,7 @@ class _Read(NamedTuple):
     flat: Flat
 
 
-class Judge:
+class ShellCommandAnalyzer:
     """Judges commands for one workspace; safe in any thread.
 
     `surroundings` answers, for a directory, where a command would run. `blocked` are further
@@ -55,7 +55,7 @@ class Judge:
     def __init__(
         self,
         parser: ShellParser,
-        surroundings: Callable[[str], Surroundings],
+        surroundings: Callable[[str], ExecutionContext],
         programs: Programs | None = None,
         *,
         blocked: Sequence[str] = (),
@@ -74,7 +74,7 @@ class Judge:
         # A workspace is held open by its handle: where its name led then is where it works.
         self._roots: dict[tuple[str, ...], tuple[str, ...]] = {}
 
-    def judge(self, command: str, *, cwd: str, env: Mapping[str, str]) -> Judgement:
+    def analyze(self, command: str, *, cwd: str, env: Mapping[str, str]) -> CommandAnalysis:
         """The class, reasons and effects of a command run there, with these variables."""
         where = self._with_real_roots(self._surroundings(cwd))
         key = command, tuple(env.items()), where.cwd, where.roots, where.home
@@ -87,7 +87,7 @@ class Judge:
             _weigh_letters(command, tally)
         try:
             known = self._read(command)
-        except Unreadable as error:
+        except UnreadableCommand as error:
             return self._unreadable(command, str(error), where, tally)
         values = bindings(known.script, known.flat, env)
         asked: Answers = {}
@@ -101,11 +101,11 @@ class Judge:
         self,
         known: _Read,
         values: Values,
-        where: Surroundings,
+        where: ExecutionContext,
         disk: Disk,
         tally: Tally,
         env: Mapping[str, str],
-    ) -> Judgement:
+    ) -> CommandAnalysis:
         where = where._replace(find_program=disk.find_program, resolve=disk.resolve)
         if self._programs is None:
             self._programs = load()
@@ -115,28 +115,30 @@ class Judge:
         classifier = Classifier(self._programs, where, protected=self._protected, tame=disk.tame)
         classes = classifier.weigh(flat, values, tally)
         # What only looks can be no catastrophe, unless the person says what else is one.
-        if tally.klass > CommandClass.SAFE or self._blocked:
+        if tally.safety_class > CommandClass.SAFE or self._blocked:
             for reason in matcher.find(flat, where, self._blocked, known.script, env):
                 tally.note(CommandClass.BLOCKED, reason.text, reason.part)
             for reason in derived(tally.effects().writes, where):
                 tally.note(CommandClass.BLOCKED, reason.text, reason.part)
         return tally.judgement()._replace(
             parts=parts_of(flat, classes),
-            plain=is_plain(flat, env),
-            told=is_told(flat, env),
+            rule_matchable=is_plain(flat, env),
+            fully_listed=is_told(flat, env),
             cwd=where.cwd,
             segments=allowlist.segments(flat),
             text=known.text,
         )
 
-    def _unreadable(self, command: str, why: str, where: Surroundings, tally: Tally) -> Judgement:
+    def _unreadable(
+        self, command: str, why: str, where: ExecutionContext, tally: Tally
+    ) -> CommandAnalysis:
         tally.note(CommandClass.DANGEROUS, f"the command cannot be read: {why}", "")
         tally.open_ended = True
         for reason in matcher.find_in_text(command, where, self._blocked):
             tally.note(CommandClass.BLOCKED, reason.text, reason.part)
         return tally.judgement()._replace(cwd=where.cwd, text=command)
 
-    def _with_real_roots(self, where: Surroundings) -> Surroundings:
+    def _with_real_roots(self, where: ExecutionContext) -> ExecutionContext:
         """A root may be named by a link; what lies in it is then known by both names."""
         known = self._roots.get(where.roots)
         if known is None:

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from handrail.core.commands import CommandClass, Judgement, Reason
+from handrail.core.commands import CommandAnalysis, CommandClass, Reason
 from handrail.core.commands import Effects as CommandEffects
 from handrail.core.context import Session, ToolContext
 from handrail.core.footprint import Footprint
@@ -87,7 +87,7 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
             ctx,
             self._argv(args),
             cwd=shell.whereabouts.directory,
-            env=shell.tame if self._judged.of(args).klass is CommandClass.SAFE else {},
+            env=shell.tame if self._judged.of(args).safety_class is CommandClass.SAFE else {},
             timeout_s=time_for(args, args.timeout_s, shell),
         )
         return await run_to_end(shell, ctx, launch, self._judged.of(args))
@@ -107,14 +107,14 @@ class ExecuteCode(Builtin[ExecuteCodeParams]):
             )
         return (program, option, args.code)
 
-    def _judge(self, args: ExecuteCodeParams) -> Judgement:
+    def _judge(self, args: ExecuteCodeParams) -> CommandAnalysis:
         shell = self._tools
         if args.language == "bash":
-            return shell.judge.judge(args.code, cwd=shell.whereabouts.directory, env={})
+            return shell.analyzer.analyze(args.code, cwd=shell.whereabouts.directory, env={})
         program, _ = _INTERPRETERS[args.language]
         reason = Reason(f"runs {args.language} code, which can do anything", args.code[:200])
         effects = CommandEffects(programs=(program,), open_ended=True)
-        return Judgement(CommandClass.DANGEROUS, (reason,), effects, text=args.code)
+        return CommandAnalysis(CommandClass.DANGEROUS, (reason,), effects, text=args.code)
 
     @property
     def _tools(self) -> Shell:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from handrail.core.commands import CommandClass, Judgement
+from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.context import Session, ToolContext
 from handrail.core.footprint import Footprint
 from handrail.core.paths import PathUse
@@ -100,21 +100,23 @@ class RunCommand(Builtin[RunCommandParams]):
     async def run(self, args: RunCommandParams, ctx: ToolContext) -> Output:
         """What it printed and how it ended; `timeout`, `command_failed`."""
         shell = self._tools
-        judged = self._judged.of(args)
-        launch = self._launch(args, ctx, judged)
+        analysis = self._judged.of(args)
+        launch = self._launch(args, ctx, analysis)
         if args.background:
             return await run_as_job(shell, ctx, launch, args.command, args.description)
-        return await run_to_end(shell, ctx, launch, judged, self._files)
+        return await run_to_end(shell, ctx, launch, analysis, self._files)
 
-    def _launch(self, args: RunCommandParams, ctx: ToolContext, judged: Judgement) -> Launch:
+    def _launch(
+        self, args: RunCommandParams, ctx: ToolContext, analysis: CommandAnalysis
+    ) -> Launch:
         shell = self._tools
         moves = (
             shell.whereabouts.moves
-            and judged.effects.changes_directory
+            and analysis.effects.changes_directory
             and args.cwd is None
             and not args.background
         )
-        tame = shell.tame if judged.klass is CommandClass.SAFE else {}
+        tame = shell.tame if analysis.safety_class is CommandClass.SAFE else {}
         text = _REPORT + args.command if moves else args.command
         argv: tuple[str, ...] = (shell.program, "--norc", "--noprofile", "-c", text)
         if shell.small is not None and same_in_any_shell(text):
@@ -129,10 +131,10 @@ class RunCommand(Builtin[RunCommandParams]):
             reports_directory=moves,
         )
 
-    def _judge(self, args: RunCommandParams) -> Judgement:
+    def _judge(self, args: RunCommandParams) -> CommandAnalysis:
         cwd = self._cwd(args)
-        judged = self._tools.judge.judge(args.command, cwd=cwd, env=args.env or {})
-        return judged._replace(cwd=cwd, unconfined=args.unconfined)
+        analysis = self._tools.analyzer.analyze(args.command, cwd=cwd, env=args.env or {})
+        return analysis._replace(cwd=cwd, unconfined=args.unconfined)
 
     def _cwd(self, args: RunCommandParams) -> str:
         if args.cwd is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.support.waiting import join_threads
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 from handrail.host.processes import spawn
 from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.shfmt import Shfmt
@@ -32,29 +32,29 @@ def test_nothing_is_a_tree_without_statements(shfmt, command):
 
 
 def test_a_command_that_is_none_says_why(shfmt):
-    with pytest.raises(Unreadable, match=r"no valid command: .*1:4"):
+    with pytest.raises(UnreadableCommand, match=r"no valid command: .*1:4"):
         shfmt.parse("ls )")
 
 
 def test_half_a_character_is_refused(shfmt):
-    with pytest.raises(Unreadable, match="could not read"):
+    with pytest.raises(UnreadableCommand, match="could not read"):
         shfmt.parse("ls \ud800")
 
 
 def test_without_the_program_nothing_is_readable():
-    with pytest.raises(Unreadable, match="install shfmt-py"):
+    with pytest.raises(UnreadableCommand, match="install shfmt-py"):
         Shfmt(None).parse("ls")
 
 
 def test_a_program_that_cannot_start_makes_text_unreadable(tmp_path):
-    with pytest.raises(Unreadable, match="could not read"):
+    with pytest.raises(UnreadableCommand, match="could not read"):
         Shfmt(str(tmp_path / "none")).parse("ls")
 
 
 def test_a_program_that_answers_nonsense_makes_text_unreadable():
     # `cat` takes the options for files and fails; `true` answers nothing.
     for name, reason in (("cat", "no valid command"), ("true", "too deep")):
-        with pytest.raises(Unreadable, match=reason):
+        with pytest.raises(UnreadableCommand, match=reason):
             Shfmt(find_binary(name, [])).parse("ls")
 
 
@@ -92,7 +92,7 @@ def test_many_threads_may_ask_at_once(shfmt):
 
 def test_input_that_takes_too_long_is_refused_in_bounded_time(shfmt):
     # By our deadline, or by shfmt's own limit where the machine is quick enough to reach it.
-    with pytest.raises(Unreadable, match=r"too deep|max depth"):
+    with pytest.raises(UnreadableCommand, match=r"too deep|max depth"):
         shfmt.parse("[[ " + "! " * 20_000 + "a ]]")
 
 

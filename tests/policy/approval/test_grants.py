@@ -183,7 +183,7 @@ def test_a_result_grants_only_if_its_tool_is_trusted(grants):
 
 
 @pytest.mark.parametrize(
-    ("words", "klass", "rule"),
+    ("words", "safety_class", "rule"),
     [
         ("npm test --watch", CommandClass.DEV, "run_command(npm test:*)"),
         ("npm run build", CommandClass.DEV, "run_command(npm run build:*)"),
@@ -205,8 +205,10 @@ def test_a_result_grants_only_if_its_tool_is_trusted(grants):
         ("ls *.py", CommandClass.SAFE, None),
     ],
 )
-def test_always_proposes_the_narrowest_sensible_rule_for_a_command(grants, words, klass, rule):
-    subject = command(part(*words.split(), klass=klass), klass=klass)
+def test_always_proposes_the_narrowest_sensible_rule_for_a_command(
+    grants, words, safety_class, rule
+):
+    subject = command(part(*words.split(), safety_class=safety_class), safety_class=safety_class)
 
     assert grants.narrowest(subject) == rule
 
@@ -216,12 +218,12 @@ def test_always_proposes_the_narrowest_sensible_rule_for_a_command(grants, words
     [
         command("npm test", confined=False),
         command("npm test", unconfined=True),
-        command("npm test", plain=False),
+        command("npm test", rule_matchable=False),
         command("npm test", "npm run lint"),
-        command("npm test", klass=CommandClass.BLOCKED),
+        command("npm test", safety_class=CommandClass.BLOCKED),
         command(part("npm", None)),
         command(part("npm", "test", writes=True), writes=("/ws/x",)),
-        command(klass=CommandClass.DANGEROUS),
+        command(safety_class=CommandClass.DANGEROUS),
         command("npm test", tool="execute_code"),
     ],
 )
@@ -267,7 +269,7 @@ def test_what_an_approved_plan_announced_is_a_hint_and_never_an_answer(grants):
     grants.foresee([AllowedPrompt("Bash", "run the tests")])
     clearance = Clearance(Mode.DEFAULT, [], lambda: True, grants)
 
-    verdict = clearance.judge(command("rm -rf build", klass=CommandClass.DANGEROUS))
+    verdict = clearance.judge(command("rm -rf build", safety_class=CommandClass.DANGEROUS))
 
     assert verdict.effect.value == ASK
     assert "in the model's words: 'run the tests'" in verdict.hint

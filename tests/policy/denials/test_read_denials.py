@@ -77,7 +77,7 @@ def test_a_command_is_minded_if_it_may_read_what_is_withheld():
     secret = withheld("deny read_file(secrets/**)")
 
     def minds(**given):
-        return secret.minds(command("x", klass=CommandClass.SAFE, **given).command)
+        return secret.minds(command("x", safety_class=CommandClass.SAFE, **given).command)
 
     assert minds(reads=("/ws/",))
     assert minds(open_ended=True)

@@ -22,7 +22,7 @@ MAKE = command("make", open_ended=True)
 
 
 def held(*paths):
-    return DenialEnforcement(writes=lambda judged: frozenset(paths))
+    return DenialEnforcement(writes=lambda analysis: frozenset(paths))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_outside_the_sandbox_nothing_is_held():
 def test_a_dangerous_command_that_names_it_is_denied():
     denied = rules("deny write_file(migrations/**)", kept=held(*BOTH))
 
-    assert effect(denied, command("odd migrations/x", klass=CommandClass.DANGEROUS)) == DENY
+    assert effect(denied, command("odd migrations/x", safety_class=CommandClass.DANGEROUS)) == DENY
 
 
 def test_what_must_not_be_read_is_not_kept_by_holding_it():
@@ -99,8 +99,8 @@ def test_what_must_not_be_read_is_not_kept_by_holding_it():
 
 
 def test_a_command_that_can_write_nothing_keeps_every_rule_about_writing():
-    looks = command("git log", klass=CommandClass.SAFE)
-    kept = DenialEnforcement(writes=lambda judged: None)
+    looks = command("git log", safety_class=CommandClass.SAFE)
+    kept = DenialEnforcement(writes=lambda analysis: None)
 
     assert effect(rules("deny write_file(*.lock)"), looks) == ASK
     assert effect(rules("deny write_file(*.lock)", kept=kept), looks) is None

@@ -2,7 +2,7 @@
 
 import posixpath
 
-from handrail.core.commands import Surroundings
+from handrail.core.commands import ExecutionContext
 from handrail.core.content import Content
 from handrail.core.footprint import Footprint, writing
 from handrail.core.places import Kind, Place
@@ -15,12 +15,16 @@ from handrail.policy.guardrails.section import parse_guardrails
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.paths.pattern import PathBase
 from handrail.policy.rules.rule import declared_traits
-from handrail.shell.analyzer import Judge
+from handrail.shell.analyzer import ShellCommandAnalyzer
 
 ROOT = "/home/u/app"
 GROUNDS = PathBase((ROOT,), "/home/u")
-_WHERE = Surroundings(ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", posixpath.normpath)
-_JUDGE = Judge(Shfmt(find_binary("shfmt", [])), lambda cwd: _WHERE._replace(cwd=cwd))
+_WHERE = ExecutionContext(
+    ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", posixpath.normpath
+)
+_ANALYZER = ShellCommandAnalyzer(
+    Shfmt(find_binary("shfmt", [])), lambda cwd: _WHERE._replace(cwd=cwd)
+)
 
 
 def settings(**table):
@@ -31,16 +35,16 @@ def rails(**table):
     return Guardrails(settings(**table), GROUNDS)
 
 
-def judged(text):
-    return _JUDGE.judge(text, cwd=ROOT, env={})
+def analysis(text):
+    return _ANALYZER.analyze(text, cwd=ROOT, env={})
 
 
 def command(text):
-    found = judged(text)
+    found = analysis(text)
     footprint = Footprint((), found.effects.open_ended, found)
     return PolicyInput(
         "run_command",
-        Risk(int(found.klass)),
+        Risk(int(found.safety_class)),
         footprint,
         False,
         None,

@@ -1,7 +1,7 @@
 """A run of tests is one whose success shows something."""
 
 import pytest
-from tests.policy.guardrails.rails import judged
+from tests.policy.guardrails.rails import analysis
 
 from handrail.policy.guardrails.test_commands import runs_tests
 
@@ -39,7 +39,7 @@ from handrail.policy.guardrails.test_commands import runs_tests
     ],
 )
 def test_these_are(text):
-    assert runs_tests(judged(text))
+    assert runs_tests(analysis(text))
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_these_are(text):
     ],
 )
 def test_these_are_not(text):
-    assert not runs_tests(judged(text))
+    assert not runs_tests(analysis(text))

@@ -8,33 +8,37 @@ import posixpath
 import pytest
 from tests.policy.rule_support import ALLOW, ASK, DENY, call, effect, rules
 
-from handrail.core.commands import Surroundings
+from handrail.core.commands import ExecutionContext
 from handrail.core.footprint import Footprint
 from handrail.core.verdicts import Risk
 from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.shfmt import Shfmt
 from handrail.policy.policy_input import PolicyInput
 from handrail.policy.rules.paths.pattern import PathBase
-from handrail.shell.analyzer import Judge
+from handrail.shell.analyzer import ShellCommandAnalyzer
 
 ROOT = "/home/u/projects/app"
 GROUNDS = PathBase((ROOT,), "/home/u")
-WHERE = Surroundings(ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", posixpath.normpath)
+WHERE = ExecutionContext(
+    ROOT, (ROOT,), "/home/u", lambda name: f"/usr/bin/{name}", posixpath.normpath
+)
 
 
 @pytest.fixture(scope="module")
-def judge():
-    return Judge(Shfmt(find_binary("shfmt", [])), lambda cwd: WHERE._replace(cwd=cwd))
+def analyzer():
+    return ShellCommandAnalyzer(
+        Shfmt(find_binary("shfmt", [])), lambda cwd: WHERE._replace(cwd=cwd)
+    )
 
 
 @pytest.fixture
-def decided(judge):
+def decided(analyzer):
     def of(text, *written, env=None, unconfined=False):
-        judged = judge.judge(text, cwd=ROOT, env=env or {})._replace(unconfined=unconfined)
+        analysis = analyzer.analyze(text, cwd=ROOT, env=env or {})._replace(unconfined=unconfined)
         subject = PolicyInput(
             "run_command",
-            Risk(int(judged.klass)),
-            Footprint((), judged.effects.open_ended, judged),
+            Risk(int(analysis.safety_class)),
+            Footprint((), analysis.effects.open_ended, analysis),
             False,
             None,
             False,

@@ -12,7 +12,7 @@ from tests.policy.rule_support import (
     rules,
 )
 
-from handrail.core.commands import Segment
+from handrail.core.commands import CommandSegment
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_an_allow_covers_nothing_that_is_in_doubt_or_leaves_the_sandbox():
     allowed = rules("allow Bash(npm test:*)")
 
     assert effect(allowed, command("npm test")) == ALLOW
-    assert effect(allowed, command("npm test", plain=False)) is None
+    assert effect(allowed, command("npm test", rule_matchable=False)) is None
     assert effect(allowed, command("npm test", unconfined=True)) is None
-    assert effect(allowed, command("npm test", klass=CommandClass.BLOCKED)) is None
+    assert effect(allowed, command("npm test", safety_class=CommandClass.BLOCKED)) is None
 
 
 def test_an_allow_covers_no_redirect_without_an_allow_for_the_file():
@@ -135,7 +135,7 @@ def test_a_computed_program_may_be_the_denied_one():
 
 
 def test_what_cannot_be_read_may_be_the_denied_command():
-    unreadable = command(klass=CommandClass.DANGEROUS, plain=False)
+    unreadable = command(safety_class=CommandClass.DANGEROUS, rule_matchable=False)
 
     verdict = rules("deny Bash(rm:*)").judge(unreadable)
 
@@ -147,8 +147,8 @@ def test_what_cannot_be_read_may_be_the_denied_command():
 def test_a_wrapper_is_bound_by_its_name():
     by_wrapper = command("npm test", programs=("sudo", "npm"))
     by_segment = command("npm test")
-    judged = by_segment.command._replace(segments=(Segment("xargs", "xargs npm test"),))
-    by_segment = by_segment._replace(footprint=by_segment.footprint._replace(command=judged))
+    analysis = by_segment.command._replace(segments=(CommandSegment("xargs", "xargs npm test"),))
+    by_segment = by_segment._replace(footprint=by_segment.footprint._replace(command=analysis))
 
     assert effect(rules("deny Bash(sudo:*)"), by_wrapper) == DENY
     assert effect(rules("deny Bash(sudo -u root:*)"), by_wrapper) == ASK

@@ -226,16 +226,20 @@ def test_a_deny_about_writing_leaves_commands_alone_that_write_elsewhere():
 def test_a_deny_about_reading_binds_commands_that_read(reads):
     denied = rules("deny read_file(secrets/**)")
 
-    assert effect(denied, command("cat", reads=(reads,), klass=CommandClass.SAFE)) == DENY
-    assert effect(denied, command("cat", reads=("/ws/a",), klass=CommandClass.SAFE)) is None
+    assert effect(denied, command("cat", reads=(reads,), safety_class=CommandClass.SAFE)) == DENY
+    assert effect(denied, command("cat", reads=("/ws/a",), safety_class=CommandClass.SAFE)) is None
 
 
 def test_a_shell_pattern_that_finds_no_dotted_names_is_asked_about():
     denied = rules("deny read_file(.env)")
 
-    assert effect(denied, command("cat", reads=("/ws/*",), klass=CommandClass.SAFE)) == ASK
-    assert effect(denied, command("cat", reads=("/ws/.e*",), klass=CommandClass.SAFE)) == DENY
-    assert effect(denied, command("cat", reads=("/ws/*.py",), klass=CommandClass.SAFE)) is None
+    assert effect(denied, command("cat", reads=("/ws/*",), safety_class=CommandClass.SAFE)) == ASK
+    assert (
+        effect(denied, command("cat", reads=("/ws/.e*",), safety_class=CommandClass.SAFE)) == DENY
+    )
+    assert (
+        effect(denied, command("cat", reads=("/ws/*.py",), safety_class=CommandClass.SAFE)) is None
+    )
 
 
 def test_a_command_of_unknown_effects_is_asked_about_where_a_path_is_denied():
@@ -247,12 +251,12 @@ def test_a_command_of_unknown_effects_is_asked_about_where_a_path_is_denied():
     assert verdict.effect.value == ASK
     assert "nobody can know what the command reads and writes" in verdict.reason
     assert SECRETS in verdict.reason
-    assert effect(denied, command("cat x", klass=CommandClass.DANGEROUS)) == ASK
+    assert effect(denied, command("cat x", safety_class=CommandClass.DANGEROUS)) == ASK
     assert effect(rules("ask write_file(x)"), unknown) is None
 
 
 SECRET = "deny read_file(secrets/**)"
-HIDING = DenialEnforcement(commands=lambda judged: True)
+HIDING = DenialEnforcement(commands=lambda analysis: True)
 
 
 def test_where_the_sandbox_hides_denied_paths_the_command_is_as_any_other():
@@ -265,7 +269,7 @@ def test_where_the_sandbox_hides_denied_paths_the_command_is_as_any_other():
 
 @pytest.mark.parametrize("reads", ["/ws/", "/ws/*", "/ws/s*/key", "/ws/**/key"])
 def test_a_tree_or_a_wildcard_may_be_read_where_the_rest_of_it_is_hidden(reads):
-    reading = command("cat", reads=(reads,), klass=CommandClass.SAFE)
+    reading = command("cat", reads=(reads,), safety_class=CommandClass.SAFE)
 
     assert effect(rules(SECRET), reading) == DENY
     assert effect(rules(SECRET, kept=HIDING), reading) is None
@@ -274,15 +278,15 @@ def test_a_tree_or_a_wildcard_may_be_read_where_the_rest_of_it_is_hidden(reads):
 
 
 @pytest.mark.parametrize(
-    ("words", "klass", "expected"),
+    ("words", "safety_class", "expected"),
     [
         ("cat secrets/key", CommandClass.DANGEROUS, DENY),
         ("git show HEAD:secrets/key", CommandClass.DANGEROUS, DENY),
         ("make FILE=secrets/key", CommandClass.DEV, ASK),
     ],
 )
-def test_a_word_that_names_a_hidden_path_counts_all_the_same(words, klass, expected):
-    named = command(words, klass=klass, open_ended=True)
+def test_a_word_that_names_a_hidden_path_counts_all_the_same(words, safety_class, expected):
+    named = command(words, safety_class=safety_class, open_ended=True)
 
     assert effect(rules(SECRET, kept=HIDING), named) == expected
 

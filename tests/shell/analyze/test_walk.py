@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.support.random_commands import random_command
 from tests.support.shell import flat, ran, tree
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 from handrail.shell.analyze.walk import flatten
 
 
@@ -345,7 +345,7 @@ def test_too_much_to_follow_is_refused():
     wrapped = "env " * 50 + "ls"
 
     for command in (many, wrapped, "ls;" * 6000, "echo " + "{a,b}{a,b}{a,b}{a,b}{a,b} " * 500):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableCommand):
             flat(command)
 
 
@@ -356,7 +356,7 @@ def test_texts_inside_texts_end_somewhere():
 
     try:
         found = flat(command)
-    except Unreadable:
+    except UnreadableCommand:
         return
     assert found.invocations[-1].program == "ls"
 
@@ -373,7 +373,7 @@ SHELLISH = st.text("ab'\"\\$`(){}[]<>|&;#!=*?~ \n\t-0@%+,.:/", max_size=30)
 def test_any_text_is_followed_or_refused_and_never_crashes(command):
     try:
         flatten(tree(command), tree)
-    except Unreadable as error:
+    except UnreadableCommand as error:
         assert str(error)
 
 
@@ -406,7 +406,7 @@ def test_every_program_of_a_compound_command_is_found(parts, joint):
 
     try:
         found = flat(joint.join(texts))
-    except Unreadable as error:
+    except UnreadableCommand as error:
         # Not every form may stand in every other: `echo $(( ls))` is no sum.
         assume("no valid command" not in str(error))
         raise

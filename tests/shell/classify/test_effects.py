@@ -3,13 +3,13 @@
 import pytest
 from tests.support.verdicts import ROOT, WHERE, parser
 
-from handrail.shell.analyzer import Judge
+from handrail.shell.analyzer import ShellCommandAnalyzer
 
-JUDGE = Judge(parser(), lambda cwd: WHERE._replace(cwd=cwd))
+ANALYZER = ShellCommandAnalyzer(parser(), lambda cwd: WHERE._replace(cwd=cwd))
 
 
 def effects(command):
-    return JUDGE.judge(command, cwd=ROOT, env={}).effects
+    return ANALYZER.analyze(command, cwd=ROOT, env={}).effects
 
 
 def below(paths):
@@ -187,13 +187,13 @@ def test_programs_in_their_order_and_where_the_session_goes():
 
 
 def test_a_link_is_listed_by_both_its_names():
-    judge = Judge(
+    analyzer = ShellCommandAnalyzer(
         parser(),
         lambda cwd: WHERE._replace(
             cwd=cwd, resolve=lambda path: path.replace("/link", "/src") if "link" in path else path
         ),
     )
 
-    found = judge.judge("echo x > link/a", cwd=ROOT, env={}).effects
+    found = analyzer.analyze("echo x > link/a", cwd=ROOT, env={}).effects
 
     assert below(found.writes) == ["link/a", "src/a"]

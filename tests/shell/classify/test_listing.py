@@ -4,15 +4,15 @@ import pytest
 from tests.support.commands import ROOT, WHERE, parser
 
 from handrail.core.commands import CommandClass
-from handrail.shell.analyzer import Judge
+from handrail.shell.analyzer import ShellCommandAnalyzer
 
-JUDGE = Judge(parser(), lambda cwd: WHERE._replace(cwd=cwd))
+ANALYZER = ShellCommandAnalyzer(parser(), lambda cwd: WHERE._replace(cwd=cwd))
 # As it is fed to another program, and as its arguments.
 WAYS = ["{} | xargs cat", "cat $({})"]
 
 
-def klass(command):
-    return JUDGE.judge(command, cwd=ROOT, env={}).klass
+def safety_class(command):
+    return ANALYZER.analyze(command, cwd=ROOT, env={}).safety_class
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -32,7 +32,7 @@ def klass(command):
     ],
 )
 def test_what_a_search_prints_may_be_read(search, way):
-    assert klass(way.format(search)) is CommandClass.SAFE
+    assert safety_class(way.format(search)) is CommandClass.SAFE
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -68,9 +68,9 @@ def test_what_a_search_prints_may_be_read(search, way):
     ],
 )
 def test_what_somebody_wrote_may_not(text, way):
-    assert klass(way.format(text)) > CommandClass.SAFE
+    assert safety_class(way.format(text)) > CommandClass.SAFE
 
 
 def test_a_file_in_the_place_of_what_is_fed_is_no_search():
-    assert klass("ls | cat 2>/dev/null | xargs cat") is CommandClass.SAFE
-    assert klass("ls | cat < list | xargs cat") > CommandClass.SAFE
+    assert safety_class("ls | cat 2>/dev/null | xargs cat") is CommandClass.SAFE
+    assert safety_class("ls | cat < list | xargs cat") > CommandClass.SAFE

@@ -4,13 +4,13 @@ import pytest
 from tests.support.commands import ROOT, WHERE, parser
 
 from handrail.core.commands import CommandClass
-from handrail.shell.analyzer import Judge
+from handrail.shell.analyzer import ShellCommandAnalyzer
 
-JUDGE = Judge(parser(), lambda cwd: WHERE._replace(cwd=cwd))
+ANALYZER = ShellCommandAnalyzer(parser(), lambda cwd: WHERE._replace(cwd=cwd))
 
 
-def klass(command):
-    return JUDGE.judge(command, cwd=ROOT, env={}).klass
+def safety_class(command):
+    return ANALYZER.analyze(command, cwd=ROOT, env={}).safety_class
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def klass(command):
     ],
 )
 def test_one_word_is_looked_at_and_a_second_one_is_changed(safe, other):
-    assert klass(safe) is CommandClass.SAFE
-    assert klass(other) > CommandClass.SAFE
+    assert safety_class(safe) is CommandClass.SAFE
+    assert safety_class(other) > CommandClass.SAFE
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_one_word_is_looked_at_and_a_second_one_is_changed(safe, other):
     ],
 )
 def test_the_files_behind_a_pattern_are_read(safe, other):
-    assert klass(safe) is CommandClass.SAFE
-    assert klass(other) is CommandClass.DANGEROUS
+    assert safety_class(safe) is CommandClass.SAFE
+    assert safety_class(other) is CommandClass.DANGEROUS
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_the_files_behind_a_pattern_are_read(safe, other):
     ],
 )
 def test_the_word_behind_a_value_may_be_the_program(safe, other):
-    assert klass(safe) is CommandClass.SAFE
-    assert klass(other) is CommandClass.DANGEROUS
+    assert safety_class(safe) is CommandClass.SAFE
+    assert safety_class(other) is CommandClass.DANGEROUS
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_the_word_behind_a_value_may_be_the_program(safe, other):
     ],
 )
 def test_what_a_search_finds_is_no_end_of_an_option(command):
-    assert klass(command) is CommandClass.DANGEROUS
+    assert safety_class(command) is CommandClass.DANGEROUS
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_what_a_search_finds_is_no_end_of_an_option(command):
     ],
 )
 def test_only_what_is_put_in_the_place_was_found(safe, other):
-    assert klass(safe) is CommandClass.SAFE
-    assert klass(other) is CommandClass.DANGEROUS
+    assert safety_class(safe) is CommandClass.SAFE
+    assert safety_class(other) is CommandClass.DANGEROUS
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_only_what_is_put_in_the_place_was_found(safe, other):
     ],
 )
 def test_patterns_are_safe_where_all_their_files_are_only_read(command):
-    assert klass(command) is CommandClass.SAFE
+    assert safety_class(command) is CommandClass.SAFE
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_patterns_are_safe_where_all_their_files_are_only_read(command):
     ],
 )
 def test_some_arguments_make_a_looker_do_more(safe, other):
-    assert klass(safe) is CommandClass.SAFE
-    assert klass(other) > CommandClass.SAFE
+    assert safety_class(safe) is CommandClass.SAFE
+    assert safety_class(other) > CommandClass.SAFE
 
 
 @pytest.mark.parametrize(
@@ -166,8 +166,8 @@ def test_some_arguments_make_a_looker_do_more(safe, other):
     ],
 )
 def test_behind_a_computed_value_there_may_be_options(safe, other):
-    assert klass(safe) is CommandClass.SAFE
-    assert klass(other) is CommandClass.DANGEROUS
+    assert safety_class(safe) is CommandClass.SAFE
+    assert safety_class(other) is CommandClass.DANGEROUS
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_behind_a_computed_value_there_may_be_options(safe, other):
     ],
 )
 def test_an_option_behind_an_operand_may_be_none(safe, other):
-    assert klass(safe) is CommandClass.SAFE
-    assert klass(other) > CommandClass.SAFE
+    assert safety_class(safe) is CommandClass.SAFE
+    assert safety_class(other) > CommandClass.SAFE
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_an_option_behind_an_operand_may_be_none(safe, other):
     ],
 )
 def test_a_question_that_does_more_than_ask_is_not_safe(command):
-    assert klass(command) > CommandClass.SAFE
+    assert safety_class(command) > CommandClass.SAFE
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_question_that_does_more_than_ask_is_not_safe(command):
     ],
 )
 def test_who_a_program_is_may_be_asked(command):
-    assert klass(command) is CommandClass.SAFE
+    assert safety_class(command) is CommandClass.SAFE
 
 
 @pytest.mark.parametrize(
@@ -233,5 +233,5 @@ def test_who_a_program_is_may_be_asked(command):
     ],
 )
 def test_a_question_is_one_only_if_it_is_all_that_is_said(safe, other):
-    assert klass(safe) is CommandClass.SAFE
-    assert klass(other) > CommandClass.SAFE
+    assert safety_class(safe) is CommandClass.SAFE
+    assert safety_class(other) > CommandClass.SAFE

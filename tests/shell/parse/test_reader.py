@@ -6,7 +6,7 @@ import json
 import pytest
 from tests.support.shell import parser, tree
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 from handrail.shell.parse.reader import MAX_BYTES, read
 from handrail.shell.parse.syntax import (
     Assignment,
@@ -225,7 +225,7 @@ def test_names_that_are_evaluated_or_set_in_passing_are_listed():
     ],
 )
 def test_what_is_not_understood_for_certain_is_refused(command, reason):
-    with pytest.raises(Unreadable, match=reason):
+    with pytest.raises(UnreadableCommand, match=reason):
         tree(command)
 
 
@@ -243,7 +243,7 @@ def test_what_is_not_understood_for_certain_is_refused(command, reason):
     ids=lambda command: command[:12],
 )
 def test_too_deep_a_command_is_refused_and_crashes_nothing(command):
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableCommand):
         tree(command)
 
 
@@ -297,7 +297,7 @@ def refused_with(command, known, field, value):
             try:
                 read(command, Told(known))
                 refusals.append(False)
-            except Unreadable:
+            except UnreadableCommand:
                 refusals.append(True)
         node.clear()
         node.update(before)
@@ -330,7 +330,7 @@ def test_a_type_that_is_not_known_makes_any_node_unreadable():
 def test_an_answer_of_the_wrong_shape_is_refused_or_empty(answer):
     try:
         script = read("ls $x", Told(answer))
-    except Unreadable:
+    except UnreadableCommand:
         return
     assert (answer, script) == ({}, Script(()))
 
@@ -359,7 +359,7 @@ def test_a_home_directory_is_seen_wherever_bash_looks_for_one(word, home):
     "target", ["'$(id)'", '"\\$(id)"', "'`id`'", "\\$x", '"$x"', "$x", "'a*'", "'~'", "a\\ b"]
 )
 def test_a_target_that_bash_works_out_twice_is_not_read(target):
-    with pytest.raises(Unreadable, match="twice"):
+    with pytest.raises(UnreadableCommand, match="twice"):
         tree(f"echo x >&{target}")
 
 
@@ -383,7 +383,7 @@ def test_a_plain_target_is_read(target):
     ],
 )
 def test_a_sign_over_two_lines_is_not_read(command):
-    with pytest.raises(Unreadable, match="over two lines"):
+    with pytest.raises(UnreadableCommand, match="over two lines"):
         tree(command)
 
 
@@ -396,7 +396,7 @@ def test_lines_that_go_on_after_a_word_or_an_operator_are_read():
     ["echo `'true'#; id`", 'echo `"true"# ; id`', "echo `a b'c'# `"],
 )
 def test_what_is_a_comment_only_to_the_parser_is_not_read(command):
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableCommand):
         tree(command)
 
 
@@ -409,5 +409,5 @@ def test_comments_are_read(command):
 
 @pytest.mark.parametrize("command", ["coproc command x=a p", "coproc x=a p"])
 def test_a_coproc_that_others_read_differently_is_not_read(command):
-    with pytest.raises(Unreadable, match="coproc"):
+    with pytest.raises(UnreadableCommand, match="coproc"):
         tree(command)

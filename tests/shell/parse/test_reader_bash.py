@@ -10,7 +10,7 @@ import pytest
 from tests.support.random_commands import random_command, random_words
 from tests.support.shell import flat, tree
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 from handrail.shell.expand import words_of
 from handrail.shell.parse.syntax import Simple
 
@@ -42,7 +42,7 @@ def known_words(command):
     """The words of a simple command if all of them are known, else None."""
     try:
         script = tree(command)
-    except Unreadable:
+    except UnreadableCommand:
         return None
     (statement, *more) = script.statements
     if more or not isinstance(statement.command, Simple):
@@ -76,7 +76,7 @@ def compare_programs(seed, count, folder):
         command = random_command(chance)
         try:
             found = flat(command)
-        except Unreadable:
+        except UnreadableCommand:
             continue
         programs = {one.program for one in found.invocations}
         if found.doubts or found.loops or found.functions:

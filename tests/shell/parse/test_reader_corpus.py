@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support.shell import flat
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 
 CORPUS = Path(__file__).parents[2] / "data" / "corpus"
 
@@ -24,7 +24,7 @@ def test_hostile_commands_are_read_or_refused(name, least):
     for command in commands:
         try:
             found = flat(command)
-        except Unreadable as error:
+        except UnreadableCommand as error:
             refused.append(str(error))
         else:
             assert found.invocations, command

@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.shell import parser
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 from handrail.shell.parse import trivial
 from handrail.shell.parse.reader import read
 
@@ -41,7 +41,7 @@ def parsed(command, monkeypatch):
         patch.setattr("handrail.shell.parse.reader.trivial", Nothing)
         try:
             return read(command, parser())
-        except Unreadable:
+        except UnreadableCommand:
             return "unreadable"
 
 

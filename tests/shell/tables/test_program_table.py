@@ -86,7 +86,7 @@ def test_what_is_safe_lists_its_options():
     loose = [
         program.name
         for program in programs()
-        if program.klass is CommandClass.SAFE and program.grammar.options is None
+        if program.safety_class is CommandClass.SAFE and program.grammar.options is None
     ]
 
     assert loose == []
@@ -103,31 +103,31 @@ def test_an_option_that_turns_operands_is_an_option():
 def test_a_new_program_is_dangerous_unless_its_class_is_said():
     table = load({"mytool": {"options": ["-x"]}, "other": {"class": "dev"}})
 
-    assert table.find("mytool").klass is CommandClass.DANGEROUS
-    assert table.find("other").klass is CommandClass.DEV
+    assert table.find("mytool").safety_class is CommandClass.DANGEROUS
+    assert table.find("other").safety_class is CommandClass.DEV
 
 
 def test_options_are_added_to_ours():
     before, after = load().find("ls"), load({"ls": {"options": ["--shiny"]}}).find("ls")
 
     assert after.grammar.options.keys() - before.grammar.options.keys() == {"--shiny"}
-    assert after.klass is before.klass
+    assert after.safety_class is before.safety_class
 
 
 def test_a_stricter_entry_is_loosened_only_by_saying_the_class():
     added = load({"curl": {"options": ["--silent"]}}).find("curl")
     said = load({"curl": {"class": "dev"}}).find("curl")
 
-    assert added.klass is CommandClass.DANGEROUS
-    assert said.klass is CommandClass.DEV
+    assert added.safety_class is CommandClass.DANGEROUS
+    assert said.safety_class is CommandClass.DEV
 
 
 def test_subcommands_are_added_to_ours():
     table = load({"git": {"subcommands": {"lg": {"class": "safe"}, "push": {"class": "dev"}}}})
     git = table.find("git")
 
-    assert git.subcommands["lg"].klass is CommandClass.SAFE
-    assert git.subcommands["push"].klass is CommandClass.DEV
+    assert git.subcommands["lg"].safety_class is CommandClass.SAFE
+    assert git.subcommands["push"].safety_class is CommandClass.DEV
     assert git.subcommands["status"].grammar == load().find("git").subcommands["status"].grammar
 
 

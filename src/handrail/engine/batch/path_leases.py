@@ -80,13 +80,13 @@ class PathLeases:
         if not others:
             return
         subject = policy_input(prepared, plan)
-        judged = prepared.footprint.command
-        named = judged.effects.writes if judged is not None else ()
+        analysis = prepared.footprint.command
+        named = analysis.effects.writes if analysis is not None else ()
         for path in (*subject.written_paths(), *named):
             lease = next((one for one in others if one.covers(path.rstrip("/"))), None)
             if lease is not None:
                 raise self._conflict(path, lease)
-        if judged is not None and judged.klass is not CommandClass.SAFE:
+        if analysis is not None and analysis.safety_class is not CommandClass.SAFE:
             running.reserved = tuple(others)
 
     async def others(self, agent: str) -> Sequence[Lease]:

@@ -66,8 +66,10 @@ class CommandEffects:
         """Look at what the call may change, and copy it; None for what only looks. `others`:
         something else of ours may write meanwhile.
         """
-        judged = footprint.command
-        if judged is None or (judged.klass is CommandClass.SAFE and not judged.unconfined):
+        analysis = footprint.command
+        if analysis is None or (
+            analysis.safety_class is CommandClass.SAFE and not analysis.unconfined
+        ):
             return None
         open_ended = footprint.open_ended
         tracked = CommandSnapshot(
@@ -149,8 +151,8 @@ class CommandEffects:
         if ended_ns is None:
             now_ns = self._clock.now_ns()
             ended_ns = now_ns if noted is None or noted.blind else noted.written_ns
-        judged = intent.get("effects")
-        writes = judged.get("writes", ()) if isinstance(judged, Mapping) else ()
+        analysis = intent.get("effects")
+        writes = analysis.get("writes", ()) if isinstance(analysis, Mapping) else ()
         # Anything may have happened since: only what speaks for the command is its doing.
         evidence = Evidence(CommandInterval(0, 0, ended_ns), tuple(writes), noted, others=True)
         return build_report(look, evidence, self.keeping)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from handrail.core.commands import CommandClass, Judgement
+from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.context import ToolContext
 from handrail.core.footprint import Access, Footprint
 from handrail.core.places import shown
@@ -62,21 +62,21 @@ class CommandRunner:
     _baseline: Any = None
     _planted: tuple[Repaired, ...] = ()
 
-    def describe(self, judged: Judgement) -> dict[str, Any]:
+    def describe(self, analysis: CommandAnalysis) -> dict[str, Any]:
         """For the record of a call that is about to run: what will hold the program."""
-        backend = "none" if judged.unconfined else self.sandbox.backend
-        held = {} if judged.unconfined else {**self.sandbox.measured}
+        backend = "none" if analysis.unconfined else self.sandbox.backend
+        held = {} if analysis.unconfined else {**self.sandbox.measured}
         return {
-            "class": judged.klass.word,
-            "effects": judged.effects.to_dict(),
+            "class": analysis.safety_class.word,
+            "effects": analysis.effects.to_dict(),
             "sandbox": {"backend": backend, "measured": held},
         }
 
-    async def begin(self, running: CallState, judged: Judgement) -> dict[str, Any]:
+    async def begin(self, running: CallState, analysis: CommandAnalysis) -> dict[str, Any]:
         """The same for one that is about to change something, with all that it may change
         looked at first.
         """
-        described = self.describe(judged)
+        described = self.describe(analysis)
         if self.effects is None:
             return described
         self._planted = (*self._planted, *await self.mend_jobs())
@@ -89,31 +89,31 @@ class CommandRunner:
 
     async def run(self, running: CallState, context: ToolContext) -> CallOutcome:
         """Run the call's tool with the confinement that its verdict allows."""
-        prepared, judged = running.prepared, running.prepared.footprint.command
-        if judged is None:
+        prepared, analysis = running.prepared, running.prepared.footprint.command
+        if analysis is None:
             raise ValueError(f"{prepared.name} runs no command")
         approved = running.approved is not None
-        if judged.klass is CommandClass.SAFE and not judged.unconfined:
+        if analysis.safety_class is CommandClass.SAFE and not analysis.unconfined:
             # It only looks, and here nothing else is possible.
-            withheld = await self._withheld((), judged, approved=approved)
+            withheld = await self._withheld((), analysis, approved=approved)
             context.confinement = self._confinement((), (), withheld, network=False)
             outcome = of_output(await prepared.tool.run(prepared.args, context))
             outcome.meta = {**outcome.meta, "sandbox": self.sandbox.backend, "undo": "full"}
             return outcome
         planted, self._planted = (*self._planted, *await self.mend_jobs()), ()
-        withheld = await self._withheld(self.roots, judged, approved=approved)
+        withheld = await self._withheld(self.roots, analysis, approved=approved)
         snapshot = await self._take(
-            self._lifted(judged, approved),
-            git_writable=judged.effects.git,
-            sequences=judged.effects.git and _leaves_steps(judged),
-            repositories=approved and _makes_repository(judged),
+            self._lifted(analysis, approved),
+            git_writable=analysis.effects.git,
+            sequences=analysis.effects.git and _leaves_steps(analysis),
+            repositories=approved and _makes_repository(analysis),
         )
-        allowed = self._for(judged, snapshot, withheld, approved=approved)
+        allowed = self._for(analysis, snapshot, withheld, approved=approved)
         if prepared.writes_nothing:
             context.confinement = self._unable_to_write(allowed, prepared.call.agent)
         else:
             if self.holding is not None:
-                allowed = self.holding.hold(allowed, judged, approved=approved)
+                allowed = self.holding.hold(allowed, analysis, approved=approved)
             context.confinement = protect_reserved_paths(
                 allowed, running.reserved, self.sandbox, self.roots
             )
@@ -121,7 +121,7 @@ class CommandRunner:
         # Looked at before the job begins: what it plants at once must not pass for what was there.
         # Only what a person has just allowed a command to change counts as it is afterwards.
         starts = starts_job(prepared.footprint)
-        named = self._lifted(judged, approved) if starts else self.lifted
+        named = self._lifted(analysis, approved) if starts else self.lifted
         baseline = await self._watched(named) if starts or self._jobs else None
         repaired: list[Repaired] = []
         report, output = EffectsReport(blind=True), None
@@ -133,7 +133,7 @@ class CommandRunner:
                 lambda: repaired.extend(self.guarded.repair(snapshot, held=held))
             )
             _warn(prepared.name, repaired)
-            report = await self._look_after(running, judged, output)
+            report = await self._look_after(running, analysis, output)
             # A job goes on after its call; what it does is mended before the next command.
             self._jobs = self._jobs or starts
             if self._jobs and approved and not starts:
@@ -158,13 +158,13 @@ class CommandRunner:
             context.confinement = context.confinement._replace(notes=notes)
 
     async def _look_after(
-        self, running: CallState, judged: Judgement, output: Output | None
+        self, running: CallState, analysis: CommandAnalysis, output: Output | None
     ) -> EffectsReport:
         """What the program changed, for its result and its record."""
         tracked, job = running.tracked, _job_of(output)
         if self.effects is None or tracked is None:
             return EffectsReport(blind=True)
-        strength = Strength.ABSENT if judged.unconfined else self.sandbox.measured["fs_write"]
+        strength = Strength.ABSENT if analysis.unconfined else self.sandbox.measured["fs_write"]
         confined = strength in (Strength.ENFORCED, Strength.REPAIRED)
         if job is not None and self.job_effects is not None:
             call = running.prepared.call
@@ -174,17 +174,17 @@ class CommandRunner:
         running.effects = report.to_record()
         return report
 
-    def hides(self, judged: Judgement) -> bool:
+    def hides(self, analysis: CommandAnalysis) -> bool:
         """Whether the command will not be able to read what no call may read."""
-        return self.withholding is not None and self.withholding.hides(judged)
+        return self.withholding is not None and self.withholding.hides(analysis)
 
-    def unwritable(self, judged: Judgement) -> frozenset[str] | None:
+    def unwritable(self, analysis: CommandAnalysis) -> frozenset[str] | None:
         """Which paths the command will not be able to change; None: none at all."""
-        return frozenset() if self.holding is None else self.holding.unwritable(judged)
+        return frozenset() if self.holding is None else self.holding.unwritable(analysis)
 
-    def absent(self, judged: Judgement) -> frozenset[str]:
+    def absent(self, analysis: CommandAnalysis) -> frozenset[str]:
         """Which paths would be among them if they existed."""
-        return frozenset() if self.holding is None else self.holding.absent(judged)
+        return frozenset() if self.holding is None else self.holding.absent(analysis)
 
     async def settle_jobs(self, *, closing: bool = False) -> None:
         """Record what background jobs that are over have changed, and on `closing` the others."""
@@ -207,17 +207,17 @@ class CommandRunner:
             for change in plan.changes:
                 self.guarded.leave(self._baseline, change.place.absolute)
 
-    def _lifted(self, judged: Judgement, approved: bool) -> tuple[str, ...]:
+    def _lifted(self, analysis: CommandAnalysis, approved: bool) -> tuple[str, ...]:
         """What a person allowed: by a setting, or by saying yes to a command that names it."""
         if not approved:
             return self.lifted
         named = tuple(
             path.removeprefix(f"{root}/").rstrip("/")
-            for path in judged.effects.writes
+            for path in analysis.effects.writes
             for root in self.roots
             if path.startswith(f"{root}/")
         )
-        return (*self.lifted, *named, *(self.worktree if judged.effects.git else ()))
+        return (*self.lifted, *named, *(self.worktree if analysis.effects.git else ()))
 
     async def _take(
         self,
@@ -243,21 +243,21 @@ class CommandRunner:
         return taken[0]
 
     async def _withheld(
-        self, writable: tuple[str, ...], judged: Judgement, *, approved: bool
+        self, writable: tuple[str, ...], analysis: CommandAnalysis, *, approved: bool
     ) -> tuple[str, ...]:
         """What no call may read, so that it is hidden from the program."""
-        if self.withholding is None or judged.unconfined:
+        if self.withholding is None or analysis.unconfined:
             return ()
         confinement = self._confinement(writable, (), (), network=False)
-        return await self.withholding.paths(confinement, judged, approved=approved)
+        return await self.withholding.paths(confinement, analysis, approved=approved)
 
     def _for(
-        self, judged: Judgement, snapshot: Any, withheld: tuple[str, ...], *, approved: bool
+        self, analysis: CommandAnalysis, snapshot: Any, withheld: tuple[str, ...], *, approved: bool
     ) -> Confinement:
-        if judged.unconfined:
+        if analysis.unconfined:
             return Confinement(self.roots, network=True, off=True)
         # A person who said yes to a command was told that it is given the network.
-        network = self.network or (approved and judged.effects.needs_network)
+        network = self.network or (approved and analysis.effects.needs_network)
         read_only = self.guarded.read_only(snapshot)
         return self._confinement(self.roots, read_only, withheld, network=network)
 
@@ -292,18 +292,19 @@ def _job_of(output: Output | None) -> str | None:
     return data.get("job") if isinstance(data, Mapping) else None
 
 
-def _leaves_steps(judged: Judgement) -> bool:
+def _leaves_steps(analysis: CommandAnalysis) -> bool:
     """Whether a part of it is a git command that may stop half-way and be continued."""
     return any(
-        part.words[:1] == ("git",) and not _STEPWISE.isdisjoint(part.words) for part in judged.parts
+        part.words[:1] == ("git",) and not _STEPWISE.isdisjoint(part.words)
+        for part in analysis.parts
     )
 
 
-def _makes_repository(judged: Judgement) -> bool:
+def _makes_repository(analysis: CommandAnalysis) -> bool:
     """Whether a part of it is `git init` or `git clone`, with git's own options before it or not."""
     return any(
         part.words[:1] == ("git",) and _subcommand(part.words[1:]) in ("init", "clone")
-        for part in judged.parts
+        for part in analysis.parts
     )
 
 

@@ -54,10 +54,10 @@ def describe_call(prepared: PreparedCall, plan: Plan | None) -> str:
     """What a call would do, in a line."""
     if plan is not None and plan.changes:
         return ", ".join(f"{change.operation} {change.place.shown}" for change in plan.changes)
-    judged = prepared.footprint.command
-    if judged is not None:
+    analysis = prepared.footprint.command
+    if analysis is not None:
         command = prepared.tool.render_call(prepared.args) or one_line(prepared)
-        return f"{' '.join(command.split())} ({judged.klass.word})"
+        return f"{' '.join(command.split())} ({analysis.safety_class.word})"
     return one_line(prepared)
 
 

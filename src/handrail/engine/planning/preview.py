@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from typing import Final
 
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 from handrail.core.content import Content
 from handrail.core.places import shown
 from handrail.core.plan import Change, Plan
@@ -69,10 +69,10 @@ def call_preview(prepared: PreparedCall, plan: Plan | None) -> str:
     """The plan's diff, or the command's class and effects; empty if there is nothing to show."""
     if plan is not None:
         return plan.preview
-    judged = prepared.footprint.command
-    if judged is None:
+    analysis = prepared.footprint.command
+    if analysis is None:
         return prepared.tool.preview(prepared.args)
-    return "\n".join([*_surroundings(prepared, judged), *_lines(judged)])
+    return "\n".join([*_surroundings(prepared, analysis), *_lines(analysis)])
 
 
 def full_preview(prepared: PreparedCall, plan: Plan | None) -> str:
@@ -90,9 +90,9 @@ def _in_full(prepared: PreparedCall) -> str:
     return json.dumps(prepared.arguments, indent=2, ensure_ascii=False, default=repr)
 
 
-def _surroundings(prepared: PreparedCall, judged: Judgement) -> list[str]:
+def _surroundings(prepared: PreparedCall, analysis: CommandAnalysis) -> list[str]:
     """What decides about a command as much as its text does."""
-    lines = [f"directory: {judged.cwd}"] if judged.cwd else []
+    lines = [f"directory: {analysis.cwd}"] if analysis.cwd else []
     variables = prepared.arguments.get("env")
     if isinstance(variables, Mapping):
         lines += [f"variable: {name}={value}" for name, value in variables.items()]
@@ -101,10 +101,10 @@ def _surroundings(prepared: PreparedCall, judged: Judgement) -> list[str]:
     return lines
 
 
-def _lines(judged: Judgement) -> list[str]:
-    effects = judged.effects
-    lines = [f"class: {judged.klass.word}"]
-    lines += [f"because: {reason.text} ({reason.part})" for reason in judged.reasons]
+def _lines(analysis: CommandAnalysis) -> list[str]:
+    effects = analysis.effects
+    lines = [f"class: {analysis.safety_class.word}"]
+    lines += [f"because: {reason.text} ({reason.part})" for reason in analysis.reasons]
     for name, values in (
         ("runs", effects.programs),
         ("reads", effects.reads),
@@ -119,8 +119,8 @@ def _lines(judged: Judgement) -> list[str]:
         lines.append("starts something in the background")
     if effects.needs_network:
         lines.append("with network: opened for this command, if you say yes")
-    elif not judged.unconfined:
+    elif not analysis.unconfined:
         lines.append("without network: it is not opened for this command")
-    if judged.unconfined:
+    if analysis.unconfined:
         lines.append("OUTSIDE THE SANDBOX: nothing confines it")
     return lines

@@ -189,15 +189,15 @@ class Preparer:
         """An agent that may not change files may not let a command do it either: what its text
         shows is refused here, and the sandbox keeps it from writing anything else.
         """
-        call, judged = prepared.call, prepared.footprint.command
-        access = None if judged is None or call.by_person else self.agents.of(call.agent)
-        if judged is None or access is None or access.may(AgentAction.PATCH):
+        call, analysis = prepared.call, prepared.footprint.command
+        access = None if analysis is None or call.by_person else self.agents.of(call.agent)
+        if analysis is None or access is None or access.may(AgentAction.PATCH):
             return
         prepared.writes_nothing = True
-        if judged.effects.writes or judged.unconfined:
+        if analysis.effects.writes or analysis.unconfined:
             would = "leave the sandbox"
-            if judged.effects.writes:
-                would = f"write {judged.effects.writes[0]!r}"
+            if analysis.effects.writes:
+                would = f"write {analysis.effects.writes[0]!r}"
             raise ProblemRaised(
                 "denied",
                 f"the agent {call.agent!r} may not change files, and the command would {would}",

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 from handrail.core.call import ToolCall
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.outputs import OUTPUT_OF
 from handrail.core.places import Place
@@ -33,7 +33,7 @@ _MAX_PATHS: Final = 20_000
 class ReadDenials(ReadDenyPatterns, Protocol):
     """The paths that no call may read, and whether a command may reach one of them."""
 
-    def minds(self, judged: Judgement) -> bool:
+    def minds(self, analysis: CommandAnalysis) -> bool:
         """Whether the command may read one of them, were nothing hidden from it."""
 
 

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 from handrail.host.processes import spawn
 from handrail.host.processes.prestart import PrestartedHelper
 
@@ -42,7 +42,7 @@ class Shfmt:
         self._lock = threading.Lock()
 
     def parse(self, command: str) -> Mapping[str, Any]:
-        """The tree as shfmt's JSON; raises `Unreadable`. The answer is shared: do not change it."""
+        """The tree as shfmt's JSON; raises `UnreadableCommand`. The answer is shared: do not change it."""
         with self._lock:
             known = self._cache.get(command)
             if known is not None:
@@ -68,7 +68,7 @@ class Shfmt:
 
     def _ask(self, command: str) -> Mapping[str, Any]:
         if self._binary is None:
-            raise Unreadable(
+            raise UnreadableCommand(
                 "there is no shfmt program to parse it with: install shfmt-py, or see `handrail doctor`"
             )
         try:
@@ -83,11 +83,11 @@ class Shfmt:
                     max_bytes=_MAX_BYTES,
                 )
         except (OSError, UnicodeEncodeError) as error:
-            raise Unreadable(f"shfmt could not read it: {error}") from error
+            raise UnreadableCommand(f"shfmt could not read it: {error}") from error
         if done.timed_out or done.cut:
-            raise Unreadable("it is too large or too deep for shfmt")
+            raise UnreadableCommand("it is too large or too deep for shfmt")
         if done.exit_code:
-            raise Unreadable(f"it is no valid command: {_first_line(done.stderr)}")
+            raise UnreadableCommand(f"it is no valid command: {_first_line(done.stderr)}")
         return _tree(done.stdout)
 
 
@@ -95,9 +95,9 @@ def _tree(answer: bytes) -> Mapping[str, Any]:
     try:
         tree = json.loads(answer)
     except (ValueError, RecursionError) as error:
-        raise Unreadable("it is too deep to be read") from error
+        raise UnreadableCommand("it is too deep to be read") from error
     if not isinstance(tree, dict):
-        raise Unreadable("shfmt gave no tree")
+        raise UnreadableCommand("shfmt gave no tree")
     return tree
 
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from handrail.core.commands import CommandClass, CommandPart, Judgement
+from handrail.core.commands import CommandAnalysis, CommandClass, CommandPart
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Effect
 from handrail.policy.policy_input import PolicyInput
@@ -32,10 +32,10 @@ def suggest_rule(subject: PolicyInput, grounds: PathBase) -> str | None:
     """The rule to propose, such as `run_command(npm test:*)`; None: only this one call can
     be allowed. A rule about commands covers them inside the sandbox only.
     """
-    judged = subject.command
+    analysis = subject.command
     patterns = (
-        _command_patterns(subject, judged)
-        if judged is not None
+        _command_patterns(subject, analysis)
+        if analysis is not None
         else _path_patterns(subject, grounds)
     )
     for pattern in patterns:
@@ -73,10 +73,10 @@ def _path_patterns(subject: PolicyInput, grounds: PathBase) -> Iterator[str]:
         yield f"{named}/**" if target.tree else named if "/" in named else f"/{named}"
 
 
-def _command_patterns(subject: PolicyInput, judged: Judgement) -> Iterator[str]:
-    if not subject.traits.matches_commands or not subject.confined or len(judged.parts) != 1:
+def _command_patterns(subject: PolicyInput, analysis: CommandAnalysis) -> Iterator[str]:
+    if not subject.traits.matches_commands or not subject.confined or len(analysis.parts) != 1:
         return
-    part = judged.parts[0]
+    part = analysis.parts[0]
     words = [word for word in part.words if word is not None]
     if len(words) != len(part.words) or any(_UNSAYABLE.search(word) for word in words):
         return
@@ -88,11 +88,11 @@ def _command_patterns(subject: PolicyInput, judged: Judgement) -> Iterator[str]:
 
 def _significant_words(words: list[str], part: CommandPart) -> int:
     """How many words say what is done, whatever follows them; 0: all of them matter."""
-    if not words or "/" in words[0] or part.klass >= CommandClass.DANGEROUS:
+    if not words or "/" in words[0] or part.safety_class >= CommandClass.DANGEROUS:
         return 0
     program = words[0].lower()
     if has_subcommands(program) or is_interpreter(program):
         length = 3 if words[1:2] and words[1] in _TWO_WORDS else 2
         last = words[length - 1] if len(words) >= length else ""
         return length if _SUBCOMMAND.fullmatch(last) or is_interpreter(program) else 0
-    return 1 if part.klass is CommandClass.DEV else 0
+    return 1 if part.safety_class is CommandClass.DEV else 0

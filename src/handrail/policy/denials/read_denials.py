@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 from handrail.core.problems import ProblemRaised
 from handrail.core.protected_names import fold_name
 from handrail.core.read_denials import PathGlob
@@ -91,9 +91,9 @@ class ReadDenials:
             or next(self._index.find(TouchedPath(path, TouchExtent.TREE)), None) is not None
         )
 
-    def minds(self, judged: Judgement) -> bool:
+    def minds(self, analysis: CommandAnalysis) -> bool:
         """Whether the command may read something withheld, were nothing hidden from it."""
-        return rules_affect_command(self._bare, judged)
+        return rules_affect_command(self._bare, analysis)
 
 
 def _denies_reading(rule: Rule) -> bool:

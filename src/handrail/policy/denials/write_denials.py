@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Effect
 from handrail.policy.rules.paths.pattern import exact_denied_paths
@@ -19,7 +19,7 @@ class WriteDenials(NamedTuple):
     """
 
     paths: Mapping[str, str]
-    minds: Callable[[Judgement], bool]
+    minds: Callable[[CommandAnalysis], bool]
 
 
 def build_write_denials(rule_set: RuleSet, further: Iterable[Rule] = ()) -> WriteDenials | None:
@@ -39,4 +39,4 @@ def build_write_denials(rule_set: RuleSet, further: Iterable[Rule] = ()) -> Writ
     if not paths:
         return None
     bare = RuleSet(kept, rule_set.grounds)
-    return WriteDenials(paths, lambda judged: rules_affect_command(bare, judged))
+    return WriteDenials(paths, lambda analysis: rules_affect_command(bare, analysis))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 from handrail.core.places import shown
 from handrail.core.plan import Plan
 from handrail.core.safe_text import safe_text
@@ -64,13 +64,13 @@ class CodeChecker:
             yield from self._by_rules(added, blocks, names, shown(change.path))
             yield from self._by_omissions(added, blocks, change.path)
 
-    def of_command(self, judged: Judgement) -> Iterator[CodeFault]:
+    def of_command(self, analysis: CommandAnalysis) -> Iterator[CodeFault]:
         """What is wrong with the text that a command carries into files, as far as it shows."""
-        written = judged.effects.writes
-        if not self or not (written or any(part.writes for part in judged.parts)):
+        written = analysis.effects.writes
+        if not self or not (written or any(part.writes for part in analysis.parts)):
             return
-        blocks = [_bytes(judged.text)]
-        blocks += [_bytes(word) for part in judged.parts for word in part.words if word]
+        blocks = [_bytes(analysis.text)]
+        blocks += [_bytes(word) for part in analysis.parts for word in part.words if word]
         ways = [split_path(fold_path(path)) for path in written]
         for rule in self._rules:
             if not ways or any(rule.concerns(names) for names in ways):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from handrail.core.commands import CommandClass, CommandPart, Judgement
+from handrail.core.commands import CommandAnalysis, CommandClass, CommandPart
 from handrail.policy.guardrails.settings import BadExpression, Expression, compiled
 
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -37,21 +37,23 @@ class BlockedCommands:
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def find(self, judged: Judgement) -> BlockedMatch | None:
+    def find(self, analysis: CommandAnalysis) -> BlockedMatch | None:
         """The first expression that fits for certain, else one that may."""
-        for text in dict.fromkeys(_command_spellings(judged)):
+        for text in dict.fromkeys(_command_spellings(analysis)):
             data = text.encode("utf-8", "replace")
             if self._any is None or self._any.search(data):
                 for expression, _ in self._all:
                     if expression.regex.search(data):
                         return BlockedMatch(expression, text, sure=True)
-        return next(self._doubts(judged), None)
+        return next(self._doubts(analysis), None)
 
-    def _doubts(self, judged: Judgement) -> Iterator[BlockedMatch]:
-        unread = not judged.parts and judged.klass is not CommandClass.SAFE
-        if unread or (not judged.plain and judged.klass >= CommandClass.DANGEROUS):
+    def _doubts(self, analysis: CommandAnalysis) -> Iterator[BlockedMatch]:
+        unread = not analysis.parts and analysis.safety_class is not CommandClass.SAFE
+        if unread or (
+            not analysis.rule_matchable and analysis.safety_class >= CommandClass.DANGEROUS
+        ):
             yield from (BlockedMatch(one, "", sure=False) for one, _ in self._all)
-        for part in judged.parts:
+        for part in analysis.parts:
             if None in part.words:
                 known = _before_computed(part)
                 # The expression speaks of this program, and what is computed may be its rest.
@@ -68,10 +70,10 @@ def _combine_patterns(patterns: Sequence[str]) -> Any:
         return None
 
 
-def _command_spellings(judged: Judgement) -> Iterator[str]:
-    yield judged.text
-    yield " ".join(judged.text.split())
-    for words, source, _, _ in judged.parts:
+def _command_spellings(analysis: CommandAnalysis) -> Iterator[str]:
+    yield analysis.text
+    yield " ".join(analysis.text.split())
+    for words, source, _, _ in analysis.parts:
         yield source
         if words and words[0] is not None:
             known = [word for word in words if word is not None]

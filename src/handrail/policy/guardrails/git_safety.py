@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Final
 
-from handrail.core.commands import CommandPart, Judgement
+from handrail.core.commands import CommandAnalysis, CommandPart
 from handrail.core.verdicts import Effect
 from handrail.policy.rules.command_match import CommandRules
 from handrail.policy.rules.command_pattern import MatchCertainty, parse_command_pattern
@@ -89,11 +89,11 @@ class GitSafety:
         ]
         return CommandRules(rules, ())
 
-    def find(self, judged: Judgement) -> tuple[str, str] | None:
+    def find(self, analysis: CommandAnalysis) -> tuple[str, str] | None:
         """The rule, and in words why the person is to be asked; None if nothing is."""
-        if "git" not in judged.text.lower():
+        if "git" not in analysis.text.lower():
             return None
-        told = judged._replace(parts=tuple(map(_with_messages, judged.parts)))
+        told = analysis._replace(parts=tuple(map(_with_messages, analysis.parts)))
         hits = sorted(self._rules.find(told), key=lambda hit: (-hit.fit, hit.entry.order))
         if not hits:
             return None

@@ -11,7 +11,7 @@ from enum import Enum
 from posixpath import dirname
 from typing import Any, Final, NamedTuple
 
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access
 from handrail.core.verdicts import Effect, Verdict
 from handrail.policy.guardrails.line_diff import lines_changed
@@ -140,9 +140,9 @@ class Ledger:
         return None
 
     def _share(self, subject: PolicyInput) -> Share:
-        judged, plan = subject.command, subject.plan
-        if judged is not None:
-            written = frozenset(self._written(judged)) if judged.effects.writes else _NONE
+        analysis, plan = subject.command, subject.plan
+        if analysis is not None:
+            written = frozenset(self._written(analysis)) if analysis.effects.writes else _NONE
             return Share(written, 0, 1, written)
         if plan is None:
             # Before there is a plan of it, what a file tool will change is not known.
@@ -153,41 +153,41 @@ class Ledger:
         lines = sum(map(lines_changed, plan.changes)) if counts else 0
         return Share(files, lines, 0, files)
 
-    def _written(self, judged: Judgement) -> Iterator[str]:
+    def _written(self, analysis: CommandAnalysis) -> Iterator[str]:
         """The files of the workspace that a command says it writes, each by one name."""
-        named = {self._resolve(path.rstrip("/")) for path in self._below(judged)}
+        named = {self._resolve(path.rstrip("/")) for path in self._below(analysis)}
         # `cp a b` may write `b` or `b/a`: one file, whichever it is.
         yield from (path for path in named if dirname(path) not in named)
 
-    def _below(self, judged: Judgement) -> Iterator[str]:
-        for path in judged.effects.writes:
+    def _below(self, analysis: CommandAnalysis) -> Iterator[str]:
+        for path in analysis.effects.writes:
             if path.startswith(self._tops) and "/.git/" not in f"{path}/":
                 yield path
 
     def _uncounted(self, subject: PolicyInput) -> Verdict | None:
-        judged = subject.command
-        if judged is None:
+        analysis = subject.command
+        if analysis is None:
             return None
-        effects = judged.effects
+        effects = analysis.effects
         if not effects.writes and _PATCHERS.isdisjoint(effects.programs):
             return None
-        limits, paths = self._limits, list(self._below(judged))
-        if limits.lines is not None and (paths or _applies_patches(judged)):
+        limits, paths = self._limits, list(self._below(analysis))
+        if limits.lines is not None and (paths or _applies_patches(analysis)):
             return _unknown("max_lines_changed", "lines")
         many = any(path.endswith("/") or not _GLOB.isdisjoint(path) for path in paths)
-        if limits.files is not None and (many or _applies_patches(judged)):
+        if limits.files is not None and (many or _applies_patches(analysis)):
             return _unknown("max_files_modified", "files")
         return None
 
 
-def _is_test(subject: PolicyInput, judged: Judgement) -> bool:
+def _is_test(subject: PolicyInput, analysis: CommandAnalysis) -> bool:
     touches = subject.footprint.touches
     job = any(one.key == "session:jobs" and one.access is Access.WRITE for one in touches)
-    return not job and runs_tests(judged)
+    return not job and runs_tests(analysis)
 
 
-def _applies_patches(judged: Judgement) -> bool:
-    return any(_applies(part.words) for part in judged.parts)
+def _applies_patches(analysis: CommandAnalysis) -> bool:
+    return any(_applies(part.words) for part in analysis.parts)
 
 
 def _applies(words: tuple[str | None, ...]) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 
 # program → what must stand among its first words; nothing: the program is enough
 _RUNNERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -59,13 +59,13 @@ _JOINTS: Final = re.compile(r"[;|\n!]|&(?!&)|\|\|")
 _HARMLESS: Final = re.compile(r"&&|\d?>&\d|&>>?")
 
 
-def runs_tests(judged: Judgement) -> bool:
+def runs_tests(analysis: CommandAnalysis) -> bool:
     """Whether the command's success is the success of a run of tests."""
-    if judged.effects.background or any(one.substitutes for one in judged.segments):
+    if analysis.effects.background or any(one.substitutes for one in analysis.segments):
         return False
-    if _JOINTS.search(_HARMLESS.sub(" ", judged.text.strip())):
+    if _JOINTS.search(_HARMLESS.sub(" ", analysis.text.strip())):
         return False
-    return any(_is_test(part.words) for part in judged.parts)
+    return any(_is_test(part.words) for part in analysis.parts)
 
 
 def _is_test(words: Sequence[str | None]) -> bool:

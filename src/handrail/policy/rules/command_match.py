@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from handrail.core.commands import CommandClass, CommandPart, Judgement
+from handrail.core.commands import CommandAnalysis, CommandClass, CommandPart
 from handrail.policy.rules.command_pattern import (
     CommandPattern,
     MatchCertainty,
@@ -42,26 +42,30 @@ class CommandRules:
         self._binding = _index_by_program(self._all)
         self._covering = _index_by_program(covering)
 
-    def find(self, judged: Judgement) -> Iterator[CommandRuleMatch]:
+    def find(self, analysis: CommandAnalysis) -> Iterator[CommandRuleMatch]:
         """The deny and ask rules that speak of the command, in no order."""
         if not self._all:
             return
-        if _may_hide_program(judged):
+        if _may_hide_program(analysis):
             # Not all of it could be read, so it may be anything as well.
             yield from (CommandRuleMatch(entry, MatchCertainty.MAYBE, "") for _, entry in self._all)
-        started = {_program_name(program) for program in judged.effects.programs}
-        started |= {_program_name(one.word) for one in judged.segments if one.word}
-        for part in judged.parts:
+        started = {_program_name(program) for program in analysis.effects.programs}
+        started |= {_program_name(one.word) for one in analysis.segments if one.word}
+        for part in analysis.parts:
             for words in _readings(part, started):
                 yield from self._of_words(words, part.source)
-        yield from self._wrappers(judged, started)
+        yield from self._wrappers(analysis, started)
 
-    def cover(self, judged: Judgement, *, confined: bool) -> RankedRule | None:
+    def cover(self, analysis: CommandAnalysis, *, confined: bool) -> RankedRule | None:
         """The allow rule of the first part, if every part has one."""
-        if not judged.plain or judged.unconfined or judged.klass is CommandClass.BLOCKED:
+        if (
+            not analysis.rule_matchable
+            or analysis.unconfined
+            or analysis.safety_class is CommandClass.BLOCKED
+        ):
             return None
         first: RankedRule | None = None
-        for part in judged.parts:
+        for part in analysis.parts:
             found = self._covers(part, confined=confined)
             if found is None:
                 return None
@@ -83,12 +87,15 @@ class CommandRules:
             if fit is not MatchCertainty.NO:
                 yield CommandRuleMatch(entry, fit, source)
 
-    def _wrappers(self, judged: Judgement, started: set[str]) -> Iterator[CommandRuleMatch]:
+    def _wrappers(self, analysis: CommandAnalysis, started: set[str]) -> Iterator[CommandRuleMatch]:
         """Programs that run others (`sudo`, `xargs`) have no part of their own: a rule about
         such a program as a whole binds by its name alone, one with further words may mean it.
         """
         seen = {
-            _program_name(word) for part in judged.parts for word in part.words if word is not None
+            _program_name(word)
+            for part in analysis.parts
+            for word in part.words
+            if word is not None
         }
         for name in started - seen:
             for pattern, entry in self._named(name):
@@ -101,16 +108,16 @@ class CommandRules:
         return [*self._binding.get(program, ()), *self._binding.get("", ())]
 
 
-def _may_hide_program(judged: Judgement) -> bool:
+def _may_hide_program(analysis: CommandAnalysis) -> bool:
     """Whether it may start one that none of its parts shows. A computed argument is none,
     unless what takes it starts the program that it names.
     """
-    if not judged.parts:
-        return judged.klass is not CommandClass.SAFE
-    if judged.plain or judged.klass < CommandClass.DANGEROUS:
+    if not analysis.parts:
+        return analysis.safety_class is not CommandClass.SAFE
+    if analysis.rule_matchable or analysis.safety_class < CommandClass.DANGEROUS:
         return False
-    handed = any(None in part.words and runs_other_program(part.words) for part in judged.parts)
-    return handed or not judged.told
+    handed = any(None in part.words and runs_other_program(part.words) for part in analysis.parts)
+    return handed or not analysis.fully_listed
 
 
 def _index_by_program(rules: Iterable[tuple[CommandPattern, RankedRule]]) -> dict[str, _Rules]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable
 
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.problems import ProblemRaised
 from handrail.core.tool_traits import RuleFamily
@@ -19,11 +19,11 @@ from handrail.policy.rules.rule import Rule, declared_traits
 from handrail.policy.rules.rule_set import RuleSet
 
 # Reads a command as it would be read before it runs.
-Judge = Callable[[str], Judgement]
+Judge = Callable[[str], CommandAnalysis]
 
 
 def check_examples(
-    rule: Rule, grounds: PathBase, canonical: CanonicalName, judge: Judge | None
+    rule: Rule, grounds: PathBase, canonical: CanonicalName, analyzer: Judge | None
 ) -> None:
     """Raise `invalid_arguments`, naming the rule and the example that does not hold.
 
@@ -34,7 +34,7 @@ def check_examples(
     for example in rule.examples:
         wanted = not example.startswith("not ")
         call = example if wanted else example[len("not ") :]
-        verdict = rules.judge(_example_input(rule, call.strip(), grounds, canonical, judge))
+        verdict = rules.judge(_example_input(rule, call.strip(), grounds, canonical, analyzer))
         matches = verdict is not None and verdict.effect is rule.effect
         if matches is not wanted:
             what = "does not match" if wanted else "matches"
@@ -42,20 +42,20 @@ def check_examples(
 
 
 def _example_input(
-    rule: Rule, call: str, grounds: PathBase, canonical: CanonicalName, judge: Judge | None
+    rule: Rule, call: str, grounds: PathBase, canonical: CanonicalName, analyzer: Judge | None
 ) -> PolicyInput:
     tool, argument = split_call(call, canonical) or (rule.tool, call)
     traits = declared_traits(tool)
     if traits.family is RuleFamily.RUN:
-        if judge is None:
+        if analyzer is None:
             raise _invalid_example(
                 rule, f"its example {call!r} is a command, and commands are switched off"
             )
-        judged = judge(argument or "")
+        analysis = analyzer(argument or "")
         return PolicyInput(
             tool,
             Risk.DANGEROUS,
-            Footprint((), command=judged),
+            Footprint((), command=analysis),
             False,
             None,
             False,

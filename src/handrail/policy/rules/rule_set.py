@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-from handrail.core.commands import CommandClass, Judgement
+from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.footprint import Footprint
 from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Effect, Risk, Verdict
@@ -63,9 +63,9 @@ class DenialEnforcement(NamedTuple):
     """
 
     searches: Callable[[], bool] = lambda: False
-    commands: Callable[[Judgement], bool] = lambda judged: False
-    writes: Callable[[Judgement], frozenset[str] | None] = lambda judged: frozenset()
-    absent: Callable[[Judgement], frozenset[str]] = lambda judged: frozenset()
+    commands: Callable[[CommandAnalysis], bool] = lambda analysis: False
+    writes: Callable[[CommandAnalysis], frozenset[str] | None] = lambda analysis: frozenset()
+    absent: Callable[[CommandAnalysis], frozenset[str]] = lambda analysis: frozenset()
 
 
 class AdmittedRules(NamedTuple):
@@ -209,21 +209,23 @@ class RuleSet:
         # Other tools that are given a tree read it with their own hands.
         return not subject.traits.searches_content or not self.kept.searches()
 
-    def _of_unknown(self, judged: Judgement) -> Iterator[Finding]:
+    def _of_unknown(self, analysis: CommandAnalysis) -> Iterator[Finding]:
         """What denies about paths say of a command that may touch more than anybody sees."""
-        dangerous = judged.klass >= CommandClass.DANGEROUS
-        keeps = self._keeper(judged)
-        if dangerous or _hides_effects(judged):
+        dangerous = analysis.safety_class >= CommandClass.DANGEROUS
+        keeps = self._keeper(analysis)
+        if dangerous or _hides_effects(analysis):
             denied = next((one for one in self._denied if not keeps(one)), None)
             if denied is not None:
                 closed = self._closed.get(denied.order, ())
-                yield unknown_effects_finding(denied, closed, self._absent(judged, closed or ()))
+                yield unknown_effects_finding(denied, closed, self._absent(analysis, closed or ()))
         # A word may name what the known effects do not list, such as a copy that git keeps.
         meeting = Overlap.SURE if dangerous else Overlap.MAYBE
         indexes = (
-            [self._reads] if judged.klass is CommandClass.SAFE else [self._reads, self._writes]
+            [self._reads]
+            if analysis.safety_class is CommandClass.SAFE
+            else [self._reads, self._writes]
         )
-        for target in mentioned_paths(judged, self.grounds.roots, self.grounds.home):
+        for target in mentioned_paths(analysis, self.grounds.roots, self.grounds.home):
             for index in indexes:
                 for hit in index.find(target):
                     if hit.entry.rule.effect is not Effect.DENY:
@@ -233,23 +235,23 @@ class RuleSet:
                         continue
                     yield path_finding(hit._replace(meeting=meeting), "touch")
 
-    def _absent(self, judged: Judgement, closed: Sequence[str]) -> str | None:
+    def _absent(self, analysis: CommandAnalysis, closed: Sequence[str]) -> str | None:
         """What is in the way of the sandbox keeping a rule: a path that does not exist."""
-        absent = self.kept.absent(judged)
-        if not closed or judged.unconfined or absent.isdisjoint(closed):
+        absent = self.kept.absent(analysis)
+        if not closed or analysis.unconfined or absent.isdisjoint(closed):
             return None
         path = next(one for one in closed if one in absent)
         tops = (f"{root.rstrip('/')}/" for root in self.grounds.roots)
         return path.removeprefix(next((top for top in tops if path.startswith(top)), ""))
 
-    def _keeper(self, judged: Judgement) -> Callable[[RankedRule], bool]:
+    def _keeper(self, analysis: CommandAnalysis) -> Callable[[RankedRule], bool]:
         """What answers whether a deny about paths is kept by the sandbox, whatever the command
         does; each kind is looked at once, and only if it matters.
         """
-        if judged.unconfined:
+        if analysis.unconfined:
             return lambda entry: False
-        hidden = cache(lambda: self.kept.commands(judged))
-        unwritable = cache(lambda: self.kept.writes(judged))
+        hidden = cache(lambda: self.kept.commands(analysis))
+        unwritable = cache(lambda: self.kept.writes(analysis))
 
         def keeps(entry: RankedRule) -> bool:
             if entry.order not in self._closed:
@@ -259,8 +261,8 @@ class RuleSet:
 
         return keeps
 
-    def _hidden_from(self, judged: Judgement) -> bool:
-        return not judged.unconfined and self.kept.commands(judged)
+    def _hidden_from(self, analysis: CommandAnalysis) -> bool:
+        return not analysis.unconfined and self.kept.commands(analysis)
 
     # --- what covers -------------------------------------------------------------------
 
@@ -272,9 +274,9 @@ class RuleSet:
         paths = self._allowed_paths.get(subject.tool)
         return None if paths is None else paths.cover(known_paths(subject))
 
-    def _cover_command(self, subject: PolicyInput, judged: Judgement) -> RankedRule | None:
-        entry = self._commands.cover(judged, confined=subject.confined)
-        if entry is None or not any(part.writes for part in judged.parts):
+    def _cover_command(self, subject: PolicyInput, analysis: CommandAnalysis) -> RankedRule | None:
+        entry = self._commands.cover(analysis, confined=subject.confined)
+        if entry is None or not any(part.writes for part in analysis.parts):
             return entry
         # A redirect writes a file, which needs a permission of its own.
         covered = self._allowed_redirects.cover(written_paths(subject))
@@ -293,18 +295,18 @@ class RuleSet:
                 yield glob, entry
 
 
-def rules_affect_command(rules: RuleSet, judged: Judgement) -> bool:
+def rules_affect_command(rules: RuleSet, analysis: CommandAnalysis) -> bool:
     """Whether a rule has a say in a command, by whichever tool it is run."""
-    footprint = Footprint((), command=judged)
+    footprint = Footprint((), command=analysis)
     subject = PolicyInput(_ANY_COMMAND, Risk.DANGEROUS, footprint, False, None, False)
     return rules.judge(subject) is not None
 
 
-def _hides_effects(judged: Judgement) -> bool:
-    effects = judged.effects
-    computes = any(one.substitutes for one in judged.segments)
+def _hides_effects(analysis: CommandAnalysis) -> bool:
+    effects = analysis.effects
+    computes = any(one.substitutes for one in analysis.segments)
     silent = not effects.reads and not _SEARCH_PROGRAMS.isdisjoint(effects.programs)
-    return effects.open_ended or computes or silent or not judged.plain
+    return effects.open_ended or computes or silent or not analysis.rule_matchable
 
 
 def _denies_paths(rule: Rule) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 from handrail.shell.analyze import builtins, shells, static_text, working_directory
 from handrail.shell.analyze.invocation import Invocation, Run, Unwrapped
 from handrail.shell.analyze.walk_state import Context, Found
@@ -29,7 +29,7 @@ class Programs:
     def run(self, one: Invocation, context: Context, at: Places) -> Flow:
         """A program with its arguments, and all that it runs."""
         if len(context.wrapped_by) > _MAX_WRAPPED:
-            raise Unreadable(f"it is wrapped more than {_MAX_WRAPPED} times")
+            raise UnreadableCommand(f"it is wrapped more than {_MAX_WRAPPED} times")
         unwrapped = unwrap(one.words) or Unwrapped(())
         wraps = any(run.kind != "file" for run in unwrapped.runs)
         self._found.emit(replace(one, wraps=wraps), context, at)

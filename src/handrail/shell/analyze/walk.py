@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 from handrail.shell.analyze import static_text, working_directory
 from handrail.shell.analyze.invocation import Flat, Invocation
 from handrail.shell.analyze.program_runs import Programs
@@ -41,13 +41,13 @@ _MAX_WORDS: Final = 4096
 def flatten(script: Script, reread: Callable[[str], Script]) -> Flat:
     """Everything a script runs; `reread` reads text that is run (`bash -c '…'`).
 
-    Raises `Unreadable` for a script so large or deep that it cannot be followed.
+    Raises `UnreadableCommand` for a script so large or deep that it cannot be followed.
     """
     found = Found(reread)
     try:
         _Walk(found).whole(script, Context(), working_directory.START)
     except RecursionError:
-        raise Unreadable("it is nested too deep to be followed") from None
+        raise UnreadableCommand("it is nested too deep to be followed") from None
     return found.flat()
 
 
@@ -218,7 +218,7 @@ class _Walk:
     def _simple(self, command: Simple, statement: Statement, context: Context, at: Places) -> Flow:
         words = [one for word in command.words for one in words_of(word)]
         if len(words) > _MAX_WORDS:
-            raise Unreadable(f"it makes more than {_MAX_WORDS} words of its braces")
+            raise UnreadableCommand(f"it makes more than {_MAX_WORDS} words of its braces")
         assignments = command.assignments
         self._found.names.assigned(assignments)
         one = Invocation(tuple(words), statement.source, assignments, statement.redirects)

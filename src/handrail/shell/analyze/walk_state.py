@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from handrail.core.commands import Reason, Unreadable
+from handrail.core.commands import Reason, UnreadableCommand
 from handrail.shell.analyze.evaluated_names import Names
 from handrail.shell.analyze.invocation import Flat, Invocation
 from handrail.shell.analyze.working_directory import Places
@@ -110,7 +110,7 @@ class Found:
     def emit(self, one: Invocation, context: Context, at: Places) -> None:
         """Note an invocation, once for every place where it may run."""
         if len(self.invocations) >= _MAX_INVOCATIONS:
-            raise Unreadable(f"it starts more than {_MAX_INVOCATIONS} programs")
+            raise UnreadableCommand(f"it starts more than {_MAX_INVOCATIONS} programs")
         for place in sorted(at, key=str) or [None]:
             self.invocations.append(
                 replace(
@@ -135,10 +135,10 @@ class Found:
         """The tree of a text that is run; None, and a doubt, if it cannot be read."""
         if text not in self._texts:
             if len(self._texts) >= _MAX_TEXTS:
-                raise Unreadable(f"it runs more than {_MAX_TEXTS} texts")
+                raise UnreadableCommand(f"it runs more than {_MAX_TEXTS} texts")
             try:
                 self._texts[text] = self._reread(text)
-            except Unreadable as error:
+            except UnreadableCommand as error:
                 self.doubt(f"a text is run that cannot be read: {error}", text)
                 self._texts[text] = None
         return self._texts[text]

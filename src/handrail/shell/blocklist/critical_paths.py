@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-from handrail.core.commands import Surroundings
+from handrail.core.commands import ExecutionContext
 from handrail.shell.blocklist.words import UNKNOWN, UNSET, plain
 
 # A system does not start, or forgets what it is for, without one of these.
@@ -74,7 +74,7 @@ _DEEPEST: Final = 64
 class Places:
     """The catastrophe map around one workspace."""
 
-    def __init__(self, where: Surroundings) -> None:
+    def __init__(self, where: ExecutionContext) -> None:
         self._where = where
         self._roots = tuple(_parts(root) for root in where.roots)
         home = _parts(where.home)

@@ -13,7 +13,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from handrail.core.commands import Reason, Surroundings
+from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import Flat, Invocation
 from handrail.shell.blocklist import fallback_parser
 from handrail.shell.blocklist.deletes import deletes, origins
@@ -51,7 +51,7 @@ _DEEPEST: Final = 3
 
 def find(
     flat: Flat,
-    where: Surroundings,
+    where: ExecutionContext,
     extra: Sequence[str] = (),
     script: Script | None = None,
     env: Mapping[str, str] | None = None,
@@ -67,7 +67,7 @@ def find(
 
 
 def find_in_text(
-    command: str, where: Surroundings, extra: Sequence[str] = ()
+    command: str, where: ExecutionContext, extra: Sequence[str] = ()
 ) -> tuple[Reason, ...]:
     """The same for a command that could not be parsed, taken apart as well as it can be."""
     return _distinct(_rough_reasons(command, where, _Told(extra), 0))
@@ -80,7 +80,7 @@ class _Told(NamedTuple):
     env: Mapping[str, str] = MappingProxyType({})
 
 
-def _reasons(flat: Flat, where: Surroundings, told: _Told, depth: int) -> Iterator[Reason]:
+def _reasons(flat: Flat, where: ExecutionContext, told: _Told, depth: int) -> Iterator[Reason]:
     seen = scene(flat, where, told.env, _GLOBBED)
     for act in seen.acts:
         yield from _named(act, told.extra)
@@ -94,7 +94,7 @@ def _reasons(flat: Flat, where: Surroundings, told: _Told, depth: int) -> Iterat
     yield from remote(seen)
 
 
-def _rough_reasons(text: str, where: Surroundings, told: _Told, depth: int) -> Iterator[Reason]:
+def _rough_reasons(text: str, where: ExecutionContext, told: _Told, depth: int) -> Iterator[Reason]:
     if fallback_parser.bomb(text):
         yield Reason("it starts processes without end; start a known number of them", text)
     if depth <= _DEEPEST:

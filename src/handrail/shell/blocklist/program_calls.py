@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Final
 
-from handrail.core.commands import Reason, Surroundings
+from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import Flat, Invocation
 from handrail.shell.blocklist.critical_paths import Places, plain_glob
 from handrail.shell.blocklist.words import UNKNOWN, UNSET, Values, plain
@@ -86,7 +86,7 @@ class Scene:
     acts: tuple[Act, ...]
     values: Values
     places: Places
-    where: Surroundings
+    where: ExecutionContext
     moves: tuple[str | None, ...]
 
     def cwds(self, invocation: Invocation) -> Sequence[str | None]:
@@ -94,7 +94,9 @@ class Scene:
         return _cwds(invocation, self.where, self.moves)
 
 
-def scene(flat: Flat, where: Surroundings, env: Mapping[str, str], names: Sequence[str]) -> Scene:
+def scene(
+    flat: Flat, where: ExecutionContext, env: Mapping[str, str], names: Sequence[str]
+) -> Scene:
     """The command spelled out; `names` are the programs that a glob could stand for."""
     values = Values(flat.invocations, where.home, env)
     places = Places(where)
@@ -128,7 +130,7 @@ def _acts(
 
 
 def _cwds(
-    invocation: Invocation, where: Surroundings, moves: Sequence[str | None]
+    invocation: Invocation, where: ExecutionContext, moves: Sequence[str | None]
 ) -> Sequence[str | None]:
     if invocation.cwd is None:
         return moves
@@ -137,7 +139,7 @@ def _cwds(
     return (f"{where.cwd}/{invocation.cwd}" if invocation.cwd else where.cwd,)
 
 
-def _everywhere(flat: Flat, values: Values, where: Surroundings) -> tuple[str | None, ...]:
+def _everywhere(flat: Flat, values: Values, where: ExecutionContext) -> tuple[str | None, ...]:
     """Wherever the command goes, as far as it can be known."""
     if not flat.changes_directory:
         return (where.cwd,)
@@ -145,7 +147,9 @@ def _everywhere(flat: Flat, values: Values, where: Surroundings) -> tuple[str | 
     return tuple(islice(moves, _MOST_MOVES)) or (None,)
 
 
-def _moves(invocations: Sequence[Invocation], values: Values, where: Surroundings) -> Iterator[str]:
+def _moves(
+    invocations: Sequence[Invocation], values: Values, where: ExecutionContext
+) -> Iterator[str]:
     for one in invocations:
         if one.program not in ("cd", "pushd", "chdir"):
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from handrail.core.commands import Reason, Surroundings
+from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.blocklist.critical_paths import Places
 from handrail.shell.blocklist.program_calls import Act, Scene
@@ -54,7 +54,7 @@ def redirected(invocation: Invocation, scene: Scene) -> Iterator[Reason]:
                         return
 
 
-def derived(paths: Iterable[str], where: Surroundings) -> Iterator[Reason]:
+def derived(paths: Iterable[str], where: ExecutionContext) -> Iterator[Reason]:
     """What the files that a command is known to write would overwrite that is refused."""
     places = Places(where)
     for path in paths:

@@ -9,29 +9,29 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from handrail.core.commands import Reason, Segment
+from handrail.core.commands import CommandSegment, Reason
 from handrail.shell.analyze.invocation import Flat, Invocation
 from handrail.shell.parse.syntax import Braces, Opaque, Substitution, Variable, Word
 
 _DEEPEST: Final = 16
 
 
-def segments(flat: Flat) -> tuple[Segment, ...]:
+def segments(flat: Flat) -> tuple[CommandSegment, ...]:
     """The command as the list sees it: one segment for each program, wrappers included."""
     return tuple(
-        Segment(_first_word(one), one.source, one.substituted or _substitutes(_words(one)))
+        CommandSegment(_first_word(one), one.source, one.substituted or _substitutes(_words(one)))
         for one in flat.invocations
     )
 
 
-def refusals(found: Collection[Segment], allowed: Collection[str]) -> tuple[Reason, ...]:
+def refusals(found: Collection[CommandSegment], allowed: Collection[str]) -> tuple[Reason, ...]:
     """Why a command with these segments may not run; an empty list allows nothing."""
     if not found:
         return (Reason("the command could not be read", ""),)
     return tuple(_refusals(found, allowed))
 
 
-def _refusals(found: Iterable[Segment], allowed: Collection[str]) -> Iterator[Reason]:
+def _refusals(found: Iterable[CommandSegment], allowed: Collection[str]) -> Iterator[Reason]:
     for one in found:
         if one.word is None:
             yield Reason("its first word is computed", one.source)

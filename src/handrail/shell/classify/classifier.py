@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from handrail.core.commands import CommandClass, Surroundings
+from handrail.core.commands import CommandClass, ExecutionContext
 from handrail.core.sensitive import is_sensitive
 from handrail.shell.analyze.invocation import Flat, Invocation
 from handrail.shell.classify import environment, hosts, identity, listing, redirects, roles
@@ -39,7 +39,7 @@ class Classifier:
     def __init__(
         self,
         programs: Programs,
-        where: Surroundings,
+        where: ExecutionContext,
         *,
         protected: Callable[[str], str | None] | None = None,
         tame: Callable[[str], bool] | None = None,
@@ -98,10 +98,10 @@ class Classifier:
     @staticmethod
     def _assignments(one: Invocation, site: Site) -> None:
         for assignment in one.assignments:
-            klass = environment.weigh(assignment.name)
+            safety_class = environment.weigh(assignment.name)
             # Without a command it is the shell's own variable: nobody else sees a new name.
-            if one.words or klass is CommandClass.DANGEROUS:
-                site.note(klass, f"the variable {assignment.name} is set")
+            if one.words or safety_class is CommandClass.DANGEROUS:
+                site.note(safety_class, f"the variable {assignment.name} is set")
 
     def _program(self, name: str, one: Invocation, known: Known, site: Site) -> None:
         site.tally.runs(name)
@@ -147,7 +147,7 @@ class Classifier:
         if program.clears and any(re.search(program.clears, text) for text in _own(texts)):
             # Some of the variables are there to keep the workspace from choosing programs.
             site.note(CommandClass.DEV, f"{program.name} takes variables away")
-        site.note(program.klass, program.why or f"{program.name} runs a program")
+        site.note(program.safety_class, program.why or f"{program.name} runs a program")
 
     def _run(
         self,
@@ -163,8 +163,8 @@ class Classifier:
             self._subcommand(program, given, one, site, depth)
             return
         self._traits(program, given, one, site)
-        if program.klass is not CommandClass.SAFE:
-            site.note(program.klass, program.why or f"{program.name} does more than look")
+        if program.safety_class is not CommandClass.SAFE:
+            site.note(program.safety_class, program.why or f"{program.name} does more than look")
         if program.deny:
             for argument in given:
                 if argument.text and re.search(program.deny, argument.text):
@@ -203,7 +203,7 @@ class Classifier:
         else:
             self._traits(program, given, one, site)
             least = CommandClass.SAFE if "alone" in program.traits else CommandClass.DEV
-            site.note(max(program.klass, least), program.why or f"{program.name} alone")
+            site.note(max(program.safety_class, least), program.why or f"{program.name} alone")
 
     def _is_tame(self, cwd: str | None) -> bool:
         return self._tame is None or (cwd is not None and self._tame(cwd))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from handrail.core.commands import CommandClass, Effects, Judgement, Reason
+from handrail.core.commands import CommandAnalysis, CommandClass, Effects, Reason
 
 
 class Tally:
     """What has been found so far; the class only ever rises."""
 
     def __init__(self) -> None:
-        self.klass = CommandClass.SAFE
+        self.safety_class = CommandClass.SAFE
         self._part = CommandClass.SAFE
         self.background = False
         self.open_ended = False
@@ -25,13 +25,13 @@ class Tally:
         self._removes: dict[str, None] = {}
         self._hosts: dict[str, None] = {}
 
-    def note(self, klass: CommandClass, text: str, part: str) -> None:
+    def note(self, safety_class: CommandClass, text: str, part: str) -> None:
         """The command is at least of that class, for that reason."""
-        self.klass = max(self.klass, klass)
-        self._part = max(self._part, klass)
-        if klass > CommandClass.SAFE:
+        self.safety_class = max(self.safety_class, safety_class)
+        self._part = max(self._part, safety_class)
+        if safety_class > CommandClass.SAFE:
             reason = Reason(text, part)
-            self._reasons[reason] = max(klass, self._reasons.get(reason, klass))
+            self._reasons[reason] = max(safety_class, self._reasons.get(reason, safety_class))
 
     def take_part(self) -> CommandClass:
         """The class of what was found since it was asked last."""
@@ -58,10 +58,10 @@ class Tally:
         """It talks to that machine."""
         self._hosts[host] = None
 
-    def judgement(self) -> Judgement:
+    def judgement(self) -> CommandAnalysis:
         """The verdict; the reasons that weigh most come first."""
         ranked = sorted(self._reasons, key=lambda reason: -self._reasons[reason])
-        return Judgement(self.klass, tuple(ranked), self.effects())
+        return CommandAnalysis(self.safety_class, tuple(ranked), self.effects())
 
     def effects(self) -> Effects:
         """What the command would touch."""

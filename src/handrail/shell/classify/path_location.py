@@ -11,7 +11,7 @@ import re
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
-from handrail.core.commands import Surroundings
+from handrail.core.commands import ExecutionContext
 from handrail.shell.classify.arguments import Argument
 
 _GLOB: Final = re.compile(r"[*?\[]")
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 def locate(
-    argument: Argument, cwd: str | None, where: Surroundings, *, follow: bool = True
+    argument: Argument, cwd: str | None, where: ExecutionContext, *, follow: bool = True
 ) -> Place:
     """The place that an argument names; `follow`: a link at the end stands for its target."""
     said = _absolute(argument, cwd, where)
@@ -66,7 +66,7 @@ def inside(path: str, roots: tuple[str, ...]) -> bool:
     return any(path == root or path.startswith(f"{root.rstrip('/')}/") for root in roots)
 
 
-def _absolute(argument: Argument, cwd: str | None, where: Surroundings) -> str | Place:
+def _absolute(argument: Argument, cwd: str | None, where: ExecutionContext) -> str | Place:
     text = argument.text
     if text is None:
         return Place(wrong="nobody can know which path it is")
@@ -91,7 +91,7 @@ def _divided(path: str, *, glob: bool) -> tuple[str, list[str]]:
     return "/".join(parts[:first]) or "/", [part for part in parts[first:] if part]
 
 
-def _real(path: str, where: Surroundings, *, follow: bool) -> str:
+def _real(path: str, where: ExecutionContext, *, follow: bool) -> str:
     if _OWN_STREAMS.fullmatch(path):
         return path
     if follow or posixpath.basename(path) in ("", ".", ".."):
@@ -104,7 +104,7 @@ def _joined(folder: str, tail: str) -> str:
     return folder.rstrip("/") + tail if tail else folder
 
 
-def _objection(lexical: str, real: str, where: Surroundings) -> str:
+def _objection(lexical: str, real: str, where: ExecutionContext) -> str:
     for path in (lexical, real):
         if re.match(r"/(?:proc|dev|sys)(?:/|$)", path):
             return "it is a window into the system"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from handrail.core.commands import CommandClass, Surroundings
+from handrail.core.commands import CommandClass, ExecutionContext
 from handrail.core.sensitive import is_sensitive
 from handrail.shell.analyze import builtins
 from handrail.shell.classify import hosts, path_location, sed
@@ -66,7 +66,7 @@ class Site:
     hold secrets.
     """
 
-    where: Surroundings
+    where: ExecutionContext
     cwd: str | None
     tally: Tally
     part: str
@@ -75,9 +75,9 @@ class Site:
     seeks: bool = False
     protected: Callable[[str], str | None] | None = None
 
-    def note(self, klass: CommandClass, text: str) -> None:
+    def note(self, safety_class: CommandClass, text: str) -> None:
         """The command is at least of that class."""
-        self.tally.note(klass, text, self.part)
+        self.tally.note(safety_class, text, self.part)
 
     def danger(self, text: str) -> None:
         """The command is dangerous."""
@@ -101,8 +101,8 @@ def text(argument: Argument, site: Site) -> None:
         return
     for name in argument.asks:
         bad = _SECRET.search(name) is not None
-        klass = CommandClass.DANGEROUS if bad else CommandClass.DEV
-        site.note(klass, f"nobody here knows what {name!r} holds")
+        safety_class = CommandClass.DANGEROUS if bad else CommandClass.DEV
+        site.note(safety_class, f"nobody here knows what {name!r} holds")
 
 
 def read(argument: Argument, site: Site, *, tree: bool = False) -> None:

@@ -21,9 +21,9 @@ def parts_of(flat: Flat, classes: Sequence[CommandClass]) -> tuple[CommandPart, 
     """Every program that is started, wrappers taken off, with its class."""
     return tuple(
         CommandPart(
-            tuple(map(_word, one.words)), one.source, klass, redirects.writes(one.redirects)
+            tuple(map(_word, one.words)), one.source, safety_class, redirects.writes(one.redirects)
         )
-        for one, klass in zip(flat.invocations, classes, strict=True)
+        for one, safety_class in zip(flat.invocations, classes, strict=True)
         if not one.wraps
     )
 

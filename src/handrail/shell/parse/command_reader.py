@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 from handrail.shell.parse.shfmt_nodes import Node, Source, check, items, kind_of, offset, text
 from handrail.shell.parse.syntax import (
     Assignment,
@@ -90,7 +90,7 @@ class Commands:
         kind = kind_of(node)
         reader = self._readers.get(kind)
         if reader is None:
-            raise Unreadable(f"it uses {kind} as a command, which is not understood")
+            raise UnreadableCommand(f"it uses {kind} as a command, which is not understood")
         with self._source:
             return reader(check(node, kind))
 
@@ -98,13 +98,15 @@ class Commands:
         known = check(node, "Redirect")
         operator = text(known, "Op")
         if operator not in _REDIRECTS:
-            raise Unreadable(f"the redirect {operator!r} is not understood")
+            raise UnreadableCommand(f"the redirect {operator!r} is not understood")
         descriptor = self.words.literal(known["N"]) if "N" in known else ""
         if descriptor.startswith("{"):
             self.words.assigns.add(descriptor.strip("{}"))
         target = self.words.word(known.get("Word"), expands_braces=True)
         if operator in _TWICE and not _PLAIN_TARGET.fullmatch(target.value or ""):
-            raise Unreadable(f"the target of {operator!r} is worked out twice, quotes or not")
+            raise UnreadableCommand(
+                f"the target of {operator!r} is worked out twice, quotes or not"
+            )
         body = None
         if operator in ("<<", "<<-"):
             body = Word("", (Text("", quoted=True),))
@@ -124,7 +126,7 @@ class Commands:
         name = self.words.literal(known.get("Name"))
         if not _NAME.fullmatch(name):
             # The parser takes `]=x` for one, bash for a program.
-            raise Unreadable(f"the name {name!r} cannot be assigned")
+            raise UnreadableCommand(f"the name {name!r} cannot be assigned")
         inner = list(self.words.subscript(known.get("Index")))
         if "Array" in known:
             for element in items(check(known["Array"], "ArrayExpr"), "Elems"):
@@ -172,7 +174,7 @@ class Commands:
             if index == len(links) - 1:
                 return chain
             first = Statement(chain, self._source.between(start, offset(link, "End")))
-        raise Unreadable("a chain without a second part is not understood")
+        raise UnreadableCommand("a chain without a second part is not understood")
 
     def _spine(self, node: Node, operators: tuple[str, ...]) -> list[tuple[str, Node]]:
         """The statements that operators of one kind join, in order, with what stands before.
@@ -183,7 +185,7 @@ class Commands:
         while True:
             operator = text(node, "Op")
             if operator not in ("|", "|&", "&&", "||") or len(links) >= _MAX_CHAIN:
-                raise Unreadable(f"a chain of more than {_MAX_CHAIN} commands is not read")
+                raise UnreadableCommand(f"a chain of more than {_MAX_CHAIN} commands is not read")
             links.append((operator, check(node.get("Y"), "Stmt")))
             left = check(node.get("X"), "Stmt")
             command = left.get("Cmd")
@@ -241,7 +243,7 @@ class Commands:
                 self.words.operand(word)
             return (word,)
         if kind not in ("BinaryTest", "UnaryTest", "ParenTest"):
-            raise Unreadable(f"it uses {kind} in a test, which is not understood")
+            raise UnreadableCommand(f"it uses {kind} in a test, which is not understood")
         known = check(node, kind)
         evaluated = known.get("Op") in _EVALUATING_TESTS
         words: tuple[Word, ...] = ()
@@ -265,7 +267,7 @@ class Commands:
         command = script.statements[0].command
         if not (isinstance(command, Block) or (_plain(command) and not name)):
             # The parser takes a program before a pipe or a redirect for the coproc's name.
-            raise Unreadable("of coproc, only a block or one plain command is understood")
+            raise UnreadableCommand("of coproc, only a block or one plain command is understood")
         return Compound("coproc", (script,), name)
 
     def _function(self, node: Node) -> Command:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from handrail.core.commands import ShellParser, Unreadable
+from handrail.core.commands import ShellParser, UnreadableCommand
 from handrail.shell.parse import trivial
 from handrail.shell.parse.command_reader import Commands
 from handrail.shell.parse.shfmt_nodes import Source, check, items
@@ -31,7 +31,7 @@ _OPEN_END: Final = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
 
 
 def read(command: str, parser: ShellParser) -> Script:
-    """The tree of a command; raises `Unreadable` with the reason."""
+    """The tree of a command; raises `UnreadableCommand` with the reason."""
     script = trivial.read(command)
     if script is not None:
         return script
@@ -43,7 +43,7 @@ def read(command: str, parser: ShellParser) -> Script:
     try:
         script = commands.script(items(tree, "Stmts"))
     except RecursionError:
-        raise Unreadable("it is nested too deep to be read") from None
+        raise UnreadableCommand("it is nested too deep to be read") from None
     return Script(
         script.statements,
         evaluates=frozenset(commands.words.evaluates),
@@ -62,7 +62,9 @@ def _refuse_false_comments(tree: object, command: bytes) -> None:
         if isinstance(node, Mapping):
             at = node["Hash"].get("Offset", 0) if "Hash" in node else 0
             if at and command[at - 1 : at] not in _BEFORE_COMMENT:
-                raise Unreadable("a # in the middle of a word: bash and others disagree on that")
+                raise UnreadableCommand(
+                    "a # in the middle of a word: bash and others disagree on that"
+                )
             waiting += node.values()
         elif isinstance(node, list):
             waiting += node
@@ -72,19 +74,25 @@ def _refuse_odd_text(command: str) -> None:
     try:
         size = len(command.encode())
     except UnicodeEncodeError:
-        raise Unreadable("it holds half of a character pair, which is no text") from None
+        raise UnreadableCommand("it holds half of a character pair, which is no text") from None
     if size > MAX_BYTES:
-        raise Unreadable(f"it is longer than {MAX_BYTES} bytes: put it into a file and run that")
+        raise UnreadableCommand(
+            f"it is longer than {MAX_BYTES} bytes: put it into a file and run that"
+        )
     odd = _CONTROL.search(command)
     if odd:
-        raise Unreadable(
+        raise UnreadableCommand(
             f"it holds the control character {odd[0]!r}: write it as $'…' or not at all"
         )
     if _CONTINUED_COMMENT.search(command):
-        raise Unreadable("a line with # ends in a backslash: bash and others disagree on that")
+        raise UnreadableCommand(
+            "a line with # ends in a backslash: bash and others disagree on that"
+        )
     if _TORN.search(command):
-        raise Unreadable("a backslash tears a sign such as $( over two lines: write it on one")
+        raise UnreadableCommand(
+            "a backslash tears a sign such as $( over two lines: write it on one"
+        )
     if _OPEN_END.search(command):
-        raise Unreadable(
+        raise UnreadableCommand(
             "it ends in a backslash: bash drops it in some places and keeps it in others"
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 
 Node = Mapping[str, Any]
 
@@ -69,10 +69,10 @@ _ALWAYS: Final = frozenset({"Type", "Pos", "End"})
 def check(node: object, kind: str) -> Node:
     """The node, known to be of this kind and to carry nothing that we do not know."""
     if not isinstance(node, Mapping) or node.get("Type", kind) != kind:
-        raise Unreadable("the parser's answer has an unexpected shape")
+        raise UnreadableCommand("the parser's answer has an unexpected shape")
     unknown = node.keys() - _FIELDS[kind] - _ALWAYS
     if unknown:
-        raise Unreadable(f"it uses {kind} with {min(unknown)}, which is not understood")
+        raise UnreadableCommand(f"it uses {kind} with {min(unknown)}, which is not understood")
     return node
 
 
@@ -80,7 +80,7 @@ def kind_of(node: object) -> str:
     """The type that an interface node names itself; only types that we know."""
     kind = node.get("Type") if isinstance(node, Mapping) else None
     if not isinstance(kind, str) or kind not in _FIELDS:
-        raise Unreadable(f"it uses {kind!r}, which is not understood")
+        raise UnreadableCommand(f"it uses {kind!r}, which is not understood")
     return kind
 
 
@@ -88,7 +88,7 @@ def items(node: Node, field: str) -> list[Any]:
     """A list field, empty where the parser leaves it out."""
     value = node.get(field, [])
     if not isinstance(value, list):
-        raise Unreadable("the parser's answer has an unexpected shape")
+        raise UnreadableCommand("the parser's answer has an unexpected shape")
     return value
 
 
@@ -96,7 +96,7 @@ def text(node: Node, field: str) -> str:
     """A text field, empty where the parser leaves it out."""
     value = node.get(field, "")
     if not isinstance(value, str):
-        raise Unreadable("the parser's answer has an unexpected shape")
+        raise UnreadableCommand("the parser's answer has an unexpected shape")
     return value
 
 
@@ -114,17 +114,17 @@ class Source:
     def between(self, start: int, end: int) -> str:
         """The text between two positions."""
         if not 0 <= start <= end <= len(self._bytes):
-            raise Unreadable("the parser's positions lie outside the command")
+            raise UnreadableCommand("the parser's positions lie outside the command")
         try:
             return self._bytes[start:end].decode()
         except UnicodeDecodeError:
-            raise Unreadable("the parser's positions cut a character in two") from None
+            raise UnreadableCommand("the parser's positions cut a character in two") from None
 
     def __enter__(self) -> None:
         """One level deeper; too deep a command could exhaust us, and nobody writes one."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise Unreadable(f"it is nested more than {MAX_DEPTH} levels deep")
+            raise UnreadableCommand(f"it is nested more than {MAX_DEPTH} levels deep")
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1
@@ -135,5 +135,5 @@ def offset(node: Node, field: str) -> int:
     place = node.get(field)
     value = place.get("Offset") if isinstance(place, Mapping) else None
     if not isinstance(value, int):
-        raise Unreadable("the parser's answer lacks a position")
+        raise UnreadableCommand("the parser's answer lacks a position")
     return value

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from handrail.core.commands import Unreadable
+from handrail.core.commands import UnreadableCommand
 from handrail.shell import expand
 from handrail.shell.parse import quoting
 from handrail.shell.parse.shfmt_nodes import Node, Source, check, items, kind_of, offset, text
@@ -93,7 +93,7 @@ class Words:
                 with self._source:
                     return self.arithmetic(check(node, "ParenArithm").get("X"))
             case other:
-                raise Unreadable(f"it uses {other} in arithmetic, which is not understood")
+                raise UnreadableCommand(f"it uses {other} in arithmetic, which is not understood")
 
     def _binary(self, node: Node) -> tuple[Word, ...]:
         with self._source:
@@ -148,7 +148,9 @@ class Words:
         if _NAME.fullmatch(letters):
             self.evaluates.add(letters)
         elif not _NUMBER.fullmatch(letters):
-            raise Unreadable(f"{letters!r} is evaluated as arithmetic, which can run commands")
+            raise UnreadableCommand(
+                f"{letters!r} is evaluated as arithmetic, which can run commands"
+            )
 
     def _parts(self, node: Node, *, quoted: bool) -> tuple[Part, ...]:
         parts: list[Part] = []
@@ -169,7 +171,7 @@ class Words:
         parts = quoting.bare(letters)
         if any(not part.quoted and _PROCESS.search(part.text) for part in parts):
             # Inside `${x:-…}` the parser takes it for letters, bash runs it.
-            raise Unreadable("it has a process substitution where it could be overlooked")
+            raise UnreadableCommand("it has a process substitution where it could be overlooked")
         return parts
 
     def _one_part(self, kind: str, node: Node, *, quoted: bool) -> Part:
@@ -190,7 +192,7 @@ class Words:
             case "ExtGlob":
                 part = self._extended_glob(node)
             case _:
-                raise Unreadable(f"it uses {kind} in a word, which is not understood")
+                raise UnreadableCommand(f"it uses {kind} in a word, which is not understood")
         return part
 
     def _single(self, node: Node) -> Part:
@@ -211,13 +213,13 @@ class Words:
     def _process(self, node: Node) -> Part:
         operator = text(node, "Op")
         if operator not in ("<(", ">("):
-            raise Unreadable(f"it uses {operator!r}, which is not understood")
+            raise UnreadableCommand(f"it uses {operator!r}, which is not understood")
         return Substitution(self._script(items(node, "Stmts")), operator[0])
 
     def _extended_glob(self, node: Node) -> Part:
         if not _PLAIN_PATTERN.fullmatch(self.literal(node.get("Pattern"))):
             # Without extglob, bash reads `!(rm x)` as a command.
-            raise Unreadable("it uses an extended glob that could hide a command")
+            raise UnreadableCommand("it uses an extended glob that could hide a command")
         return Opaque(self._source.of(node))
 
     def _variable(self, node: Node, *, quoted: bool) -> Variable:
@@ -247,7 +249,9 @@ class Words:
 
     def _key(self, letters: str) -> None:
         if any(one in letters for one in "$`["):
-            raise Unreadable(f"the subscript {letters!r} is evaluated, which can run commands")
+            raise UnreadableCommand(
+                f"the subscript {letters!r} is evaluated, which can run commands"
+            )
         self.evaluates.update(_NAME.findall(letters))
 
     def _slice(self, node: Node) -> tuple[Word, ...]:
@@ -269,7 +273,7 @@ class Words:
         operator = text(known, "Op")
         inner = self.optional(known.get("Word"))
         if operator == "@" and not (inner and inner[0].value in tuple("QEAaUuLKk")):
-            raise Unreadable(f"${{{name}@…}} runs what stands in the variable")
+            raise UnreadableCommand(f"${{{name}@…}} runs what stands in the variable")
         if operator in _ASSIGNING:
             self.assigns.add(name)
             self.texts.add(name)

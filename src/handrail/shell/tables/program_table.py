@@ -142,7 +142,7 @@ class Program:
     """
 
     name: str
-    klass: CommandClass
+    safety_class: CommandClass
     why: str
     grammar: Grammar
     answers: frozenset[str] = frozenset()
@@ -217,13 +217,13 @@ def _joined(ours: Mapping[str, Any] | None, theirs: dict[str, Any]) -> Mapping[s
 
 
 def _program(name: str, raw: Mapping[str, Any]) -> Program:
-    klass = _CLASSES[raw.get("class", "safe")]
-    answers = raw.get("answers", "--help --version" if klass is CommandClass.SAFE else "")
+    safety_class = _CLASSES[raw.get("class", "safe")]
+    answers = raw.get("answers", "--help --version" if safety_class is CommandClass.SAFE else "")
     return Program(
         name=name,
-        klass=klass,
+        safety_class=safety_class,
         why=raw.get("why", ""),
-        grammar=_grammar(raw, ANY if klass is not CommandClass.SAFE else ""),
+        grammar=_grammar(raw, ANY if safety_class is not CommandClass.SAFE else ""),
         answers=frozenset(answers.split()),
         default=raw.get("default", "").partition(" ")[0],
         default_with=frozenset(raw.get("default", "").split()[1:]),

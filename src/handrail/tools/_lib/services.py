@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from handrail.core.commands import CommandJudge
+from handrail.core.commands import CommandAnalyzer
 from handrail.core.context import Whereabouts
 from handrail.core.leases import PathReserver
 from handrail.core.outputs import Outputs
@@ -23,7 +23,7 @@ class Shell:
     is none. `tame` is added to the environment of commands that only look.
     """
 
-    judge: CommandJudge
+    analyzer: CommandAnalyzer
     processes: Processes
     sandbox: Sandbox
     whereabouts: Whereabouts

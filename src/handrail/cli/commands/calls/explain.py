@@ -15,7 +15,7 @@ from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.app_explain import Fate
-    from handrail.core.commands import CommandJudge, Effects, Judgement
+    from handrail.core.commands import CommandAnalysis, CommandAnalyzer, Effects
 
 _EPILOG: Final = """\
 a line of --jsonl, `env` and `cwd` as needed:
@@ -44,7 +44,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 def run(options: Namespace) -> int:
     """Judge one command or many; 0 whatever the verdict is."""
-    from handrail.app_shell import command_judge
+    from handrail.app_shell import command_analyzer
     from handrail.cli.workspace import load_settings, workspace_directory
 
     if (options.shell_command is None) == (options.jsonl is None):
@@ -56,20 +56,20 @@ def run(options: Namespace) -> int:
     root = workspace_directory(options)
     if options.jsonl is not None:
         settings = load_settings(options)
-        judge = command_judge([str(root), *settings.directories], settings)
+        analyzer = command_analyzer([str(root), *settings.directories], settings)
         with _open_lines(options.jsonl) as lines:
-            _explain_lines(judge, root, lines)
+            _explain_lines(analyzer, root, lines)
         return 0
-    judged, fate = _explain(options, root)
+    analysis, fate = _explain(options, root)
     if options.json:
-        output.print_json({**judged.to_dict(), "verdict": _verdict_row(fate)})
+        output.print_json({**analysis.to_dict(), "verdict": _verdict_row(fate)})
         return 0
-    for line in _render(judged, f"in mode {fate.mode.value}: {_verdict_text(fate)}"):
+    for line in _render(analysis, f"in mode {fate.mode.value}: {_verdict_text(fate)}"):
         output.print_line(line)
     return 0
 
 
-def _explain(options: Namespace, root: Path) -> tuple[Judgement, Fate]:
+def _explain(options: Namespace, root: Path) -> tuple[CommandAnalysis, Fate]:
     import asyncio
 
     from handrail.app_check import checked
@@ -85,20 +85,20 @@ def _explain(options: Namespace, root: Path) -> tuple[Judgement, Fate]:
     return asyncio.run(foresee(meant, config, options.shell_command, cwd, env))
 
 
-def _explain_lines(judge: CommandJudge, root: Path, lines: Iterable[bytes]) -> None:
+def _explain_lines(analyzer: CommandAnalyzer, root: Path, lines: Iterable[bytes]) -> None:
     for line in lines:
         if line.strip():
-            output.print_json(_explain_line(judge, root, line))
+            output.print_json(_explain_line(analyzer, root, line))
             # Whoever asks line by line waits for this one.
             sys.stdout.flush()
 
 
-def _explain_line(judge: CommandJudge, root: Path, line: bytes) -> dict[str, Any]:
+def _explain_line(analyzer: CommandAnalyzer, root: Path, line: bytes) -> dict[str, Any]:
     try:
         command, env, cwd = _parse_line(line)
     except ProblemRaised as raised:
         return {"error": raised.problem.message}
-    return judge.judge(command, cwd=_cwd(root, cwd), env=env).to_dict()
+    return analyzer.analyze(command, cwd=_cwd(root, cwd), env=env).to_dict()
 
 
 def _parse_line(line: bytes) -> tuple[str, Mapping[str, str], str | None]:
@@ -195,7 +195,7 @@ def _verdict_row(fate: Fate) -> dict[str, Any]:
     }
 
 
-def _render(judged: Judgement, fate: str) -> Iterator[str]:
+def _render(analysis: CommandAnalysis, fate: str) -> Iterator[str]:
     from handrail.cli.render.screen import TextStyle, one_line, paint
     from handrail.core.commands import CommandClass
 
@@ -205,11 +205,11 @@ def _render(judged: Judgement, fate: str) -> Iterator[str]:
         CommandClass.DANGEROUS: TextStyle.CAUTION,
         CommandClass.BLOCKED: TextStyle.BAD,
     }
-    yield f"{'class':<{_ROOM}}{paint(judged.klass.word, styles[judged.klass])}"
-    for number, reason in enumerate(judged.reasons):
+    yield f"{'class':<{_ROOM}}{paint(analysis.safety_class.word, styles[analysis.safety_class])}"
+    for number, reason in enumerate(analysis.reasons):
         part = f": {one_line(reason.part)}" if reason.part else ""
         yield f"{'' if number else 'because':<{_ROOM}}{one_line(reason.text)}{part}"
-    yield from _effect_lines(judged.effects)
+    yield from _effect_lines(analysis.effects)
     yield ""
     yield fate
 

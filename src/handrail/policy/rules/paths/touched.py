@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from handrail.core.commands import Judgement
+from handrail.core.commands import CommandAnalysis
 from handrail.core.footprint import Access
 from handrail.policy.policy_input import PolicyInput
 
@@ -43,9 +43,9 @@ class TouchedPath(NamedTuple):
 
 def written_paths(subject: PolicyInput) -> list[TouchedPath]:
     """What it would create, change or remove."""
-    judged = subject.command
-    if judged is not None:
-        return [_effect_path(path, TouchExtent.MAYBE_RECURSIVE) for path in judged.effects.writes]
+    analysis = subject.command
+    if analysis is not None:
+        return [_effect_path(path, TouchExtent.MAYBE_RECURSIVE) for path in analysis.effects.writes]
     found = list(_footprint_paths(subject, Access.WRITE))
     found += [TouchedPath(way) for way in subject.written_ways()]
     if subject.plan is not None:
@@ -55,9 +55,9 @@ def written_paths(subject: PolicyInput) -> list[TouchedPath]:
 
 def read_paths(subject: PolicyInput) -> list[TouchedPath]:
     """What it would look at, or quote from."""
-    judged = subject.command
-    if judged is not None:
-        effects = judged.effects
+    analysis = subject.command
+    if analysis is not None:
+        effects = analysis.effects
         # What is moved can be read where it is then.
         moved = [_effect_path(path, TouchExtent.ITSELF) for path in effects.writes]
         return [
@@ -74,23 +74,25 @@ def read_paths(subject: PolicyInput) -> list[TouchedPath]:
     return found
 
 
-def mentioned_paths(judged: Judgement, roots: Sequence[str], home: str | None) -> list[TouchedPath]:
+def mentioned_paths(
+    analysis: CommandAnalysis, roots: Sequence[str], home: str | None
+) -> list[TouchedPath]:
     """Every path that a command's words could name beside its known effects: of a word also
     what follows `=`, `:` and `@` (`--file=x`, `HEAD:x`, `@x`), from its directory and the roots.
     """
-    effects = judged.effects
+    effects = analysis.effects
     known = {path.rstrip("/") for path in (*effects.reads, *effects.writes)}
-    bases = dict.fromkeys((judged.cwd, *roots) if judged.cwd else roots)
+    bases = dict.fromkeys((analysis.cwd, *roots) if analysis.cwd else roots)
     found: dict[str, None] = {}
-    for piece in _path_candidates(judged):
+    for piece in _path_candidates(analysis):
         text = home + piece[1:] if piece.startswith("~/") and home is not None else piece
         for base in bases:
             found["/" + posixpath.normpath(posixpath.join(base, text)).lstrip("/")] = None
     return [TouchedPath(path) for path in found if path not in known]
 
 
-def _path_candidates(judged: Judgement) -> Iterator[str]:
-    for part in judged.parts:
+def _path_candidates(analysis: CommandAnalysis) -> Iterator[str]:
+    for part in analysis.parts:
         for word in part.words[1:]:
             if word and not word.startswith("-"):
                 yield word

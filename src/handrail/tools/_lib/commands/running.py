@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Generic, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from handrail.core.commands import CommandClass, Judgement
+from handrail.core.commands import CommandAnalysis, CommandClass
 from handrail.core.context import ToolContext, go_to
 from handrail.core.footprint import Access, Footprint, Touch
 from handrail.core.outputs import output_handle
@@ -73,33 +73,33 @@ class Judged(Generic[A]):
     `anew` judges, as often as the call is looked at again; `of` is what it said.
     """
 
-    def __init__(self, judge: Callable[[A], Judgement]) -> None:
+    def __init__(self, judge: Callable[[A], CommandAnalysis]) -> None:
         self._judge = judge
         # With the arguments themselves, so that no other object can have their identity.
-        self._known: OrderedDict[int, tuple[A, Judgement]] = OrderedDict()
+        self._known: OrderedDict[int, tuple[A, CommandAnalysis]] = OrderedDict()
 
-    def anew(self, args: A) -> Judgement:
+    def anew(self, args: A) -> CommandAnalysis:
         """Judge, and remember it for the steps that follow."""
-        judged = self._judge(args)
-        self._known[id(args)] = args, judged
+        analysis = self._judge(args)
+        self._known[id(args)] = args, analysis
         if len(self._known) > _MOST_JUDGED:
             self._known.popitem(last=False)
-        return judged
+        return analysis
 
-    def of(self, args: A) -> Judgement:
+    def of(self, args: A) -> CommandAnalysis:
         """What was said of these very arguments."""
         known = self._known.get(id(args))
         return self.anew(args) if known is None or known[0] is not args else known[1]
 
 
-def risk_of(judged: Judgement) -> Risk:
+def risk_of(analysis: CommandAnalysis) -> Risk:
     """The class of a command on the common ladder."""
-    return _RISKS[judged.klass]
+    return _RISKS[analysis.safety_class]
 
 
-def footprint_of(judged: Judgement, shell: Shell, *, job: bool) -> Footprint:
+def footprint_of(analysis: CommandAnalysis, shell: Shell, *, job: bool) -> Footprint:
     """What a judged command touches; a job is a change even if its command only looks."""
-    effects = judged.effects
+    effects = analysis.effects
     touches = [Touch(key_of(path), Access.READ) for path in effects.reads]
     touches += [Touch(key_of(path), Access.WRITE) for path in effects.writes]
     touches += [Touch(f"net:{host}", Access.WRITE) for host in effects.hosts]
@@ -108,7 +108,7 @@ def footprint_of(judged: Judgement, shell: Shell, *, job: bool) -> Footprint:
         touches.append(Touch("session:directory", Access.WRITE if moves else Access.READ))
     if job or effects.background:
         touches.append(Touch("session:jobs", Access.WRITE))
-    return Footprint(tuple(touches), effects.open_ended, judged)
+    return Footprint(tuple(touches), effects.open_ended, analysis)
 
 
 def key_of(path: str) -> str:
@@ -161,11 +161,11 @@ async def run_to_end(
     shell: Shell,
     ctx: ToolContext,
     launch: Launch,
-    judged: Judgement,
+    analysis: CommandAnalysis,
     files: Files | None = None,
 ) -> Output:
     """Run a program to its end and tell what came of it."""
-    if any(map(is_sensitive, judged.effects.reads)):
+    if any(map(is_sensitive, analysis.effects.reads)):
         # What is printed of a secret is shown as far as it fits, and kept nowhere.
         launch = launch._replace(spills=False)
     ended = await shell.processes.run(launch, ctx.on_output)
@@ -173,15 +173,15 @@ async def run_to_end(
         go_to(shell.whereabouts, ended.directory, files)
     notes = _notes(shell, ended, launch.confinement)
     if not launch.confinement.off:
-        notes += _lost(judged, ctx.session.roots)
+        notes += _lost(analysis, ctx.session.roots)
     return _output(shell, ctx, ended, launch, notes)
 
 
-def _lost(judged: Judgement, roots: Sequence[str]) -> list[str]:
+def _lost(analysis: CommandAnalysis, roots: Sequence[str]) -> list[str]:
     """What a confined command wrote, or thinks it wrote, outside of the workspace."""
     outside = [
         path
-        for path in judged.effects.writes
+        for path in analysis.effects.writes
         if not path.startswith("/dev/")
         and not any(f"{path}/".startswith(f"{root.rstrip('/')}/") for root in roots)
     ]
