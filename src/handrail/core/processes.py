@@ -176,7 +176,8 @@ class Processes(Protocol):
 class Repaired(NamedTuple):
     """A protected name that a program changed and that is as it was again.
 
-    `what` is "changed", "created", "removed" or "replaced"; `kept` is where the program's
+    `what` is "changed", "created", "removed" or "replaced", or "unchecked" for a folder in which
+    such names could not be looked for because there are too many; `kept` is where the program's
     version lies now. `restored` False: what stood there could not be put back in full.
     """
 

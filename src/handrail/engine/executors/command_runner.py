@@ -339,9 +339,19 @@ def _tampered(outcome: CallOutcome, repaired: Sequence[Repaired]) -> CallOutcome
 
 
 def _changed(repaired: Sequence[Repaired]) -> str:
-    listed = ", ".join(_told(one) for one in repaired[:10])
-    more = f" and {len(repaired) - 10} more" if len(repaired) > 10 else ""
-    return f"changed protected names, which were put back: {listed}{more}"
+    names = [_told(one) for one in repaired if one.what != "unchecked"]
+    folders = [shown(one.path) for one in repaired if one.what == "unchecked"]
+    parts = []
+    if names:
+        parts.append(f"changed protected names, which were put back: {_first_ten(names)}")
+    if folders:
+        parts.append(f"made too many folders to look for such names in all: {_first_ten(folders)}")
+    return "; and ".join(parts)
+
+
+def _first_ten(words: Sequence[str]) -> str:
+    more = f" and {len(words) - 10} more" if len(words) > 10 else ""
+    return f"{', '.join(words[:10])}{more}"
 
 
 def _told(one: Repaired) -> str:

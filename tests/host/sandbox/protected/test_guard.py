@@ -158,3 +158,25 @@ def test_what_is_too_fresh_for_its_time_stamps_is_compared_by_content(work, stat
 
         assert len(done) == (f"{count:04}\n" != f"{count:04}"[::-1] + "!")
         assert (work / ".envrc").read_text() == f"{count:04}\n"
+
+
+@pytest.mark.parametrize(
+    "place", ["node_modules/a", "node_modules/a/b/c", "sub/node_modules/a/node_modules/b"]
+)
+def test_a_repository_among_installed_packages_is_taken_away(work, state, top, place):
+    before = tree(work)
+
+    done = repaired(
+        state, top, f"mkdir -p {place}/.git; echo '[core]\n\tfsmonitor=evil' > {place}/.git/config"
+    )
+
+    assert whats(done) == {f"{place}/.git": "created"}
+    assert {path for path in tree(work) if ".git" in path} == {
+        path for path in before if ".git" in path
+    }
+
+
+def test_installed_packages_bring_other_protected_names_along(work, state, top):
+    done = repaired(state, top, "mkdir -p node_modules/a/.husky; echo x > node_modules/a/.npmrc")
+
+    assert done == {}

@@ -151,6 +151,40 @@ def test_a_directory_with_too_many_entries_is_named_and_accused_of_nothing(
     assert {what for _, what, *_ in done} <= {"removed"}
 
 
+def test_a_directory_with_too_many_entries_leaves_the_others_guarded(work, state, top, monkeypatch):
+    for number in range(40):
+        put(work / ".idea" / f"{number:02}" / "x", "x")
+        put(work / "sub" / f"{number:02}" / ".vscode" / "settings.json", "{}")
+    monkeypatch.setattr(scan, "_MOST_ENTRIES", 30)
+
+    done = repaired(state, top, "for one in sub/??; do echo x > $one/.vscode/tasks.json; done")
+
+    assert whats(done) == {f"sub/{number:02}/.vscode/tasks.json": "created" for number in range(40)}
+
+
+def test_a_command_that_makes_more_directories_than_are_checked_is_told(
+    work, state, top, monkeypatch
+):
+    monkeypatch.setattr(listing, "_MOST_DIRECTORIES", 60)
+
+    done = repaired(state, top, "for a in 1 2 3 4 5 6 7 8; do mkdir -p b/$a/c/d/e/f/g/h; done")
+
+    assert {one.what for one in done.values()} == {"unchecked"}
+    assert not any(one.restored for one in done.values())
+    assert all(path.startswith("b/") for path in done)
+
+
+def test_directories_of_node_modules_are_walked_last(work, state, top, monkeypatch):
+    for number in range(40):
+        put(work / "node_modules" / "a" / f"{number:02}" / "index.js", "")
+    put(work / "src" / "a" / "b" / "c" / "main.py", "")
+    monkeypatch.setattr(listing, "_MOST_DIRECTORIES", 30)
+
+    done = repaired(state, top, "echo x > src/a/b/c/.envrc")
+
+    assert whats(done) == {"src/a/b/c/.envrc": "created"}
+
+
 def test_a_listing_is_believed_only_until_its_directory_changes(work, state, top):
     wait_until_old(work / "src")
     state.take([top]).close()

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from handrail.host.sandbox.protected.images import FileImage
 from handrail.host.sandbox.protected.listing import ProtectedHit, WatchedRoot
 from handrail.host.sandbox.protected.name_table import CommandAllowances
 
-What = Literal["changed", "created", "removed", "replaced"]
+What = Literal["changed", "created", "removed", "replaced", "unchecked"]
 
 
 class RepairedEntry(NamedTuple):
-    """One protected name that was not what it had been.
+    """One protected name that was not what it had been, or a directory that could not be checked
+    for such names because the command made too many (`what` is "unchecked").
 
     `kept` is where the command's version lies now, None if there was none. `restored` is
     False if what was there before could not be put back in full.
@@ -70,11 +71,14 @@ class RootBaseline:
 
 @dataclass(slots=True)
 class ProtectedBaseline:
-    """All roots as they were before a command. `partial` says what could not be looked at."""
+    """All roots as they were before a command. `partial` says what could not be looked at,
+    `unchecked` what of it in roots that were looked at as a whole before the command.
+    """
 
     views: Sequence[RootBaseline]
     allowed: CommandAllowances
     partial: list[str]
+    unchecked: dict[str, None] = field(default_factory=dict)
     _open: bool = True
 
     def leave(self, path: str) -> None:

@@ -7,6 +7,7 @@ Only names and kinds are looked at here; `host/stamps` says when a directory is 
 from __future__ import annotations
 
 import os
+from itertools import chain
 from typing import Final, NamedTuple
 
 from handrail.core.protected_names import fold_name
@@ -22,9 +23,11 @@ from handrail.host.sandbox.protected.name_table import (
 )
 from handrail.host.snapshots.stamps import DirectoryStamps, Stamp, identity
 
-_MOST_DIRECTORIES: Final = 30_000
-_MOST_ENTRIES: Final = 400_000
-_NOT_ENTERED: Final = "node_modules"
+_MOST_DIRECTORIES: Final = 100_000
+_MOST_ENTRIES: Final = 1_500_000
+# Packages bring settings of editors and the like along, which do nothing there. A repository does:
+# git enters it from the one around it, and runs what its configuration names.
+_PACKAGES: Final = "node_modules"
 _REPOSITORY: Final = frozenset(REPOSITORY_ENTRIES)
 
 
@@ -70,9 +73,10 @@ class ListingCache:
     ) -> ListingResult:
         """Look for names below a root; neither into `skipped` nor into `left`."""
         known, fresh = self._known.get(top.path, {}), dict[str, _DirectoryListing]()
-        hits, queue = list[ProtectedHit](), [""]
+        hits, folders, packages = list[ProtectedHit](), [""], list[str]()
         missed, budget = set(left), _MOST_ENTRIES
-        for rel in queue:
+        # Both lists grow meanwhile; packages come last, so that the limits meet them first.
+        for rel in chain(folders, packages):
             if rel in missed or rel in skipped:
                 continue
             if budget < 0 or len(fresh) >= _MOST_DIRECTORIES:
@@ -86,7 +90,7 @@ class ListingCache:
             fresh[rel] = listing
             budget -= listing.size
             hits += listing.hits
-            queue += listing.folders
+            (packages if _PACKAGES in rel.split("/") else folders).extend(listing.folders)
         self._known[top.path] = fresh
         return ListingResult(hits, frozenset(missed))
 
@@ -105,7 +109,7 @@ class ListingCache:
         above = f"{rel}/" if rel else ""
         own = rel.rpartition("/")[2]
         below = self._names.marks_below(rel) if mark_of(own) & FIRST else {}
-        entered, repository = own != _NOT_ENTERED, 0
+        in_package, repository = _PACKAGES in rel.split("/")[:-1], 0
         handle = self._opener(top.handle, os.fsencode(rel) or b".", LIST)
         try:
             with os.scandir(handle) as entries:
@@ -115,11 +119,13 @@ class ListingCache:
                     mark = mark_of(name)
                     if below:
                         mark |= below.get(fold_name(name), 0)
+                    if in_package:
+                        mark &= GIT
                     repository += name in _REPOSITORY
                     is_folder = entry.is_dir(follow_symlinks=False)
                     if mark and self._counts(mark, is_folder, entry, above + name):
                         hits.append(ProtectedHit(above + name, mark))
-                    elif is_folder and entered:
+                    elif is_folder:
                         folders.append(above + name)
         finally:
             os.close(handle)

@@ -54,7 +54,10 @@ class ProtectedObserver:
     def after(self, view: RootBaseline, snapshot: ProtectedBaseline) -> ProtectedScan:
         """What stands at the names of one root now."""
         walked = self._listings.walk(view.top, view.skipped, view.left)
-        snapshot.partial += map(view.absolute, sorted(walked.left - view.left))
+        missed = [view.absolute(rel) for rel in sorted(walked.left - view.left)]
+        snapshot.partial += missed
+        if not view.left:
+            snapshot.unchecked.update(dict.fromkeys(missed))
         return self._scan(view.top, [*walked.hits, *view.aliases], snapshot.allowed)
 
     def _view(

@@ -22,6 +22,7 @@ from handrail.host.sandbox.protected.tampering import BaselineComparison, Protec
 
 # Each round mends what the last one uncovered, such as the next lower closed directory.
 _ROUNDS: Final = 20
+_MOST_UNCHECKED: Final = 10
 
 
 class _RootRepair(NamedTuple):
@@ -57,7 +58,11 @@ class ProtectedRepair:
             self._rounds()
         finally:
             self._quarantine.close()
-        return [_checked(one) for one in self._told.values()]
+        unchecked = list(self._snapshot.unchecked)[:_MOST_UNCHECKED]
+        return [
+            *(_checked(one) for one in self._told.values()),
+            *(RepairedEntry(path, "unchecked", None, restored=False) for path in unchecked),
+        ]
 
     def _rounds(self) -> None:
         found, last = list(self._differences()), list[tuple[_RootRepair, ProtectedChange]]()

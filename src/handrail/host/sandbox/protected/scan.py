@@ -21,7 +21,9 @@ from handrail.host.sandbox.protected.name_table import (
     ProtectedNameTable,
 )
 
+# In one directory of the table, and in all of them together.
 _MOST_ENTRIES: Final = 10_000
+_MOST_IN_ALL: Final = 200_000
 _DEEPEST_GROUP: Final = 8
 
 # What makes git run a program or look elsewhere. Not here: objects, refs, index, logs; a
@@ -63,6 +65,7 @@ class ProtectedScan:
         self.pending: set[str] = set()
         self.cut: set[str] = set()
         self.repositories: set[str] = set()
+        self._most = _MOST_ENTRIES
         self._top = top
         self._names = names
         self._opener = opener
@@ -75,6 +78,7 @@ class ProtectedScan:
         for hit in hits:
             if hit.rel in self.entries or self._lifted.covers(hit.rel):
                 continue
+            self._most = min(len(self.entries) + _MOST_ENTRIES, _MOST_IN_ALL)
             if hit.mark & BARE:
                 self._bare(hit.rel)
             else:
@@ -94,13 +98,13 @@ class ProtectedScan:
             self._git(hit.rel)
         else:
             self._tree(hit.rel)
-        if len(self.entries) > _MOST_ENTRIES:
+        if len(self.entries) > self._most:
             self.cut.add(hit.rel)
 
     def _tree(self, top: str) -> None:
         pending = [top]
         for rel in pending:
-            if len(self.entries) > _MOST_ENTRIES:
+            if len(self.entries) > self._most:
                 return
             for name, info in self._inside(rel):
                 below = f"{rel}/{name}"
