@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.figure import Figure, Scale, figure, interleave
 from handrail.core.records import Row
-from handrail.store.sqlite import open_store
+from handrail.store.sqlite.store import open_store
 
 BLOCK = 20
 

@@ -30,7 +30,7 @@ from handrail.host.state.directories import (
 )
 from handrail.host.state.file_locks import FileLocks
 from handrail.host.state.state_paths import StatePaths, find_state_paths
-from handrail.store.sqlite import SqliteStore, open_store
+from handrail.store.sqlite.store import SqliteStore, open_store
 
 _log = logging.getLogger(__name__)
 

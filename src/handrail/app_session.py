@@ -18,7 +18,7 @@ from handrail.host.state.folder_identity import folder_identity
 from handrail.host.state.process_identity import may_still_run, this_process
 from handrail.policy.guardrails.guard import Guardrails
 from handrail.policy.modes import Mode
-from handrail.store.sqlite import SqliteStore
+from handrail.store.sqlite.store import SqliteStore
 
 
 async def begin_session(

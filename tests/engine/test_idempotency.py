@@ -16,8 +16,8 @@ from handrail.engine.prepare.preparer import PreparedCall
 from handrail.engine.recording import idempotency as answered_module
 from handrail.engine.recording import payloads
 from handrail.engine.recording.idempotency import CallIdLedger
-from handrail.store.purge import purge_payloads
-from handrail.store.sqlite import open_store
+from handrail.store.records.purge import purge_payloads
+from handrail.store.sqlite.store import open_store
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 import handrail
 from handrail.host.files.staging import temp
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
 
 
 @pytest.mark.feature("U01", "U02", "R-20", "F22", "F15")

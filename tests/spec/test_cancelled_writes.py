@@ -9,7 +9,7 @@ import pytest
 import handrail
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.staging.staged_change import StagedChange
-from handrail.store.sqlite import SqliteStore
+from handrail.store.sqlite.store import SqliteStore
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 import handrail
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
 
 WORKER = """
 import asyncio, json, sys

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import handrail
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
 
 pytestmark = pytest.mark.finding("F27")
 

@@ -10,7 +10,7 @@ import pytest
 
 import handrail
 from handrail.cli.main import main
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
 
 pytestmark = pytest.mark.finding("F04")
 

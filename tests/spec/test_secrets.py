@@ -29,7 +29,7 @@ async def test_tokens_in_arguments_and_output_are_not_on_record(workspace, tmp_p
 
 @pytest.mark.parametrize("durability", ["power", "process"])
 async def test_the_chain_holds_over_what_was_taken_out(workspace, tmp_path, durability):
-    from handrail.store.verify import verify
+    from handrail.store.chain.verify import verify
 
     store = tmp_path / "store.db"
     async with handrail.open(workspace.root, store=store, durability=durability) as rt:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import handrail
 import handrail.sync
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
 
 LARGE = b"0123456789abcdef" * 10_000
 

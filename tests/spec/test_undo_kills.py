@@ -13,7 +13,7 @@ import pytest
 from tests.support.waiting import wait_exit
 
 import handrail
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
 
 KILLS = 20  # of each of three parts, so that they run side by side
 LONG = 12_000  # lines: more than travels in the record

@@ -12,7 +12,8 @@ from handrail.core.events import CallProgress
 from handrail.history.undo import run
 from handrail.history.undo.run import files_per_part
 from handrail.host.files.local_files import LocalFiles
-from handrail.store import queries, sqlite, traces
+from handrail.store.records import calls, traces
+from handrail.store.sqlite import store
 
 # Commands run without a question only where the sandbox holds them.
 pytestmark = [pytest.mark.finding("F20"), pytest.mark.needs_bubblewrap]
@@ -205,7 +206,7 @@ class Counts:
 
     def __init__(self, monkeypatch):
         self.decoded = self.named = self.payloads = 0
-        decode, named, payload = queries.decode, LocalFiles.named, sqlite.SqliteStore.old_contents
+        decode, named, payload = calls.decode_call, LocalFiles.named, store.SqliteStore.old_contents
 
         def counting_decode(body, *trim):
             self.decoded += len(body or "")
@@ -219,11 +220,11 @@ class Counts:
             self.payloads += 1
             return await payload(store, row)
 
-        for module in (queries, traces, sqlite):
+        for module in (calls, traces, store):
             if hasattr(module, "decode"):
                 monkeypatch.setattr(module, "decode", counting_decode)
         monkeypatch.setattr(LocalFiles, "named", counting_named)
-        monkeypatch.setattr(sqlite.SqliteStore, "old_contents", counting_payload)
+        monkeypatch.setattr(store.SqliteStore, "old_contents", counting_payload)
 
     def take(self):
         found = (self.decoded, self.named, self.payloads)

@@ -12,7 +12,7 @@ from tests.support.waiting import running, wait_exit, wait_until
 
 import handrail
 from handrail.host.state.file_locks import FileLocks
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
 
 PROGRAM = Path(sys.executable).with_name("handrail")
 SCRIPT = """

@@ -6,11 +6,11 @@ import sys
 import anyio
 
 from handrail.core.records import Claimed
-from handrail.store.sqlite import open_store
+from handrail.store.sqlite.store import open_store
 
 CLAIM = """
 import asyncio, sys
-from handrail.store.sqlite import open_store
+from handrail.store.sqlite.store import open_store
 
 async def main(path, owner):
     store = open_store(path, busy_timeout_s=60)

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from handrail.core.dead_letters import LetterState, Moved, NewLetter
-from handrail.store import dead_letters
-from handrail.store.dead_letters import KEPT_NS, count_over, purge
-from handrail.store.sqlite import open_store
+from handrail.store.records import failed_calls
+from handrail.store.records.failed_calls import KEPT_NS, count_expired, purge_failed_calls
+from handrail.store.sqlite.store import open_store
 
 ERROR = {"code": "internal", "message": "it broke"}
 LETTER = NewLetter("s", "c1", "/w", "main", "tool:fetch", {"page": "home"}, ERROR)
@@ -101,7 +101,7 @@ async def test_letters_are_listed_by_state_oldest_first(store):
 
 
 async def test_only_so_many_wait_and_the_oldest_goes(store, monkeypatch):
-    monkeypatch.setattr(dead_letters, "MOST_PENDING", 5)
+    monkeypatch.setattr(failed_calls, "MOST_PENDING", 5)
     await store.keep_letter(LETTER)
     await store.move_letter(await store.letter(1), Moved(LetterState.RESOLVED))
     for number in range(8):
@@ -126,11 +126,11 @@ async def test_what_is_over_goes_after_seven_days_and_what_waits_stays(path):
     await store.aclose()
 
     with sqlite3.connect(path) as db:
-        assert count_over(db, now_ns=1_000 + KEPT_NS) == 0
-        assert count_over(db, now_ns=1_001 + KEPT_NS) == 2
+        assert count_expired(db, now_ns=1_000 + KEPT_NS) == 0
+        assert count_expired(db, now_ns=1_001 + KEPT_NS) == 2
     db.close()
-    assert purge(path, now_ns=1_000 + KEPT_NS) == 0
-    assert purge(path, now_ns=1_001 + KEPT_NS) == 2
+    assert purge_failed_calls(path, now_ns=1_000 + KEPT_NS) == 0
+    assert purge_failed_calls(path, now_ns=1_001 + KEPT_NS) == 2
 
     store = open_store(path)
     assert [one.state for one in await store.letters()] == ["retrying", "retrying"]
@@ -139,5 +139,5 @@ async def test_what_is_over_goes_after_seven_days_and_what_waits_stays(path):
 
 async def test_a_store_from_before_there_were_any_has_none_to_drop(tmp_path):
     with sqlite3.connect(":memory:") as db:
-        assert count_over(db, now_ns=KEPT_NS * 2) == 0
+        assert count_expired(db, now_ns=KEPT_NS * 2) == 0
     db.close()

@@ -13,9 +13,9 @@ import anyio.lowlevel
 import pytest
 
 from handrail.core.problems import ProblemRaised
-from handrail.store import writer as writer_module
-from handrail.store.sqlite import open_store
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
+from handrail.store.sqlite import writer as writer_module
+from handrail.store.sqlite.store import open_store
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.support.trees import remove_tree
 import handrail
 from handrail.cli.main import main
 from handrail.core.problems import ProblemRaised
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
 from handrail.testing import failing
 
 PROGRAM = Path(sys.executable).with_name("handrail")

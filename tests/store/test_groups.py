@@ -7,8 +7,8 @@ from contextlib import closing, suppress
 import pytest
 
 from handrail.core.problems import ProblemRaised
-from handrail.store.sqlite import open_store
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
+from handrail.store.sqlite.store import open_store
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 16, 17, 64, 65, 130])

@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from handrail.core.problems import ProblemRaised
-from handrail.store.sqlite import open_store
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
+from handrail.store.sqlite.store import open_store
 
 
 async def test_closing_twice_or_at_once_is_fine_and_later_use_is_refused(path, row):
@@ -64,7 +64,7 @@ def test_a_program_that_ends_without_closing_keeps_its_rows(path):
     script = (
         "import sys\n"
         "from handrail.core.records import Row\n"
-        "from handrail.store.sqlite import open_store\n"
+        "from handrail.store.sqlite.store import open_store\n"
         "store = open_store(sys.argv[1])\n"
         "store.append(Row('s', 'requested', 'c1', 1, 1, {}))\n"
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from handrail.store.connect import Database
-from handrail.store.migrate import APPLICATION_ID, Step, steps, upgrade
-from handrail.store.sqlite import open_store
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
+from handrail.store.schema.migrations import APPLICATION_ID, Migration, list_migrations, upgrade
+from handrail.store.sqlite.connection import Database
+from handrail.store.sqlite.store import open_store
 
 # Frozen when version 1 was current: it also pins how rows are hashed.
 V1 = Path(__file__).parent / "data" / "v1.sql"
@@ -55,7 +55,7 @@ async def test_an_older_store_is_migrated_and_goes_on(v1_store, row):
     integrity = verify(v1_store, V1_HEAD)
     assert (integrity.rows, integrity.broken, integrity.anchored) == (6, None, True)
     with contextlib.closing(sqlite3.connect(v1_store)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (steps()[-1].version,)
+        assert db.execute("PRAGMA user_version").fetchone() == (list_migrations()[-1].version,)
 
 
 @pytest.mark.finding("F05")
@@ -110,7 +110,7 @@ async def test_what_a_store_held_when_it_was_migrated_is_covered_since(v1_store,
 )
 async def test_values_kept_before_the_migration_are_covered_since(v1_store, tampering):
     with contextlib.closing(sqlite3.connect(v1_store, isolation_level=None)) as db:
-        upgrade(db, str(v1_store), [step for step in steps() if step.version < 8])
+        upgrade(db, str(v1_store), [step for step in list_migrations() if step.version < 8])
         db.execute("INSERT INTO session_state VALUES ('cli', 'turn', '3')")
     assert verify(v1_store).broken is None
     await open_store(v1_store).aclose()
@@ -133,7 +133,7 @@ async def test_sessions_that_an_older_store_left_open_are_closed(v1_store):
 
 def test_a_step_that_fails_half_way_leaves_the_version_before(v1_store):
     db = sqlite3.connect(v1_store, isolation_level=None)
-    bad = Step(2, "CREATE TABLE fine (x TEXT);\nCREATE TABLE ledger (x TEXT);\n")
+    bad = Migration(2, "CREATE TABLE fine (x TEXT);\nCREATE TABLE ledger (x TEXT);\n")
 
     with pytest.raises(sqlite3.OperationalError, match="already exists"):
         upgrade(db, str(v1_store), [bad])
@@ -146,8 +146,10 @@ def test_a_step_that_fails_half_way_leaves_the_version_before(v1_store):
 
 
 def test_the_steps_are_numbered_without_gaps():
-    assert [step.version for step in steps()] == list(range(1, len(steps()) + 1))
-    assert len(steps()) >= 2
+    assert [step.version for step in list_migrations()] == list(
+        range(1, len(list_migrations()) + 1)
+    )
+    assert len(list_migrations()) >= 2
 
 
 def test_a_new_store_carries_our_mark_and_the_newest_version(path):
@@ -159,13 +161,13 @@ def test_a_new_store_carries_our_mark_and_the_newest_version(path):
     ]
 
     database.db.close()
-    assert found == [APPLICATION_ID, steps()[-1].version, "wal", 2]
+    assert found == [APPLICATION_ID, list_migrations()[-1].version, "wal", 2]
 
 
 def test_eight_processes_may_make_the_store_at_once(path):
     script = (
         "import asyncio, sys\n"
-        "from handrail.store.sqlite import open_store\n"
+        "from handrail.store.sqlite.store import open_store\n"
         "sys.stdin.read()\n"
         "async def main():\n"
         "    store = open_store(sys.argv[1])\n"

@@ -8,9 +8,9 @@ import sqlite3
 import pytest
 
 from handrail.core.problems import ProblemRaised
-from handrail.store.migrate import APPLICATION_ID, steps
-from handrail.store.sqlite import open_store
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
+from handrail.store.schema.migrations import APPLICATION_ID, list_migrations
+from handrail.store.sqlite.store import open_store
 
 
 def problem_of(caught):
@@ -131,7 +131,7 @@ def test_a_newer_store_is_refused_with_both_versions(path):
             attempt()
         problem = problem_of(caught)
         assert "version 999" in problem.message
-        assert f"version {steps()[-1].version}" in problem.message
+        assert f"version {list_migrations()[-1].version}" in problem.message
         assert "upgrade Handrail" in problem.hint
         assert not problem.retryable
     assert path.read_bytes() == before

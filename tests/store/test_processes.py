@@ -10,14 +10,14 @@ from contextlib import suppress
 import pytest
 from tests.support.waiting import wait_exit
 
-from handrail.store.migrate import check_identity, steps, upgrade
-from handrail.store.sqlite import open_store
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
+from handrail.store.schema.migrations import check_identity, list_migrations, upgrade
+from handrail.store.sqlite.store import open_store
 
 WRITE = """
 import asyncio, sys, time
 from handrail.core.records import Row
-from handrail.store.sqlite import open_store
+from handrail.store.sqlite.store import open_store
 
 async def main(path, session, name, count):
     store = open_store(path, busy_timeout_s=60)
@@ -37,7 +37,7 @@ asyncio.run(main(*sys.argv[1:]))
 COMMIT = """
 import asyncio, sys
 from handrail.core.records import Row
-from handrail.store.sqlite import open_store
+from handrail.store.sqlite.store import open_store
 
 async def main(path, first):
     store = open_store(path)
@@ -137,7 +137,7 @@ async def test_what_was_committed_survives_many_kills(path):
 
 
 def test_a_store_that_another_process_makes_just_now_is_not_a_strangers(path):
-    plan = steps()
+    plan = list_migrations()
     other = sqlite3.connect(path, isolation_level=None, timeout=0)
 
     class Slow(sqlite3.Connection):

@@ -4,9 +4,9 @@ import sqlite3
 
 import pytest
 
-from handrail.store.purge import count_payloads, purge_payloads
-from handrail.store.sqlite import open_store
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
+from handrail.store.records.purge import count_payloads, purge_payloads
+from handrail.store.sqlite.store import open_store
 
 
 async def _filled(path, row, calls=40, size=4_000):

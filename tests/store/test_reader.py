@@ -9,13 +9,13 @@ import pytest
 from tests.support.waiting import running
 
 from handrail.core.problems import ProblemRaised
-from handrail.store.sqlite import open_store
+from handrail.store.sqlite.store import open_store
 
 HOUR_NS = 3_600_000_000_000
 
 RESERVE = """
 import asyncio, sys
-from handrail.store.sqlite import open_store
+from handrail.store.sqlite.store import open_store
 
 async def main(path):
     store = open_store(path)

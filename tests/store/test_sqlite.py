@@ -13,8 +13,8 @@ from tests.support.waiting import join_threads
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import CallRecord, Row, SessionRecord, Store
-from handrail.store.sqlite import open_store
-from handrail.store.verify import check, verify
+from handrail.store.chain.verify import check_integrity, verify
+from handrail.store.sqlite.store import open_store
 
 
 async def test_a_call_is_read_back_as_it_was_appended(path, row):
@@ -227,7 +227,7 @@ async def test_a_store_in_memory_does_the_same_and_leaves_no_file(tmp_path, monk
 
     assert found is not None
     assert found.completed == {"text": "ok"}
-    assert (await store._ask(lambda db: check(db, None))).broken is None
+    assert (await store._ask(lambda db: check_integrity(db, None))).broken is None
     await store.aclose()
     assert list(tmp_path.iterdir()) == []
 

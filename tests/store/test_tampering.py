@@ -13,10 +13,10 @@ import pytest
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Row
-from handrail.store.migrate import steps, upgrade
-from handrail.store.purge import purge_payloads
-from handrail.store.sqlite import open_store
-from handrail.store.verify import verify
+from handrail.store.chain.verify import verify
+from handrail.store.records.purge import purge_payloads
+from handrail.store.schema.migrations import list_migrations, upgrade
+from handrail.store.sqlite.store import open_store
 
 pytestmark = pytest.mark.finding("F04")
 
@@ -41,7 +41,7 @@ SESSIONS = ("open", "killed", "closed")
 
 def schema():
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        upgrade(db, ":memory:", steps())
+        upgrade(db, ":memory:", list_migrations())
         names = [
             name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'")
         ]
@@ -136,7 +136,7 @@ def template(tmp_path_factory):
         "import asyncio, os, sys\n"
         "from handrail.core.records import Row\n"
         "from handrail.host.state.process_identity import this_process\n"
-        "from handrail.store.sqlite import open_store\n"
+        "from handrail.store.sqlite.store import open_store\n"
         "async def use(store, session):\n"
         "    await store.open_session(session, {'mode': 'default'}, this_process())\n"
         "    for number in range(3):\n"
@@ -322,7 +322,7 @@ async def test_a_break_from_before_stays_to_be_seen(live, path):
 async def test_in_a_large_store_rows_that_are_missing_are_noticed(
     live, path, monkeypatch, act, session
 ):
-    monkeypatch.setattr("handrail.store.guard._WHOLE_BYTES", 0)
+    monkeypatch.setattr("handrail.store.chain.live_guard._WHOLE_BYTES", 0)
     purge_payloads(path, session="killed")
     await live.flush()
     with forger(path) as db:
@@ -346,7 +346,7 @@ ADDED_TO_THE_SCHEMA = {
 async def test_triggers_and_views_are_found_before_they_act(
     live, path, monkeypatch, script, whole_bytes
 ):
-    monkeypatch.setattr("handrail.store.guard._WHOLE_BYTES", whole_bytes)
+    monkeypatch.setattr("handrail.store.chain.live_guard._WHOLE_BYTES", whole_bytes)
     with forger(path) as db:
         db.execute(script)
 

@@ -11,9 +11,9 @@ import pytest
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Row
-from handrail.store.chain import row_hash
-from handrail.store.sqlite import open_store
-from handrail.store.verify import verify
+from handrail.store.chain.hashes import row_hash
+from handrail.store.chain.verify import verify
+from handrail.store.sqlite.store import open_store
 
 
 @contextlib.contextmanager
@@ -295,7 +295,7 @@ async def test_a_store_is_verified_while_another_process_writes(path):
     script = (
         "import asyncio, sys\n"
         "from handrail.core.records import Row\n"
-        "from handrail.store.sqlite import open_store\n"
+        "from handrail.store.sqlite.store import open_store\n"
         "async def main():\n"
         "    store = open_store(sys.argv[1])\n"
         "    await store.open_session('s', {})\n"

@@ -111,8 +111,8 @@ def open_record(place: Workspace) -> Iterator[sqlite3.Connection]:
     """The record of a workspace, read-only; `store_unavailable` if it cannot be read."""
     import sqlite3
 
-    from handrail.store.connect import open_read_only
-    from handrail.store.refusals import explain, raised
+    from handrail.store.sqlite.connection import open_read_only
+    from handrail.store.sqlite.errors import explain_error, problem_error
 
     if place.home.store == MEMORY:
         raise ProblemRaised(
@@ -124,7 +124,7 @@ def open_record(place: Workspace) -> Iterator[sqlite3.Connection]:
     try:
         yield db
     except sqlite3.Error as error:
-        raise raised(explain(error, place.home.store)) from error
+        raise problem_error(explain_error(error, place.home.store)) from error
     finally:
         db.close()
 

@@ -23,7 +23,7 @@ def print_file_history(options: Namespace, place: Workspace) -> None:
     from handrail.cli.workspace import open_record
     from handrail.history.undo.file_revert import path_spellings
     from handrail.history.undo.recorded_changes import list_changes
-    from handrail.store.traces import iter_traces, list_openings
+    from handrail.store.records.traces import iter_traces, list_openings
 
     files = open_files(options, place)
     try:

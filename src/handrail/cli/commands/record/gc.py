@@ -70,7 +70,7 @@ def run(options: Namespace) -> int:
 def collect_garbage(place: Workspace, days: float, *, dry_run: bool) -> FreedSpace:
     """Drop what is older than so many days, or only measure it."""
     from handrail.host.state.artifacts import DirectoryArtifacts
-    from handrail.store.purge import purge_payloads
+    from handrail.store.records.purge import purge_payloads
 
     before_ns = time.time_ns() - int(days * _DAY_S * 1e9)
     texts = _old_text_sizes(place.home.oversized, before_ns)
@@ -103,13 +103,15 @@ def collect_garbage(place: Workspace, days: float, *, dry_run: bool) -> FreedSpa
 def _purge_failed_calls(place: Workspace, *, dry_run: bool) -> int:
     """Dead letters that are over go after seven days, whatever age was asked for."""
     from handrail.cli.workspace import open_record
-    from handrail.store.dead_letters import count_over, purge
+    from handrail.store.records.failed_calls import count_expired, purge_failed_calls
 
     if not place.recorded:
         return 0
     with open_record(place) as db:
-        over = count_over(db, now_ns=time.time_ns())
-    return over if dry_run or not over else purge(place.home.store, now_ns=time.time_ns())
+        over = count_expired(db, now_ns=time.time_ns())
+    return (
+        over if dry_run or not over else purge_failed_calls(place.home.store, now_ns=time.time_ns())
+    )
 
 
 def _trim_copies(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
@@ -118,7 +120,7 @@ def _trim_copies(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
     """
     from handrail.cli.workspace import open_record
     from handrail.host.snapshots.unused_stores import remove_unused_stores
-    from handrail.store.traces import running_owners
+    from handrail.store.records.traces import running_owners
 
     if place.home.directory is None or not place.recorded:
         return 0
@@ -151,8 +153,8 @@ def _free_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
     from handrail.cli.workspace import open_record
     from handrail.host.state.blobs import DirectoryBlobs
     from handrail.host.state.process_identity import may_still_run
-    from handrail.store.purge import standstill
-    from handrail.store.traces import promised_contents, running_owners
+    from handrail.store.records.purge import exclusive_access
+    from handrail.store.records.traces import promised_contents, running_owners
 
     if place.home.blobs is None or not place.recorded:
         return 0
@@ -162,7 +164,7 @@ def _free_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
             return blobs.could_free(promised_contents(db, dropped_before_ns=before_ns))
     # A content that a call promises meanwhile must not look as if nobody had; a command puts
     # what it changed there before it says so.
-    with standstill(place.home.store) as db:
+    with exclusive_access(place.home.store) as db:
         if any(may_still_run(owner) for owner in running_owners(db)):
             return 0
         freed = blobs.drop_all_but(promised_contents(db))
@@ -210,7 +212,7 @@ def print_freed(freed: FreedSpace) -> None:
 def _count_payloads(place: Workspace, before_ns: int) -> tuple[int, int]:
     """How many payloads `purge_payloads` drops, and their bytes."""
     from handrail.cli.workspace import open_record
-    from handrail.store.purge import count_payloads
+    from handrail.store.records.purge import count_payloads
 
     if not place.recorded:
         return 0, 0

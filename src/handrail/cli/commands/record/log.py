@@ -40,7 +40,7 @@ def run(options: Namespace) -> int:
     from handrail.cli.commands.record.file_log import print_file_history
     from handrail.cli.render.screen import one_line
     from handrail.cli.workspace import find_workspace, open_record
-    from handrail.store.queries import list_calls
+    from handrail.store.records.calls import list_calls
 
     place = find_workspace(options)
     if not place.recorded and not options.store:
@@ -144,7 +144,7 @@ def reverted_calls(call: CallRecord) -> dict[str, str]:
 
 def _chosen_turn(db: Connection, options: Namespace) -> tuple[str | None, int | None]:
     """The session and the number of the turn to list; None for any."""
-    from handrail.store.queries import list_calls
+    from handrail.store.records.calls import list_calls
 
     if options.turn == _LAST:
         newest = list_calls(db, options.session, None, 1, None)

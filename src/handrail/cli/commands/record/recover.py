@@ -145,8 +145,8 @@ def relocate_state(old: Path, root: Path) -> Path:
 def _check_same_folder(store: Path, old: str, root: Path) -> None:
     from handrail.history.workspace_match import workspace_folder
     from handrail.host.state.folder_identity import folder_identity
-    from handrail.store.connect import open_read_only
-    from handrail.store.traces import list_openings
+    from handrail.store.records.traces import list_openings
+    from handrail.store.sqlite.connection import open_read_only
 
     db = open_read_only(str(store))
     try:
@@ -163,7 +163,7 @@ def _check_same_folder(store: Path, old: str, root: Path) -> None:
 
 
 def _check_no_record(store: Path, root: Path, old: Path) -> None:
-    from handrail.store.connect import open_read_only
+    from handrail.store.sqlite.connection import open_read_only
 
     if not store.is_file():
         return

@@ -36,7 +36,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 def run(options: Namespace) -> int:
     """Print the record of a call; raises `not_found` if there is none of that id."""
     from handrail.cli.workspace import find_workspace, open_record
-    from handrail.store.queries import list_calls
+    from handrail.store.records.calls import list_calls
 
     place = find_workspace(options)
     with open_record(place) as db:
@@ -67,7 +67,7 @@ def _diffs(
     from handrail.history.call_diffs import CallDiffs
     from handrail.history.undo.recorded_changes import CallKey
     from handrail.host.state.blobs import DirectoryBlobs
-    from handrail.store.traces import list_traces, load_contents
+    from handrail.store.records.traces import list_traces, load_contents
 
     if call.intent is None or call.completed is None:
         return []

@@ -31,7 +31,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 def run(options: Namespace) -> int:
     """Check every chain; 1 if one is broken or the anchor is missing."""
     from handrail.cli.workspace import find_workspace, refuse_session
-    from handrail.store.verify import verify
+    from handrail.store.chain.verify import verify
 
     refuse_session(options, "the chains of all sessions hang together and are checked together")
     found = verify(find_workspace(options).home.store, options.anchor)

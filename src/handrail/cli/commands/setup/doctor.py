@@ -215,7 +215,7 @@ def _store(place: Workspace, problems: list[Problem]) -> dict[str, Any]:
     from dataclasses import asdict
 
     from handrail.cli.workspace import open_record
-    from handrail.store.purge import measure
+    from handrail.store.records.purge import measure_store
 
     about: dict[str, Any] = {"path": place.home.store, "exists": place.recorded}
     if not place.recorded:
@@ -223,7 +223,7 @@ def _store(place: Workspace, problems: list[Problem]) -> dict[str, Any]:
     try:
         with open_record(place) as db:
             about["schema_version"] = db.execute("PRAGMA user_version").fetchone()[0]
-            about.update(asdict(measure(db, place.home.store)))
+            about.update(asdict(measure_store(db, place.home.store)))
     except ProblemRaised as raised:
         problems.append(raised.problem)
     return about

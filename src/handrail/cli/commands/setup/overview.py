@@ -182,7 +182,7 @@ def _sample_file(root: Path) -> str | None:
 
 
 def _store(place: Workspace, problem: Problem | None) -> dict[str, Any]:
-    from handrail.store.purge import file_bytes
+    from handrail.store.records.purge import file_bytes
 
     return {
         "path": place.home.store,
@@ -195,7 +195,7 @@ def _store(place: Workspace, problem: Problem | None) -> dict[str, Any]:
 def _last_session(place: Workspace) -> dict[str, Any] | None:
     from handrail.cli.render.screen import format_time
     from handrail.cli.workspace import open_record
-    from handrail.store.queries import list_calls
+    from handrail.store.records.calls import list_calls
 
     if not place.recorded:
         return None

@@ -7,14 +7,20 @@ import sqlite3
 import time
 from typing import Final
 
-from handrail.store.chain import GENESIS, encode_json
-from handrail.store.ledger import NO_SESSION, Chain, Head, find_ranges, hash_values
+from handrail.store.chain.hashes import GENESIS, encode_json
+from handrail.store.chain.ledger import (
+    NO_SESSION,
+    LedgerHead,
+    LedgerWriter,
+    find_ranges,
+    hash_values,
+)
 
 # The schema version since which there is one chain for the whole store.
 ONE_CHAIN: Final = 8
 
 
-def begin_one_chain(db: sqlite3.Connection) -> None:
+def join_session_chains(db: sqlite3.Connection) -> None:
     """Write the end of the chain, and for a store that has rows the `migrate` line: a digest
     of all rows, the payloads that are missing, the hashes of kept values.
 
@@ -38,8 +44,8 @@ def begin_one_chain(db: sqlite3.Connection) -> None:
         "missing": find_ranges(_without_payload(db)),
         "state": hash_values(values),
     }
-    chain = Chain(db)
-    head = Head(rows, GENESIS)
+    chain = LedgerWriter(db)
+    head = LedgerHead(rows, GENESIS)
     chain.add_line(NO_SESSION, "migrate", encode_json(info).decode(), time.time_ns(), head=head)
     chain.save()
 

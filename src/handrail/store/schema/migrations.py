@@ -11,25 +11,25 @@ from contextlib import contextmanager, suppress
 from importlib import resources
 from typing import Final, NamedTuple
 
-from handrail.store.rechain import ONE_CHAIN, begin_one_chain
-from handrail.store.refusals import raised, unavailable
+from handrail.store.schema.single_chain import ONE_CHAIN, join_session_chains
+from handrail.store.sqlite.errors import problem_error, unavailable_problem
 
 # "HRai" in SQLite's header, where `file` and we can see whose database it is.
 APPLICATION_ID: Final = 0x48526169
 
 
-class Step(NamedTuple):
+class Migration(NamedTuple):
     """One migration: the version it leads to and its SQL."""
 
     version: int
     sql: str
 
 
-def steps() -> list[Step]:
+def list_migrations() -> list[Migration]:
     """All migrations in order, from the .sql files beside this module."""
     folder = resources.files("handrail.store") / "schema"
     names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".sql"))
-    return [Step(int(name[:4]), (folder / name).read_text("utf-8")) for name in names]
+    return [Migration(int(name[:4]), (folder / name).read_text("utf-8")) for name in names]
 
 
 def check_identity(db: sqlite3.Connection, path: str, known: int) -> int:
@@ -41,22 +41,22 @@ def check_identity(db: sqlite3.Connection, path: str, known: int) -> int:
         tables = db.execute("SELECT 1 FROM sqlite_master").fetchone()
     if application != APPLICATION_ID:
         if application or version or tables:
-            problem = unavailable(
+            problem = unavailable_problem(
                 path,
                 "it is not a Handrail store",
                 "choose another store; this file was not touched",
                 retryable=False,
             )
-            raise raised(problem)
+            raise problem_error(problem)
         return 0
     if version > known:
-        problem = unavailable(
+        problem = unavailable_problem(
             path,
             f"it has schema version {version}, this Handrail knows up to version {known}",
             "upgrade Handrail, or choose another store",
             retryable=False,
         )
-        raise raised(problem)
+        raise problem_error(problem)
     return version
 
 
@@ -75,7 +75,7 @@ def _one_moment(db: sqlite3.Connection) -> Iterator[None]:
             db.execute("ROLLBACK")
 
 
-def upgrade(db: sqlite3.Connection, path: str, plan: Sequence[Step]) -> None:
+def upgrade(db: sqlite3.Connection, path: str, plan: Sequence[Migration]) -> None:
     """Apply the steps that the file does not have yet.
 
     The caller holds no transaction. Several processes may do this at once: each step looks
@@ -88,7 +88,7 @@ def upgrade(db: sqlite3.Connection, path: str, plan: Sequence[Step]) -> None:
                 for statement in _statements(step.sql):
                     db.execute(statement)
                 if step.version == ONE_CHAIN:
-                    begin_one_chain(db)
+                    join_session_chains(db)
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(f"PRAGMA user_version = {step.version}")
             db.execute("COMMIT")

@@ -10,15 +10,18 @@ import contextlib
 import os
 import sqlite3
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeVar
 
+from handrail.core.leases import Lease
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Durability
-from handrail.store.migrate import check_identity, steps, upgrade
-from handrail.store.refusals import explain, is_busy, raised, unavailable
+from handrail.store.records import leases
+from handrail.store.schema.migrations import check_identity, list_migrations, upgrade
+from handrail.store.sqlite.errors import explain_error, is_busy, problem_error, unavailable_problem
 
 MEMORY: Final = ":memory:"
 
@@ -36,7 +39,7 @@ class Database:
         try:
             self.db = self._open()
         except sqlite3.Error as error:
-            raise raised(explain(error, path)) from error
+            raise problem_error(explain_error(error, path)) from error
         names = () if path == MEMORY else ("", "-wal", "-shm")
         self._files = {path + name: _identity(path + name) for name in names}
 
@@ -47,7 +50,7 @@ class Database:
             # The rollback of the last one has failed.
             self.db.execute("ROLLBACK")
         self._set_level(level)
-        patiently(lambda: self.db.execute("BEGIN IMMEDIATE"), patience_s)
+        retry_while_busy(lambda: self.db.execute("BEGIN IMMEDIATE"), patience_s)
         try:
             yield self.db
             self._check_files()
@@ -59,17 +62,17 @@ class Database:
                     self.db.execute("ROLLBACK")
 
     def _open(self) -> sqlite3.Connection:
-        # timeout=0: we wait ourselves (see `patiently`).
+        # timeout=0: we wait ourselves (see `retry_while_busy`).
         db = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
-            patiently(lambda: self._prepare(db), self.busy_timeout_s)
+            retry_while_busy(lambda: self._prepare(db), self.busy_timeout_s)
         except BaseException:
             db.close()
             raise
         return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        plan = steps()
+        plan = list_migrations()
         version = check_identity(db, self.path, plan[-1].version)
         if version == 0:
             # Only possible before the first table: lets `gc` give pages back piecemeal.
@@ -93,45 +96,47 @@ class Database:
         # be: right before a commit is trusted.
         for file, identity in self._files.items():
             if _identity(file) != identity:
-                problem = unavailable(
+                problem = unavailable_problem(
                     self.path,
                     f"its file {Path(file).name!r} was removed or replaced while it was open",
                     "put the file back, or open the workspace again to start a new store",
                 )
-                raise raised(problem)
+                raise problem_error(problem)
 
 
 def open_read_only(path: str) -> sqlite3.Connection:
     """A connection that cannot write, for a store that others may be writing to."""
     file = Path(path)
     if not file.is_file():
-        raise raised(unavailable(path, "there is no such file", "check the path", retryable=False))
+        raise problem_error(
+            unavailable_problem(path, "there is no such file", "check the path", retryable=False)
+        )
     address = file.absolute().as_uri() + "?mode=ro"
     try:
         return _open_snapshot(address, path)
     except sqlite3.Error as error:
         if Path(f"{path}-wal").exists():
-            raise raised(explain(error, path)) from error
+            raise problem_error(explain_error(error, path)) from error
     try:
         # Where we may not make the files of a live store, and nobody has it open, it cannot
         # change either; SQLite needs to be told so.
         return _open_snapshot(address + "&immutable=1", path)
     except sqlite3.Error as error:
-        raise raised(explain(error, path)) from error
+        raise problem_error(explain_error(error, path)) from error
 
 
 def _open_snapshot(address: str, path: str) -> sqlite3.Connection:
     db = sqlite3.connect(address, uri=True, timeout=5, isolation_level=None)
     try:
         db.execute("BEGIN")
-        check_identity(db, path, steps()[-1].version)
+        check_identity(db, path, list_migrations()[-1].version)
     except (sqlite3.Error, ProblemRaised):
         db.close()
         raise
     return db
 
 
-def patiently(action: Callable[[], T], patience_s: float) -> T:
+def retry_while_busy(action: Callable[[], T], patience_s: float) -> T:
     """Try again while others hold the lock, at even odds with them, for so long at most.
 
     SQLite's own waiting backs off more and more, so that whoever waited longest is asked
@@ -153,15 +158,15 @@ def _make_file(path: str) -> None:
         return
     try:
         if not stat.S_ISREG(Path(path).stat().st_mode):
-            problem = unavailable(
+            problem = unavailable_problem(
                 path, "it is not a regular file", "choose another store", retryable=False
             )
-            raise raised(problem)
+            raise problem_error(problem)
     except FileNotFoundError:
         _create(path)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise raised(unavailable(path, reason, "check its directory")) from error
+        raise problem_error(unavailable_problem(path, reason, "check its directory")) from error
 
 
 def _create(path: str) -> None:
@@ -172,7 +177,7 @@ def _create(path: str) -> None:
     except OSError as error:
         reason = f"it cannot be created ({error.strerror})"
         hint = "make its directory first, writable for this user, or choose another store"
-        raise raised(unavailable(path, reason, hint)) from error
+        raise problem_error(unavailable_problem(path, reason, hint)) from error
 
 
 def _identity(file: str) -> tuple[int, int] | None:
@@ -182,5 +187,48 @@ def _identity(file: str) -> tuple[int, int] | None:
         return None
     except OSError as error:
         reason = f"its disk reports an error ({error.strerror})"
-        raise raised(unavailable(file, reason, "check the disk, then call again")) from error
+        raise problem_error(
+            unavailable_problem(file, reason, "check the disk, then call again")
+        ) from error
     return found.st_dev, found.st_ino
+
+
+class LeaseReader:
+    """Opened when it is first asked; shared by all threads of the process that made it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._db: sqlite3.Connection | None = None
+        self._lock = threading.Lock()
+        self._closed = path == MEMORY
+
+    def leases(self, now_ns: int) -> list[Lease] | None:
+        """What holds now; None: ask the writer. Waits for nobody."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            if self._closed:
+                return None
+            if self._db is None:
+                self._db = self._open()
+            return leases.list_active_leases(self._db, now_ns)
+        except sqlite3.Error:
+            # Locked, damaged or gone: the writer knows how to wait, and what to say.
+            return None
+        finally:
+            self._lock.release()
+
+    def close(self) -> None:
+        """Let go of the file; from now on it answers nothing."""
+        with self._lock:
+            self._closed = True
+            db, self._db = self._db, None
+            if db is not None:
+                with contextlib.suppress(sqlite3.Error):
+                    db.close()
+
+    def _open(self) -> sqlite3.Connection:
+        address = f"{Path(self._path).as_uri()}?mode=ro"
+        return sqlite3.connect(
+            address, uri=True, timeout=0, isolation_level=None, check_same_thread=False
+        )

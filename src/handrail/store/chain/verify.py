@@ -7,8 +7,8 @@ from pathlib import Path
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Integrity
-from handrail.store.connect import MEMORY, open_read_only
-from handrail.store.verify_chain import Broken, Findings, check_chain
+from handrail.store.chain.chain_check import BrokenChain, ChainFindings, check_chain
+from handrail.store.sqlite.connection import MEMORY, open_read_only
 
 
 def verify(location: str | Path, anchor: str | None = None) -> Integrity:
@@ -33,19 +33,19 @@ def verify(location: str | Path, anchor: str | None = None) -> Integrity:
         )
     db = open_read_only(str(location))
     try:
-        return check(db, anchor)
+        return check_integrity(db, anchor)
     finally:
         db.close()
 
 
-def check(db: sqlite3.Connection, anchor: str | None) -> Integrity:
+def check_integrity(db: sqlite3.Connection, anchor: str | None) -> Integrity:
     """The same, of a connection with a read transaction."""
-    found = Findings(anchor.strip().lower() if anchor else None)
+    found = ChainFindings(anchor.strip().lower() if anchor else None)
     # Evidence that is not even valid text must not stop the check.
     db.text_factory = _lenient
     try:
         check_chain(db, found)
-    except Broken as broken:
+    except BrokenChain as broken:
         found.broken = str(broken)
     except sqlite3.DatabaseError as error:
         found.broken = f"the file is damaged: {error}"

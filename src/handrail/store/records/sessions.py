@@ -9,8 +9,8 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from handrail.store.ledger import NO_SESSION, Chain, close_sessions, open_session
-from handrail.store.unfinished import read_watermark
+from handrail.store.chain.ledger import NO_SESSION, LedgerWriter, close_sessions, open_session
+from handrail.store.records.unfinished import read_watermark
 
 # All lines of the ledger up to this one are of openings that were closed.
 CLOSED: Final = "closed"
@@ -19,7 +19,7 @@ RECOVERED: Final = '{"recovered":true}'
 IsAlive = Callable[[str], bool]
 
 
-class Opening(NamedTuple):
+class SessionOpening(NamedTuple):
     """An opening of a session that no line of the ledger closes."""
 
     line: int
@@ -37,7 +37,7 @@ def begin_session(
     """Write that a session is opened, and before it that openings of it by processes which have
     died are closed; returns whether the session existed before.
     """
-    chain = Chain(db)
+    chain = LedgerWriter(db)
     if is_alive is not None:
         for opening in find_openings(db).get(session, ()):
             if not may_be_open(db, opening, is_alive):
@@ -50,21 +50,21 @@ def begin_session(
 def end_sessions(db: sqlite3.Connection, opened: Mapping[str, str], at_ns: int) -> None:
     """Write that sessions are closed (session → owner)."""
     if opened:
-        chain = Chain(db)
+        chain = LedgerWriter(db)
         close_sessions(chain, opened, at_ns)
         chain.save()
 
 
-def find_openings(db: sqlite3.Connection) -> dict[str, list[Opening]]:
+def find_openings(db: sqlite3.Connection) -> dict[str, list[SessionOpening]]:
     """The openings that were not closed, by session, oldest first."""
-    found: dict[str, list[Opening]] = {}
+    found: dict[str, list[SessionOpening]] = {}
     for line, session, kind, owner in db.execute(
         "SELECT id, session, kind, owner FROM ledger WHERE id > ? AND session != ? ORDER BY id",
         (read_watermark(db, CLOSED), NO_SESSION),
     ):
         openings = found.setdefault(session, [])
         if kind == "open":
-            openings.append(Opening(line, owner))
+            openings.append(SessionOpening(line, owner))
             continue
         for at, opening in enumerate(openings):
             if opening.owner == owner:
@@ -73,7 +73,7 @@ def find_openings(db: sqlite3.Connection) -> dict[str, list[Opening]]:
     return {session: openings for session, openings in found.items() if openings}
 
 
-def may_be_open(db: sqlite3.Connection, opening: Opening, is_alive: IsAlive) -> bool:
+def may_be_open(db: sqlite3.Connection, opening: SessionOpening, is_alive: IsAlive) -> bool:
     """Whether the process that opened a session may still work in it."""
     if opening.owner:
         return is_alive(opening.owner)

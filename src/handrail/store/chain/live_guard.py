@@ -14,10 +14,10 @@ import time
 from typing import Final, NamedTuple
 
 from handrail.core.problems import ProblemRaised
-from handrail.store.connect import MEMORY, open_read_only
-from handrail.store.refusals import raised, unavailable
-from handrail.store.verify import check
-from handrail.store.verify_chain import Broken, check_schema
+from handrail.store.chain.chain_check import BrokenChain, check_schema
+from handrail.store.chain.verify import check_integrity
+from handrail.store.sqlite.connection import MEMORY, open_read_only
+from handrail.store.sqlite.errors import problem_error, unavailable_problem
 
 # Stores up to this size are checked as a whole when somebody else has written to them, for at
 # most this share of the time; of larger ones the rows are counted.
@@ -39,7 +39,7 @@ _COUNT: Final = (
 _log = logging.getLogger("handrail")
 
 
-class _Sight(NamedTuple):
+class _StoreState(NamedTuple):
     """The end of the chain as it was seen last: numbers, their hashes, and SQLite's number
     that changes with every commit of another connection.
     """
@@ -58,7 +58,7 @@ class _Sight(NamedTuple):
         return (self.rows, self.line) == (self.last_row or 0, self.last_line or 0)
 
 
-class _File(NamedTuple):
+class _FileState(NamedTuple):
     """The main file of the store, which changes only when the log is carried over to it."""
 
     identity: tuple[int, int]
@@ -67,14 +67,14 @@ class _File(NamedTuple):
 
 
 class ChainGuard:
-    """Belongs to one connection. `check` first in a write transaction, `look` last in it, and
+    """Belongs to one connection. `check_integrity` first in a write transaction, `look` last in it, and
     `remember` what was seen once it is committed.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._seen: _Sight | None = None
-        self._file: _File | None = None
+        self._seen: _StoreState | None = None
+        self._file: _FileState | None = None
         self._identity: tuple[int, int] | None = None
         self._changed = False
         self._next_s = 0.0
@@ -102,11 +102,11 @@ class ChainGuard:
         if self._changed and time.monotonic() >= self._next_s:
             self._check_others()
 
-    def look(self, db: sqlite3.Connection) -> _Sight:
+    def look(self, db: sqlite3.Connection) -> _StoreState:
         """What is to be remembered if this transaction is committed."""
         return _look(db)
 
-    def remember(self, seen: _Sight) -> None:
+    def remember(self, seen: _StoreState) -> None:
         """Take this as the state to be found next time."""
         self._seen, self._file = seen, self._look_at_file()
         if self._identity is None and self._file is not None:
@@ -129,18 +129,18 @@ class ChainGuard:
         ended = time.monotonic()
         self._changed, self._next_s = False, ended + _PAUSE * (ended - began)
 
-    def _look_at_file(self) -> _File | None:
+    def _look_at_file(self) -> _FileState | None:
         if self._path == MEMORY:
             return None
         try:
             found = os.stat(self._path)  # noqa: PTH116 - for every commit; half the time of Path
         except OSError:
             return None
-        return _File((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
+        return _FileState((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
 
     def _refuse(self, what: str) -> ProblemRaised:
-        return raised(
-            unavailable(
+        return problem_error(
+            unavailable_problem(
                 self._path,
                 f"its record was changed from outside while it was open: {what}",
                 "run `handrail verify` to see what is broken; put the store back, or open the"
@@ -150,20 +150,20 @@ class ChainGuard:
         )
 
 
-def _look(db: sqlite3.Connection, at: _Sight | None = None) -> _Sight:
+def _look(db: sqlite3.Connection, at: _StoreState | None = None) -> _StoreState:
     wanted = (None, None) if at is None else (at.last_row or 0, at.last_line or 0)
     version = db.execute("PRAGMA data_version").fetchone()[0]
     rows, line, last_row, last_line, row_hash, line_hash = db.execute(_LOOK, wanted).fetchone()
-    return _Sight(rows, line, last_row, last_line, row_hash, line_hash, version)
+    return _StoreState(rows, line, last_row, last_line, row_hash, line_hash, version)
 
 
 def _find_break(db: sqlite3.Connection, size: int) -> str | None:
     if size <= _WHOLE_BYTES:
-        return check(db, None).broken
+        return check_integrity(db, None).broken
     try:
         check_schema(db)
         rows, last, lines, last_line, gaps = db.execute(_COUNT).fetchone()
-    except Broken as broken:
+    except BrokenChain as broken:
         return str(broken)
     except sqlite3.DatabaseError as error:
         return f"the file is damaged: {error}"

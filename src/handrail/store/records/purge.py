@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.store.chain import encode_json
-from handrail.store.connect import Database, patiently
-from handrail.store.ledger import NO_SESSION, Chain, find_ranges
-from handrail.store.refusals import explain, raised
+from handrail.store.chain.hashes import encode_json
+from handrail.store.chain.ledger import NO_SESSION, LedgerWriter, find_ranges
+from handrail.store.sqlite.connection import Database, retry_while_busy
+from handrail.store.sqlite.errors import explain_error, problem_error
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class StoreSizes:
     """How much a store holds; `file_bytes` counts the file and its write-ahead log."""
 
     sessions: int
@@ -32,7 +32,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Purged:
+class PurgeReport:
     """What a purge did. `erased` is False while a reader keeps the old log alive: the
     purged text can then still be found in the -wal file until the store is closed.
     """
@@ -50,7 +50,7 @@ def purge_payloads(
     session: str | None = None,
     call_id: str | None = None,
     busy_timeout_s: float = 5.0,
-) -> Purged:
+) -> PurgeReport:
     """Drop the payloads of completed calls that match all that is given (at least one).
 
     `before_ns`: requested before that time. A call without its completion is kept, as
@@ -67,14 +67,16 @@ def purge_payloads(
             dropped = _drop(db, *_matching(before_ns, session, call_id))
         erased = _shrink(database)
     except sqlite3.Error as error:
-        raise raised(explain(error, path)) from error
+        raise problem_error(explain_error(error, path)) from error
     finally:
         database.db.close()
-    return Purged(dropped, before, file_bytes(path), erased)
+    return PurgeReport(dropped, before, file_bytes(path), erased)
 
 
 @contextmanager
-def standstill(location: str | Path, busy_timeout_s: float = 5.0) -> Iterator[sqlite3.Connection]:
+def exclusive_access(
+    location: str | Path, busy_timeout_s: float = 5.0
+) -> Iterator[sqlite3.Connection]:
     """The store while nobody can announce a change: what is promised now is all of it."""
     path = str(Path(location).absolute())
     database = Database(path, busy_timeout_s=busy_timeout_s)
@@ -82,7 +84,7 @@ def standstill(location: str | Path, busy_timeout_s: float = 5.0) -> Iterator[sq
         with database.writing("process", busy_timeout_s) as db:
             yield db
     except sqlite3.Error as error:
-        raise raised(explain(error, path)) from error
+        raise problem_error(explain_error(error, path)) from error
     finally:
         database.db.close()
 
@@ -98,7 +100,7 @@ def count_payloads(db: sqlite3.Connection, *, before_ns: int) -> tuple[int, int]
     return count, total
 
 
-def measure(db: sqlite3.Connection, path: str) -> Sizes:
+def measure_store(db: sqlite3.Connection, path: str) -> StoreSizes:
     """Count what there is."""
     sessions, calls, rows = db.execute(
         "SELECT (SELECT count(*) FROM sessions),"
@@ -107,7 +109,7 @@ def measure(db: sqlite3.Connection, path: str) -> Sizes:
     payloads, size = db.execute(
         "SELECT count(*), coalesce(sum(length(CAST(body AS BLOB))), 0) FROM payloads"
     ).fetchone()
-    return Sizes(sessions, calls, rows, payloads, size, file_bytes(path))
+    return StoreSizes(sessions, calls, rows, payloads, size, file_bytes(path))
 
 
 def file_bytes(path: str) -> int:
@@ -121,7 +123,7 @@ def _drop(db: sqlite3.Connection, rows: str, values: tuple[object, ...]) -> int:
     found = db.execute(f"DELETE FROM payloads WHERE row IN ({rows}) RETURNING row", values)  # noqa: S608 - our clauses
     numbers = [number for (number,) in found]
     if numbers:
-        chain = Chain(db)
+        chain = LedgerWriter(db)
         info = encode_json({"rows": find_ranges(numbers), "payloads": len(numbers)}).decode()
         chain.add_line(NO_SESSION, "purge", info, time.time_ns())
         chain.save()
@@ -147,6 +149,6 @@ def _matching(
 def _shrink(database: Database) -> bool:
     db = database.db
     # A script, because `execute` would stop after the first page.
-    patiently(lambda: db.executescript("PRAGMA incremental_vacuum"), database.busy_timeout_s)
+    retry_while_busy(lambda: db.executescript("PRAGMA incremental_vacuum"), database.busy_timeout_s)
     busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     return not busy

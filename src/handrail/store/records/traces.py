@@ -8,7 +8,7 @@ from sys import intern
 from typing import Any, Final, NamedTuple
 
 from handrail.core.records import Opened, Trace, Where
-from handrail.store.queries import decode
+from handrail.store.records.calls import decode_call
 
 # What decides about undo; the rest of a payload (texts, output) is left on the disk.
 _INTENT: Final = ("tool", "owner", "run", "runs", "token", "data", "changes", "effects", "purged")
@@ -26,7 +26,7 @@ _QUERY: Final = (
 )
 
 
-class Wanted(NamedTuple):
+class TraceFilter(NamedTuple):
     """Which traces: all that is given must hold; `before` is a row."""
 
     session: str | None = None
@@ -36,17 +36,17 @@ class Wanted(NamedTuple):
 
 
 def list_traces(
-    db: sqlite3.Connection, wanted: Wanted | None = None, limit: int = -1
+    db: sqlite3.Connection, wanted: TraceFilter | None = None, limit: int = -1
 ) -> list[Trace]:
     """Calls that announced a change, the newest first; a negative limit means all."""
     return list(iter_traces(db, wanted, limit))
 
 
 def iter_traces(
-    db: sqlite3.Connection, wanted: Wanted | None = None, limit: int = -1
+    db: sqlite3.Connection, wanted: TraceFilter | None = None, limit: int = -1
 ) -> Iterator[Trace]:
     """The same one after the other."""
-    found = wanted or Wanted()
+    found = wanted or TraceFilter()
     clauses = {
         "i.session = ?": found.session,
         "i.call_id = ?": found.call_id,
@@ -63,16 +63,16 @@ def iter_traces(
             call_id,
             turn,
             at_ns,
-            _light(decode(intent, _trimmed), _INTENT),
+            _light(decode_call(intent, _trimmed), _INTENT),
             done,
-            None if done is None else _light(decode(completed, _trimmed), _COMPLETED),
+            None if done is None else _light(decode_call(completed, _trimmed), _COMPLETED),
         )
 
 
 def load_contents(db: sqlite3.Connection, row: int) -> dict[Where, str]:
     """The old contents in the payload of a row, by where their described changes stand."""
     found = db.execute("SELECT body FROM payloads WHERE row = ?", (row,)).fetchone()
-    payload = decode(None if found is None else found[0], _contents_alone)
+    payload = decode_call(None if found is None else found[0], _contents_alone)
     effects = payload.get("effects")
     lists: dict[tuple[str, ...], Any] = {("changes",): payload.get("changes")}
     if isinstance(effects, Mapping):
@@ -96,7 +96,7 @@ def list_openings(db: sqlite3.Connection) -> list[Opened]:
     ):
         if last.get(session) != info:
             last[session] = info
-            found.append(Opened(session, at_ns, decode(info)))
+            found.append(Opened(session, at_ns, decode_call(info)))
     return found
 
 
@@ -107,7 +107,7 @@ def running_owners(db: sqlite3.Connection) -> set[str]:
         " AND NOT EXISTS (SELECT 1 FROM rows c WHERE c.session = i.session"
         " AND c.call_id = i.call_id AND c.kind = 'completed' AND c.seq > i.seq)"
     )
-    return {str(decode(body).get("owner", "")) for (body,) in found}
+    return {str(decode_call(body).get("owner", "")) for (body,) in found}
 
 
 def promised_contents(db: sqlite3.Connection, *, dropped_before_ns: int | None = None) -> set[str]:

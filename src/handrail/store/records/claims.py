@@ -10,7 +10,7 @@ import sqlite3
 from handrail.core.records import Claimed
 
 
-def claim(
+def claim_call_id(
     db: sqlite3.Connection, session: str, call_id: str, fingerprint: str, owner: str, at_ns: int
 ) -> Claimed | None:
     """Take the id if nobody has; None if it is taken by this, else who has it."""
@@ -32,7 +32,9 @@ def claim(
     return Claimed(*found) if found else Claimed(None, "")
 
 
-def take_over(db: sqlite3.Connection, session: str, call_id: str, dead: str, owner: str) -> bool:
+def take_over_claim(
+    db: sqlite3.Connection, session: str, call_id: str, dead: str, owner: str
+) -> bool:
     """Give the id to another owner, unless it has changed hands meanwhile."""
     done = db.execute(
         "UPDATE claims SET owner = ? WHERE session = ? AND call_id = ? AND owner = ?",

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from handrail.core.records import Row
 from handrail.core.redact import redact
-from handrail.store.chain import encode_json, payload_hash, storable
+from handrail.store.chain.hashes import encode_json, payload_hash, storable
 
 
-class Packed(NamedTuple):
+class EncodedRow(NamedTuple):
     """A row whose payload is JSON already, so that nobody can change it any more."""
 
     session: str
@@ -21,7 +21,7 @@ class Packed(NamedTuple):
     body: bytes
 
 
-class Entry(NamedTuple):
+class SealedRow(NamedTuple):
     """A row made ready for writing, all but its place in the chain."""
 
     session: str
@@ -33,22 +33,22 @@ class Entry(NamedTuple):
     body: str
 
 
-def pack(row: Row) -> Packed:
+def encode_row(row: Row) -> EncodedRow:
     """The row as it is at this moment; raises whatever its payload's own code raises."""
     session, kind, call_id, turn, at_ns, payload = row
-    return Packed(session, kind, call_id, turn, at_ns, encode_json(payload))
+    return EncodedRow(session, kind, call_id, turn, at_ns, encode_json(payload))
 
 
-def pack_anyhow(row: Row) -> Packed:
+def encode_row_or_error(row: Row) -> EncodedRow:
     """The same; what has no JSON form is recorded as the reason why."""
     try:
-        return pack(row)
+        return encode_row(row)
     except Exception as error:  # noqa: BLE001 - foreign code; the record must outlive it
         # That the call happened must be on record, even if not what it carried.
-        return pack(row._replace(payload={"unencodable": describe(error)}))
+        return encode_row(row._replace(payload={"unencodable": describe_encoding_error(error)}))
 
 
-def describe(error: Exception) -> str:
+def describe_encoding_error(error: Exception) -> str:
     """An exception in words, even one that cannot say what it is."""
     name = type(error).__name__
     try:
@@ -57,7 +57,7 @@ def describe(error: Exception) -> str:
         return name
 
 
-def seal(packed: Packed, *, clean: bool = False) -> Entry:
+def seal_row(packed: EncodedRow, *, clean: bool = False) -> SealedRow:
     """The row with the hash of its payload, and without secrets that show by their shape
     (`clean`: it is known to hold none). An intent stays as it is but for its text, and so do the
     effects of a command: they hold what recovery and undo put back, and a file's name may look
@@ -66,7 +66,7 @@ def seal(packed: Packed, *, clean: bool = False) -> Entry:
     session, kind, call_id, turn, at_ns, body = packed
     if not clean:
         body = _without_secrets(body) if kind != "intent" else _without_secrets_in_text(body)
-    return Entry(
+    return SealedRow(
         storable(session), kind, storable(call_id), turn, at_ns, payload_hash(body), body.decode()
     )
 

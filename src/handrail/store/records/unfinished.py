@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from handrail.core.records import CallRecord, OpenRequest
-from handrail.store.ledger import NO_SESSION, Chain
-from handrail.store.queries import decode, find_attempt
+from handrail.store.chain.ledger import NO_SESSION, LedgerWriter
+from handrail.store.records.calls import decode_call, find_attempt
 
 # All intents up to this row have their completion; all requests up to this row have theirs.
 _FINISHED: Final = "finished"
@@ -40,7 +40,7 @@ def list_unfinished(db: sqlite3.Connection, at_ns: int) -> list[CallRecord]:
     intents = db.execute(_INTENTS, (read_watermark(db, _FINISHED),)).fetchall()
     if is_due(db, _FINISHED) or is_due(db, _ANSWERED):
         requests = find_open_requests(db)
-        chain = Chain(db)
+        chain = LedgerWriter(db)
         settled = {
             _FINISHED: min((one[0] for one in intents), default=chain.end.rows + 1) - 1,
             _ANSWERED: min((row for row, _ in requests), default=chain.end.rows + 1) - 1,
@@ -60,7 +60,7 @@ def find_open_requests(db: sqlite3.Connection) -> list[tuple[int, OpenRequest]]:
     """Calls that were requested and have neither an intent nor a completion, and their rows."""
     found = db.execute(_REQUESTS, (read_watermark(db, _ANSWERED),)).fetchall()
     return [
-        (row, OpenRequest(session, call_id, turn, str(decode(body).get("tool", "?")), owner))
+        (row, OpenRequest(session, call_id, turn, str(decode_call(body).get("tool", "?")), owner))
         for row, session, call_id, turn, owner, body in found
         if not _has_intent(db, session, call_id)
     ]
@@ -81,7 +81,7 @@ def is_due(db: sqlite3.Connection, name: str) -> bool:
     return last - read_watermark(db, name) >= _STEP
 
 
-def advance_watermarks(chain: Chain, settled: Mapping[str, int], at_ns: int) -> None:
+def advance_watermarks(chain: LedgerWriter, settled: Mapping[str, int], at_ns: int) -> None:
     """Move the watermarks that are far enough behind; the caller saves the chain."""
     moved = {
         (NO_SESSION, name): str(number)

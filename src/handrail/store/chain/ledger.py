@@ -1,6 +1,6 @@
 """The SQL that extends the chain: rows of calls, ledger lines, and the end of the chain.
 
-There is one chain for the whole store. `Chain` reads its end under the write lock, because
+There is one chain for the whole store. `LedgerWriter` reads its end under the write lock, because
 other processes extend it too, and writes the new end in the same transaction.
 """
 
@@ -12,8 +12,8 @@ from functools import cache
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
-from handrail.store.chain import GENESIS, encode_json, line_hash, payload_hash, row_hash
-from handrail.store.record import Entry
+from handrail.store.chain.hashes import GENESIS, encode_json, line_hash, payload_hash, row_hash
+from handrail.store.sqlite.row_encoding import SealedRow
 
 LineKind = Literal["open", "close", "state", "purge", "migrate"]
 # Lines of the store itself, and values that belong to no session; no session has this name.
@@ -29,7 +29,7 @@ _INSERT_ROWS: Final = (
 _INSERT_PAYLOADS: Final = "INSERT INTO payloads (row, body)"
 
 
-class Head(NamedTuple):
+class LedgerHead(NamedTuple):
     """The last row of one session."""
 
     seq: int
@@ -44,7 +44,7 @@ class ChainEnd(NamedTuple):
     hash: str
 
 
-class Chain:
+class LedgerWriter:
     """The chain within one write transaction; nothing is at its end before `save`."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -59,11 +59,11 @@ class Chain:
         at_ns: int,
         *,
         owner: str = "",
-        head: Head | None = None,
+        head: LedgerHead | None = None,
     ) -> str:
         """Append one ledger line and return its hash."""
         end, number = self.end, self.end.line + 1
-        rows, last = head or Head(0, GENESIS)
+        rows, last = head or LedgerHead(0, GENESIS)
         fields = (number, session, kind, at_ns, rows, last, info)
         own = line_hash(*fields, end.rows, owner, end.hash)
         self.db.execute(
@@ -74,9 +74,9 @@ class Chain:
         self.end = ChainEnd(end.rows, number, own)
         return own
 
-    def add_rows(self, entries: Sequence[Entry]) -> None:
+    def add_rows(self, entries: Sequence[SealedRow]) -> None:
         """Append the rows of calls, in order."""
-        heads: dict[str, Head] = {}
+        heads: dict[str, LedgerHead] = {}
         rows: list[tuple[object, ...]] = []
         payloads: list[tuple[object, ...]] = []
         number, line, prev = self.end
@@ -90,7 +90,7 @@ class Chain:
                 line, prev = self.end.line, self.end.hash
             number, seq = number + 1, head.seq + 1
             own = row_hash(session, seq, kind, call_id, turn, at_ns, body_hash, prev)
-            heads[session] = Head(seq, own)
+            heads[session] = LedgerHead(seq, own)
             rows.append((number, session, seq, kind, call_id, turn, at_ns, body_hash, prev, own))
             payloads.append((number, body))
             prev = own
@@ -116,14 +116,14 @@ class Chain:
         self.db.execute("INSERT OR REPLACE INTO chain_end VALUES (1, ?, ?, ?)", self.end)
         return self.end
 
-    def _head_to_extend(self, session: str, at_ns: int) -> Head:
+    def _head_to_extend(self, session: str, at_ns: int) -> LedgerHead:
         head = read_head(self.db, session)
         if head is not None:
             return head
         if not _is_known(self.db, session):
             # A row is never turned away for want of a session: that would lose evidence.
             open_session(self, session, "{}", at_ns)
-        return Head(0, GENESIS)
+        return LedgerHead(0, GENESIS)
 
     def _insert_rows(
         self, rows: list[tuple[object, ...]], payloads: list[tuple[object, ...]]
@@ -135,7 +135,7 @@ class Chain:
             payloads.clear()
 
 
-def open_session(chain: Chain, session: str, info: str, at_ns: int, owner: str = "") -> bool:
+def open_session(chain: LedgerWriter, session: str, info: str, at_ns: int, owner: str = "") -> bool:
     """Write the ledger's `open` line; returns whether the session existed before."""
     db, known = chain.db, _is_known(chain.db, session)
     chain.add_line(session, "open", info, at_ns, owner=owner, head=read_head(db, session))
@@ -150,7 +150,9 @@ def open_session(chain: Chain, session: str, info: str, at_ns: int, owner: str =
     return False
 
 
-def close_sessions(chain: Chain, sessions: Mapping[str, str], at_ns: int, info: str = "{}") -> None:
+def close_sessions(
+    chain: LedgerWriter, sessions: Mapping[str, str], at_ns: int, info: str = "{}"
+) -> None:
     """Write the ledger's `close` lines (session → who had opened it): how many rows each
     session has, and the hash of its last one.
     """
@@ -163,12 +165,12 @@ def close_sessions(chain: Chain, sessions: Mapping[str, str], at_ns: int, info: 
         db.execute("UPDATE sessions SET closed_ns = ? WHERE id = ?", (at_ns, session))
 
 
-def read_head(db: sqlite3.Connection, session: str) -> Head | None:
+def read_head(db: sqlite3.Connection, session: str) -> LedgerHead | None:
     """The last row of a session, None if it has none."""
     found = db.execute(
         "SELECT seq, hash FROM rows WHERE session = ? ORDER BY seq DESC LIMIT 1", (session,)
     ).fetchone()
-    return Head(*found) if found else None
+    return LedgerHead(*found) if found else None
 
 
 def hash_values(values: Mapping[tuple[str, str], str]) -> list[tuple[str, str, str]]:

@@ -7,12 +7,14 @@ line holds a digest of it.
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from handrail.store.chain import (
+from handrail.store.chain.hashes import (
     GENESIS,
     ledger_hash,
     line_hash,
@@ -20,13 +22,72 @@ from handrail.store.chain import (
     row_hash,
     storable,
 )
-from handrail.store.rechain import ONE_CHAIN, digest_rows
-from handrail.store.verify_notes import LedgerNotes, read_notes
+from handrail.store.schema.single_chain import ONE_CHAIN, digest_rows
+
+
+class RowRanges:
+    """A set of row numbers, kept as ranges."""
+
+    def __init__(self) -> None:
+        self._ranges: list[tuple[int, int]] = []
+
+    def add(self, ranges: list[tuple[int, int]]) -> None:
+        """Add ranges (first, last) of numbers."""
+        self._ranges = sorted([*self._ranges, *((int(one), int(last)) for one, last in ranges)])
+
+    def __contains__(self, number: int) -> bool:
+        # Ranges do not overlap: a payload is purged once.
+        at = bisect_right(self._ranges, (number, number)) - 1
+        candidates = self._ranges[max(at, 0) : at + 2]
+        return any(first <= number <= last for first, last in candidates)
+
+
+@dataclass(slots=True)
+class LedgerNotes:
+    """The purges on record, the hashes of values, and where one chain begins."""
+
+    purged: RowRanges = field(default_factory=RowRanges)
+    missing: RowRanges = field(default_factory=RowRanges)
+    values: dict[tuple[str, str], str] = field(default_factory=dict)
+    # The last row that is not in the one chain; None: the store has no such chain.
+    migrated_row: int | None = 0
+    digest: str | None = None
+    records_purges: bool = True
+
+    def is_old(self, number: int) -> bool:
+        """Whether a row is in the chain of its session alone."""
+        return self.migrated_row is None or number <= self.migrated_row
+
+    def is_purged(self, number: int) -> bool:
+        """Whether a purge of the row's payload is on record."""
+        return number in self.purged
+
+    def was_missing(self, number: int) -> bool:
+        """Whether the row's payload was gone when the store was migrated."""
+        return number in self.missing
+
+
+def read_notes(notes: LedgerNotes, kind: str, info: str, after_row: int) -> bool:
+    """Add what a `state`, `purge` or `migrate` line says; False if it cannot be read."""
+    try:
+        said: dict[str, Any] = json.loads(info)
+        notes.values.update({(session, key): own for session, key, own in said.get("state", ())})
+        if kind == "purge":
+            notes.purged.add(said["rows"])
+        elif kind == "migrate":
+            if notes.digest is not None:
+                return False
+            notes.missing.add(said["missing"])
+            notes.digest, notes.migrated_row = str(said["digest"]), after_row
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return False
+    return True
+
 
 _NOT_AFTER: Final = "chain broken, it does not follow the row before"
 
 
-class Broken(Exception):
+class BrokenChain(Exception):
     """Says in words which row does not fit."""
 
     def __init__(self, message: str) -> None:
@@ -69,12 +130,12 @@ class LedgerLine:
         """The hash that the line should have; None if a field is of another type than ours."""
         fields = (self.id, self.session, self.kind, self.at_ns, self.rows, self.head, self.info)
         if one_chain:
-            return _hash_of(line_hash, (*fields, self.after_row, self.owner, self.prev))
-        return _hash_of(ledger_hash, (*fields, self.prev))
+            return _stored_hash(line_hash, (*fields, self.after_row, self.owner, self.prev))
+        return _stored_hash(ledger_hash, (*fields, self.prev))
 
 
 @dataclass(slots=True)
-class Findings:
+class ChainFindings:
     """What was found so far; `head` is the hash at the end of what holds."""
 
     anchor: str | None
@@ -98,8 +159,8 @@ class Findings:
         return own_hash
 
 
-def check_chain(db: sqlite3.Connection, found: Findings) -> None:
-    """Check all there is; raises `Broken` at the first row that does not fit."""
+def check_chain(db: sqlite3.Connection, found: ChainFindings) -> None:
+    """Check all there is; raises `BrokenChain` at the first row that does not fit."""
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     one_chain = version >= ONE_CHAIN
     found.notes.records_purges = one_chain
@@ -121,17 +182,17 @@ def check_chain(db: sqlite3.Connection, found: Findings) -> None:
 
 
 def check_schema(db: sqlite3.Connection) -> None:
-    """Raise `Broken` for a trigger or a view: Handrail makes none, and they change what a
+    """Raise `BrokenChain` for a trigger or a view: Handrail makes none, and they change what a
     process writes or reads without another connection writing anything.
     """
     foreign = db.execute(
         "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') LIMIT 1"
     ).fetchone()
     if foreign:
-        raise Broken(f"{foreign[0]} {foreign[1]!r}: not part of a store")
+        raise BrokenChain(f"{foreign[0]} {foreign[1]!r}: not part of a store")
 
 
-def _check_old_ledger(db: sqlite3.Connection, found: Findings) -> None:
+def _check_old_ledger(db: sqlite3.Connection, found: ChainFindings) -> None:
     found.notes.migrated_row = None
     query = (
         "SELECT id, session, kind, at_ns, rows, head, info, prev_hash, hash, 0, ''"
@@ -141,7 +202,7 @@ def _check_old_ledger(db: sqlite3.Connection, found: Findings) -> None:
         _check_line(LedgerLine(*fields), expected, found.head, found, one_chain=False)
 
 
-def _check_ledger(db: sqlite3.Connection, found: Findings, old_lines: int) -> None:
+def _check_ledger(db: sqlite3.Connection, found: ChainFindings, old_lines: int) -> None:
     """Check the lines; the first `old_lines` are from before there was one chain."""
     query = (
         "SELECT id, session, kind, at_ns, rows, head, info, prev_hash, hash, after_row, owner"
@@ -161,80 +222,84 @@ def _check_ledger(db: sqlite3.Connection, found: Findings, old_lines: int) -> No
 
 
 def _check_line(
-    line: LedgerLine, expected: int, prev: str | None, found: Findings, *, one_chain: bool
+    line: LedgerLine, expected: int, prev: str | None, found: ChainFindings, *, one_chain: bool
 ) -> None:
     """Check one line; `prev` None: a row stands before it, and that is seen to later."""
     where = line.describe()
     if line.id != expected:
-        raise Broken(f"ledger row {expected}: row missing")
+        raise BrokenChain(f"ledger row {expected}: row missing")
     if prev is not None and line.prev != prev:
-        raise Broken(f"{where}: {_NOT_AFTER}")
+        raise BrokenChain(f"{where}: {_NOT_AFTER}")
     if line.hash != line.compute_hash(one_chain=one_chain):
-        raise Broken(f"{where}: does not match its hash")
+        raise BrokenChain(f"{where}: does not match its hash")
     found.head = found.confirm(line.hash)
     if line.kind in ("open", "close"):
         _note_session(found, line, where)
     elif not read_notes(found.notes, line.kind, line.info, line.after_row):
-        raise Broken(f"{where}: what it says cannot be read")
+        raise BrokenChain(f"{where}: what it says cannot be read")
 
 
-def _check_lines_behind_rows(db: sqlite3.Connection, found: Findings) -> None:
+def _check_lines_behind_rows(db: sqlite3.Connection, found: ChainFindings) -> None:
     for line in found.lines_behind_rows:
         row = db.execute("SELECT hash FROM rows WHERE id = ?", (line.after_row,)).fetchone()
         if row is None or row[0] != line.prev:
-            raise Broken(f"{line.describe()}: {_NOT_AFTER}")
+            raise BrokenChain(f"{line.describe()}: {_NOT_AFTER}")
 
 
-def _note_session(found: Findings, line: LedgerLine, where: str) -> None:
+def _note_session(found: ChainFindings, line: LedgerLine, where: str) -> None:
     lines = found.sessions.get(line.session)
     if lines is None:
         if line.kind != "open":
-            raise Broken(f"{where}: the session was never opened")
+            raise BrokenChain(f"{where}: the session was never opened")
         lines = SessionLines(len(found.sessions) + 1, line.hash, line.at_ns)
         found.sessions[line.session] = lines
     if lines.marks.setdefault(line.rows, line.head) != line.head:
-        raise Broken(f"{where}: two different heads for row {line.rows}")
+        raise BrokenChain(f"{where}: two different heads for row {line.rows}")
     lines.closed_ns = line.at_ns if line.kind == "close" else None
     lines.closed_rows = line.rows if line.kind == "close" else -1
 
 
-def _check_sessions(db: sqlite3.Connection, found: Findings) -> None:
+def _check_sessions(db: sqlite3.Connection, found: ChainFindings) -> None:
     rest = dict(found.sessions)
     stored = db.execute("SELECT id, ordinal, opened_ns, closed_ns FROM sessions ORDER BY ordinal")
     for session, *facts in stored:
         lines = rest.pop(session, None)
         if lines is None:
-            raise Broken(f"session {session}: not in the ledger, or in it under another name")
+            raise BrokenChain(f"session {session}: not in the ledger, or in it under another name")
         if facts != [lines.ordinal, lines.opened_ns, lines.closed_ns]:
-            raise Broken(f"session {session}: does not match its lines in the ledger")
+            raise BrokenChain(f"session {session}: does not match its lines in the ledger")
     for session in rest:
-        raise Broken(f"ledger, session {session}: session removed")
+        raise BrokenChain(f"ledger, session {session}: session removed")
 
 
-def _check_rows(db: sqlite3.Connection, session: str, lines: SessionLines, found: Findings) -> None:
+def _check_rows(
+    db: sqlite3.Connection, session: str, lines: SessionLines, found: ChainFindings
+) -> None:
     marks = {rows: head for rows, head in lines.marks.items() if rows}
     seq, last = 0, lines.origin
-    for number, row_before, *row, body in _rows_of(db, session):
+    for number, row_before, *row, body in _select_rows(db, session):
         seq += 1
         if row[0] != seq:
-            raise Broken(f"session {session}, row {seq}: row missing")
+            raise BrokenChain(f"session {session}, row {seq}: row missing")
         is_old = found.notes.is_old(number)
         before = last if is_old else found.lines_after.get(number - 1, row_before)
         _check_row(session, before, row)
         _check_payload(session, number, row, body, found)
         last = found.confirm(row[-1])
         if marks.pop(seq, last) != last:
-            raise Broken(f"{_name(session, row)}: not the row that the ledger counted as its last")
+            raise BrokenChain(
+                f"{_name(session, row)}: not the row that the ledger counted as its last"
+            )
         found.rows += 1
     if marks:
-        raise Broken(
+        raise BrokenChain(
             f"session {session}, row {seq + 1}: row missing, the ledger counted {max(marks)}"
         )
     if lines.closed_rows != seq:
         found.open_sessions[session] = last
 
 
-def _rows_of(db: sqlite3.Connection, session: str) -> Iterator[tuple[Any, ...]]:
+def _select_rows(db: sqlite3.Connection, session: str) -> Iterator[tuple[Any, ...]]:
     return db.execute(
         "SELECT r.id, b.hash, r.seq, r.kind, r.call_id, r.turn, r.at_ns, r.payload_hash,"
         " r.prev_hash, r.hash, p.body FROM rows r LEFT JOIN payloads p ON p.row = r.id"
@@ -246,24 +311,28 @@ def _rows_of(db: sqlite3.Connection, session: str) -> Iterator[tuple[Any, ...]]:
 def _check_row(session: str, before: str | None, row: list[Any]) -> None:
     *fields, prev, own = row
     if prev != before:
-        raise Broken(f"{_name(session, row)}: {_NOT_AFTER}")
-    if own != _hash_of(row_hash, (session, *fields, prev)):
-        raise Broken(f"{_name(session, row)}: does not match its hash")
+        raise BrokenChain(f"{_name(session, row)}: {_NOT_AFTER}")
+    if own != _stored_hash(row_hash, (session, *fields, prev)):
+        raise BrokenChain(f"{_name(session, row)}: does not match its hash")
 
 
-def _check_payload(session: str, number: int, row: list[Any], body: Any, found: Findings) -> None:
+def _check_payload(
+    session: str, number: int, row: list[Any], body: Any, found: ChainFindings
+) -> None:
     purged = found.notes.is_purged(number)
     if body is not None:
         if purged:
-            raise Broken(f"{_name(session, row)}: its payload was purged and is there again")
-        if _hash_of(_text_hash, (body,)) != row[5]:
-            raise Broken(f"{_name(session, row)}: payload does not match its hash")
+            raise BrokenChain(f"{_name(session, row)}: its payload was purged and is there again")
+        if _stored_hash(_text_hash, (body,)) != row[5]:
+            raise BrokenChain(f"{_name(session, row)}: payload does not match its hash")
     elif purged or not found.notes.records_purges:
         found.purged += 1
     elif found.notes.was_missing(number):
         found.missing += 1
     else:
-        raise Broken(f"{_name(session, row)}: payload missing, and no purge of it is on record")
+        raise BrokenChain(
+            f"{_name(session, row)}: payload missing, and no purge of it is on record"
+        )
 
 
 def _check_strays(db: sqlite3.Connection) -> None:
@@ -272,37 +341,41 @@ def _check_strays(db: sqlite3.Connection) -> None:
         " LIMIT 1"
     ).fetchone()
     if stray:
-        raise Broken(f"session {stray[0]}, row {stray[1]} (call {stray[2]}): not in the ledger")
+        raise BrokenChain(
+            f"session {stray[0]}, row {stray[1]} (call {stray[2]}): not in the ledger"
+        )
     payload = db.execute(
         "SELECT row FROM payloads WHERE row NOT IN (SELECT id FROM rows) LIMIT 1"
     ).fetchone()
     if payload:
-        raise Broken(f"payload {payload[0]}: belongs to no row (a row's number was changed)")
+        raise BrokenChain(f"payload {payload[0]}: belongs to no row (a row's number was changed)")
 
 
-def _check_old_rows(db: sqlite3.Connection, found: Findings) -> None:
+def _check_old_rows(db: sqlite3.Connection, found: ChainFindings) -> None:
     """Whether the rows from before there was one chain are those that were there then."""
     notes = found.notes
     if notes.digest is None or notes.migrated_row is None:
         return
     if digest_rows(db, notes.migrated_row) != notes.digest:
-        raise Broken("rows from before the store was migrated: some were removed or added since")
+        raise BrokenChain(
+            "rows from before the store was migrated: some were removed or added since"
+        )
 
 
-def _check_values(db: sqlite3.Connection, found: Findings) -> None:
+def _check_values(db: sqlite3.Connection, found: ChainFindings) -> None:
     rest = dict(found.notes.values)
     for session, key, value in db.execute("SELECT session, key, value FROM session_state"):
         kept = rest.pop((session, key), None)
         where = f"session_state, {key!r} of session {session!r}"
         if kept is None:
-            raise Broken(f"{where}: not in the chain")
-        if _hash_of(_text_hash, (value,)) != kept:
-            raise Broken(f"{where}: does not match its hash in the chain")
+            raise BrokenChain(f"{where}: not in the chain")
+        if _stored_hash(_text_hash, (value,)) != kept:
+            raise BrokenChain(f"{where}: does not match its hash in the chain")
     for session, key in rest:
-        raise Broken(f"session_state, {key!r} of session {session!r}: removed")
+        raise BrokenChain(f"session_state, {key!r} of session {session!r}: removed")
 
 
-def _check_end(db: sqlite3.Connection, found: Findings) -> None:
+def _check_end(db: sqlite3.Connection, found: ChainFindings) -> None:
     row, line = db.execute(
         "SELECT (SELECT coalesce(max(id), 0) FROM rows), (SELECT coalesce(max(id), 0) FROM ledger)"
     ).fetchone()
@@ -311,13 +384,13 @@ def _check_end(db: sqlite3.Connection, found: Findings) -> None:
     noted = db.execute("SELECT one, rows, line, hash FROM chain_end").fetchall()
     if noted != [(1, row, line, found.head)]:
         ends = ", ".join(f"row {one[1]} and ledger row {one[2]}" for one in noted) or "nothing"
-        raise Broken(
+        raise BrokenChain(
             f"end of the chain: it ends with row {row} and ledger row {line}, noted is {ends};"
             " the end was cut, or rows were added to it"
         )
 
 
-def _hash_of(function: Callable[..., str], fields: tuple[Any, ...]) -> str | None:
+def _stored_hash(function: Callable[..., str], fields: tuple[Any, ...]) -> str | None:
     # A field of another type than we write would be formatted all the same.
     if not all(isinstance(value, int | str) for value in fields):
         return None

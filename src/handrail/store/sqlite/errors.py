@@ -48,21 +48,21 @@ _REASONS: Final = {
 }
 
 
-def explain(error: sqlite3.Error, path: str) -> Problem:
+def explain_error(error: sqlite3.Error, path: str) -> Problem:
     """The Problem for an error that SQLite reported."""
     name = getattr(error, "sqlite_errorname", None) or "SQLITE_ERROR"
     primary = "_".join(name.split("_")[:2])
     reason, hint = _REASONS.get(primary, ("SQLite reports an error", "see the message"))
-    return unavailable(path, f"{reason} ({error})", hint)
+    return unavailable_problem(path, f"{reason} ({error})", hint)
 
 
-def unavailable(path: str, reason: str, hint: str, *, retryable: bool = True) -> Problem:
+def unavailable_problem(path: str, reason: str, hint: str, *, retryable: bool = True) -> Problem:
     """The Problem of a store that cannot be used, now or at all."""
     message = f"the store {path!r} cannot be used: {reason}"
     return Problem("store_unavailable", message, hint, retryable=retryable)
 
 
-def raised(problem: Problem) -> ProblemRaised:
+def problem_error(problem: Problem) -> ProblemRaised:
     """A fresh exception for a Problem that several callers are told."""
     return ProblemRaised(
         problem.code,

@@ -55,7 +55,7 @@ def list_calls(
 def load_payload(db: sqlite3.Connection, row: int) -> Mapping[str, Any]:
     """All that one row says, or that it was purged."""
     found = db.execute("SELECT body FROM payloads WHERE row = ?", (row,)).fetchone()
-    return decode(None if found is None else found[0])
+    return decode_call(None if found is None else found[0])
 
 
 def find_attempt(db: sqlite3.Connection, session: str, call_id: str, seq: int) -> CallRecord:
@@ -79,7 +79,7 @@ def list_sessions(db: sqlite3.Connection, limit: int) -> list[SessionRecord]:
         (limit,),
     )
     return [
-        SessionRecord(session, ordinal, opened_ns, closed_ns, rows, decode(info))
+        SessionRecord(session, ordinal, opened_ns, closed_ns, rows, decode_call(info))
         for session, ordinal, opened_ns, closed_ns, rows, info in found
     ]
 
@@ -100,7 +100,7 @@ def load_parts(
         " AND r.seq > ? AND r.kind = 'completed' AND instr(p.body, ?) ORDER BY r.seq",
         (session, after_seq, f'"{name}":'),
     )
-    payloads = [decode(body) for (body,) in found]
+    payloads = [decode_call(body) for (body,) in found]
     return last or 0, [payload[name] for payload in payloads if name in payload]
 
 
@@ -134,14 +134,14 @@ def _record(
         call_id,
         turn,
         requested_ns,
-        decode(requested),
-        decode(intent[2]) if intent else None,
-        decode(completed[2]) if completed else None,
+        decode_call(requested),
+        decode_call(intent[2]) if intent else None,
+        decode_call(completed[2]) if completed else None,
         completed[1] if completed else None,
     )
 
 
-def decode(
+def decode_call(
     body: str | None, trim: Callable[[dict[str, Any]], Any] | None = None
 ) -> Mapping[str, Any]:
     """What a payload says; one that is gone or unreadable says that. `trim` makes less of each

@@ -27,26 +27,29 @@ from handrail.core.records import (
     Trace,
     Where,
 )
-from handrail.store import (
+from handrail.store.chain.hashes import encode_json, storable
+from handrail.store.records import (
     abandoned,
+    calls,
     claims,
-    dead_letters,
+    failed_calls,
     leases,
-    queries,
     sessions,
     traces,
     unfinished,
 )
-from handrail.store.chain import encode_json, storable
-from handrail.store.connect import MEMORY, Database
-from handrail.store.items import Act, Commit, State
-from handrail.store.purge import Sizes, measure
-from handrail.store.reader import Reader
-from handrail.store.record import Packed, describe, pack, pack_anyhow
-from handrail.store.refusals import raised, unavailable
-from handrail.store.traces import Wanted
-from handrail.store.waiting import Waiter
-from handrail.store.writer import MAX_HELD_ROWS, Writer
+from handrail.store.records.purge import StoreSizes, measure_store
+from handrail.store.records.traces import TraceFilter
+from handrail.store.sqlite.connection import MEMORY, Database, LeaseReader
+from handrail.store.sqlite.errors import problem_error, unavailable_problem
+from handrail.store.sqlite.row_encoding import (
+    EncodedRow,
+    describe_encoding_error,
+    encode_row,
+    encode_row_or_error,
+)
+from handrail.store.sqlite.write_queue import AwaitedRow, ConnectionTask, SessionValue, Waiter
+from handrail.store.sqlite.writer import MAX_HELD_ROWS, WriterThread
 
 T = TypeVar("T")
 
@@ -82,8 +85,8 @@ class SqliteStore:
     def __init__(self, database: Database, now_ns: Callable[[], int]) -> None:
         self.path = database.path
         self._now_ns = now_ns
-        self._writer = Writer(database, now_ns)
-        self._reader = Reader(database.path)
+        self._writer = WriterThread(database, now_ns)
+        self._reader = LeaseReader(database.path)
         self._pid = os.getpid()
         self._opened: dict[str, str] = {}
         # At exit and when forgotten: the writer ends after what is queued.
@@ -99,7 +102,7 @@ class SqliteStore:
     def append(self, row: Row) -> None:
         """Queue a row as it is now; raises `store_unavailable` if the store has failed."""
         writer = self._writer
-        packed = pack_anyhow(row)
+        packed = encode_row_or_error(row)
         if (
             writer.trouble is None
             and not writer.ended
@@ -117,14 +120,14 @@ class SqliteStore:
         `at_once` is called then in the writer's thread, before anybody else is told.
         """
         try:
-            packed = pack(row)
+            packed = encode_row(row)
         except Exception as error:
-            raise raised(_not_json(row, error)) from error
-        await self._wait(partial(Commit, packed, durability), at_once)
+            raise problem_error(_not_json(row, error)) from error
+        await self._wait(partial(AwaitedRow, packed, durability), at_once)
 
     async def flush(self) -> None:
         """Return once everything queued so far is committed."""
-        await self._wait(partial(Commit, None, "process"))
+        await self._wait(partial(AwaitedRow, None, "process"))
 
     async def open_session(
         self,
@@ -157,7 +160,7 @@ class SqliteStore:
     async def find_completed(self, session: str, call_id: str) -> CallRecord | None:
         """The record of a completed call by id, for answering a repeated one."""
         key = storable(session), storable(call_id)
-        return await self._ask(lambda db: queries.find_completed(db, *key))
+        return await self._ask(lambda db: calls.find_completed(db, *key))
 
     async def claim(
         self, session: str, call_id: str, fingerprint: str, owner: str
@@ -165,13 +168,15 @@ class SqliteStore:
         """Take an id for a call, in all processes at once; None: it is the caller's now."""
         key, now_ns = (storable(session), storable(call_id)), self._now_ns
         return await self._ask(
-            lambda db: claims.claim(db, *key, fingerprint, owner, now_ns()), writes=True
+            lambda db: claims.claim_call_id(db, *key, fingerprint, owner, now_ns()), writes=True
         )
 
     async def take_over(self, session: str, call_id: str, dead: str, owner: str) -> bool:
         """Take an id whose owner has died; False if somebody else was first."""
         key = storable(session), storable(call_id)
-        return await self._ask(lambda db: claims.take_over(db, *key, dead, owner), writes=True)
+        return await self._ask(
+            lambda db: claims.take_over_claim(db, *key, dead, owner), writes=True
+        )
 
     async def reserve(
         self, owner: str, globs: Sequence[str], ttl_ns: int, process: str
@@ -179,12 +184,13 @@ class SqliteStore:
         """See `Leases.reserve`."""
         now_ns = self._now_ns
         return await self._ask(
-            lambda db: leases.reserve(db, owner, globs, now_ns(), ttl_ns, process), writes=True
+            lambda db: leases.acquire_leases(db, owner, globs, now_ns(), ttl_ns, process),
+            writes=True,
         )
 
     async def release(self, owner: str, tokens: Sequence[str]) -> Sequence[str]:
         """See `Leases.release`."""
-        return await self._ask(lambda db: leases.release(db, owner, tokens), writes=True)
+        return await self._ask(lambda db: leases.release_leases(db, owner, tokens), writes=True)
 
     async def leases(self) -> Sequence[Lease]:
         """See `Leases.leases`."""
@@ -193,25 +199,29 @@ class SqliteStore:
         known = self._reader.leases(now_ns()) if self._writer.trouble is None else None
         if known is not None:
             return known
-        return await self._ask(lambda db: leases.active(db, now_ns()))
+        return await self._ask(lambda db: leases.list_active_leases(db, now_ns()))
 
     async def keep_letter(self, letter: NewLetter) -> None:
         """See `DeadLetterStore.keep_letter`."""
         now_ns = self._now_ns
-        await self._ask(lambda db: dead_letters.keep(db, letter, now_ns()), writes=True)
+        await self._ask(
+            lambda db: failed_calls.insert_failed_call(db, letter, now_ns()), writes=True
+        )
 
     async def letters(self, state: LetterState | None = None) -> Sequence[DeadLetter]:
         """See `DeadLetterStore.letters`."""
-        return await self._ask(lambda db: dead_letters.listed(db, state))
+        return await self._ask(lambda db: failed_calls.list_failed_calls(db, state))
 
     async def letter(self, id: int) -> DeadLetter | None:
         """See `DeadLetterStore.letter`."""
-        return await self._ask(lambda db: dead_letters.find(db, id))
+        return await self._ask(lambda db: failed_calls.find_failed_call(db, id))
 
     async def move_letter(self, seen: DeadLetter, to: Moved) -> bool:
         """See `DeadLetterStore.move_letter`."""
         now_ns = self._now_ns
-        return await self._ask(lambda db: dead_letters.move(db, seen, to, now_ns()), writes=True)
+        return await self._ask(
+            lambda db: failed_calls.set_failed_call_state(db, seen, to, now_ns()), writes=True
+        )
 
     async def calls(
         self,
@@ -224,9 +234,7 @@ class SqliteStore:
         """The newest calls first."""
         session = None if session is None else storable(session)
         call_id = None if call_id is None else storable(call_id)
-        return await self._ask(
-            lambda db: queries.list_calls(db, session, call_id, limit, before_ns)
-        )
+        return await self._ask(lambda db: calls.list_calls(db, session, call_id, limit, before_ns))
 
     async def traces(
         self,
@@ -238,7 +246,7 @@ class SqliteStore:
         limit: int = -1,
     ) -> list[Trace]:
         """The calls that announced a change, newest first; `before` a row, for the next page."""
-        wanted = Wanted(
+        wanted = TraceFilter(
             None if session is None else storable(session),
             None if call_id is None else storable(call_id),
             turn,
@@ -248,7 +256,7 @@ class SqliteStore:
 
     async def payload(self, row: int) -> Mapping[str, Any]:
         """All that one row says."""
-        return await self._ask(lambda db: queries.load_payload(db, row))
+        return await self._ask(lambda db: calls.load_payload(db, row))
 
     async def old_contents(self, row: int) -> Mapping[Where, str]:
         """The old contents that stand in one row itself, by where they stand in it."""
@@ -277,29 +285,29 @@ class SqliteStore:
 
     async def sessions(self, limit: int = 20) -> list[SessionRecord]:
         """The most recently opened sessions first."""
-        return await self._ask(lambda db: queries.list_sessions(db, limit))
+        return await self._ask(lambda db: calls.list_sessions(db, limit))
 
     async def parts_of_calls(
         self, session: str, name: str, after_seq: int
     ) -> tuple[int, list[Any]]:
         """See `Store.parts_of_calls`."""
         session = storable(session)
-        return await self._ask(lambda db: queries.load_parts(db, session, name, after_seq))
+        return await self._ask(lambda db: calls.load_parts(db, session, name, after_seq))
 
     async def load_state(self, session: str) -> dict[str, Any]:
         """What a named session kept (turn counter, read state)."""
         session = storable(session)
-        return await self._ask(lambda db: queries.load_state(db, session))
+        return await self._ask(lambda db: calls.load_state(db, session))
 
     def save_state(self, session: str, key: str, value: Any) -> None:
         """Queue a value to be kept with a named session; held like a row if that fails."""
         self._check_usable()
-        self._writer.put(State(session, key, encode_json(value).decode()))
+        self._writer.put(SessionValue(session, key, encode_json(value).decode()))
 
-    async def sizes(self) -> Sizes:
+    async def sizes(self) -> StoreSizes:
         """How much the store holds and how large its files are."""
         path = self.path
-        return await self._ask(lambda db: measure(db, path))
+        return await self._ask(lambda db: measure_store(db, path))
 
     async def aclose(self) -> None:
         """Close the sessions, commit what is queued and let go of the file.
@@ -313,17 +321,17 @@ class SqliteStore:
         self._reader.close()
         work = partial(_close_all, opened=self._opened, now_ns=self._now_ns)
         writes = bool(self._opened)
-        await self._wait(lambda waiter: Act(work, waiter, writes=writes, last=True))
+        await self._wait(lambda waiter: ConnectionTask(work, waiter, writes=writes, last=True))
 
     async def _ask(self, work: Callable[[sqlite3.Connection], T], *, writes: bool = False) -> T:
         # `work` must not hold the store: the writer lets go of it only after answering, and
         # a store forgotten in between would be ended from its own thread.
-        outcome: T = await self._wait(lambda waiter: Act(work, waiter, writes=writes))
+        outcome: T = await self._wait(lambda waiter: ConnectionTask(work, waiter, writes=writes))
         return outcome
 
     async def _wait(
         self,
-        item: Callable[[Waiter], Commit | Act],
+        item: Callable[[Waiter], AwaitedRow | ConnectionTask],
         at_once: Callable[[], None] | None = None,
     ) -> Any:
         self._check_usable()
@@ -331,7 +339,7 @@ class SqliteStore:
         self._writer.put_urgent(item(waiter))
         return await waiter.future
 
-    def _append_in_trouble(self, row: Packed) -> None:
+    def _append_in_trouble(self, row: EncodedRow) -> None:
         self._check_usable()
         writer = self._writer
         deadline = time.monotonic() + 0.25
@@ -339,41 +347,43 @@ class SqliteStore:
             # Faster than the disk for a moment: let the writer catch up.
             if time.monotonic() >= deadline:
                 writer.refused += 1
-                raise raised(_behind(self.path))
+                raise problem_error(_behind(self.path))
             time.sleep(0.001)
         problem = writer.trouble
         if problem is not None and not writer.has_room:
             writer.refused += 1
-            raise raised(problem)
+            raise problem_error(problem)
         writer.put(row)
         if problem is not None:
-            raise raised(problem)
+            raise problem_error(problem)
 
     def _check_usable(self) -> None:
         if _getpid() != self._pid:
-            raise raised(_forked(self.path, self._pid))
+            raise problem_error(_forked(self.path, self._pid))
         if self._writer.ended:
-            raise raised(self._writer.farewell)
+            raise problem_error(self._writer.farewell)
 
 
 def _close_all(db: sqlite3.Connection, opened: dict[str, str], now_ns: Callable[[], int]) -> None:
     sessions.end_sessions(db, dict(opened), now_ns())
 
 
-def _end(writer: Writer, reader: Reader, opened: dict[str, str], now_ns: Callable[[], int]) -> None:
+def _end(
+    writer: WriterThread, reader: LeaseReader, opened: dict[str, str], now_ns: Callable[[], int]
+) -> None:
     reader.close()
     work = partial(_close_all, opened=opened, now_ns=now_ns)
-    writer.put_urgent(Act(work, None, writes=bool(opened), last=True))
+    writer.put_urgent(ConnectionTask(work, None, writes=bool(opened), last=True))
     writer.join(10)
 
 
 def _not_json(row: Row, error: Exception) -> Problem:
-    message = f"the {row.kind} row of call {row.call_id!r} has no JSON form: {describe(error)}"
+    message = f"the {row.kind} row of call {row.call_id!r} has no JSON form: {describe_encoding_error(error)}"
     return Problem("internal", message, "report this as a bug of Handrail")
 
 
 def _behind(path: str) -> Problem:
-    return unavailable(
+    return unavailable_problem(
         path,
         f"{MAX_HELD_ROWS} rows wait to be written and its disk does not keep up",
         "call again in a moment",
@@ -381,7 +391,7 @@ def _behind(path: str) -> Problem:
 
 
 def _forked(path: str, owner: int) -> Problem:
-    return unavailable(
+    return unavailable_problem(
         path,
         f"process {owner} opened it, and this is its forked child {os.getpid()}",
         "open the workspace again in the child",

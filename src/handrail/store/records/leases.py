@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from handrail.core.leases import Lease, Reserved, overlap
 
 
-def reserve(
+def acquire_leases(
     db: sqlite3.Connection,
     owner: str,
     globs: Sequence[str],
@@ -24,7 +24,7 @@ def reserve(
     acquired: list[Lease] = []
     denied: list[tuple[str, Lease]] = []
     for glob in dict.fromkeys(globs):
-        held = active(db, now_ns)
+        held = list_active_leases(db, now_ns)
         other = next((one for one in held if one.owner != owner and overlap(one.glob, glob)), None)
         if other is not None:
             denied.append((glob, other))
@@ -33,7 +33,7 @@ def reserve(
     return Reserved(acquired, denied)
 
 
-def release(db: sqlite3.Connection, owner: str, tokens: Sequence[str]) -> tuple[str, ...]:
+def release_leases(db: sqlite3.Connection, owner: str, tokens: Sequence[str]) -> tuple[str, ...]:
     """Take back the owner's leases among these; the tokens that there were."""
     return tuple(
         token
@@ -42,7 +42,7 @@ def release(db: sqlite3.Connection, owner: str, tokens: Sequence[str]) -> tuple[
     )
 
 
-def active(db: sqlite3.Connection, now_ns: int) -> list[Lease]:
+def list_active_leases(db: sqlite3.Connection, now_ns: int) -> list[Lease]:
     """What holds now, in the order in which it was given."""
     found = db.execute(
         "SELECT token, owner, glob, until_ns, fence, process FROM leases WHERE until_ns > ?"

@@ -19,14 +19,21 @@ from typing import Final
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.records import Durability
 from handrail.core.redact import may_hold_secrets
-from handrail.store.chain import storable
-from handrail.store.connect import Database
-from handrail.store.guard import ChainGuard
-from handrail.store.items import Act, Batch, Commit, Item, State
-from handrail.store.ledger import Chain
-from handrail.store.record import Packed, seal
-from handrail.store.refusals import explain, unavailable
-from handrail.store.waiting import Waiter, tell
+from handrail.store.chain.hashes import storable
+from handrail.store.chain.ledger import LedgerWriter
+from handrail.store.chain.live_guard import ChainGuard
+from handrail.store.sqlite.connection import Database
+from handrail.store.sqlite.errors import explain_error, unavailable_problem
+from handrail.store.sqlite.row_encoding import EncodedRow, seal_row
+from handrail.store.sqlite.write_queue import (
+    AwaitedRow,
+    ConnectionTask,
+    Item,
+    SessionValue,
+    Waiter,
+    WriteBatch,
+    resolve_waiters,
+)
 
 GROUP_S: Final = 0.005
 GROUP_ROWS: Final = 256
@@ -35,7 +42,7 @@ MAX_HELD_ROWS: Final = 10_000
 MAX_HELD_BYTES: Final = 64 << 20
 
 
-class Writer:
+class WriterThread:
     """Owns the connection and the queue; every other thread only puts items."""
 
     def __init__(self, database: Database, now_ns: Callable[[], int] = time.time_ns) -> None:
@@ -47,7 +54,7 @@ class Writer:
         self._now_ns = now_ns
         self._queue: SimpleQueue[Item] = SimpleQueue()
         self._bell = threading.Event()
-        self._batch = Batch()
+        self._batch = WriteBatch()
         self._held_bytes = 0
         self._lively = False
         self._in_hand: list[Item] = []
@@ -65,7 +72,7 @@ class Writer:
         held = len(self._batch.entries) + self.backlog()
         return held < MAX_HELD_ROWS and self._held_bytes < MAX_HELD_BYTES
 
-    def put_urgent(self, item: Commit | Act) -> None:
+    def put_urgent(self, item: AwaitedRow | ConnectionTask) -> None:
         """Queue an item that is not to wait for the group to fill."""
         self.put(item)
         self._bell.set()
@@ -93,15 +100,15 @@ class Writer:
             with contextlib.suppress(sqlite3.Error):
                 self._database.db.close()
             for waiter, outcome in self._last:
-                tell([waiter], outcome)
+                resolve_waiters([waiter], outcome)
             self._turn_away()
 
     def _round(self) -> None:
         self._in_hand = items = self._gather()
-        act: Act | None = None
-        clean = not may_hold_secrets(item.body for item in items if isinstance(item, Packed))
+        act: ConnectionTask | None = None
+        clean = not may_hold_secrets(item.body for item in items if isinstance(item, EncodedRow))
         for item in items:
-            if isinstance(item, Act):
+            if isinstance(item, ConnectionTask):
                 act = item
             else:
                 self._take(item, clean=clean)
@@ -114,8 +121,8 @@ class Writer:
         if problem:
             self._fail(problem, act)
             return
-        tell(self._batch.waiters, None)
-        self._batch = Batch()
+        resolve_waiters(self._batch.waiters, None)
+        self._batch = WriteBatch()
         if act:
             self._do(act)
 
@@ -128,11 +135,11 @@ class Writer:
             except Empty:
                 return []
             self._lively = True
-            if isinstance(first, Packed | State):
+            if isinstance(first, EncodedRow | SessionValue):
                 self._bell.wait(GROUP_S)
         self._bell.clear()
         items = [first]
-        while len(items) < GROUP_ROWS and not isinstance(items[-1], Act):
+        while len(items) < GROUP_ROWS and not isinstance(items[-1], ConnectionTask):
             try:
                 items.append(self._queue.get_nowait())
             except Empty:
@@ -151,20 +158,20 @@ class Writer:
         except Empty:
             return None
 
-    def _take(self, item: Packed | State | Commit, *, clean: bool = False) -> None:
+    def _take(self, item: EncodedRow | SessionValue | AwaitedRow, *, clean: bool = False) -> None:
         batch = self._batch
-        if isinstance(item, Packed):
-            batch.entries.append(seal(item, clean=clean))
-        elif isinstance(item, Commit):
+        if isinstance(item, EncodedRow):
+            batch.entries.append(seal_row(item, clean=clean))
+        elif isinstance(item, AwaitedRow):
             self._take_commit(item)
         else:
             batch.state[storable(item.session), storable(item.key)] = item.value
 
-    def _take_commit(self, item: Commit) -> None:
+    def _take_commit(self, item: AwaitedRow) -> None:
         batch = self._batch
         if item.row is not None:
             batch.intents.add(len(batch.entries))
-            batch.entries.append(seal(item.row))
+            batch.entries.append(seal_row(item.row))
         if item.durability == "power":
             batch.durability = "power"
         batch.waiters.append(item.waiter)
@@ -174,13 +181,13 @@ class Writer:
         try:
             with self._writing(batch.durability, patience_s) as db:
                 if batch:
-                    chain = Chain(db)
+                    chain = LedgerWriter(db)
                     chain.add_rows(batch.entries)
                     if batch.state:
                         chain.keep_values(batch.state, self._now_ns())
                     chain.save()
         except sqlite3.Error as error:
-            return explain(error, self._database.path)
+            return explain_error(error, self._database.path)
         except ProblemRaised as error:
             return error.problem
         self._held_bytes = 0
@@ -197,7 +204,7 @@ class Writer:
             seen = guard.look(db)
         guard.remember(seen)
 
-    def _fail(self, problem: Problem, act: Act | None) -> None:
+    def _fail(self, problem: Problem, act: ConnectionTask | None) -> None:
         """Tell everybody who waits; hold the rest until the store works again."""
         self.trouble = problem
         waiting = [*self._batch.waiters]
@@ -209,15 +216,15 @@ class Writer:
                 late.append(self._queue.get_nowait())
         ending: list[Waiter] = []
         for item in late:
-            if isinstance(item, Packed | State):
+            if isinstance(item, EncodedRow | SessionValue):
                 self._take(item)
                 continue
-            last = isinstance(item, Act) and item.last
+            last = isinstance(item, ConnectionTask) and item.last
             self.ended = self.ended or last
             if item.waiter:
                 (ending if last else waiting).append(item.waiter)
         self._limit_held()
-        tell(waiting, problem)
+        resolve_waiters(waiting, problem)
         self._last += [(waiter, self._with_losses(problem)) for waiter in ending]
 
     def _limit_held(self) -> None:
@@ -230,7 +237,7 @@ class Writer:
         lost = len(self._batch.entries) + self.refused
         return replace(problem, message=f"{problem.message}; {lost} rows are lost with it")
 
-    def _do(self, act: Act) -> None:
+    def _do(self, act: ConnectionTask) -> None:
         database = self._database
         try:
             if act.writes:
@@ -239,7 +246,7 @@ class Writer:
             else:
                 outcome = act.work(database.db)
         except sqlite3.Error as error:
-            outcome = explain(error, database.path)
+            outcome = explain_error(error, database.path)
         except ProblemRaised as error:
             outcome = error.problem
         self.ended = act.last
@@ -247,27 +254,27 @@ class Writer:
             # Told once the file is let go of.
             self._last.append((act.waiter, outcome))
         elif act.waiter:
-            tell([act.waiter], outcome)
+            resolve_waiters([act.waiter], outcome)
 
     def _turn_away(self) -> None:
         problem = self.farewell
         with contextlib.suppress(Empty):
             while True:
                 item = self._queue.get_nowait()
-                if isinstance(item, Commit):
-                    tell([item.waiter], problem)
-                elif isinstance(item, Act) and item.waiter:
-                    tell([item.waiter], None if item.last else problem)
-                elif isinstance(item, Packed):
+                if isinstance(item, AwaitedRow):
+                    resolve_waiters([item.waiter], problem)
+                elif isinstance(item, ConnectionTask) and item.waiter:
+                    resolve_waiters([item.waiter], None if item.last else problem)
+                elif isinstance(item, EncodedRow):
                     self.refused += 1
 
 
 def _closed(path: str) -> Problem:
-    return unavailable(path, "it was closed", "open the workspace again", retryable=False)
+    return unavailable_problem(path, "it was closed", "open the workspace again", retryable=False)
 
 
 def _crashed(path: str) -> Problem:
-    return unavailable(
+    return unavailable_problem(
         path,
         "its writer has failed by a bug of Handrail",
         "report the bug; open the workspace again",

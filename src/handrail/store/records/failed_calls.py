@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from handrail.core.dead_letters import DeadLetter, LetterState, Moved, NewLetter
 from handrail.core.redact import redact
-from handrail.store.chain import encode_json, storable
-from handrail.store.connect import Database
-from handrail.store.refusals import explain, raised
+from handrail.store.chain.hashes import encode_json, storable
+from handrail.store.sqlite.connection import Database
+from handrail.store.sqlite.errors import explain_error, problem_error
 
 # So many wait at most; beyond that the oldest goes. The record has the call all the same.
 MOST_PENDING: Final = 1_000
@@ -28,7 +28,7 @@ _COLUMNS: Final = (
 _OVER: Final = "state IN ('resolved', 'abandoned') AND changed_ns < ?"
 
 
-def keep(db: sqlite3.Connection, letter: NewLetter, at_ns: int) -> None:
+def insert_failed_call(db: sqlite3.Connection, letter: NewLetter, at_ns: int) -> None:
     """Write it down, or count one more failure of the same call that waits already."""
     arguments, redacted = _without_secrets(letter.arguments)
     error, _ = _without_secrets(letter.error)
@@ -56,21 +56,21 @@ def keep(db: sqlite3.Connection, letter: NewLetter, at_ns: int) -> None:
     )
 
 
-def listed(db: sqlite3.Connection, state: LetterState | None) -> list[DeadLetter]:
+def list_failed_calls(db: sqlite3.Connection, state: LetterState | None) -> list[DeadLetter]:
     """All, or those in one state, oldest first."""
     where, values = ("", ()) if state is None else (" WHERE state = ?", (state.value,))
     query = f"SELECT {_COLUMNS} FROM dead_letters{where} ORDER BY id"  # noqa: S608 - our columns
     return [_letter(row) for row in db.execute(query, values)]
 
 
-def find(db: sqlite3.Connection, id: int) -> DeadLetter | None:
+def find_failed_call(db: sqlite3.Connection, id: int) -> DeadLetter | None:
     """One of them, None if there is none of that number."""
     query = f"SELECT {_COLUMNS} FROM dead_letters WHERE id = ?"  # noqa: S608 - our columns
     row = db.execute(query, (id,)).fetchone()
     return None if row is None else _letter(row)
 
 
-def move(db: sqlite3.Connection, seen: DeadLetter, to: Moved, at_ns: int) -> bool:
+def set_failed_call_state(db: sqlite3.Connection, seen: DeadLetter, to: Moved, at_ns: int) -> bool:
     """Change its state, unless somebody else did since it was seen."""
     error = None if to.error is None else _without_secrets(to.error)[0]
     done = db.execute(
@@ -82,7 +82,7 @@ def move(db: sqlite3.Connection, seen: DeadLetter, to: Moved, at_ns: int) -> boo
     return done.rowcount == 1
 
 
-def purge(location: str | Path, *, now_ns: int, busy_timeout_s: float = 5.0) -> int:
+def purge_failed_calls(location: str | Path, *, now_ns: int, busy_timeout_s: float = 5.0) -> int:
     """Drop for good what was resolved or abandoned more than seven days ago; how many."""
     path = str(Path(location).absolute())
     database = Database(path, busy_timeout_s=busy_timeout_s)
@@ -94,13 +94,13 @@ def purge(location: str | Path, *, now_ns: int, busy_timeout_s: float = 5.0) -> 
                 (now_ns - KEPT_NS,),
             ).rowcount
     except sqlite3.Error as error:
-        raise raised(explain(error, path)) from error
+        raise problem_error(explain_error(error, path)) from error
     finally:
         database.db.close()
 
 
-def count_over(db: sqlite3.Connection, *, now_ns: int) -> int:
-    """How many `purge` would drop; none where a store is too old to have any."""
+def count_expired(db: sqlite3.Connection, *, now_ns: int) -> int:
+    """How many `purge_failed_calls` would drop; none where a store is too old to have any."""
     if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'dead_letters'").fetchone():
         return 0
     query = f"SELECT count(*) FROM dead_letters WHERE {_OVER}"  # noqa: S608 - our clause

@@ -8,16 +8,16 @@ import sqlite3
 from collections.abc import Mapping
 
 from handrail.core.records import Abandoned, OpenRequest
-from handrail.store.ledger import Chain, close_sessions
-from handrail.store.sessions import (
+from handrail.store.chain.ledger import LedgerWriter, close_sessions
+from handrail.store.records.sessions import (
     CLOSED,
     RECOVERED,
     IsAlive,
-    Opening,
+    SessionOpening,
     find_openings,
     may_be_open,
 )
-from handrail.store.unfinished import (
+from handrail.store.records.unfinished import (
     advance_watermarks,
     find_open_requests,
     find_unfinished,
@@ -49,7 +49,7 @@ def close_abandoned(db: sqlite3.Connection, at_ns: int, is_alive: IsAlive) -> li
     """See `Store.close_abandoned`. Runs inside the caller's write transaction."""
     unfinished = {call.session for call in find_unfinished(db)}
     unfinished |= {request.session for _, request in find_open_requests(db)}
-    chain, closed = Chain(db), []
+    chain, closed = LedgerWriter(db), []
     openings = find_openings(db)
     for session, its in openings.items():
         if session in unfinished or any(may_be_open(db, one, is_alive) for one in its):
@@ -64,7 +64,7 @@ def close_abandoned(db: sqlite3.Connection, at_ns: int, is_alive: IsAlive) -> li
 
 
 def _is_over(
-    request: OpenRequest, alive: list[Opening], is_alive: IsAlive, opened: Mapping[str, str]
+    request: OpenRequest, alive: list[SessionOpening], is_alive: IsAlive, opened: Mapping[str, str]
 ) -> bool:
     """Whether the process that made the request has died."""
     if request.owner is not None:

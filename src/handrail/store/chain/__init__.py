@@ -1,0 +1,1 @@
+"""The hash chain over all rows: hashes, ledger, verification."""

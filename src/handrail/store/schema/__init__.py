@@ -1,0 +1,1 @@
+"""The schema of the store: numbered migrations and what applies them."""
