@@ -54,7 +54,7 @@ async def open_gate(
     """What every call passes: guards, rules, mode, hooks, and the person."""
     cleared = await open_clearance(checked, machine, session, names, obstacle)
     clearance, grants = cleared.clearance, cleared.grants
-    plans.mode.govern(clearance, grants)
+    plans.mode.attach_policy(clearance, grants)
     approval = Approval(approver, grants)
     return Gate(clearance, approval, preparer, grants, cleared.guardrails, cleared.denials)
 
@@ -75,7 +75,7 @@ async def open_clearance(
     kept = enforcement_probe(machine.search, runner)
     grounds = path_base(roots, machine.files.aliases)
     grants = open_grants(checked.rules, names, grounds, SystemClock(), kept, obstacle)
-    rules = partial(RuleSet, kept=kept)
+    rules = partial(RuleSet, enforcement=kept)
     guardrails = await open_guardrails(checked.guardrails, session, machine.store, rules)
     closed = guardrails.denied_writes
     denials = install_denials(machine.search, runner, grants.rules, guardrails.denied_reads, closed)

@@ -122,8 +122,8 @@ async def open_hooks(
         program=commands.shell_in(session.whereabouts).program,
         environment=environment,
         required=loaded.settings.sandbox_require,
-        readable=lru_cache(maxsize=512)(lambda spec: _readable_outside(spec, around)),
-        looks_only=lambda: pipeline.dry_run or session.mode == Mode.PLAN,
+        readable_paths=lru_cache(maxsize=512)(lambda spec: _readable_outside(spec, around)),
+        read_only=lambda: pipeline.dry_run or session.mode == Mode.PLAN,
     )
     claude = ClaudeTranslator(vocabulary_of("claude"))
     desk = HookDispatcher(session, runner, bus, claude, aliases, BackgroundHooks())
@@ -157,7 +157,7 @@ def _setting_location(loaded: LoadedSettings, key: str) -> SettingLocation:
         below = (name for name in sources if name.startswith((f"{key}[", f"{key}.")))
         source = sources.get(next(below, "hooks"))
     if source is None:
-        return SettingLocation("", key, own=False)
+        return SettingLocation("", key, user_owned=False)
     return SettingLocation(
         "" if source.file is None else str(source), key, source.layer not in PROJECT_LAYERS
     )
@@ -167,30 +167,30 @@ def _parse_claude_file(file: ClaudeSettingsFile, around: HookParseContext) -> Pa
     path = Path(file.path).expanduser()
     if not path.is_absolute():
         # What it means would depend on the workspace, whose author would then choose the hooks.
-        raise file.where.wrong("the path must be absolute, or begin with ~/")
+        raise file.where.problem("the path must be absolute, or begin with ~/")
     real = real_path(path)
     inside = next((root for root in around.roots if f"{real}/".startswith(f"{root}/")), None)
     if inside is not None and protected_reason(real[len(inside) + 1 :]) is None:
-        raise file.where.wrong(
+        raise file.where.problem(
             f"the model can write {real!r}, so it would choose its own hooks",
             hint="move the file out of the workspace, or into .claude",
         )
     text = read_user_file(path)
     if text is None:
-        raise file.where.wrong(f"there is no file {str(path)!r}")
+        raise file.where.problem(f"there is no file {str(path)!r}")
     # Whoever wrote the workspace wrote a file in it.
-    own = file._replace(path=str(path), where=file.where._replace(own=inside is None))
+    own = file._replace(path=str(path), where=file.where._replace(user_owned=inside is None))
     return parse_claude_settings(_load_json(text.text, own), own, around)
 
 
 def _load_json(text: str, file: ClaudeSettingsFile) -> Any:
-    where = SettingLocation(file.path, "hooks", own=True)
+    where = SettingLocation(file.path, "hooks", user_owned=True)
     if nested_deeper(text, _MAX_NESTING, strings=True):
-        raise where.wrong(f"it is nested deeper than {_MAX_NESTING} levels")
+        raise where.problem(f"it is nested deeper than {_MAX_NESTING} levels")
     try:
         return json.loads(text)
     except ValueError as error:
-        raise where.wrong(f"it is not JSON: {safe_text(str(error), one_line=True)}") from error
+        raise where.problem(f"it is not JSON: {safe_text(str(error), one_line=True)}") from error
 
 
 def _self_test(parsed: ParsedHooks, around: self_test.SelfTestEnvironment) -> None:
@@ -199,21 +199,21 @@ def _self_test(parsed: ParsedHooks, around: self_test.SelfTestEnvironment) -> No
         _log.warning("%s", safe_text(notice, one_line=True))
     for spec in parsed.specs:
         found = self_test.check_hook_command(spec, around)
-        if found.faults and spec.guards:
+        if found.errors and spec.is_guard:
             raise ProblemRaised(
                 "invalid_arguments",
-                f"{spec.where}: the hook {spec.name!r} cannot work: {found.faults[0]}",
+                f"{spec.where}: the hook {spec.name!r} cannot work: {found.errors[0]}",
                 hint="mend its command, or set enabled = false",
                 field="hooks",
             )
-        for said in (*found.faults, *found.doubts):
+        for said in (*found.errors, *found.warnings):
             line = f"{spec.where}: hook {spec.name}: {said}"
             _log.warning("%s", safe_text(line, one_line=True))
 
 
 def _unguarded_tools(spec: HookSpec, aliases: Callable[[str], frozenset[str]]) -> Iterator[str]:
     """What a guard leaves open by naming one way to do a thing and not the others."""
-    if not spec.guards or spec.style is not HookStyle.OWN:
+    if not spec.is_guard or spec.style is not HookStyle.OWN:
         return
     for family in _EQUIVALENT_TOOLS:
         left = [tool for tool in family if not spec.matcher.matches(aliases(tool))]
@@ -250,7 +250,7 @@ def _readable_outside(spec: HookSpec, around: self_test.SelfTestEnvironment) -> 
     that is not the whole home.
     """
     shown: list[str] = []
-    for path in self_test.outside_paths(spec, around) if spec.own else ():
+    for path in self_test.outside_paths(spec, around) if spec.user_owned else ():
         real = real_path(path)
         folder = os.path.dirname(real)  # noqa: PTH120 - a string in, a string out
         kept = (around.home, *around.roots)

@@ -117,17 +117,17 @@ def install_denials(
     closed = build_write_denials(rules, unwritten)
     if runner is not None and closed is not None:
         runner.holding = WriteDenialEnforcer(
-            closed.paths, closed.minds, runner.sandbox, runner.roots
+            closed.paths, closed.may_affect, runner.sandbox, runner.roots
         )
     withheld = build_read_denials(rules, [ReadDenyPattern(*one) for one in further])
     if withheld is None:
         return None
     skipped = () if runner is None else runner.hidden
     paths = RootedPaths(search.root_handles)
-    finder = DeniedPathFinder(withheld, rules.grounds.roots, skipped, paths)
+    finder = DeniedPathFinder(withheld, rules.path_base.roots, skipped, paths)
     search.withhold(ReadDenyFilter(withheld, finder))
     if runner is not None:
-        runner.withholding = ReadDenialEnforcer(finder.find, withheld.minds, runner.sandbox)
+        runner.withholding = ReadDenialEnforcer(finder.find, withheld.may_affect, runner.sandbox)
     return withheld
 
 

@@ -79,7 +79,7 @@ def test_a_promise_that_fails_refuses_the_command_and_the_next_is_asked_about(wo
 
 
 def test_a_command_that_writes_nothing_of_it_runs_whatever_can_be_held(world):
-    world.minds = lambda analysis: False
+    world.may_affect = lambda analysis: False
     world.sandbox.limit = 0
 
     assert world.hold(confinement(world), WRITING, approved=False).ruled == (

@@ -15,14 +15,14 @@ def said(stdout="", *, exit_code=0, stderr="", style=HookStyle.OWN, event="pre_t
     spec = HookSpec("h", HookEvent(event), "x", "here", tool_matcher("*"), style=style)
     out = stdout if isinstance(stdout, bytes) else stdout.encode()
     heard = HookProcessResult(
-        exit_code, out, stderr.encode(), more.pop("printed", len(out)), **more
+        exit_code, out, stderr.encode(), more.pop("stdout_bytes", len(out)), **more
     )
     return parse_hook_output(spec, heard, read_json)
 
 
 @pytest.mark.feature("K04", "K10")
 @pytest.mark.parametrize(
-    ("printed", "effect", "words", "updated"),
+    ("stdout_bytes", "effect", "words", "updated"),
     [
         ("", None, "", None),
         ("mind the gap\n", None, "mind the gap", None),
@@ -47,11 +47,11 @@ def said(stdout="", *, exit_code=0, stderr="", style=HookStyle.OWN, event="pre_t
         ),
     ],
 )
-def test_exit_0_says_what_it_prints(printed, effect, words, updated):
-    answer = said(printed)
+def test_exit_0_says_what_it_prints(stdout_bytes, effect, words, updated):
+    answer = said(stdout_bytes)
 
-    assert (answer.effect, answer.words, answer.updated) == (effect, words, updated)
-    assert answer.failed is None
+    assert (answer.effect, answer.message, answer.updated_input) == (effect, words, updated)
+    assert answer.failure is None
 
 
 @pytest.mark.feature("K05")
@@ -68,8 +68,8 @@ def test_exit_2_blocks_and_gives_its_reason_on_stderr():
 def test_any_other_exit_has_failed(code):
     answer = said(exit_code=code, stderr="Traceback")
 
-    assert answer.failed == f"it ended with exit code {code}"
-    assert answer.words == "Traceback"
+    assert answer.failure == f"it ended with exit code {code}"
+    assert answer.message == "Traceback"
 
 
 @pytest.mark.parametrize(
@@ -91,31 +91,31 @@ def test_any_other_exit_has_failed(code):
     ],
 )
 def test_what_cannot_be_understood_of_a_guard_has_failed(garbage):
-    assert said(garbage).failed
+    assert said(garbage).failure
 
 
 def test_what_is_too_long_or_too_late_has_failed():
-    assert "bytes" in said("x", printed=MAX_STDOUT_BYTES + 1).failed
-    assert "did not finish" in said("x", timed_out=True).failed
-    assert "too late" in said('{"updatedInput": {}}', event="post_tool_use").failed
+    assert "bytes" in said("x", stdout_bytes=MAX_STDOUT_BYTES + 1).failure
+    assert "did not finish" in said("x", timed_out=True).failure
+    assert "too late" in said('{"updatedInput": {}}', event="post_tool_use").failure
 
 
 def test_words_are_not_endless():
-    assert len(said("x" * 50_000).words) < 5000
-    assert len(said(exit_code=1, stderr="x" * 50_000).words) < 5000
+    assert len(said("x" * 50_000).message) < 5000
+    assert len(said(exit_code=1, stderr="x" * 50_000).message) < 5000
 
 
 def test_claude_code_s_form_keeps_its_meaning():
     def theirs(stdout, **more):
         return said(stdout, style=HookStyle.CLAUDE, **more)
 
-    assert theirs("just a log line").words == ""
-    assert theirs("hello", event="session_start").words == "hello"
-    assert theirs(json.dumps({"someFutureKey": 1})).failed is None
+    assert theirs("just a log line").message == ""
+    assert theirs("hello", event="session_start").message == "hello"
+    assert theirs(json.dumps({"someFutureKey": 1})).failure is None
 
 
 @pytest.mark.parametrize(
-    ("printed", "unread"),
+    ("stdout_bytes", "unread"),
     [
         ('{"decision": "approve", "decision": "block"}', True),
         ('{"decision": "block", "x": ' + "[" * 2000 + "]" * 2000 + "}", True),
@@ -125,8 +125,10 @@ def test_claude_code_s_form_keeps_its_meaning():
     ],
 )
 @pytest.mark.parametrize("style", HookStyle)
-def test_output_beyond_a_limit_of_ours_is_told_apart_from_invalid_output(printed, unread, style):
-    answer = said(printed, style=style)
+def test_output_beyond_a_limit_of_ours_is_told_apart_from_invalid_output(
+    stdout_bytes, unread, style
+):
+    answer = said(stdout_bytes, style=style)
 
-    assert answer.failed is not None
+    assert answer.failure is not None
     assert answer.unread is unread

@@ -49,7 +49,7 @@ def hook(command, event=HookEvent.PRE_TOOL_USE):
     ],
 )
 def test_what_it_starts_must_be_there(command, faults):
-    found = check_hook_command(hook(command), MACHINE).faults
+    found = check_hook_command(hook(command), MACHINE).errors
 
     assert [one.split(",")[0].split(":")[0] for one in found] == faults
 
@@ -57,10 +57,10 @@ def test_what_it_starts_must_be_there(command, faults):
 def test_a_guard_that_the_model_can_change_is_a_doubt():
     changeable = check_hook_command(hook("bash scripts/check.sh"), MACHINE)
 
-    assert "the model can change" in changeable.doubts[0]
-    assert check_hook_command(hook("bash .handrail/hooks/check.sh"), MACHINE).doubts == ()
+    assert "the model can change" in changeable.warnings[0]
+    assert check_hook_command(hook("bash .handrail/hooks/check.sh"), MACHINE).warnings == ()
     assert (
-        check_hook_command(hook("bash scripts/check.sh", HookEvent.POST_TOOL_USE), MACHINE).doubts
+        check_hook_command(hook("bash scripts/check.sh", HookEvent.POST_TOOL_USE), MACHINE).warnings
         == ()
     )
 

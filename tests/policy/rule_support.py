@@ -26,8 +26,8 @@ def rule(text, source=RuleSource.USER, **extra):
     return parse_rule(text, canonical, RuleOrigin(source), **extra)
 
 
-def rules(*texts, grounds=GROUNDS, source=RuleSource.USER, **extra):
-    return RuleSet([rule(text, source) for text in texts], grounds, **extra)
+def rules(*texts, path_base=GROUNDS, source=RuleSource.USER, **extra):
+    return RuleSet([rule(text, source) for text in texts], path_base, **extra)
 
 
 def call(tool, *paths, via=(), tree=False, risk=Risk.MODERATE):

@@ -201,7 +201,7 @@ def test_reading_by_a_protected_name_is_not_judged(shipped, files):
     subject = PolicyInput("r", Risk.SAFE, reading(place.key), True, None, False, (place,))
 
     assert ProtectedNames(files.roots)(subject) is None
-    assert list(subject.written_ways()) == []
+    assert list(subject.written_aliases()) == []
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", ".Git. .", ".g\u200cit", ".G\ufeffIT."])

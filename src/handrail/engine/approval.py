@@ -124,15 +124,15 @@ class Approval:
         if granted is None or granted.effect is not Effect.ALLOW:
             return False
         running.verdict = granted
-        self._grants.note_use(subject, running.prepared.call.id)
-        self._grants.spend(subject)
+        self._grants.record_use(subject, running.prepared.call.id)
+        self._grants.consume_once(subject)
         return True
 
     def _always(self, verdict: Verdict, subject: PolicyInput) -> str | None:
         """The rule that would have spared this question: guards, rules and hooks that ask are
         not silenced by one.
         """
-        return self._grants.narrowest(subject) if verdict.rule.startswith(_BY_MODE) else None
+        return self._grants.suggest_rule(subject) if verdict.rule.startswith(_BY_MODE) else None
 
     def _written(self, verdict: Verdict, subject: PolicyInput) -> str | None:
         """The same for a rule in the person's own file, which holds without a sandbox too."""

@@ -147,7 +147,7 @@ class Gate:
         """ALLOW if the call may happen; asks the person where the verdict says so, unless
         nobody is to be asked (a dry run): then it is ASK. DENY: plan mode queues it.
         """
-        prepared, free = running.prepared, self._clearance.free_read
+        prepared, free = running.prepared, self._clearance.safe_read_verdict
         safe_read = prepared.reads_only and prepared.risk is Risk.SAFE
         plain = prepared.footprint.command is None and not prepared.tool.has_opinion
         if free is not None and safe_read and plain and not running.opinions:
@@ -184,8 +184,8 @@ class Gate:
     def _use_grants(self, prepared: PreparedCall, plan: Plan | None) -> None:
         subject = self._clearance.measured(policy_input(prepared, plan))
         if starts_job(prepared.footprint):
-            self.grants.note_use(subject, prepared.call.id)
-        self.grants.spend(subject)
+            self.grants.record_use(subject, prepared.call.id)
+        self.grants.consume_once(subject)
 
     def _promised(self, running: CallState, verdict: Verdict, plan: Plan | None) -> bool:
         """Whether the person said yes to exactly this while it was queued."""
@@ -267,7 +267,7 @@ class Gate:
             remarks = [*said, *(one.person for one in added)]
             outcome.meta = {**outcome.meta, "remarks": remarks}
         if not running.prepared.call.by_person and recorder.fits(running, outcome.text):
-            left.told()
+            left.mark_shown()
 
     async def _after(
         self,
@@ -284,13 +284,13 @@ class Gate:
                 if running.watch.cancelled_by_caller or not running.watch.ended:
                     raise
                 words = "[the hooks after this call were cut short]"
-                added += [*left.take_notes(), HookFileNote(words, words)]
+                added += [*left.pop_notes(), HookFileNote(words, words)]
                 return
             except Exception as error:  # noqa: BLE001 - foreign code, and the call is over
                 _log.exception("a hook failed after %s", running.prepared.name)
                 words = f"[a hook failed after this call: {error}]"
             added += [HookFileNote(words, words)] if words else []
-            added += left.take_notes()
+            added += left.pop_notes()
 
     def _rewritten(self, prepared: PreparedCall, rewrite: Rewrite) -> PreparedCall:
         old = prepared.call

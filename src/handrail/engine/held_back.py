@@ -51,7 +51,7 @@ class WriteDenialEnforcer:
     """
 
     paths: Mapping[str, str]
-    minds: Callable[[CommandAnalysis], bool]
+    may_affect: Callable[[CommandAnalysis], bool]
     sandbox: Sandbox
     roots: tuple[str, ...]
     # What could not be held when a command last ran, and what the rules were last told of that.
@@ -89,7 +89,7 @@ class WriteDenialEnforcer:
         known = not self._confines(analysis) or self._said.issuperset(held.lost)
         # What is not there is seen when the rules ask again.
         self._lost = frozenset(filter(os.path.lexists, held.lost))
-        if held.lost and not (approved and known) and self.minds(analysis):
+        if held.lost and not (approved and known) and self.may_affect(analysis):
             raise ProblemRaised(
                 "denied",
                 f"{held.lost[0]!r} cannot be held as it is while the command runs, and the rule "

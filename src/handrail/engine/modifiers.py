@@ -22,7 +22,7 @@ def take_up(running: CallState, outcome: CallOutcome, grants: SessionGrants) -> 
     for modifier in outcome.modifiers:
         try:
             if isinstance(modifier, PermissionGranted):
-                grants.honour(modifier, trusted=ours and outcome.status is Status.OK)
+                grants.apply_tool_grant(modifier, trusted=ours and outcome.status is Status.OK)
             kept.append(modifier)
         except ProblemRaised as raised:
             outcome.text += f"\n[handrail: {raised.problem.message}; this was ignored]"

@@ -256,7 +256,7 @@ class Pipeline:
         try:
             return await self._plan(running, context)
         except ProblemRaised:
-            if prepared.promise is None and self.plans.awaits(prepared):
+            if prepared.promise is None and self.plans.depends_on_queued(prepared):
                 return None
             raise
 

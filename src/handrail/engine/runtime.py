@@ -94,7 +94,7 @@ class Runtime:
         self._messages = MessagePreparer(self._calls)
         self._person = UserActions(parts.pipeline, self._numbers)
         self._once = IdempotentRunner(parts.pipeline, parts.answered, self._numbers, parts.stored)
-        parts.pipeline.plans.queue.maker = QueuedCallRunner(self._once)
+        parts.pipeline.plans.queue.runner = QueuedCallRunner(self._once)
         parts.letters.caller, parts.letters.knows = self.call, parts.registry.has_tool
         self._closed = False
         self.queue: deque[str] = deque(maxlen=1000)

@@ -23,7 +23,7 @@ class ReadDenialEnforcer:
     """
 
     find: Callable[[], HiddenPaths]
-    minds: Callable[[CommandAnalysis], bool]
+    may_affect: Callable[[CommandAnalysis], bool]
     sandbox: Sandbox
     _looked: bool = False
     _gap: str | None = None
@@ -57,7 +57,7 @@ class ReadDenialEnforcer:
         gap = found[0].gap
         if measured:
             self._gap, self._looked = gap, True
-        if gap is not None and not (approved and known) and self.minds(analysis):
+        if gap is not None and not (approved and known) and self.may_affect(analysis):
             raise ProblemRaised(
                 "denied",
                 f"what rules withhold cannot be hidden from the command: {gap}",

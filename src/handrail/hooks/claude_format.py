@@ -55,7 +55,7 @@ def claude_settings_files(
         return
     if isinstance(given, Mapping):
         # Tables of several layers join, so that nobody could tell who said which part.
-        raise place("hooks.claude").wrong(
+        raise place("hooks.claude").problem(
             "it is a path, or a list", hint="write [[hooks.claude]] for a path with options"
         )
     many = given if isinstance(given, list | tuple) else [given]
@@ -63,8 +63,8 @@ def claude_settings_files(
         where = place(f"hooks.claude[{number}]" if many is given else "hooks.claude")
         table = {"file": one} if isinstance(one, str) else one
         fields = HookFields(table, where, ("file", *_USER_OPTIONS))
-        if not where.own:
-            raise where.wrong(
+        if not where.user_owned:
+            raise where.problem(
                 "only your own settings can name a file of hooks",
                 hint="copy the hooks into the workspace's own configuration",
             )
@@ -76,10 +76,10 @@ def parse_claude_settings(
     settings: Any, file: ClaudeSettingsFile, around: HookParseContext
 ) -> ParsedHooks:
     """The hooks of a settings file, or of a plugin's; raises `invalid_arguments`."""
-    where = SettingLocation(file.path, "hooks", own=file.where.own)
+    where = SettingLocation(file.path, "hooks", user_owned=file.where.user_owned)
     found = settings.get("hooks", {}) if isinstance(settings, Mapping) else None
     if not isinstance(found, Mapping):
-        raise where.wrong("it has no table of hooks")
+        raise where.problem("it has no table of hooks")
     if settings.get("disableAllHooks") is True:
         return ParsedHooks((), (f"{file.path}: all hooks are switched off in it",))
     specs: list[HookSpec] = []
@@ -146,10 +146,10 @@ def _parse_spec(
         timeout_s=min(max(timeout, MIN_TIMEOUT_S), MAX_TIMEOUT_S),
         background=fields.flag("async", False),
         on_failure=asked or Effect.ALLOW,
-        if_unable=asked or Effect.DENY,
-        if_hindered=asked or Effect.DENY,
-        may_allow=fields.persons("may_allow"),
-        unconfined=fields.persons("unconfined"),
+        on_unavailable=asked or Effect.DENY,
+        on_sandbox_failure=asked or Effect.DENY,
+        may_allow=fields.user_only_flag("may_allow"),
+        unconfined=fields.user_only_flag("unconfined"),
         style=HookStyle.CLAUDE,
-        own=fields.where.own,
+        user_owned=fields.where.user_owned,
     )

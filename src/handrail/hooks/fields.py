@@ -28,7 +28,7 @@ class SettingLocation(NamedTuple):
 
     place: str
     key: str
-    own: bool
+    user_owned: bool
 
     def below(self, key: str) -> SettingLocation:
         """A key inside of it."""
@@ -37,7 +37,7 @@ class SettingLocation(NamedTuple):
     def __str__(self) -> str:
         return f"{self.place}: {self.key}" if self.place else self.key
 
-    def wrong(self, why: str, *, hint: str | None = None) -> ProblemRaised:
+    def problem(self, why: str, *, hint: str | None = None) -> ProblemRaised:
         """What stands here cannot be used."""
         key = safe_text(self.key, one_line=True)[:200]
         place = f"{safe_text(self.place, one_line=True)}: " if self.place else ""
@@ -49,13 +49,13 @@ class HookFields:
 
     def __init__(self, table: Any, where: SettingLocation, known: Collection[str] | None) -> None:
         if not isinstance(table, Mapping):
-            raise where.wrong("a hook is a table with a command in it")
+            raise where.problem("a hook is a table with a command in it")
         self.where = where
         self._table = table
         unknown = [] if known is None else [key for key in table if key not in known]
         if known is not None and unknown:
             why = f"there is no such field{did_you_mean(unknown[0], known)}"
-            raise where.below(f".{unknown[0]}").wrong(why)
+            raise where.below(f".{unknown[0]}").problem(why)
 
     def has(self, key: str) -> bool:
         """Whether it is given."""
@@ -65,7 +65,7 @@ class HookFields:
         """Text that is not empty and can be seen; without a default it must be there."""
         value = self._table.get(key, default)
         if not isinstance(value, str) or (not value.strip() and default is None):
-            raise self.wrong(key, "it must be text")
+            raise self.problem(key, "it must be text")
         return value
 
     def name(self, key: str, default: str) -> str:
@@ -77,23 +77,23 @@ class HookFields:
         value = self._table.get(key, [])
         listed = [value] if isinstance(value, str) else value
         if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
-            raise self.wrong(key, "it must be a list of texts")
+            raise self.problem(key, "it must be a list of texts")
         return listed
 
     def flag(self, key: str, default: bool) -> bool:
         """True or false."""
         value = self._table.get(key, default)
         if not isinstance(value, bool):
-            raise self.wrong(key, "it must be true or false")
+            raise self.problem(key, "it must be true or false")
         return value
 
     def seconds(self, key: str, default: float, least: float, most: float) -> float:
         """A number within its bounds."""
         value = self._table.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.wrong(key, "it must be a number of seconds")
+            raise self.problem(key, "it must be a number of seconds")
         if not least <= value <= most:
-            raise self.wrong(key, f"it must be {least:g} to {most:g} seconds, not {value:g}")
+            raise self.problem(key, f"it must be {least:g} to {most:g} seconds, not {value:g}")
         return float(value)
 
     def effect(self, key: str) -> Effect | None:
@@ -102,23 +102,23 @@ class HookFields:
             return None
         value = self._table[key]
         if not isinstance(value, str) or value not in _ON_FAILURE:
-            raise self.wrong(key, "it must be deny, ask or allow")
+            raise self.problem(key, "it must be deny, ask or allow")
         return _ON_FAILURE[value]
 
-    def persons(self, key: str) -> bool:
+    def user_only_flag(self, key: str) -> bool:
         """A flag that only the person's own settings may raise."""
         raised = self.flag(key, False)
-        if raised and not self.where.own:
-            raise self.wrong(
+        if raised and not self.where.user_owned:
+            raise self.problem(
                 key,
                 "only your own settings can say this, not the workspace's",
                 hint="write the hook into your own configuration file",
             )
         return raised
 
-    def wrong(self, key: str, why: str, *, hint: str | None = None) -> ProblemRaised:
+    def problem(self, key: str, why: str, *, hint: str | None = None) -> ProblemRaised:
         """A field cannot be used."""
-        return self.where.below(f".{key}").wrong(why, hint=hint)
+        return self.where.below(f".{key}").problem(why, hint=hint)
 
 
 def did_you_mean(given: str, known: Collection[str]) -> str:
@@ -160,7 +160,7 @@ class ParsedHooks(NamedTuple):
 def require_list(given: Any, where: SettingLocation) -> Sequence[Any]:
     """A list of hooks."""
     if not isinstance(given, list | tuple):
-        raise where.wrong("it must be a list of hooks", hint="write [[hooks.<event>]] above each")
+        raise where.problem("it must be a list of hooks", hint="write [[hooks.<event>]] above each")
     return given
 
 
@@ -182,16 +182,16 @@ def parse_matcher(
     try:
         matcher = tool_matcher(text)
     except ProblemRaised as raised:
-        raise fields.wrong("matcher", raised.problem.message) from raised
+        raise fields.problem("matcher", raised.problem.message) from raised
     if matcher.text == "*":
         return matcher
     if event not in CALL_EVENTS:
         if not lenient:
-            raise fields.wrong("matcher", "this event is not about a tool")
+            raise fields.problem("matcher", "this event is not about a tool")
         return matcher
     unknown = [one for one in matcher.names if one not in around.known and not _is_mcp_name(one)]
     if unknown and not lenient:
-        raise fields.wrong(
+        raise fields.problem(
             "matcher",
             f"there is no tool named {unknown[0]!r}{did_you_mean(unknown[0], around.known)}",
             hint=f"for a tool that is registered later write a pattern, such as {unknown[0]}*",
@@ -209,7 +209,7 @@ def parse_file_patterns(fields: HookFields, around: HookParseContext) -> FilePat
     try:
         return file_patterns(globs, around.roots)
     except ProblemRaised as raised:
-        raise fields.wrong("file_patterns", raised.problem.message) from raised
+        raise fields.problem("file_patterns", raised.problem.message) from raised
 
 
 def hook_name(fields: HookFields, command: str) -> str:
@@ -222,7 +222,7 @@ def check_hook_count(
 ) -> ParsedHooks:
     """All of them, unless they are absurdly many."""
     if len(specs) > _MAX_HOOKS:
-        raise where.wrong(f"there are more than {_MAX_HOOKS} hooks")
+        raise where.problem(f"there are more than {_MAX_HOOKS} hooks")
     return ParsedHooks(tuple(specs), tuple(notices))
 
 

@@ -25,13 +25,13 @@ class ToolMatcher(NamedTuple):
 
     text: str
     names: tuple[str, ...] = ()
-    fits: Callable[[str], bool] | None = None
+    predicate: Callable[[str], bool] | None = None
 
     def matches(self, known_as: Collection[str]) -> bool:
         """Whether one of a tool's names is meant."""
         if self.names:
             return any(name in known_as for name in self.names)
-        return self.fits is None or any(map(self.fits, known_as))
+        return self.predicate is None or any(map(self.predicate, known_as))
 
 
 def tool_matcher(text: str) -> ToolMatcher:
@@ -46,9 +46,9 @@ def tool_matcher(text: str) -> ToolMatcher:
     if _NAMES.fullmatch(text):
         return ToolMatcher(text, tuple(re.split(r"\s*[|,]\s*", text)))
     if _REGEX.search(text):
-        return ToolMatcher(text, fits=_compile_predicate(text))
+        return ToolMatcher(text, predicate=_compile_predicate(text))
     parts = [_translate_name_glob(part.strip()) for part in text.split("|")]
-    return ToolMatcher(text, fits=_compile_predicate("|".join(parts)))
+    return ToolMatcher(text, predicate=_compile_predicate("|".join(parts)))
 
 
 class FilePatterns(NamedTuple):
@@ -56,11 +56,11 @@ class FilePatterns(NamedTuple):
 
     written: tuple[str, ...]
     roots: tuple[str, ...]
-    fits: Callable[[str], bool]
+    predicate: Callable[[str], bool]
 
     def matches(self, absolute: str) -> bool:
         """Whether the file at an absolute path is meant."""
-        return any(map(self.fits, self._spellings(absolute)))
+        return any(map(self.predicate, self._spellings(absolute)))
 
     def _spellings(self, absolute: str) -> Iterator[str]:
         yield absolute

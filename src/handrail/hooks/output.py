@@ -46,11 +46,11 @@ class HookProcessResult(NamedTuple):
     exit_code: int = 0
     stdout: bytes = b""
     stderr: bytes = b""
-    printed: int = 0
+    stdout_bytes: int = 0
     timed_out: bool = False
     duration_s: float = 0.0
-    trouble: str | None = None
-    unable: bool = False
+    error: str | None = None
+    not_run: bool = False
     # What of the sandbox was probably in the way of one that failed.
     hindered: str | None = None
     # Whether the program ran in a sandbox, which may have refused it an access.
@@ -66,10 +66,10 @@ class HookDecision(NamedTuple):
 
     effect: Effect | None = None
     reason: str = ""
-    words: str = ""
-    notice: str = ""
-    updated: Mapping[str, Any] | None = None
-    failed: str | None = None
+    message: str = ""
+    user_notice: str = ""
+    updated_input: Mapping[str, Any] | None = None
+    failure: str | None = None
     hindered: bool = False
     unread: bool = False
 
@@ -86,8 +86,8 @@ def parse_hook_output(
     spec: HookSpec, heard: HookProcessResult, read_json: ReadJson
 ) -> HookDecision:
     """The answer; never raises."""
-    if heard.unable:
-        return HookDecision(failed=heard.trouble, words=printed_text(heard))
+    if heard.not_run:
+        return HookDecision(failure=heard.error, message=printed_text(heard))
     if heard.exit_code == BLOCK_EXIT_CODE and not heard.timed_out:
         # A no stands, whatever else the program did.
         return HookDecision(Effect.DENY, printed_text(heard) or "it gave no reason")
@@ -95,25 +95,25 @@ def parse_hook_output(
         return _failure(spec, heard, f"it did not finish within {spec.timeout_s:g} s and was ended")
     if heard.exit_code != 0:
         failed = f"it ended with exit code {heard.exit_code}"
-        if heard.trouble is not None:
-            failed = f"{failed}; {heard.trouble}"
+        if heard.error is not None:
+            failed = f"{failed}; {heard.error}"
         return _failure(spec, heard, failed)
     try:
         answer = _parse_stdout(spec, heard, read_json)
     except _InvalidOutput as misfit:
-        answer = HookDecision(failed=str(misfit), unread=isinstance(misfit, _UnreadOutput))
-    if heard.trouble is None or answer.effect is Effect.DENY:
+        answer = HookDecision(failure=str(misfit), unread=isinstance(misfit, _UnreadOutput))
+    if heard.error is None or answer.effect is Effect.DENY:
         return answer
-    return HookDecision(failed=heard.trouble, words=printed_text(heard), unread=answer.unread)
+    return HookDecision(failure=heard.error, message=printed_text(heard), unread=answer.unread)
 
 
 def _failure(spec: HookSpec, heard: HookProcessResult, failed: str) -> HookDecision:
     """A failure with what the sandbox had to do with it, as far as that is known."""
     if heard.hindered is not None:
         failed = f"{failed}; {heard.hindered}"
-    elif heard.confined and spec.on_failure is not spec.if_hindered:
+    elif heard.confined and spec.on_failure is not spec.on_sandbox_failure:
         failed = f"{failed} in the sandbox, and whether the sandbox caused it is not known"
-    return HookDecision(failed=failed, words=printed_text(heard), hindered=heard.confined)
+    return HookDecision(failure=failed, message=printed_text(heard), hindered=heard.confined)
 
 
 def printed_text(heard: HookProcessResult) -> str:
@@ -130,9 +130,9 @@ def truncate_message(text: str, most: int = MAX_MESSAGE_CHARS) -> str:
 
 
 def _parse_stdout(spec: HookSpec, heard: HookProcessResult, read_json: ReadJson) -> HookDecision:
-    if heard.printed > MAX_STDOUT_BYTES:
+    if heard.stdout_bytes > MAX_STDOUT_BYTES:
         raise _UnreadOutput(
-            f"it printed {heard.printed:,} bytes; {MAX_STDOUT_BYTES:,} are the most"
+            f"it printed {heard.stdout_bytes:,} bytes; {MAX_STDOUT_BYTES:,} are the most"
         )
     try:
         # Claude Code replaces bytes that are no UTF-8, and skips a byte order mark.
@@ -148,7 +148,7 @@ def _parse_stdout(spec: HookSpec, heard: HookProcessResult, read_json: ReadJson)
         raise _InvalidOutput("what it printed is no text")
     # In Claude Code only what is printed at a session's start reaches the model.
     heeded = spec.style is HookStyle.OWN or spec.event is HookEvent.SESSION_START
-    return HookDecision(words=truncate_message(text)) if heeded else HookDecision()
+    return HookDecision(message=truncate_message(text)) if heeded else HookDecision()
 
 
 def _load_object(text: str, read_json: ReadJson) -> Mapping[str, Any]:

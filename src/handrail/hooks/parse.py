@@ -166,8 +166,8 @@ def _parse_event(
         return None
     hint = f"events: {', '.join(HookEvent)}"
     if key in _AGENT_LOOP_EVENTS:
-        raise where.wrong("this event comes with the agent loop", hint=hint)
-    raise where.wrong(f"there is no such event{did_you_mean(key, EVENT_NAMES)}", hint=hint)
+        raise where.problem("this event comes with the agent loop", hint=hint)
+    raise where.problem(f"there is no such event{did_you_mean(key, EVENT_NAMES)}", hint=hint)
 
 
 def _parse_own_format(
@@ -187,11 +187,11 @@ def _parse_own_format(
         timeout_s=fields.seconds("timeout", DEFAULT_TIMEOUT_S, MIN_TIMEOUT_S, MAX_TIMEOUT_S),
         background=background,
         on_failure=on_failure,
-        if_unable=on_failure,
-        if_hindered=on_failure,
-        may_allow=fields.persons("may_allow"),
-        unconfined=fields.persons("unconfined"),
-        own=fields.where.own,
+        on_unavailable=on_failure,
+        on_sandbox_failure=on_failure,
+        may_allow=fields.user_only_flag("may_allow"),
+        unconfined=fields.user_only_flag("unconfined"),
+        user_owned=fields.where.user_owned,
         needs_file=FILE_PLACEHOLDER in command,
     )
     if fields.flag("enabled", True):
@@ -203,7 +203,7 @@ def _parse_on_failure(fields: HookFields, event: HookEvent, *, background: bool)
     asked = fields.effect("on_failure")
     stops = event is HookEvent.PRE_TOOL_USE and not background
     if asked not in (None, Effect.ALLOW) and not stops:
-        raise fields.wrong("on_failure", "only a hook that a call waits for can stop it")
+        raise fields.problem("on_failure", "only a hook that a call waits for can stop it")
     return asked or (Effect.DENY if stops else Effect.ALLOW)
 
 
@@ -212,4 +212,4 @@ def _parse_script(fields: HookFields, command: str) -> str:
         return substitute_file_parameter(command)
     except ProblemRaised as raised:
         problem = raised.problem
-        raise fields.wrong("command", problem.message, hint=problem.hint) from raised
+        raise fields.problem("command", problem.message, hint=problem.hint) from raised

@@ -36,17 +36,17 @@ class SelfTestEnvironment(NamedTuple):
     roots: Sequence[str]
     home: str
     parse: Callable[[str], object]
-    words: Callable[[str], Sequence[Sequence[str | None]]]
-    find: Callable[[str], str | None]
-    there: Callable[[str], bool]
+    program_words: Callable[[str], Sequence[Sequence[str | None]]]
+    find_program: Callable[[str], str | None]
+    exists: Callable[[str], bool]
     is_protected: Callable[[str], bool]
 
 
 class SelfTestReport(NamedTuple):
     """`faults` keep the hook from working; `doubts` do not."""
 
-    faults: tuple[str, ...]
-    doubts: tuple[str, ...]
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def check_hook_command(spec: HookSpec, machine: SelfTestEnvironment) -> SelfTestReport:
@@ -58,9 +58,9 @@ def check_hook_command(spec: HookSpec, machine: SelfTestEnvironment) -> SelfTest
         return SelfTestReport((f"its command cannot be read: {unreadable}",), ())
     faults: list[str] = []
     doubts: list[str] = []
-    for words in machine.words(text):
+    for words in machine.program_words(text):
         for path in _started_files(words, machine, faults):
-            if not machine.there(path):
+            if not machine.exists(path):
                 faults.append(f"there is no {path!r}, which its command starts")
             elif spec.event is HookEvent.PRE_TOOL_USE and _writable_by_model(path, machine):
                 doubts.append(
@@ -85,7 +85,7 @@ def outside_paths(spec: HookSpec, machine: SelfTestEnvironment) -> Iterator[str]
         if path.startswith("~"):
             path = f"{machine.home}{path[1:]}" if path[1:2] == "/" else ""
         inside = any(f"{path}/".startswith(f"{root}/") for root in machine.roots)
-        if path.strip("/") and not inside and machine.there(path):
+        if path.strip("/") and not inside and machine.exists(path):
             yield path
 
 
@@ -99,7 +99,7 @@ def _started_files(
     if "/" in program:
         yield _absolute(program, machine)
         return
-    if machine.find(program) is None:
+    if machine.find_program(program) is None:
         faults.append(f"there is no program {program!r}, which its command starts")
         return
     if _INTERPRETERS.fullmatch(program) and len(words) > 1:

@@ -63,15 +63,15 @@ class HookSpec:
     timeout_s: float = 10.0
     background: bool = False
     on_failure: Effect = Effect.ALLOW
-    if_unable: Effect = Effect.DENY
-    if_hindered: Effect = Effect.DENY
+    on_unavailable: Effect = Effect.DENY
+    on_sandbox_failure: Effect = Effect.DENY
     may_allow: bool = False
     unconfined: bool = False
     style: HookStyle = HookStyle.OWN
-    own: bool = True
+    user_owned: bool = True
     needs_file: bool = False
 
     @property
-    def guards(self) -> bool:
+    def is_guard(self) -> bool:
         """Whether a call does not happen if this hook does not work."""
         return self.event is HookEvent.PRE_TOOL_USE and self.on_failure is not Effect.ALLOW

@@ -55,16 +55,18 @@ class PlanApproval:
 
     fingerprint: str
     shapes: frozenset[ChangeShape]
-    built: Mapping[str, str | None]
-    drifted: ApprovedSnapshot | None = None
+    earlier_results: Mapping[str, str | None]
+    changed_to: ApprovedSnapshot | None = None
 
     def covers(self, now: ApprovedSnapshot) -> bool:
         """Whether the yes was to this."""
         kept = all(one in self.shapes or self._follows(one) for one in now.shapes)
         if kept and now.fingerprint == self.fingerprint:
             return True
-        self.drifted = now
+        self.changed_to = now
         return False
 
     def _follows(self, shape: ChangeShape) -> bool:
-        return shape.path in self.built and self.built[shape.path] == shape.before
+        return (
+            shape.path in self.earlier_results and self.earlier_results[shape.path] == shape.before
+        )

@@ -29,7 +29,7 @@ class ApprovalBinding:
     fingerprint: str
     shapes: tuple[ChangeShape, ...] = ()
     paths: tuple[str, ...] = ()
-    made: tuple[tuple[str, str | None], ...] = ()
+    results: tuple[tuple[str, str | None], ...] = ()
     attempt: int = 1
 
 
@@ -48,14 +48,14 @@ class PlanItem:
     proposed_at: str
     tool_call_id: str
     preview: str
-    bound: ApprovalBinding
+    binding: ApprovalBinding
     agent: str = "main"
     status: PlanStatus = PlanStatus.PENDING
     outcome: str | None = None
     problem: str | None = None
 
     @property
-    def droppable(self) -> bool:
+    def rejectable(self) -> bool:
         """Whether it can be rejected: it waits, or it ran and failed."""
         return self.pending or (self.status is PlanStatus.APPROVED and self.problem is not None)
 
@@ -64,12 +64,12 @@ class PlanItem:
         """Whether it still waits."""
         return self.status is PlanStatus.PENDING
 
-    def promise(self, built: Mapping[str, str | None]) -> PlanApproval:
+    def approval(self, built: Mapping[str, str | None]) -> PlanApproval:
         """The person's yes to it; of what others have built, its own files count."""
-        own = {path: digest for path, digest in built.items() if path in self.bound.paths}
-        return PlanApproval(self.bound.fingerprint, frozenset(self.bound.shapes), own)
+        own = {path: digest for path, digest in built.items() if path in self.binding.paths}
+        return PlanApproval(self.binding.fingerprint, frozenset(self.binding.shapes), own)
 
-    def tried(self, result: ToolResult, *, ran: bool) -> Self:
+    def after_attempt(self, result: ToolResult, *, ran: bool) -> Self:
         """The item after a run; one that was stopped, or only shown in a dry run, still waits
         for another attempt.
         """
@@ -79,13 +79,13 @@ class PlanItem:
             status=PlanStatus.APPROVED if ran else PlanStatus.PENDING,
             outcome=result.status.value,
             problem=None if result.problem is None else result.problem.message,
-            bound=replace(self.bound, made=made, attempt=self.bound.attempt + 1),
+            binding=replace(self.binding, results=made, attempt=self.binding.attempt + 1),
         )
 
-    def shown_anew(self, seen: ApprovedSnapshot) -> Self:
+    def with_snapshot(self, seen: ApprovedSnapshot) -> Self:
         """The item as the call has become, for the person to look at again."""
-        bound = replace(self.bound, fingerprint=seen.fingerprint, shapes=seen.shapes)
-        return replace(self, bound=bound, preview=seen.preview)
+        bound = replace(self.binding, fingerprint=seen.fingerprint, shapes=seen.shapes)
+        return replace(self, binding=bound, preview=seen.preview)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape that `handrail plan` prints."""
@@ -104,16 +104,16 @@ class PlanItem:
             "problem": self.problem,
         }
 
-    def saved(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """The same with what it is bound to, for a session that goes on later."""
-        bound = self.bound
+        bound = self.binding
         return {
             **self.to_dict(),
-            "bound": [bound.fingerprint, bound.shapes, bound.paths, bound.made, bound.attempt],
+            "bound": [bound.fingerprint, bound.shapes, bound.paths, bound.results, bound.attempt],
         }
 
     @classmethod
-    def restored(cls, saved: Mapping[str, Any]) -> Self:
+    def from_record(cls, saved: Mapping[str, Any]) -> Self:
         """Read back what `saved` wrote."""
         fingerprint, shapes, paths, made, attempt = saved["bound"]
         bound = ApprovalBinding(

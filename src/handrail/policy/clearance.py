@@ -35,7 +35,7 @@ class SessionRules(Protocol):
     def judge(self, subject: PolicyInput) -> Verdict | None:
         """The verdict of the rules, None if none speaks of the call."""
 
-    def foreseen(self, subject: PolicyInput) -> tuple[str, ...]:
+    def planned_prompts(self, subject: PolicyInput) -> tuple[str, ...]:
         """What an approved plan announced about such a call, in the model's own words."""
 
 
@@ -62,7 +62,7 @@ class Clearance:
         self._guards = tuple(guards)
         self._holds = holds
         self._rules = RuleSet() if rules is None else rules
-        self.free_read = self._free_read()
+        self.safe_read_verdict = self._free_read()
 
     @property
     def mode(self) -> Mode:
@@ -77,12 +77,12 @@ class Clearance:
     def start_planning(self, plan_file: str) -> None:
         """Only look from now on; the plan file alone, an absolute path, may be written."""
         self._planning, self._plan_file = True, plan_file
-        self.free_read = self._free_read()
+        self.safe_read_verdict = self._free_read()
 
     def stop_planning(self) -> None:
         """Back to the mode below; the person's to say, never a model's."""
         self._planning = False
-        self.free_read = self._free_read()
+        self.safe_read_verdict = self._free_read()
 
     def judge(self, subject: PolicyInput, *, approved: bool = False) -> Verdict:
         """One verdict on the call and, where it has one, its plan. `approved`: a person has
@@ -142,7 +142,7 @@ class Clearance:
         return verdict if blind and verdict.effect is Effect.ALLOW else None
 
     def _with_plan(self, subject: PolicyInput, verdict: Verdict) -> Verdict:
-        foreseen = self._rules.foreseen(subject)
+        foreseen = self._rules.planned_prompts(subject)
         if not foreseen:
             return verdict
         listed = ", ".join(repr(one) for one in foreseen[:5])

@@ -76,7 +76,7 @@ def mode_verdict(mode: Mode, subject: PolicyInput) -> Verdict:
 
 
 def _runs_without_asking(mode: Mode, subject: PolicyInput) -> bool:
-    if subject.risk is Risk.SAFE and (subject.reads_only or subject.harmless):
+    if subject.risk is Risk.SAFE and (subject.reads_only or subject.changes_only_session):
         return True
     if subject.command is not None:
         return _command_runs_without_asking(mode, subject)

@@ -36,7 +36,7 @@ class PolicyInput(NamedTuple):
         return self.footprint.command
 
     @property
-    def harmless(self) -> bool:
+    def changes_only_session(self) -> bool:
         """Whether nothing but our own jobs and session could be changed."""
         if self.footprint.open_ended or self.plan is not None:
             return False
@@ -55,7 +55,7 @@ class PolicyInput(NamedTuple):
             for change in self.plan.changes:
                 yield change.place.absolute
 
-    def written_ways(self) -> Iterator[str]:
+    def written_aliases(self) -> Iterator[str]:
         """The other absolute names by which what is written was reached: links, spellings."""
         planned = [change.place for change in self.plan.changes] if self.plan is not None else []
         written: set[str] | None = None

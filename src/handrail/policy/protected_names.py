@@ -75,7 +75,7 @@ class ProtectedNames:
     def _names(self, subject: PolicyInput) -> Iterator[str]:
         """Every name by which what is written is known: its own, those on the way, and links."""
         yield from subject.written_paths()
-        yield from subject.written_ways()
+        yield from subject.written_aliases()
         leads = self._links() if self._links is not None else {}
         for link, target in leads.items():
             top = _with_slash(target)

@@ -94,9 +94,9 @@ def test_a_grant_ends_with_its_turn_or_its_one_use(grants):
     grants.grant("edit_file", "b.py", scope=Scope.ONCE)
     grants.grant("edit_file", "c.py")
 
-    grants.spend(call("edit_file", "c.py"))
+    grants.consume_once(call("edit_file", "c.py"))
     assert effect(grants, call("edit_file", "b.py")) == ALLOW
-    grants.spend(call("edit_file", "b.py"))
+    grants.consume_once(call("edit_file", "b.py"))
     assert effect(grants, call("edit_file", "b.py")) is None
 
     assert effect(grants, call("edit_file", "a.py")) == ALLOW
@@ -109,8 +109,8 @@ def test_a_call_that_needs_no_grant_uses_none_up(grants):
     grants.grant("edit_file", "a.py", scope=Scope.ONCE)
     grants.grant("run_command", "npm test", scope=Scope.ONCE)
 
-    grants.spend(call("edit_file", "other.py"))
-    grants.spend(command("ls"))
+    grants.consume_once(call("edit_file", "other.py"))
+    grants.consume_once(command("ls"))
 
     assert len(grants.active()) == 2
 
@@ -121,7 +121,7 @@ def test_every_grant_that_a_command_needed_once_is_used_up(grants):
     both = command("npm test", "npm run lint")
     assert effect(grants, both) == ALLOW
 
-    grants.spend(both)
+    grants.consume_once(both)
 
     assert grants.active() == ()
 
@@ -171,11 +171,11 @@ def test_a_result_grants_only_if_its_tool_is_trusted(grants):
     granted = PermissionGranted("edit_file", "src/a.py")
 
     with pytest.raises(ProblemRaised) as raised:
-        grants.honour(granted, trusted=False)
+        grants.apply_tool_grant(granted, trusted=False)
     assert raised.value.problem.code == "denied"
     assert effect(grants, call("edit_file", "src/a.py")) is None
 
-    grants.honour(granted, trusted=True)
+    grants.apply_tool_grant(granted, trusted=True)
     assert effect(grants, call("edit_file", "src/a.py")) == ALLOW
 
 
@@ -210,7 +210,7 @@ def test_always_proposes_the_narrowest_sensible_rule_for_a_command(
 ):
     subject = command(part(*words.split(), safety_class=safety_class), safety_class=safety_class)
 
-    assert grants.narrowest(subject) == rule
+    assert grants.suggest_rule(subject) == rule
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_always_proposes_the_narrowest_sensible_rule_for_a_command(
     ],
 )
 def test_always_proposes_nothing_for_what_no_rule_could_cover(grants, subject):
-    assert grants.narrowest(subject) is None
+    assert grants.suggest_rule(subject) is None
 
 
 @pytest.mark.parametrize(
@@ -249,12 +249,12 @@ def test_always_proposes_nothing_for_what_no_rule_could_cover(grants, subject):
     ],
 )
 def test_always_proposes_the_one_file_and_no_neighbour(grants, subject, rule):
-    assert grants.narrowest(subject) == rule
+    assert grants.suggest_rule(subject) == rule
 
 
 def test_what_is_proposed_can_be_granted_and_then_covers_the_call(grants):
     subject = command("npm test --watch")
-    text = grants.narrowest(subject)
+    text = grants.suggest_rule(subject)
 
     grants.grant(*text.removesuffix(")").split("("))
 
@@ -266,7 +266,7 @@ def test_what_is_proposed_can_be_granted_and_then_covers_the_call(grants):
 
 @pytest.mark.feature("E50")
 def test_what_an_approved_plan_announced_is_a_hint_and_never_an_answer(grants):
-    grants.foresee([AllowedPrompt("Bash", "run the tests")])
+    grants.remember_plan([AllowedPrompt("Bash", "run the tests")])
     clearance = Clearance(Mode.DEFAULT, [], lambda: True, grants)
 
     verdict = clearance.judge(command("rm -rf build", safety_class=CommandClass.DANGEROUS))
@@ -280,7 +280,7 @@ def test_what_an_approved_plan_announced_is_a_hint_and_never_an_answer(grants):
 @pytest.mark.feature("E50")
 def test_a_matcher_decides_which_announcement_is_shown(clock):
     grants = SessionGrants(RuleSet(), canonical, clock, lambda one, _: one.prompt == "build")
-    grants.foresee([AllowedPrompt("Bash", "build"), AllowedPrompt("Bash", "deploy")])
+    grants.remember_plan([AllowedPrompt("Bash", "build"), AllowedPrompt("Bash", "deploy")])
 
-    assert grants.foreseen(command("make")) == ("build",)
+    assert grants.planned_prompts(command("make")) == ("build",)
     assert effect(grants, command("make")) is None

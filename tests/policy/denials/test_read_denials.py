@@ -59,9 +59,9 @@ def test_a_pattern_that_cannot_be_read_names_its_place():
 
 def test_links_are_followed_when_the_rules_are_made():
     led = {"/ws/secrets": "/srv/vault"}
-    grounds = PathBase(("/ws",), "/home/me", lambda path: led.get(path, path))
+    path_base = PathBase(("/ws",), "/home/me", lambda path: led.get(path, path))
 
-    assert withheld("deny read_file(secrets/**)", grounds=grounds).hides("/srv/vault/key")
+    assert withheld("deny read_file(secrets/**)", path_base=path_base).hides("/srv/vault/key")
 
 
 def test_floating_patterns_are_told_from_those_that_name_a_place():
@@ -77,7 +77,7 @@ def test_a_command_is_minded_if_it_may_read_what_is_withheld():
     secret = withheld("deny read_file(secrets/**)")
 
     def minds(**given):
-        return secret.minds(command("x", safety_class=CommandClass.SAFE, **given).command)
+        return secret.may_affect(command("x", safety_class=CommandClass.SAFE, **given).command)
 
     assert minds(reads=("/ws/",))
     assert minds(open_ended=True)
@@ -132,6 +132,6 @@ def test_a_walk_that_asks_from_the_top_down_finds_everything_withheld(patterns, 
 
 
 def test_the_grounds_can_be_given():
-    grounds = GROUNDS._replace(roots=("/elsewhere",))
+    path_base = GROUNDS._replace(roots=("/elsewhere",))
 
-    assert build_read_denials(rules("deny read_file(a/b)"), (), grounds).hides("/elsewhere/a/b")
+    assert build_read_denials(rules("deny read_file(a/b)"), (), path_base).hides("/elsewhere/a/b")

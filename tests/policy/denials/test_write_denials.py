@@ -58,13 +58,13 @@ def test_a_pattern_closes_what_it_means_as_a_whole(pattern, paths):
 
 
 def test_a_link_must_be_held_with_what_it_leads_to():
-    grounds = PathBase(("/ws",), None, lambda path: path.replace("/ws/link", "/ws/real"))
+    path_base = PathBase(("/ws",), None, lambda path: path.replace("/ws/link", "/ws/real"))
 
-    assert exact_denied_paths("link/**", grounds) == ("/ws/link", "/ws/real")
+    assert exact_denied_paths("link/**", path_base) == ("/ws/link", "/ws/real")
 
 
 def test_what_is_held_needs_no_question():
-    denied = rules("deny write_file(migrations/**)", kept=held(*BOTH))
+    denied = rules("deny write_file(migrations/**)", enforcement=held(*BOTH))
 
     assert effect(denied, MAKE) is None
     assert effect(denied, command("pytest migrations", open_ended=True)) is None
@@ -73,38 +73,38 @@ def test_what_is_held_needs_no_question():
 
 
 def test_all_of_it_must_be_held():
-    denied = rules("deny write_file(migrations/**)", "deny Edit(a/b)", kept=held(*BOTH))
-    partly = rules("deny write_file(migrations/**)", kept=held(BOTH[0]))
+    denied = rules("deny write_file(migrations/**)", "deny Edit(a/b)", enforcement=held(*BOTH))
+    partly = rules("deny write_file(migrations/**)", enforcement=held(BOTH[0]))
 
     assert "Edit(a/b)" in denied.judge(MAKE).reason
     assert effect(partly, MAKE) == ASK
 
 
 def test_outside_the_sandbox_nothing_is_held():
-    denied = rules("deny write_file(migrations/**)", kept=held(*BOTH))
+    denied = rules("deny write_file(migrations/**)", enforcement=held(*BOTH))
 
     assert effect(denied, command("make", open_ended=True, unconfined=True)) == ASK
 
 
 def test_a_dangerous_command_that_names_it_is_denied():
-    denied = rules("deny write_file(migrations/**)", kept=held(*BOTH))
+    denied = rules("deny write_file(migrations/**)", enforcement=held(*BOTH))
 
     assert effect(denied, command("odd migrations/x", safety_class=CommandClass.DANGEROUS)) == DENY
 
 
 def test_what_must_not_be_read_is_not_kept_by_holding_it():
-    denied = rules("deny read_file(migrations/**)", kept=held(*BOTH))
+    denied = rules("deny read_file(migrations/**)", enforcement=held(*BOTH))
 
     assert effect(denied, MAKE) == ASK
 
 
 def test_a_command_that_can_write_nothing_keeps_every_rule_about_writing():
     looks = command("git log", safety_class=CommandClass.SAFE)
-    kept = DenialEnforcement(writes=lambda analysis: None)
+    enforcement = DenialEnforcement(writes=lambda analysis: None)
 
     assert effect(rules("deny write_file(*.lock)"), looks) == ASK
-    assert effect(rules("deny write_file(*.lock)", kept=kept), looks) is None
-    assert effect(rules("deny read_file(*.lock)", kept=kept), looks) == ASK
+    assert effect(rules("deny write_file(*.lock)", enforcement=enforcement), looks) is None
+    assert effect(rules("deny read_file(*.lock)", enforcement=enforcement), looks) == ASK
 
 
 @pytest.mark.parametrize(
@@ -133,6 +133,6 @@ def test_what_is_closed_is_told_with_its_rule():
 
     assert set(closed.paths) == {*BOTH, "/ws/uv.lock", "/other/uv.lock"}
     assert closed.paths["/ws/migrations"] == "deny write_file(migrations/**)"
-    assert closed.minds(MAKE.command)
-    assert not closed.minds(command("touch x", writes=("/ws/x",)).command)
+    assert closed.may_affect(MAKE.command)
+    assert not closed.may_affect(command("touch x", writes=("/ws/x",)).command)
     assert build_write_denials(rules("deny write_file(*.pem)")) is None

@@ -44,7 +44,7 @@ def decided(analyzer):
             False,
             confined=True,
         )
-        return effect(rules(*written, grounds=GROUNDS), subject)
+        return effect(rules(*written, path_base=GROUNDS), subject)
 
     return of
 
@@ -318,4 +318,4 @@ def test_the_home_is_denied_by_every_way_to_write_it(decided):
 
 def test_an_empty_list_of_rules_allows_nothing(decided):
     assert decided("ls") is None
-    assert rules(grounds=GROUNDS).judge(call("read_file", "a")) is None
+    assert rules(path_base=GROUNDS).judge(call("read_file", "a")) is None

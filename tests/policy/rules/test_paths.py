@@ -154,9 +154,9 @@ def test_a_denied_link_denies_what_it_leads_to(tmp_path):
     real = tmp_path / "real"
     real.mkdir()
     (tmp_path / "secrets").symlink_to(real)
-    grounds = PathBase((str(tmp_path),), "/home/me", os.path.realpath)
+    path_base = PathBase((str(tmp_path),), "/home/me", os.path.realpath)
 
-    denied = rules(SECRETS, grounds=grounds)
+    denied = rules(SECRETS, path_base=path_base)
 
     assert effect(denied, call("write_file", str(real / "key"))) == DENY
 
@@ -175,14 +175,14 @@ def test_real_spellings_of_one_file_are_one_file(tmp_path, spelling):
         files.close()
     subject = call("write_file", place.absolute)._replace(places=(place,))
 
-    denied = rules(SECRETS, grounds=PathBase((str(tmp_path),)))
+    denied = rules(SECRETS, path_base=PathBase((str(tmp_path),)))
 
     assert effect(denied, subject) == DENY
 
 
 def test_a_worktree_beside_the_workspace_is_a_root_like_the_first():
-    grounds = PathBase(("/ws", "/ws/.worktrees/feature"))
-    both = rules(SECRETS, "allow edit_file(src/**)", grounds=grounds)
+    path_base = PathBase(("/ws", "/ws/.worktrees/feature"))
+    both = rules(SECRETS, "allow edit_file(src/**)", path_base=path_base)
 
     assert effect(both, call("edit_file", ".worktrees/feature/secrets/key")) == DENY
     assert effect(both, call("edit_file", ".worktrees/feature/src/a.py")) is None
@@ -260,7 +260,7 @@ HIDING = DenialEnforcement(commands=lambda analysis: True)
 
 
 def test_where_the_sandbox_hides_denied_paths_the_command_is_as_any_other():
-    held = rules(SECRET, "allow Bash(npm test:*)", kept=HIDING)
+    held = rules(SECRET, "allow Bash(npm test:*)", enforcement=HIDING)
 
     assert effect(held, command("npm test", open_ended=True)) == ALLOW
     assert effect(held, command("npm test", open_ended=True, unconfined=True)) == ASK
@@ -272,9 +272,9 @@ def test_a_tree_or_a_wildcard_may_be_read_where_the_rest_of_it_is_hidden(reads):
     reading = command("cat", reads=(reads,), safety_class=CommandClass.SAFE)
 
     assert effect(rules(SECRET), reading) == DENY
-    assert effect(rules(SECRET, kept=HIDING), reading) is None
-    assert effect(rules("ask read_file(secrets/**)", kept=HIDING), reading) == ASK
-    assert effect(rules("deny list_files(secrets/**)", kept=HIDING), reading) == DENY
+    assert effect(rules(SECRET, enforcement=HIDING), reading) is None
+    assert effect(rules("ask read_file(secrets/**)", enforcement=HIDING), reading) == ASK
+    assert effect(rules("deny list_files(secrets/**)", enforcement=HIDING), reading) == DENY
 
 
 @pytest.mark.parametrize(
@@ -288,23 +288,23 @@ def test_a_tree_or_a_wildcard_may_be_read_where_the_rest_of_it_is_hidden(reads):
 def test_a_word_that_names_a_hidden_path_counts_all_the_same(words, safety_class, expected):
     named = command(words, safety_class=safety_class, open_ended=True)
 
-    assert effect(rules(SECRET, kept=HIDING), named) == expected
+    assert effect(rules(SECRET, enforcement=HIDING), named) == expected
 
 
 def test_hiding_says_nothing_about_writing_and_names():
     unknown = command("npm test", open_ended=True)
 
-    assert effect(rules(SECRETS, kept=HIDING), unknown) == ASK
-    assert effect(rules(SECRET, SECRETS, kept=HIDING), unknown) == ASK
-    assert effect(rules("deny find_files(.env)", kept=HIDING), unknown) == ASK
-    assert effect(rules(SECRET, kept=HIDING), unknown) is None
+    assert effect(rules(SECRETS, enforcement=HIDING), unknown) == ASK
+    assert effect(rules(SECRET, SECRETS, enforcement=HIDING), unknown) == ASK
+    assert effect(rules("deny find_files(.env)", enforcement=HIDING), unknown) == ASK
+    assert effect(rules(SECRET, enforcement=HIDING), unknown) is None
 
 
 def test_another_tool_that_reads_a_tree_reads_what_a_search_leaves_out():
-    kept = DenialEnforcement(searches=lambda: True)
+    enforcement = DenialEnforcement(searches=lambda: True)
     reading = call("grep", "", tree=True)._replace(tool="count_words", traits=ToolTraits())
 
-    assert effect(rules(SECRET, kept=kept), reading) == DENY
+    assert effect(rules(SECRET, enforcement=enforcement), reading) == DENY
 
 
 def test_a_search_over_a_denied_path_is_denied_unless_the_search_leaves_it_out():
@@ -312,7 +312,7 @@ def test_a_search_over_a_denied_path_is_denied_unless_the_search_leaves_it_out()
     denied = ("deny read_file(.env)", "deny read_file(secrets/**)")
 
     assert [effect(rules(one), everywhere) for one in denied] == [DENY, DENY]
-    left_out = [rules(one, kept=DenialEnforcement(searches=lambda: True)) for one in denied]
+    left_out = [rules(one, enforcement=DenialEnforcement(searches=lambda: True)) for one in denied]
     assert [effect(one, everywhere) for one in left_out] == [None, None]
     assert effect(left_out[1], call("grep", "secrets/a", tree=True)) == DENY
 

@@ -106,7 +106,7 @@ def test_what_comes_with_a_workspace_can_forbid_and_not_allow():
 def test_any_rule_that_could_stop_a_read_closes_the_short_way(text, free):
     clearance = Clearance(Mode.DEFAULT, [], rules=rules(text))
 
-    assert (clearance.free_read is not None) is free
+    assert (clearance.safe_read_verdict is not None) is free
 
 
 def test_a_read_that_a_rule_denies_is_denied_in_every_mode():
@@ -114,7 +114,7 @@ def test_a_read_that_a_rule_denies_is_denied_in_every_mode():
         clearance = Clearance(mode, [], rules=rules("deny read_file(secrets/**)"))
 
         assert clearance.judge(call("read_file", "secrets/x")).effect is Effect.DENY
-        assert clearance.free_read is None
+        assert clearance.safe_read_verdict is None
 
 
 # --- tools by name -------------------------------------------------------------------------

@@ -101,7 +101,7 @@ class ClaudeTranslator:
             {view.name for view in self._vocabulary.views(tool)}
         )
 
-    def shown(self, call: HookCall, file: str | None) -> list[ClaudeCall]:
+    def translate(self, call: HookCall, file: str | None) -> list[ClaudeCall]:
         """The call, once for each name that it has there; `file` is the one it is told about."""
         given = resolved_arguments(call, str)
         stand_ins = _SUBSTITUTES.get(call.tool)
@@ -116,7 +116,9 @@ class ClaudeTranslator:
             told[main] = file
         return [ClaudeCall(view.name, told, view)]
 
-    def read(self, shown: ClaudeCall, call: HookCall, updated: Mapping[str, Any]) -> dict[str, Any]:
+    def translate_back(
+        self, shown: ClaudeCall, call: HookCall, updated: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Canonical arguments from changed ones; raises `invalid_arguments`."""
         view = shown.view
         if view is None:
@@ -142,7 +144,7 @@ def claude_payload(
         "cwd": session.whereabouts.directory,
         "permission_mode": _MODES.get(session.mode, "default"),
         "hook_event_name": told.event.pascal,
-        **told.more,
+        **told.extra,
     }
     call = told.call
     if call is not None and shown is not None:

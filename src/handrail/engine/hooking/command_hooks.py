@@ -35,7 +35,7 @@ class CommandHook:
     """One configured hook of a call's events."""
 
     spec: HookSpec
-    desk: HookDispatcher
+    dispatcher: HookDispatcher
 
     async def before(self, call: HookCall) -> Opinion | None:
         """What the guard says, None if it has no opinion."""
@@ -44,11 +44,11 @@ class CommandHook:
         targets = self._targets(call, HookEvent.PRE_TOOL_USE)
         if len(targets) > MAX_HOOK_FILES:
             why = f"the call is about more than {MAX_HOOK_FILES} files"
-            return self._failed(why, self.spec.if_unable)
+            return self._failed(why, self.spec.on_unavailable)
         heard = HookVotes()
         for file, shown in targets:
             told = HookInput(HookEvent.PRE_TOOL_USE, call)
-            final = self._note(await self.desk.ask(self.spec, told, file, shown), call, heard)
+            final = self._note(await self.dispatcher.ask(self.spec, told, file, shown), call, heard)
             if final is not None:
                 return final
         return heard.opinion(self.spec)
@@ -59,14 +59,14 @@ class CommandHook:
         if event not in _EVENTS.get(result.status, ()):
             return None
         if not call.files and result.changes:
-            call = _with_changed_files(call, result, self.desk.session.roots[0])
+            call = _with_changed_files(call, result, self.dispatcher.session.roots[0])
         words: list[str] = []
         targets = self._targets(call, event)
         gone = {change.path for change in result.changes if change.operation == "delete"}
         for file, shown in targets[:MAX_HOOK_FILES]:
             if file is not None and self.spec.needs_file and _is_deleted(file, gone):
                 continue
-            ran = await self.desk.ask(self.spec, HookInput(event, call, result), file, shown)
+            ran = await self.dispatcher.ask(self.spec, HookInput(event, call, result), file, shown)
             words += self._words(ran)
         if len(targets) > MAX_HOOK_FILES:
             words.append(
@@ -78,7 +78,7 @@ class CommandHook:
         self, call: HookCall, event: HookEvent
     ) -> Sequence[tuple[str | None, ClaudeCall | None]]:
         """For which file and under which name the hook is run; empty if it is not concerned."""
-        spec, desk = self.spec, self.desk
+        spec, desk = self.spec, self.dispatcher
         claude = spec.style is HookStyle.CLAUDE
         known_as = desk.aliases(call.tool)
         if claude:
@@ -92,7 +92,7 @@ class CommandHook:
 
     def _shown(self, call: HookCall, file: str | None) -> list[ClaudeCall]:
         """The call under those of its names that are meant; once where they say the same."""
-        found = self.desk.claude.shown(call, file)
+        found = self.dispatcher.claude.translate(call, file)
         named = [one for one in found if self.spec.matcher.matches((one.name,))]
         return [
             one
@@ -117,20 +117,20 @@ class CommandHook:
     def _note(self, ran: HookRun, call: HookCall, heard: HookVotes) -> Opinion | None:
         """Remember what one run said; an opinion if that ends it."""
         answer = ran.answer
-        if answer.failed is not None:
-            effect = self.spec.if_hindered if answer.hindered else self.spec.on_failure
-            if ran.heard.unable or answer.unread:
-                effect = self.spec.if_unable
-            why = f"{answer.failed}\n{answer.words}".rstrip()
+        if answer.failure is not None:
+            effect = self.spec.on_sandbox_failure if answer.hindered else self.spec.on_failure
+            if ran.heard.not_run or answer.unread:
+                effect = self.spec.on_unavailable
+            why = f"{answer.failure}\n{answer.message}".rstrip()
             return self._failed(why, effect, hindered=answer.hindered)
         if answer.effect is Effect.DENY:
             return Opinion(self._verdict(Effect.DENY, answer.reason))
         if answer.effect is Effect.ASK:
             heard.asks = self._verdict(Effect.ASK, answer.reason)
         heard.allows.append(answer.effect is Effect.ALLOW)
-        if answer.words:
-            heard.words.append(f"[Hook {self.spec.name}]\n{answer.words}")
-        if answer.updated is not None:
+        if answer.message:
+            heard.messages.append(f"[Hook {self.spec.name}]\n{answer.message}")
+        if answer.updated_input is not None:
             try:
                 heard.rewrite = self._rewrite(ran, call)
             except ProblemRaised as raised:
@@ -138,9 +138,9 @@ class CommandHook:
         return None
 
     def _rewrite(self, ran: HookRun, call: HookCall) -> Rewrite:
-        updated = ran.answer.updated or {}
+        updated = ran.answer.updated_input or {}
         if ran.shown is not None:
-            updated = self.desk.claude.read(ran.shown, call, updated)
+            updated = self.dispatcher.claude.translate_back(ran.shown, call, updated)
         return Rewrite(updated)
 
     def _failed(self, why: str, effect: Effect, *, hindered: bool = False) -> Opinion | None:
@@ -160,19 +160,19 @@ class CommandHook:
 
     def _words(self, ran: HookRun) -> list[str]:
         name, answer, code = self.spec.name, ran.answer, ran.heard.exit_code
-        if answer.failed is not None:
+        if answer.failure is not None:
             if self.spec.style is HookStyle.CLAUDE:
                 return []
-            plain = code != 0 and not ran.heard.timed_out and ran.heard.trouble is None
-            why = f"exit {code}" if plain else answer.failed
+            plain = code != 0 and not ran.heard.timed_out and ran.heard.error is None
+            why = f"exit {code}" if plain else answer.failure
             hindered = f"[{ran.heard.hindered}]" if plain and ran.heard.hindered else ""
-            parts = (f"[Hook {name}: FAILED ({why})]", answer.words, hindered)
+            parts = (f"[Hook {name}: FAILED ({why})]", answer.message, hindered)
             return ["\n".join(part for part in parts if part)]
         if answer.effect is Effect.DENY:
             mark = f": FAILED (exit {code})" if code == BLOCK_EXIT_CODE else ""
-            said = "\n".join(part for part in (answer.reason, answer.words) if part)
+            said = "\n".join(part for part in (answer.reason, answer.message) if part)
             return [f"[Hook {name}{mark}]\n{truncate_message(said)}"]
-        return [f"[Hook {name}]\n{answer.words}"] if answer.words else []
+        return [f"[Hook {name}]\n{answer.message}"] if answer.message else []
 
 
 class HookVotes:
@@ -181,7 +181,7 @@ class HookVotes:
     def __init__(self) -> None:
         self.asks: Verdict | None = None
         self.allows: list[bool] = []
-        self.words: list[str] = []
+        self.messages: list[str] = []
         self.rewrite: Rewrite | None = None
 
     def opinion(self, spec: HookSpec) -> Opinion | None:
@@ -192,7 +192,7 @@ class HookVotes:
                 Effect.ALLOW, f"the hook {spec.name!r} allows it", f"hook:{spec.name}"
             )
             may_allow = True
-        words = "\n".join(dict.fromkeys(self.words))
+        words = "\n".join(dict.fromkeys(self.messages))
         if verdict is None and self.rewrite is None and not words:
             return None
         return Opinion(verdict, self.rewrite, words, may_allow)

@@ -105,7 +105,7 @@ class HookDispatcher:
                 message = own_payload(told, self.session, file)
         except ProblemRaised as raised:
             return self._understood(
-                spec, told, HookProcessResult(trouble=raised.problem.message, unable=True), shown
+                spec, told, HookProcessResult(error=raised.problem.message, not_run=True), shown
             )
         if spec.background:
             self.background.start(lambda: self._later(spec, told, message), spec.name)
@@ -126,16 +126,16 @@ class HookDispatcher:
         self, spec: HookSpec, told: HookInput, heard: HookProcessResult, answer: HookDecision
     ) -> None:
         outcome = _outcome(answer)
-        reason = _log_line(answer.failed or (answer.reason if answer.effect else ""))
-        level = logging.WARNING if answer.failed else logging.INFO
+        reason = _log_line(answer.failure or (answer.reason if answer.effect else ""))
+        level = logging.WARNING if answer.failure else logging.INFO
         name = spec.name
-        joined = ", as " if answer.failed else ": "
+        joined = ", as " if answer.failure else ": "
         said = f"{outcome}{joined}{reason}" if reason else outcome
         _log.log(level, "%s Hook %s (%s): %s", _ICONS[outcome], name, told.event, said)
-        if answer.failed:
+        if answer.failure:
             record_hook_failure(name, told.event.value, reason)
-        if answer.notice:
-            _log.info("hook %s says: %s", name, _log_line(answer.notice))
+        if answer.user_notice:
+            _log.info("hook %s says: %s", name, _log_line(answer.user_notice))
         if not self.bus.idle:
             call = told.call
             self.bus.emit(
@@ -161,11 +161,11 @@ def read_json(text: str) -> object:
 
 
 def _outcome(answer: HookDecision) -> str:
-    if answer.failed is not None:
+    if answer.failure is not None:
         return "failed"
     if answer.effect is Effect.DENY:
         return "blocked"
-    if answer.updated is not None:
+    if answer.updated_input is not None:
         return "changed"
     return {Effect.ASK: "asked", Effect.ALLOW: "allowed"}.get(answer.effect or Effect.DENY, "ok")
 
@@ -201,9 +201,9 @@ class SessionHooks:
         for spec in self._specs:
             if spec.event is not event or not _matches_session(spec, more):
                 continue
-            ran = await self._desk.ask(spec, HookInput(event, more=more))
-            if ran.answer.words and ran.answer.failed is None:
-                words.append(f"[Hook {spec.name}]\n{ran.answer.words}")
+            ran = await self._desk.ask(spec, HookInput(event, extra=more))
+            if ran.answer.message and ran.answer.failure is None:
+                words.append(f"[Hook {spec.name}]\n{ran.answer.message}")
         return words
 
 

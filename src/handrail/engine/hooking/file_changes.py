@@ -68,7 +68,7 @@ class HookFileTracker:
         self._notes: list[HookFileNote] = []
         self._shown: list[tuple[TrackedFile, TrackedFile]] = []
 
-    def look(self) -> None:
+    def snapshot(self) -> None:
         """A hook is about to run."""
         self._before = self._seen()
 
@@ -83,12 +83,12 @@ class HookFileTracker:
             self._notes.append(self._note(hook, was, now))
             self._record(hook, path, was, now)
 
-    def take_notes(self) -> list[HookFileNote]:
+    def pop_notes(self) -> list[HookFileNote]:
         """What is to be said of it, once."""
         notes, self._notes = self._notes, []
         return notes
 
-    def told(self) -> None:
+    def mark_shown(self) -> None:
         """The model was told in full: what it knew of these files it knows of the new ones."""
         for was, now in self._shown:
             self._freshness.follow(now.place, was.digest, now.content, now.stat, self._agent)

@@ -38,7 +38,7 @@ class HookInput(NamedTuple):
     event: HookEvent
     call: HookCall | None = None
     result: ToolResult | None = None
-    more: Mapping[str, str] = {}
+    extra: Mapping[str, str] = {}
 
 
 def own_payload(told: HookInput, session: Session, file: str | None) -> HookPayload:
@@ -49,9 +49,9 @@ def own_payload(told: HookInput, session: Session, file: str | None) -> HookPayl
         "session_id": session.id,
         "workspace": workspace,
         "cwd": session.whereabouts.directory,
-        **told.more,
+        **told.extra,
     }
-    context: dict[str, str] = dict(told.more)
+    context: dict[str, str] = dict(told.extra)
     call = told.call
     if call is not None:
         given = resolved_arguments(call, lambda path: _shown(path, workspace))

@@ -50,31 +50,31 @@ class HookRunner:
     program: str
     environment: Mapping[str, str]
     required: Sequence[str] = ()
-    readable: Callable[[HookSpec], tuple[str, ...]] = lambda spec: ()
-    looks_only: Callable[[], bool] = lambda: False
+    readable_paths: Callable[[HookSpec], tuple[str, ...]] = lambda spec: ()
+    read_only: Callable[[], bool] = lambda: False
 
     async def run(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
         """Run it to its end, or until its time is up."""
         if self.required and (lost := self._lost(spec)):
             return HookProcessResult(
-                trouble=f"the sandbox does not hold {', '.join(lost)}", unable=True
+                error=f"the sandbox does not hold {', '.join(lost)}", not_run=True
             )
         try:
             if spec.unconfined:
                 return process_result(await self._run(spec, message, self._free()))
-            if spec.background or self.looks_only():
+            if spec.background or self.read_only():
                 return await self._run_held(spec, message, self._looking(spec))
             async with self.locks.hold(OPEN_ENDED):
                 return await self._run_watched(spec, message)
         except ProblemRaised as raised:
-            return HookProcessResult(trouble=raised.problem.message, unable=True)
+            return HookProcessResult(error=raised.problem.message, not_run=True)
 
     async def _run_watched(self, spec: HookSpec, message: HookPayload) -> HookProcessResult:
         """What it does to the files of a call that is over is that call's doing."""
         left = current_hook_tracker.get()
         if left is None:
             return await self._run_guarded(spec, message)
-        await run_in_thread_uncancellable(left.look)
+        await run_in_thread_uncancellable(left.snapshot)
         try:
             return await self._run_guarded(spec, message)
         finally:
@@ -102,7 +102,7 @@ class HookRunner:
             await run_in_thread_uncancellable(
                 lambda: repaired.extend(guarded.repair(taken[0], held=held))
             )
-        return heard_._replace(trouble=_tampering_error(repaired))
+        return heard_._replace(error=_tampering_error(repaired))
 
     async def _run_held(
         self, spec: HookSpec, message: HookPayload, confinement: Confinement
@@ -148,7 +148,7 @@ class HookRunner:
 
     def _looking(self, spec: HookSpec) -> Confinement:
         return Confinement(
-            (), self.commands.own, self.commands.hidden, readable=self.readable(spec)
+            (), self.commands.own, self.commands.hidden, readable=self.readable_paths(spec)
         )
 
 

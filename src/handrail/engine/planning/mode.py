@@ -38,7 +38,7 @@ class PlanMode:
         self.queue = queue
         self.actions = PlannedActions()
 
-    def govern(self, clearance: Clearance, grants: SessionGrants) -> None:
+    def attach_policy(self, clearance: Clearance, grants: SessionGrants) -> None:
         """What is to follow the mode."""
         self._clearance = clearance
         self._grants = grants
@@ -54,9 +54,9 @@ class PlanMode:
         """What the plan file says; empty if it was not written."""
         return self._file.read() or ""
 
-    def awaits(self, prepared: PreparedCall) -> bool:
+    def depends_on_queued(self, prepared: PreparedCall) -> bool:
         """Whether a call can only be planned once a queued one has happened."""
-        return self.active and self.queue.awaits(prepared)
+        return self.active and self.queue.depends_on_queued(prepared)
 
     def enter(self) -> str:
         """Only look from now on; calls in flight keep what they were cleared under."""
@@ -104,7 +104,7 @@ class PlanMode:
                 hint="ask again",
                 retryable=True,
             )
-        self._grants.foresee([AllowedPrompt(one.tool, one.prompt) for one in announced])
+        self._grants.remember_plan([AllowedPrompt(one.tool, one.prompt) for one in announced])
         return PlanModeExit(self.end(), text, len(self.queue.pending))
 
     def end(self) -> str:

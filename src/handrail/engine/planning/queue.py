@@ -50,7 +50,7 @@ class QueuePersistence:
         self._load = load
 
     def save(self, item: PlanItem) -> None:
-        self._save(f"{_STATE_PREFIX}{item.id}", item.saved())
+        self._save(f"{_STATE_PREFIX}{item.id}", item.to_record())
 
     def drop(self, item: PlanItem) -> None:
         self._save(f"{_STATE_PREFIX}{item.id}", None)
@@ -58,7 +58,7 @@ class QueuePersistence:
     async def load(self) -> list[PlanItem]:
         kept = await self._load()
         found = [
-            PlanItem.restored(value)
+            PlanItem.from_record(value)
             for key, value in kept.items()
             if key.startswith(_STATE_PREFIX) and value is not None
         ]
@@ -70,7 +70,7 @@ class PlanQueue:
     calls sets `maker`.
     """
 
-    maker: Maker
+    runner: Maker
 
     def __init__(self, clock: Clock, keeping: QueuePersistence | None = None) -> None:
         self._clock = clock
@@ -112,7 +112,7 @@ class PlanQueue:
         async with self._one_at_a_time:
             await self.refresh()
             chosen = self._chosen(ids, first)
-            with self.maker.same_turn():
+            with self.runner.same_turn():
                 return [await self._carry_out(item) for item in chosen]
 
     async def reject(self, ids: str | Iterable[str] | None = None) -> list[PlanItem]:
@@ -121,7 +121,7 @@ class PlanQueue:
         """
         async with self._one_at_a_time:
             await self.refresh()
-            droppable = tuple(item for item in self._items if item.droppable)
+            droppable = tuple(item for item in self._items if item.rejectable)
             chosen = self._chosen(ids, None, among=droppable)
             gone = [replace(item, status=PlanStatus.REJECTED) for item in chosen]
             for item in gone:
@@ -152,11 +152,11 @@ class PlanQueue:
             meta={"queued": item.id},
         )  # fmt: skip
 
-    def awaits(self, prepared: PreparedCall) -> bool:
+    def depends_on_queued(self, prepared: PreparedCall) -> bool:
         """Whether a call concerns a file that a queued call would write: it can only be
         planned once that has happened.
         """
-        written = {path for item in self.pending for path in item.bound.paths}
+        written = {path for item in self.pending for path in item.binding.paths}
         return any(place.path in written for place in prepared.places.values())
 
     def _item(self, prepared: PreparedCall, plan: Plan | None) -> PlanItem:
@@ -174,22 +174,22 @@ class PlanQueue:
             proposed_at=self._now(),
             tool_call_id=prepared.call.id,
             preview=seen.preview,
-            bound=ApprovalBinding(seen.fingerprint, seen.shapes, tuple(paths)),
+            binding=ApprovalBinding(seen.fingerprint, seen.shapes, tuple(paths)),
             agent=prepared.call.agent,
         )
 
     async def _carry_out(self, item: PlanItem) -> ToolResult:
-        promise = item.promise(self._built())
-        result = await self.maker.run(_call_id(item), item, promise)
-        item = item.tried(result, ran=result.status in _EXECUTED)
-        if promise.drifted is not None and item.pending:
-            item = item.shown_anew(promise.drifted)
+        promise = item.approval(self._built())
+        result = await self.runner.run(_call_id(item), item, promise)
+        item = item.after_attempt(result, ran=result.status in _EXECUTED)
+        if promise.changed_to is not None and item.pending:
+            item = item.with_snapshot(promise.changed_to)
         self._put(item)
         return result
 
     def _built(self) -> dict[str, str | None]:
         """How the approved calls have left the files, the later over the earlier."""
-        return {path: digest for item in self._items for path, digest in item.bound.made}
+        return {path: digest for item in self._items for path, digest in item.binding.results}
 
     def _chosen(
         self,
@@ -231,7 +231,7 @@ def _call_id(item: PlanItem) -> str:
     a hash, because ids that hold one of our own are not taken from others.
     """
     asked = sha256(item.tool_call_id.encode("utf-8", "surrogatepass")).hexdigest()[:10]
-    return f"plan.{item.id}.{asked}.{item.bound.attempt}"
+    return f"plan.{item.id}.{asked}.{item.binding.attempt}"
 
 
 def _find_item(waiting: Sequence[PlanItem], name: str) -> PlanItem:

@@ -33,7 +33,7 @@ _MAX_PATHS: Final = 20_000
 class ReadDenials(ReadDenyPatterns, Protocol):
     """The paths that no call may read, and whether a command may reach one of them."""
 
-    def minds(self, analysis: CommandAnalysis) -> bool:
+    def may_affect(self, analysis: CommandAnalysis) -> bool:
         """Whether the command may read one of them, were nothing hidden from it."""
 
 
@@ -109,7 +109,7 @@ class ReadReview(NamedTuple):
         """
         footprint = prepared.footprint
         if footprint.command is not None:
-            withheld = denials.minds(footprint.command)
+            withheld = denials.may_affect(footprint.command)
         elif footprint.open_ended or _reads_unnamed_job(record, footprint):
             withheld = True
         else:

@@ -120,7 +120,7 @@ class SessionGrants:
         question; raises like `grant`.
         """
         rule = self._grant(text, Scope.SESSION, None)
-        self._used.setdefault(rule.spelled, set()).add(call_id)
+        self._used.setdefault(rule.source_text, set()).add(call_id)
         return rule
 
     def _grant(self, text: str, scope: Scope, for_s: float | None) -> Rule:
@@ -159,7 +159,7 @@ class SessionGrants:
                 hint="change that rule in the settings",
             )
 
-    def honour(self, granted: PermissionGranted, *, trusted: bool) -> Rule:
+    def apply_tool_grant(self, granted: PermissionGranted, *, trusted: bool) -> Rule:
         """Take up what a tool's result grants; raises `denied` if the tool is not trusted with
         that (servers and skills never are).
         """
@@ -173,16 +173,16 @@ class SessionGrants:
 
     def revoke(self, text: str) -> bool:
         """Take back every grant of that rule, by its text; False if there was none."""
-        left = [one for one in self._grants if one.rule.spelled != " ".join(text.split())]
+        left = [one for one in self._grants if one.rule.source_text != " ".join(text.split())]
         gone = len(left) < len(self._grants)
         self._keep(left)
         return gone
 
-    def note_use(self, subject: PolicyInput, call_id: str) -> None:
+    def record_use(self, subject: PolicyInput, call_id: str) -> None:
         """The call happens and leaves something running: remember which grants it needed."""
         for grant in self._grants:
             if self._needed(grant, subject):
-                self._used.setdefault(grant.rule.spelled, set()).add(call_id)
+                self._used.setdefault(grant.rule.source_text, set()).add(call_id)
 
     def calls_under(self, text: str) -> frozenset[str]:
         """The calls that left something running and needed a grant, by its text."""
@@ -192,7 +192,7 @@ class SessionGrants:
         """Let go of what was granted for the turn."""
         self._keep([one for one in self._grants if one.scope is not Scope.TURN])
 
-    def spend(self, subject: PolicyInput) -> None:
+    def consume_once(self, subject: PolicyInput) -> None:
         """The call happens: what was granted once and was needed for it is used up."""
         spent = [
             one for one in self._grants if one.scope is Scope.ONCE and self._needed(one, subject)
@@ -208,11 +208,11 @@ class SessionGrants:
         without = self._base.with_rules(others).judge(subject)
         return without is None or without.effect is not Effect.ALLOW
 
-    def narrowest(self, subject: PolicyInput) -> str | None:
+    def suggest_rule(self, subject: PolicyInput) -> str | None:
         """The rule to propose for "always"; None: only the one call can be allowed."""
-        return suggest_rule.suggest_rule(subject, self._base.grounds)
+        return suggest_rule.suggest_rule(subject, self._base.path_base)
 
-    def foresee(self, prompts: Iterable[AllowedPrompt]) -> None:
+    def remember_plan(self, prompts: Iterable[AllowedPrompt]) -> None:
         """Remember what an approved plan announced; it is shown beside questions, and never
         answers one.
         """
@@ -224,7 +224,7 @@ class SessionGrants:
         """Let a function say what was announced for which call; otherwise the tool decides."""
         self._fits = fits
 
-    def foreseen(self, subject: PolicyInput) -> tuple[str, ...]:
+    def planned_prompts(self, subject: PolicyInput) -> tuple[str, ...]:
         """What the approved plan announced that fits a call, in the model's own words."""
         return tuple(one.prompt for one in self._foreseen if self._fits(one, subject))
 

@@ -41,7 +41,7 @@ def build_read_denials(
     """What the denies about reading and the further patterns withhold; None if nothing.
     Raises `invalid_arguments` for a pattern that cannot be read.
     """
-    ground = rule_set.grounds if grounds is None else grounds
+    ground = rule_set.path_base if grounds is None else grounds
     rules = [*filter(_denies_reading, rule_set.rules), *map(_pattern_rule, extra)]
     placed = [
         (rule, place) for rule in rules for place in broad_patterns(rule.pattern or "", ground)
@@ -91,7 +91,7 @@ class ReadDenials:
             or next(self._index.find(TouchedPath(path, TouchExtent.TREE)), None) is not None
         )
 
-    def minds(self, analysis: CommandAnalysis) -> bool:
+    def may_affect(self, analysis: CommandAnalysis) -> bool:
         """Whether the command may read something withheld, were nothing hidden from it."""
         return rules_affect_command(self._bare, analysis)
 

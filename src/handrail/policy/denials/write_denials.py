@@ -19,7 +19,7 @@ class WriteDenials(NamedTuple):
     """
 
     paths: Mapping[str, str]
-    minds: Callable[[CommandAnalysis], bool]
+    may_affect: Callable[[CommandAnalysis], bool]
 
 
 def build_write_denials(rule_set: RuleSet, further: Iterable[Rule] = ()) -> WriteDenials | None:
@@ -32,11 +32,11 @@ def build_write_denials(rule_set: RuleSet, further: Iterable[Rule] = ()) -> Writ
             and rule.family is RuleFamily.WRITE
             and rule.pattern is not None
         ):
-            closed = exact_denied_paths(rule.pattern, rule_set.grounds)
+            closed = exact_denied_paths(rule.pattern, rule_set.path_base)
             if closed is not None:
                 kept.append(rule)
                 paths |= {path: rule.text for path in closed if path not in paths}
     if not paths:
         return None
-    bare = RuleSet(kept, rule_set.grounds)
+    bare = RuleSet(kept, rule_set.path_base)
     return WriteDenials(paths, lambda analysis: rules_affect_command(bare, analysis))

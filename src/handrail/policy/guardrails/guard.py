@@ -200,7 +200,7 @@ def _rule(family: RuleFamily, key: str, pattern: FilePattern) -> Rule:
 
 
 def _kind(rule: Rule) -> str:
-    return f"{rule.spelled.partition('(')[0]}:{rule.pattern}"
+    return f"{rule.source_text.partition('(')[0]}:{rule.pattern}"
 
 
 def _met(hit: BlockedMatch) -> Verdict:

@@ -55,7 +55,7 @@ class Rule(NamedTuple):
     effect: Effect
     tool: str
     pattern: str | None
-    spelled: str
+    source_text: str
     origin: RuleOrigin
     examples: tuple[str, ...] = ()
     confined: bool = False
@@ -69,7 +69,7 @@ class Rule(NamedTuple):
     @property
     def text(self) -> str:
         """The rule as a person would write it, with its effect."""
-        return f"{self.effect.value} {self.spelled}"
+        return f"{self.effect.value} {self.source_text}"
 
     @property
     def name(self) -> str:

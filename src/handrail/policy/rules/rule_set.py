@@ -98,12 +98,12 @@ class RuleSet:
     def __init__(
         self,
         rules: Iterable[Rule] = (),
-        grounds: PathBase = PathBase(),  # noqa: B008 - an immutable value
-        kept: DenialEnforcement = DenialEnforcement(),  # noqa: B008 - an immutable value
+        path_base: PathBase = PathBase(),  # noqa: B008 - an immutable value
+        enforcement: DenialEnforcement = DenialEnforcement(),  # noqa: B008 - an immutable value
     ) -> None:
         self.rules = tuple(rules)
-        self.grounds = grounds
-        self.kept = kept
+        self.path_base = path_base
+        self.enforcement = enforcement
         ordered = sorted(self.rules, key=lambda one: (_STRICTNESS[one.effect], one.origin.source))
         entries = [RankedRule(order, rule) for order, rule in enumerate(ordered)]
         binding = [entry for entry in entries if entry.rule.effect is not Effect.ALLOW]
@@ -134,7 +134,7 @@ class RuleSet:
         self._denied = [one for one in binding if _denies_paths(one.rule)]
         # What must stay as it is for a deny of writing to be kept; None: it has no such path.
         self._closed = {
-            one.order: exact_denied_paths(one.rule.pattern or "", grounds)
+            one.order: exact_denied_paths(one.rule.pattern or "", path_base)
             for one in self._denied
             if one.rule.family is RuleFamily.WRITE
         }
@@ -152,14 +152,14 @@ class RuleSet:
         entry = self._cover(subject)
         return None if entry is None else allow_verdict(entry.rule)
 
-    def foreseen(self, subject: PolicyInput) -> tuple[str, ...]:
+    def planned_prompts(self, subject: PolicyInput) -> tuple[str, ...]:
         """Nothing: rules follow from no plan."""
         del subject
         return ()
 
     def with_rules(self, rules: Iterable[Rule]) -> RuleSet:
         """A set with further rules."""
-        return RuleSet((*self.rules, *rules), self.grounds, self.kept)
+        return RuleSet((*self.rules, *rules), self.path_base, self.enforcement)
 
     # --- what binds --------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ class RuleSet:
         if subject.command is not None:
             return not self._hidden_from(subject.command)
         # Other tools that are given a tree read it with their own hands.
-        return not subject.traits.searches_content or not self.kept.searches()
+        return not subject.traits.searches_content or not self.enforcement.searches()
 
     def _of_unknown(self, analysis: CommandAnalysis) -> Iterator[Finding]:
         """What denies about paths say of a command that may touch more than anybody sees."""
@@ -225,7 +225,7 @@ class RuleSet:
             if analysis.safety_class is CommandClass.SAFE
             else [self._reads, self._writes]
         )
-        for target in mentioned_paths(analysis, self.grounds.roots, self.grounds.home):
+        for target in mentioned_paths(analysis, self.path_base.roots, self.path_base.home):
             for index in indexes:
                 for hit in index.find(target):
                     if hit.entry.rule.effect is not Effect.DENY:
@@ -237,11 +237,11 @@ class RuleSet:
 
     def _absent(self, analysis: CommandAnalysis, closed: Sequence[str]) -> str | None:
         """What is in the way of the sandbox keeping a rule: a path that does not exist."""
-        absent = self.kept.absent(analysis)
+        absent = self.enforcement.absent(analysis)
         if not closed or analysis.unconfined or absent.isdisjoint(closed):
             return None
         path = next(one for one in closed if one in absent)
-        tops = (f"{root.rstrip('/')}/" for root in self.grounds.roots)
+        tops = (f"{root.rstrip('/')}/" for root in self.path_base.roots)
         return path.removeprefix(next((top for top in tops if path.startswith(top)), ""))
 
     def _keeper(self, analysis: CommandAnalysis) -> Callable[[RankedRule], bool]:
@@ -250,8 +250,8 @@ class RuleSet:
         """
         if analysis.unconfined:
             return lambda entry: False
-        hidden = cache(lambda: self.kept.commands(analysis))
-        unwritable = cache(lambda: self.kept.writes(analysis))
+        hidden = cache(lambda: self.enforcement.commands(analysis))
+        unwritable = cache(lambda: self.enforcement.writes(analysis))
 
         def keeps(entry: RankedRule) -> bool:
             if entry.order not in self._closed:
@@ -262,7 +262,7 @@ class RuleSet:
         return keeps
 
     def _hidden_from(self, analysis: CommandAnalysis) -> bool:
-        return not analysis.unconfined and self.kept.commands(analysis)
+        return not analysis.unconfined and self.enforcement.commands(analysis)
 
     # --- what covers -------------------------------------------------------------------
 
@@ -286,12 +286,12 @@ class RuleSet:
 
     def _broad(self, entries: Iterable[RankedRule]) -> Iterator[tuple[Glob, RankedRule]]:
         for entry in entries:
-            for glob in broad_globs(entry.rule.pattern or "", self.grounds):
+            for glob in broad_globs(entry.rule.pattern or "", self.path_base):
                 yield glob, entry
 
     def _exact(self, entries: Iterable[RankedRule]) -> Iterator[tuple[Glob, RankedRule]]:
         for entry in entries:
-            for glob in exact_globs(entry.rule.pattern or "", self.grounds):
+            for glob in exact_globs(entry.rule.pattern or "", self.path_base):
                 yield glob, entry
 
 

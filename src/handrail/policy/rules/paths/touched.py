@@ -47,7 +47,7 @@ def written_paths(subject: PolicyInput) -> list[TouchedPath]:
     if analysis is not None:
         return [_effect_path(path, TouchExtent.MAYBE_RECURSIVE) for path in analysis.effects.writes]
     found = list(_footprint_paths(subject, Access.WRITE))
-    found += [TouchedPath(way) for way in subject.written_ways()]
+    found += [TouchedPath(way) for way in subject.written_aliases()]
     if subject.plan is not None:
         found += [TouchedPath(change.place.absolute) for change in subject.plan.changes]
     return found
