@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from handrail.app import open
+    from handrail.assembly.runtime_opener import open
     from handrail.core.approval import Answer, ApprovalRequest, Reply
     from handrail.core.call import ToolCall
     from handrail.core.context import ToolContext
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "open": "handrail.app",
+    "open": "handrail.assembly.runtime_opener",
     "Answer": "handrail.core.approval",
     "ApprovalRequest": "handrail.core.approval",
     "Reply": "handrail.core.approval",

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from handrail import app
+from handrail.assembly import runtime_opener
 from handrail.core.events import Listener
 from handrail.core.problems import ProblemRaised
 from handrail.core.results import ToolResult
@@ -247,7 +247,7 @@ def _blocking(method: Callable[..., Any], door: SyncRuntime) -> Callable[..., An
 
 
 async def _opened(root: str | Path, settings: Mapping[str, Any]) -> Runtime:
-    return await app.open(root, **settings)
+    return await runtime_opener.open(root, **settings)
 
 
 async def _value(make: Callable[[], T]) -> T:

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 import handrail
-from handrail.app_config import load_from, trust_book
+from handrail.assembly.settings_files import load_from, trust_book
 from handrail.core.problems import ProblemRaised
 from handrail.host.state.directories import private_directory, state_home
 

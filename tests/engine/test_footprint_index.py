@@ -34,7 +34,7 @@ def pairwise_conflicts(found):
 
 
 @pytest.mark.finding("F70")
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(footprints, max_size=12))
 def test_the_index_finds_the_conflicts_that_pairs_have(found):
     waits = pairwise_conflicts(found)
@@ -78,7 +78,7 @@ class Model:
 
 
 @pytest.mark.finding("F70")
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_the_queue_lets_through_whom_its_definition_lets_through(data):
     queue, model = FootprintQueue(), Model()

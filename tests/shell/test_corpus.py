@@ -3,7 +3,7 @@
 import pytest
 from tests.support.commands import ROOT, WHERE, parser, rows, understood
 
-from handrail.app_shell import command_analyzer
+from handrail.assembly.commands import command_analyzer
 from handrail.config.model import Settings
 from handrail.core.commands import CommandClass
 from handrail.shell.analyzer import ShellCommandAnalyzer

@@ -10,7 +10,7 @@ import pytest
 from tests.support.machine import SANDBOXES
 
 import handrail
-from handrail.app_config import load_from, trust_book
+from handrail.assembly.settings_files import load_from, trust_book
 from handrail.config.trust import FOLDER
 from handrail.host.state.directories import private_directory, state_home
 

@@ -17,7 +17,7 @@ from handrail.core.problems import Problem, ProblemRaised
 if TYPE_CHECKING:
     import sqlite3
 
-    from handrail.app import Opening
+    from handrail.assembly.runtime_opener import RuntimeOpener
     from handrail.config.model import Settings
     from handrail.host.state.state_paths import StatePaths
 
@@ -82,16 +82,16 @@ def refuse_session(options: Namespace, why: str) -> None:
 
 def load_settings(options: Namespace) -> Settings:
     """The settings in force; raises `invalid_arguments` if they cannot be read."""
-    from handrail.app_config import load_from
+    from handrail.assembly.settings_files import load_from
 
     return load_from(
         workspace_directory(options), config_path(options), _overrides(options)
     ).settings
 
 
-def open_session(options: Namespace, **more: Any) -> Opening:
+def open_session(options: Namespace, **more: Any) -> RuntimeOpener:
     """A runtime for `async with`, in the session that the command line uses."""
-    from handrail.app import open as open_runtime
+    from handrail.assembly.runtime_opener import open as open_runtime
     from handrail.cli.render.recovery import warn_recovered
 
     output.install_log_handler()

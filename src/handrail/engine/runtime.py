@@ -60,7 +60,7 @@ from handrail.policy.guardrails.gates import GateResult
 
 @dataclass(slots=True)
 class RuntimeServices:
-    """What a runtime is made of; put together in `handrail.app`."""
+    """What a runtime is made of; put together in `handrail.assembly.runtime_opener`."""
 
     session: Session
     registry: Registry

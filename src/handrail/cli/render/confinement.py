@@ -34,7 +34,7 @@ _MEANINGS: Final = {
 
 def measure_confinement(place: Workspace, settings: Settings) -> dict[str, Any]:
     """The backend and its table, as JSON; with a `problem` if a forced one does not work."""
-    from handrail.app_shell import sandbox_for
+    from handrail.assembly.commands import sandbox_for
 
     roots = [str(place.root), *settings.directories]
     home = place.home

@@ -12,7 +12,7 @@ from handrail.mcp.server.results import TEXT
 
 if TYPE_CHECKING:
     # Imported when a client first needs a tool, so that the handshake is answered early.
-    from handrail.app import Opening
+    from handrail.assembly.runtime_opener import RuntimeOpener
     from handrail.engine.runtime import Runtime
 
 
@@ -21,7 +21,7 @@ class RuntimeFactory(Protocol):
 
     def __call__(
         self, *, approver: Approver, directories: Sequence[str], session: str | None
-    ) -> Opening: ...
+    ) -> RuntimeOpener: ...
 
 
 @dataclass(frozen=True, slots=True)

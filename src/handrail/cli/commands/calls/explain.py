@@ -14,7 +14,7 @@ from handrail.cli.render import output
 from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
-    from handrail.app_explain import Fate
+    from handrail.assembly.explain import Fate
     from handrail.core.commands import CommandAnalysis, CommandAnalyzer, Effects
 
 _EPILOG: Final = """\
@@ -44,7 +44,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 def run(options: Namespace) -> int:
     """Judge one command or many; 0 whatever the verdict is."""
-    from handrail.app_shell import command_analyzer
+    from handrail.assembly.commands import command_analyzer
     from handrail.cli.workspace import load_settings, workspace_directory
 
     if (options.shell_command is None) == (options.jsonl is None):
@@ -72,14 +72,14 @@ def run(options: Namespace) -> int:
 def _explain(options: Namespace, root: Path) -> tuple[CommandAnalysis, Fate]:
     import asyncio
 
-    from handrail.app_check import checked
-    from handrail.app_config import config_file
-    from handrail.app_explain import foresee
+    from handrail.assembly.explain import foresee
+    from handrail.assembly.resolved_settings import resolve_settings
+    from handrail.assembly.settings_files import config_file
     from handrail.cli.commands.setup.config import load_layers
     from handrail.cli.workspace import config_path
 
     output.install_log_handler()
-    meant = checked(load_layers(options), root)
+    meant = resolve_settings(load_layers(options), root)
     config = config_file(config_path(options))
     cwd, env = _cwd(root, options.cwd), _variables(options.env)
     return asyncio.run(foresee(meant, config, options.shell_command, cwd, env))

@@ -34,7 +34,7 @@ def run(options: Namespace) -> int:
     """Do it as the person: every job of the workspace can be named."""
     import asyncio
 
-    from handrail.app_shell import jobs_of
+    from handrail.assembly.commands import jobs_of
     from handrail.cli.workspace import find_workspace, refuse_session
     from handrail.core.problems import ProblemRaised
 

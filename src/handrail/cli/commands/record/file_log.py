@@ -44,7 +44,7 @@ def print_file_history(options: Namespace, place: Workspace) -> None:
 
 def open_files(options: Namespace, place: Workspace) -> LocalFiles:
     """The files of a workspace, to be looked at."""
-    from handrail.app_machine import named_directory
+    from handrail.assembly.machine import named_directory
     from handrail.cli.workspace import load_settings, workspace_as_given
     from handrail.host.files.local_files import LocalFiles
 

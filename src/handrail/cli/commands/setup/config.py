@@ -51,7 +51,7 @@ def run(options: Namespace) -> int:
 
 def load_layers(options: Namespace, trusted: Callable[[str], bool] | None = None) -> LoadedSettings:
     """The settings that the options lead to, and where each of them comes from."""
-    from handrail.app_config import load_from
+    from handrail.assembly.settings_files import load_from
     from handrail.cli.workspace import config_path, workspace_directory
 
     given = {name: getattr(options, name) for name in ("mode", "dialect", "dry_run")}
@@ -195,7 +195,7 @@ def _count_settings(options: Namespace, path: Path, notices: list[str]) -> int:
     """How many settings a file has, adding what the user should know of them; raises if opening a
     workspace with it would be refused.
     """
-    from handrail.app_check import checked
+    from handrail.assembly.resolved_settings import resolve_settings
     from handrail.cli.workspace import workspace_directory
     from handrail.config.layers.load import load_single_file
     from handrail.config.layers.sources import Layer
@@ -204,19 +204,19 @@ def _count_settings(options: Namespace, path: Path, notices: list[str]) -> int:
     if loaded is None:
         raise ProblemRaised("not_found", f"there is no file {str(path)!r}")
     root = loaded.files[0].parent.parent if loaded.files else workspace_directory(options)
-    notices += checked(loaded, root).notices
+    notices += resolve_settings(loaded, root).notices
     for notice in loaded.notices:
         output.warn_titled("warning", notice)
     if _is_in_force(options, path):
         # Files that fit one by one can still contradict each other.
-        checked(load_layers(options), workspace_directory(options))
+        resolve_settings(load_layers(options), workspace_directory(options))
     said = {one.key for one in loaded.claims}
     said |= {key for key, one in loaded.sources.items() if one.layer is not Layer.DEFAULT}
     return len({key.partition(".")[0].partition("[")[0] for key in said})
 
 
 def _is_in_force(options: Namespace, path: Path) -> bool:
-    from handrail.app_config import config_file
+    from handrail.assembly.settings_files import config_file
     from handrail.cli.workspace import config_path, workspace_directory
     from handrail.config.files.reading import LOCAL, PROJECT
 

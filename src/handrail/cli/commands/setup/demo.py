@@ -162,7 +162,7 @@ def make_project(given: str | None) -> Path:
 
 
 async def _run_demo(folder: Path, store: str | None, talk: Any) -> list[ToolResult]:
-    from handrail.app import open as open_runtime
+    from handrail.assembly.runtime_opener import open as open_runtime
     from handrail.cli.render.screen import TextStyle, paint
 
     talk(

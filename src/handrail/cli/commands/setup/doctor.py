@@ -231,12 +231,12 @@ def _store(place: Workspace, problems: list[Problem]) -> dict[str, Any]:
 
 def _rule_notices(options: Namespace) -> list[str]:
     """Rules that have no effect yet, because no tool has the name."""
-    from handrail.app_check import checked
+    from handrail.assembly.resolved_settings import resolve_settings
     from handrail.cli.commands.setup.config import load_layers
     from handrail.cli.workspace import workspace_directory
 
     try:
-        return list(checked(load_layers(options), workspace_directory(options)).notices)
+        return list(resolve_settings(load_layers(options), workspace_directory(options)).notices)
     except (ProblemRaised, OSError):
         # Settings that cannot be read are reported with the settings.
         return []

@@ -15,7 +15,7 @@ from handrail.core.problems import ProblemRaised
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from handrail.app import Opening
+    from handrail.assembly.runtime_opener import RuntimeOpener
     from handrail.core.ports import Approver
     from handrail.mcp.server.config import ServerConfig
 
@@ -159,8 +159,10 @@ def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
 
     config, further = config_path(options), list(directories)
 
-    def opens(*, approver: Approver, directories: Sequence[str], session: str | None) -> Opening:
-        from handrail.app import open as open_runtime
+    def opens(
+        *, approver: Approver, directories: Sequence[str], session: str | None
+    ) -> RuntimeOpener:
+        from handrail.assembly.runtime_opener import open as open_runtime
 
         opening = open_runtime(
             root,

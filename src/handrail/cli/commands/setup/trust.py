@@ -49,7 +49,7 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 def run(options: Namespace) -> int:
     """Show, ask, record; 1 if the person says no or cannot be asked."""
-    from handrail.app_config import trust_book
+    from handrail.assembly.settings_files import trust_book
     from handrail.cli.workspace import refuse_session, workspace_directory
 
     refuse_session(options, "settings hold for all sessions")
@@ -69,7 +69,7 @@ def run(options: Namespace) -> int:
 
 
 def _ask_and_record(root: Path, loaded: LoadedSettings, *, as_json: bool) -> int:
-    from handrail.app_config import trust_book
+    from handrail.assembly.settings_files import trust_book
     from handrail.host.state.directories import private_directory, state_home
 
     book = trust_book()

@@ -12,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from handrail.app_machine import Machine
-from handrail.app_shell import Commands, Places, open_commands
+from handrail.assembly.commands import Commands, Places, open_commands
+from handrail.assembly.machine import Machine
 from handrail.config.files.reading import read_user_file
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.layers.sources import PROJECT_LAYERS

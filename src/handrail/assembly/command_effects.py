@@ -6,7 +6,7 @@ import logging
 import tempfile
 from pathlib import Path
 
-from handrail.app_machine import Machine
+from handrail.assembly.machine import Machine
 from handrail.config.model import Settings
 from handrail.core.ports import Blobs, Clock
 from handrail.core.shadows import SnapshotLimits

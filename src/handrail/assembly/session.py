@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from contextlib import suppress
 
-from handrail.app_guardrails import read_counts, save_counts
-from handrail.app_machine import Machine
+from handrail.assembly.guardrails import read_counts, save_counts
+from handrail.assembly.machine import Machine
 from handrail.config.model import Settings
 from handrail.core.context import ReadStates, Session, Whereabouts, go_to
 from handrail.core.problems import ProblemRaised

@@ -1,5 +1,5 @@
 """What the settings mean, worked out before anything is opened: opening a workspace and
-`handrail config check` both go through `checked`, so that neither takes what the other refuses.
+`handrail config check` both go through `resolve_settings`, so that neither takes what the other refuses.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.app_agents import load_agents
-from handrail.app_guardrails import load_guardrails
-from handrail.app_hooks import load_hooks
-from handrail.app_machine import named_directory, real_directory
-from handrail.app_policy import canonical_names, load_rules, path_base
-from handrail.app_shell import check_required, command_analyzer
+from handrail.assembly.agents import load_agents
+from handrail.assembly.commands import check_required, command_analyzer
+from handrail.assembly.guardrails import load_guardrails
+from handrail.assembly.hooks import load_hooks
+from handrail.assembly.machine import named_directory, real_directory
+from handrail.assembly.rules import canonical_names, load_rules, path_base
 from handrail.config.layers.load import LoadedSettings
 from handrail.core.commands import CommandAnalyzer
 from handrail.core.problems import ProblemRaised
@@ -31,7 +31,7 @@ from handrail.policy.rules.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ResolvedSettings:
     """Settings that can be used, and everything that was read out of them."""
 
     loaded: LoadedSettings
@@ -48,7 +48,9 @@ class Checked:
     notices: tuple[str, ...] = ()
 
 
-def checked(loaded: LoadedSettings, root: Path, own: Collection[str] = ()) -> Checked:
+def resolve_settings(
+    loaded: LoadedSettings, root: Path, own: Collection[str] = ()
+) -> ResolvedSettings:
     """The settings, read as opening the workspace does; opens and runs nothing of theirs. `own`
     are the names of the user's tools that are there from the beginning. Raises `invalid_arguments` with the place of what cannot be used, `not_found` for a
     directory that is none.
@@ -68,7 +70,7 @@ def checked(loaded: LoadedSettings, root: Path, own: Collection[str] = ()) -> Ch
     rules = load_rules(
         loaded, later, path_base(texts, aliases), analyzer if settings.commands else None
     )
-    return Checked(
+    return ResolvedSettings(
         loaded,
         roots,
         mode,

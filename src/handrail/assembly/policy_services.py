@@ -6,12 +6,12 @@ import os
 from functools import partial
 from typing import NamedTuple
 
-from handrail.app_check import Checked
-from handrail.app_effects import shadow_limits
-from handrail.app_guardrails import open_guardrails
-from handrail.app_machine import Machine
-from handrail.app_plan import PlanServices
-from handrail.app_policy import enforcement_probe, install_denials, open_grants, path_base
+from handrail.assembly.command_effects import shadow_limits
+from handrail.assembly.guardrails import open_guardrails
+from handrail.assembly.machine import Machine
+from handrail.assembly.plan_mode import PlanServices
+from handrail.assembly.resolved_settings import ResolvedSettings
+from handrail.assembly.rules import enforcement_probe, install_denials, open_grants, path_base
 from handrail.core.context import Session
 from handrail.core.ports import Approver
 from handrail.engine.approval import Approval
@@ -42,7 +42,7 @@ class PolicyServices(NamedTuple):
 
 
 async def open_gate(
-    checked: Checked,
+    checked: ResolvedSettings,
     approver: Approver | None,
     machine: Machine,
     session: Session,
@@ -60,7 +60,7 @@ async def open_gate(
 
 
 async def open_clearance(
-    checked: Checked,
+    checked: ResolvedSettings,
     machine: Machine,
     session: Session,
     names: CanonicalName,

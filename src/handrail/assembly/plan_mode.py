@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from handrail.app_machine import Machine
+from handrail.assembly.machine import Machine
 from handrail.core.context import Session
 from handrail.core.ports import Clock
 from handrail.engine.planning.mode import PlanMode

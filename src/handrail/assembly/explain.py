@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from handrail.app_check import Checked
-from handrail.app_gate import open_clearance
-from handrail.app_hooks import blocking_hooks
-from handrail.app_machine import Machine, open_machine
-from handrail.app_session import begin_session
-from handrail.app_shell import command_analyzer
+from handrail.assembly.commands import command_analyzer
+from handrail.assembly.hooks import blocking_hooks
+from handrail.assembly.machine import Machine, open_machine
+from handrail.assembly.policy_services import open_clearance
+from handrail.assembly.resolved_settings import ResolvedSettings
+from handrail.assembly.session import begin_session
 from handrail.core.commands import CommandAnalysis
 from handrail.core.context import Session
 from handrail.core.verdicts import Effect, Verdict
@@ -39,7 +39,7 @@ class Fate(NamedTuple):
 
 
 async def foresee(
-    checked: Checked, config: Path, command: str, cwd: str, env: Mapping[str, str]
+    checked: ResolvedSettings, config: Path, command: str, cwd: str, env: Mapping[str, str]
 ) -> tuple[CommandAnalysis, Fate]:
     """What the command is, and what would become of it; `config` is the person's own file."""
     settings = checked.loaded.settings
@@ -56,7 +56,7 @@ async def foresee(
 
 
 async def _verdict(
-    checked: Checked, machine: Machine, session: Session, analysis: CommandAnalysis
+    checked: ResolvedSettings, machine: Machine, session: Session, analysis: CommandAnalysis
 ) -> Verdict:
     if machine.commands is None:
         return _OFF

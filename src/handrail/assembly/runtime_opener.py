@@ -9,22 +9,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn
 
-from handrail.app_approver import ApproverChoice, approver_for
-from handrail.app_check import Checked, checked
-from handrail.app_config import config_file, load_from
-from handrail.app_effects import settle_dead_jobs, track_commands
-from handrail.app_gate import open_gate
-from handrail.app_hooks import open_hooks
-from handrail.app_machine import Machine, open_blobs, open_locks, open_machine
-from handrail.app_plan import PlanServices, open_plan_mode, resume_plan_mode
-from handrail.app_policy import canonical_names, pattern_obstacle, registry_origin
-from handrail.app_session import (
+from handrail.assembly.approver import ApproverChoice, approver_for
+from handrail.assembly.command_effects import settle_dead_jobs, track_commands
+from handrail.assembly.hooks import open_hooks
+from handrail.assembly.machine import Machine, open_blobs, open_locks, open_machine
+from handrail.assembly.plan_mode import PlanServices, open_plan_mode, resume_plan_mode
+from handrail.assembly.policy_services import open_gate
+from handrail.assembly.resolved_settings import ResolvedSettings, resolve_settings
+from handrail.assembly.rules import canonical_names, pattern_obstacle, registry_origin
+from handrail.assembly.session import (
     SessionKeeper,
     answered_in,
     begin_session,
     next_turn,
     restore_reads,
 )
+from handrail.assembly.settings_files import config_file, load_from
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.model import Settings
 from handrail.core.context import Session
@@ -83,7 +83,7 @@ def open(
     durability: str | None = None,
     sandbox: str | None = None,
     tools: Iterable[Tool[Any]] = (),
-) -> Opening:
+) -> RuntimeOpener:
     """Open a runtime on a workspace: `async with handrail.open(path) as rt`, or await it.
 
     What is not given comes from the person's configuration file, then from the defaults.
@@ -111,11 +111,11 @@ def open(
     # A tool that cannot be registered is refused before anything is opened.
     Registry.of(own)
     asked = approver_for(approver, root)
-    return Opening(Path(root), loaded, file, store, session, asked, tools=own)
+    return RuntimeOpener(Path(root), loaded, file, store, session, asked, tools=own)
 
 
 @dataclass(slots=True)
-class Opening:
+class RuntimeOpener:
     """What `open` returns: await it, or use it with `async with`."""
 
     root: Path
@@ -162,9 +162,9 @@ class Opening:
             await self.runtime.aclose()
 
 
-async def _assemble(opening: Opening) -> Runtime:
+async def _assemble(opening: RuntimeOpener) -> Runtime:
     settings = opening.settings
-    meant = checked(opening.loaded, opening.root, [tool.name for tool in opening.tools])
+    meant = resolve_settings(opening.loaded, opening.root, [tool.name for tool in opening.tools])
     if meant.notices:
         _log.warning("%s", safe_text(_in_one_line(meant.notices), one_line=True))
     machine = await open_machine(meant.roots, settings, opening.file, opening.store)
@@ -179,7 +179,7 @@ async def _assemble(opening: Opening) -> Runtime:
 
 
 @dataclass(frozen=True, slots=True)
-class _Begun:
+class _SessionServices:
     """A session that was begun or taken up, and what belongs to it alone."""
 
     session: Session
@@ -192,7 +192,9 @@ class _Begun:
     letters: DeadLetters
 
 
-async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -> _Begun:
+async def _begin(
+    opening: RuntimeOpener, mode: Mode, machine: Machine, clock: Clock
+) -> _SessionServices:
     settings, store, named = opening.settings, machine.store, opening.session is not None
     session, resumed = await begin_session(opening.session, settings, mode, machine)
     blobs = open_blobs(machine.home) if settings.journal else None
@@ -217,10 +219,10 @@ async def _begin(opening: Opening, mode: Mode, machine: Machine, clock: Clock) -
     settle = None if commands is None else commands.runner.settle_jobs
     past = LocalUndo(store, plans.every, blobs, clock, settle)
     letters = DeadLetters(store, session, this_process(), may_still_run)
-    return _Begun(session, resumed, blobs, plans, recovered, past, reserved, letters)
+    return _SessionServices(session, resumed, blobs, plans, recovered, past, reserved, letters)
 
 
-async def _connect(opening: Opening, meant: Checked, machine: Machine) -> Runtime:
+async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Machine) -> Runtime:
     clock, bus = SystemClock(), EventBus()
     begun = await _begin(opening, meant.mode, machine, clock)
     registry, vocabulary = Registry(bus), meant.vocabulary
@@ -284,14 +286,16 @@ def _warn_of_useless_rules(rules: Sequence[Rule], obstacle: GrantObstacle) -> No
             _log.warning("%s", safe_text(text, one_line=True))
 
 
-def _stored(machine: Machine, begun: _Begun, preparer: Preparer, gate: Gate) -> StoredResults:
+def _stored(
+    machine: Machine, begun: _SessionServices, preparer: Preparer, gate: Gate
+) -> StoredResults:
     session, files = begun.session, begun.plans.files
     review = ReadReview(preparer, files, gate, gate.denials)
     return StoredResults(session.id, machine.store, session.artifacts, review)
 
 
 def _tools(
-    settings: Settings, machine: Machine, begun: _Begun, outputs: Outputs
+    settings: Settings, machine: Machine, begun: _SessionServices, outputs: Outputs
 ) -> list[Tool[Any]]:
     commands, plans = machine.commands, begun.plans
     shell = None if commands is None else commands.shell_in(begun.session.whereabouts)
@@ -312,7 +316,7 @@ def _tools(
 def _pipeline(
     settings: Settings,
     machine: Machine,
-    begun: _Begun,
+    begun: _SessionServices,
     preparer: Preparer,
     gate: Gate,
     bus: EventBus,

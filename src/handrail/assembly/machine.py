@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from handrail.app_shell import Commands, Places, open_commands
+from handrail.assembly.commands import Commands, Places, open_commands
 from handrail.config.model import Settings
 from handrail.core.commands import CommandAnalyzer
 from handrail.core.problems import ProblemRaised
@@ -168,7 +168,7 @@ def _own_places(config: Path | None, search: RipgrepSearch | PythonSearch) -> li
     """What the model must never change, wherever it lies: the code that watches it, what
     runs that code, and what tells it what to allow.
     """
-    places = {Path(__file__).parent, state_home(), config_home()}
+    places = {Path(__file__).parents[1], state_home(), config_home()}
     places |= {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable)}
     if config is not None:
         places.add(config)
