@@ -4,6 +4,7 @@ what they forbid to read or to write kept away.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -17,10 +18,8 @@ from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Effect
 from handrail.dialects.base import Vocabulary
 from handrail.engine.executors.command_runner import CommandRunner
-from handrail.engine.held_back import WriteDenialEnforcer
 from handrail.engine.registry import Registry
 from handrail.engine.registry import ToolOrigin as ToolOrigin
-from handrail.engine.withholding import ReadDenialEnforcer
 from handrail.host.denials.denied_paths import DeniedPathFinder
 from handrail.host.denials.search_filter import ReadDenyFilter
 from handrail.host.files.paths.real_path import real_path
@@ -29,7 +28,12 @@ from handrail.host.search.fallback.python_search import PythonSearch
 from handrail.host.search.ripgrep.ripgrep_search import RipgrepSearch
 from handrail.policy.approval.grants import GrantObstacle, SessionGrants
 from handrail.policy.denials.read_denials import ReadDenials, ReadDenyPattern, build_read_denials
-from handrail.policy.denials.write_denials import build_write_denials
+from handrail.policy.denials.read_enforcer import ReadDenialEnforcer
+from handrail.policy.denials.write_denials import (
+    PathProbe,
+    WriteDenialEnforcer,
+    build_write_denials,
+)
 from handrail.policy.rules.examples import check_examples
 from handrail.policy.rules.parse import CanonicalName, parse_rule
 from handrail.policy.rules.paths.pattern import PathBase
@@ -116,9 +120,8 @@ def install_denials(
     """
     closed = build_write_denials(rules, unwritten)
     if runner is not None and closed is not None:
-        runner.holding = WriteDenialEnforcer(
-            closed.paths, closed.may_affect, runner.sandbox, runner.roots
-        )
+        probe = PathProbe(os.path.lexists, os.listdir)
+        runner.holding = WriteDenialEnforcer(closed, runner.sandbox, runner.roots, probe)
     withheld = build_read_denials(rules, [ReadDenyPattern(*one) for one in further])
     if withheld is None:
         return None

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import Final
+
+_WILDCARDS: Final = frozenset("*?[")
 
 
 def split_glob(glob: str) -> list[str]:
     """The parts of a glob or path, without slashes at its ends."""
     return glob.strip("/").split("/")
+
+
+def literal_prefix(glob: str) -> str:
+    """The absolute path in front of the first wildcard; everything the glob matches lies in it."""
+    parts = split_glob(glob)
+    fixed = next((n for n, part in enumerate(parts) if not _WILDCARDS.isdisjoint(part)), len(parts))
+    return "/" + "/".join(parts[:fixed])
 
 
 def fits(parts: Sequence[str], glob: Sequence[str]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from handrail.core.commands import CommandClass
-from handrail.core.globs import split_glob
+from handrail.core.globs import literal_prefix, split_glob
 from handrail.core.leases import Lease, Leases
 from handrail.core.plan import Plan
 from handrail.core.ports import Clock, Files
@@ -15,7 +15,6 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text
 from handrail.engine.call_state import CallState
 from handrail.engine.gate import policy_input
-from handrail.engine.held_back import literal_prefix
 
 _SECOND_NS: Final = 1_000_000_000
 _LONGEST: Final = 200

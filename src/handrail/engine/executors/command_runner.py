@@ -5,6 +5,7 @@ names are as they were when it has ended, however it ended.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,10 +21,11 @@ from handrail.core.results import Output, Status
 from handrail.engine.call_state import CallOutcome, CallState, of_output
 from handrail.engine.executors.command_effects import CommandEffects
 from handrail.engine.executors.job_effects import JobEffects
-from handrail.engine.held_back import WriteDenialEnforcer, protect_reserved_paths
 from handrail.engine.timing.threads import run_in_thread_uncancellable
-from handrail.engine.withholding import ReadDenialEnforcer
 from handrail.history.command_effects.effects_report import EffectsReport
+from handrail.policy.denials.read_enforcer import ReadDenialEnforcer
+from handrail.policy.denials.read_only_paths import protect_leased_paths
+from handrail.policy.denials.write_denials import WriteDenialEnforcer
 
 _log = logging.getLogger("handrail")
 # git commands that leave the steps still to be done in the repository.
@@ -113,9 +115,9 @@ class CommandRunner:
             context.confinement = self._unable_to_write(allowed, prepared.call.agent)
         else:
             if self.holding is not None:
-                allowed = self.holding.hold(allowed, analysis, approved=approved)
-            context.confinement = protect_reserved_paths(
-                allowed, running.reserved, self.sandbox, self.roots
+                allowed = self.holding.enforce(allowed, analysis, approved=approved)
+            context.confinement = protect_leased_paths(
+                allowed, running.reserved, self.sandbox, self.roots, os.path.lexists
             )
         held = self.sandbox.held(context.confinement)
         # Looked at before the job begins: what it plants at once must not pass for what was there.
@@ -180,11 +182,11 @@ class CommandRunner:
 
     def unwritable(self, analysis: CommandAnalysis) -> frozenset[str] | None:
         """Which paths the command will not be able to change; None: none at all."""
-        return frozenset() if self.holding is None else self.holding.unwritable(analysis)
+        return frozenset() if self.holding is None else self.holding.read_only_paths(analysis)
 
     def absent(self, analysis: CommandAnalysis) -> frozenset[str]:
         """Which paths would be among them if they existed."""
-        return frozenset() if self.holding is None else self.holding.absent(analysis)
+        return frozenset() if self.holding is None else self.holding.missing_paths(analysis)
 
     async def settle_jobs(self, *, closing: bool = False) -> None:
         """Record what background jobs that are over have changed, and on `closing` the others."""
@@ -249,7 +251,11 @@ class CommandRunner:
         if self.withholding is None or analysis.unconfined:
             return ()
         confinement = self._confinement(writable, (), (), network=False)
-        return await self.withholding.paths(confinement, analysis, approved=approved)
+        enforcer, found = self.withholding, list[tuple[str, ...]]()
+        await run_in_thread_uncancellable(
+            lambda: found.append(enforcer.hidden_paths(confinement, analysis, approved=approved))
+        )
+        return found[0]
 
     def _for(
         self, analysis: CommandAnalysis, snapshot: Any, withheld: tuple[str, ...], *, approved: bool

@@ -93,7 +93,7 @@ class HookRunner:
             read_only=(*guarded.read_only(taken[0]), *self.commands.own),
         )
         if self.commands.holding is not None:
-            confinement = self.commands.holding.narrowed(confinement)
+            confinement = self.commands.holding.enforce_if_possible(confinement)
         held = self.commands.sandbox.held(confinement)
         repaired: list[Repaired] = []
         try:

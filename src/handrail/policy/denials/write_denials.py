@@ -1,42 +1,140 @@
-"""What denies about writing close to commands, as one value for who runs them."""
+"""Exact paths covered by write-deny rules, and how the sandbox enforces them for commands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from handrail.core.commands import CommandAnalysis
+from handrail.core.commands import CommandAnalysis, CommandClass
+from handrail.core.problems import ProblemRaised
+from handrail.core.processes import Confinement, Sandbox, Strength
 from handrail.core.tool_traits import RuleFamily
 from handrail.core.verdicts import Effect
+from handrail.policy.denials.read_only_paths import ReadOnlyPaths, add_read_only_paths
 from handrail.policy.rules.paths.pattern import exact_denied_paths
 from handrail.policy.rules.rule import Rule
 from handrail.policy.rules.rule_set import RuleSet, rules_affect_command
 
 
 class WriteDenials(NamedTuple):
-    """The closed paths, each with its rule. `minds` answers whether a command may write one of
-    them, were none held.
-    """
+    """The paths that write-deny rules name exactly."""
 
+    # Each path with the text of its rule.
     paths: Mapping[str, str]
+    # Could the command write a denied path if the sandbox did not stop it?
     may_affect: Callable[[CommandAnalysis], bool]
 
 
 def build_write_denials(rule_set: RuleSet, further: Iterable[Rule] = ()) -> WriteDenials | None:
-    """What the rules and further ones close; None if nothing can be held for them."""
+    """The paths that the rules and `further` rules deny; None if no rule names exact paths."""
     paths: dict[str, str] = {}
-    kept: list[Rule] = []
+    enforceable: list[Rule] = []
     for rule in (*rule_set.rules, *further):
-        if (
-            rule.effect is Effect.DENY
-            and rule.family is RuleFamily.WRITE
-            and rule.pattern is not None
-        ):
-            closed = exact_denied_paths(rule.pattern, rule_set.path_base)
-            if closed is not None:
-                kept.append(rule)
-                paths |= {path: rule.text for path in closed if path not in paths}
+        denies_writing = rule.effect is Effect.DENY and rule.family is RuleFamily.WRITE
+        if denies_writing and rule.pattern is not None:
+            exact = exact_denied_paths(rule.pattern, rule_set.path_base)
+            if exact is not None:
+                enforceable.append(rule)
+                paths |= {path: rule.text for path in exact if path not in paths}
     if not paths:
         return None
-    bare = RuleSet(kept, rule_set.path_base)
+    bare = RuleSet(enforceable, rule_set.path_base)
     return WriteDenials(paths, lambda analysis: rules_affect_command(bare, analysis))
+
+
+class PathProbe(NamedTuple):
+    """What the enforcer asks the machine."""
+
+    # Whether anything has this path; links are not followed.
+    exists: Callable[[str], bool]
+    # The names in a folder; raises OSError.
+    list_names: Callable[[str], Collection[str]]
+
+
+@dataclass(slots=True)
+class WriteDenialEnforcer:
+    """Makes the sandbox hold denied paths read-only while a command runs."""
+
+    denials: WriteDenials
+    sandbox: Sandbox
+    roots: tuple[str, ...]
+    probe: PathProbe
+    # Existing paths that the sandbox could not hold for the last command.
+    _unprotected: frozenset[str] = frozenset()
+    # Paths that were reported to the rules as not enforced.
+    _reported: frozenset[str] = frozenset()
+
+    def read_only_paths(self, analysis: CommandAnalysis) -> frozenset[str] | None:
+        """The denied paths that the command will not be able to change; None: it can change no
+        file at all. The rules rely on the answer, and `enforce` makes it true or raises.
+        """
+        if not self._confines(analysis):
+            return frozenset()
+        if analysis.safety_class is CommandClass.SAFE:
+            return None
+        unprotected = self._protect(Confinement(self.roots)).unprotected
+        ambiguous = (path for path in self._inside_roots() if self._has_case_variant(path))
+        self._reported = self._unprotected.union(unprotected, ambiguous)
+        return frozenset(self.denials.paths) - self._reported
+
+    def missing_paths(self, analysis: CommandAnalysis) -> frozenset[str]:
+        """The denied paths that are not protected only because they do not exist."""
+        if not self._confines(analysis):
+            return frozenset()
+        return frozenset(path for path in self._inside_roots() if not self.probe.exists(path))
+
+    def enforce(
+        self, confinement: Confinement, analysis: CommandAnalysis, *, approved: bool
+    ) -> Confinement:
+        """Add every denied path to the sandbox's read-only set. Raises `denied` if one cannot be
+        enforced, unless the user approved knowing this or the command does not write it.
+        """
+        if confinement.off:
+            return confinement
+        result = self._protect(confinement)
+        unprotected = result.unprotected
+        known = not self._confines(analysis) or self._reported.issuperset(unprotected)
+        # A missing path is looked up again when the rules ask the next time.
+        self._unprotected = frozenset(filter(self.probe.exists, unprotected))
+        if unprotected and not (approved and known) and self.denials.may_affect(analysis):
+            path = unprotected[0]
+            raise ProblemRaised(
+                "denied",
+                f"{path!r} cannot be held as it is while the command runs, and the rule "
+                f"{self.denials.paths[path]!r} forbids to write it",
+                hint="call it again, and a person is asked; or name files and programs plainly",
+            )
+        return result.confinement
+
+    def enforce_if_possible(self, confinement: Confinement) -> Confinement:
+        """Add the denied paths for a program that no rule judges, such as a hook."""
+        return confinement if confinement.off else self._protect(confinement).confinement
+
+    def _confines(self, analysis: CommandAnalysis) -> bool:
+        enforced = self.sandbox.measured.get("fs_write") is Strength.ENFORCED
+        return enforced and not analysis.unconfined
+
+    def _protect(self, confinement: Confinement) -> ReadOnlyPaths:
+        result = add_read_only_paths(confinement, self._inside_roots(), self.sandbox, self.roots)
+        rules = self.denials.paths.items()
+        ruled = tuple((path, rule) for path, rule in rules if path not in result.unprotected)
+        return result._replace(confinement=result.confinement._replace(ruled=ruled))
+
+    def _inside_roots(self) -> list[str]:
+        """The denied paths inside the roots; a command can write nowhere else."""
+        tops = tuple(f"{root.rstrip('/')}/" for root in self.roots)
+        return [path for path in self.denials.paths if path.startswith(tops)]
+
+    def _has_case_variant(self, path: str) -> bool:
+        """Whether a name on the path also exists in other letter case, which rules treat alike."""
+        while path not in self.roots:
+            folder, _, name = path.rpartition("/")
+            try:
+                names = set(self.probe.list_names(folder))
+            except OSError:
+                return True
+            if any(one.casefold() == name.casefold() for one in names - {name}):
+                return True
+            path = folder
+        return False

@@ -6,7 +6,7 @@ from tests.policy.rule_support import CommandClass, command
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Strength
 from handrail.core.read_denials import HiddenPaths
-from handrail.engine.withholding import ReadDenialEnforcer
+from handrail.policy.denials.read_enforcer import ReadDenialEnforcer
 
 LOOKING = command("grep x", safety_class=CommandClass.SAFE).command
 WRITING = command("make", open_ended=True).command
@@ -42,7 +42,7 @@ class World:
         return self.hidden
 
     async def paths(self, analysis=WRITING, *, approved=False):
-        return await self.withholding.paths(ROOT, analysis, approved=approved)
+        return self.withholding.hidden_paths(ROOT, analysis, approved=approved)
 
     async def refusal(self, **given):
         with pytest.raises(ProblemRaised) as raised:

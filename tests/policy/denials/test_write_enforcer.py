@@ -1,11 +1,13 @@
 """Holding for commands what rules close: promised only where it can be, kept or refused."""
 
+import os
+
 import pytest
 from tests.policy.rule_support import CommandClass, command
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Strength
-from handrail.engine.held_back import WriteDenialEnforcer
+from handrail.policy.denials.write_denials import PathProbe, WriteDenialEnforcer, WriteDenials
 
 LOOKING = command("git log", safety_class=CommandClass.SAFE).command
 WRITING = command("make", open_ended=True).command
@@ -31,7 +33,9 @@ def world(tmp_path):
     (tmp_path / "deep" / "a").touch()
     root = str(tmp_path)
     paths = {f"{root}/deep/a": "deny write_file(deep/a)", "/srv/x": "deny write_file(//srv/x)"}
-    return WriteDenialEnforcer(paths, lambda analysis: True, Mounting(), (root,))
+    denials = WriteDenials(paths, lambda analysis: True)
+    probe = PathProbe(os.path.lexists, os.listdir)
+    return WriteDenialEnforcer(denials, Mounting(), (root,), probe)
 
 
 def confinement(world):
@@ -39,50 +43,50 @@ def confinement(world):
 
 
 def test_the_promise_is_what_the_sandbox_holds(world):
-    assert world.unwritable(WRITING) == frozenset(world.paths)
-    assert world.unwritable(LOOKING) is None
-    assert world.unwritable(FREE) == frozenset()
+    assert world.read_only_paths(WRITING) == frozenset(world.denials.paths)
+    assert world.read_only_paths(LOOKING) is None
+    assert world.read_only_paths(FREE) == frozenset()
 
     world.sandbox.limit = 0
-    assert world.unwritable(WRITING) == {"/srv/x"}
+    assert world.read_only_paths(WRITING) == {"/srv/x"}
 
     world.sandbox.measured["fs_write"] = Strength.ABSENT
-    assert world.unwritable(LOOKING) == frozenset()
+    assert world.read_only_paths(LOOKING) == frozenset()
 
 
 def test_what_is_promised_is_held_with_the_folders_above(world):
     root = world.roots[0]
 
-    held = world.hold(confinement(world), WRITING, approved=False)
+    held = world.enforce(confinement(world), WRITING, approved=False)
 
     assert held.read_only == (f"{root}/deep/a",)
     assert held.writable == (root, f"{root}/deep")
-    assert dict(held.ruled) == world.paths
+    assert dict(held.ruled) == world.denials.paths
 
 
 def test_a_promise_that_fails_refuses_the_command_and_the_next_is_asked_about(world):
     path = f"{world.roots[0]}/deep/a"
-    assert path in world.unwritable(WRITING)
+    assert path in world.read_only_paths(WRITING)
     world.sandbox.limit = 0
 
     with pytest.raises(ProblemRaised, match="deny write_file") as raised:
-        world.hold(confinement(world), WRITING, approved=True)
+        world.enforce(confinement(world), WRITING, approved=True)
 
     assert raised.value.problem.code == "denied"
     # Only among all that is held for a command does it show that there is too much.
     world.sandbox.limit = 10
-    assert path not in world.unwritable(WRITING)
+    assert path not in world.read_only_paths(WRITING)
     world.sandbox.limit = 0
-    assert world.hold(confinement(world), WRITING, approved=True)
+    assert world.enforce(confinement(world), WRITING, approved=True)
     with pytest.raises(ProblemRaised):
-        world.hold(confinement(world), WRITING, approved=False)
+        world.enforce(confinement(world), WRITING, approved=False)
 
 
 def test_a_command_that_writes_nothing_of_it_runs_whatever_can_be_held(world):
-    world.may_affect = lambda analysis: False
+    world.denials = world.denials._replace(may_affect=lambda analysis: False)
     world.sandbox.limit = 0
 
-    assert world.hold(confinement(world), WRITING, approved=False).ruled == (
+    assert world.enforce(confinement(world), WRITING, approved=False).ruled == (
         ("/srv/x", "deny write_file(//srv/x)"),
     )
 
@@ -90,5 +94,5 @@ def test_a_command_that_writes_nothing_of_it_runs_whatever_can_be_held(world):
 def test_outside_the_sandbox_nothing_is_changed(world):
     off = confinement(world)._replace(off=True)
 
-    assert world.hold(off, FREE, approved=True) is off
-    assert world.narrowed(off) is off
+    assert world.enforce(off, FREE, approved=True) is off
+    assert world.enforce_if_possible(off) is off
