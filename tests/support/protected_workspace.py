@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 from handrail.core.protected_names import COMMAND_NAMES
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.protected.baseline import RepairedEntry
 from handrail.host.sandbox.protected.guard import ProtectedState
-from handrail.host.sandbox.protected.listing import WatchedRoot
 
 TABLE = COMMAND_NAMES
 
@@ -62,7 +62,7 @@ def run(work: Path, command: str) -> None:
 
 
 def repaired(
-    state: ProtectedState, top: WatchedRoot, command: str, **allowed
+    state: ProtectedState, top: RootHandle, command: str, **allowed
 ) -> dict[str, RepairedEntry]:
     """Run a command between `take` and `repair`; what was told, by relative path."""
     snapshot = state.take([top], **allowed)

@@ -31,7 +31,6 @@ from handrail.host.processes.shfmt import Shfmt
 from handrail.host.sandbox.local_sandbox import LocalSandbox, open_sandbox
 from handrail.host.sandbox.protected.baseline import ProtectedBaseline
 from handrail.host.sandbox.protected.guard import ProtectedState, read_only_paths
-from handrail.host.sandbox.protected.listing import WatchedRoot
 from handrail.host.state.state_paths import StatePaths, find_state_paths
 from handrail.host.supervisor.client import SupervisedProcesses
 from handrail.policy.command_guard import CommandGuard
@@ -75,7 +74,7 @@ class Commands:
 class _Guarded:
     """Protected names of one set of roots, as the engine sees them."""
 
-    def __init__(self, state: ProtectedState, tops: Sequence[WatchedRoot]) -> None:
+    def __init__(self, state: ProtectedState, tops: Sequence[RootHandle]) -> None:
         self._state = state
         self._tops = tuple(tops)
 
@@ -261,7 +260,7 @@ def _guarded(places: Places, ends: AsyncExitStack, *, obeyed: bool) -> _Guarded:
     table = COMMAND_NAMES if obeyed else COMMAND_PROTECTED_NAMES
     state = ProtectedState(table, directory, hidden=places.hidden)
     roots = places.files.roots
-    tops = [WatchedRoot(root, places.files.handle(number)) for number, root in enumerate(roots)]
+    tops = [RootHandle(root, places.files.handle(number)) for number, root in enumerate(roots)]
     return _Guarded(state, tops)
 
 

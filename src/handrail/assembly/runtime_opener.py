@@ -246,12 +246,12 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     pipeline = _pipeline(opening.settings, machine, begun, preparer, gate, bus, named=named)
     await open_hooks(meant.hooks, opening.loaded, machine, pipeline, bus, resumed=begun.resumed)
 
-    runner = SessionKeeper(begun.session, machine.store, gate.guardrails) if named else None
-    pipeline.after_call = None if runner is None else runner.keep_changes
+    keeper = SessionKeeper(begun.session, machine.store, gate.guardrails) if named else None
+    pipeline.after_call = None if keeper is None else keeper.keep_changes
 
     async def close() -> None:
-        if runner is not None:
-            await runner.save()
+        if keeper is not None:
+            await keeper.save()
         await machine.ends.aclose()
 
     commands, first = machine.commands, 1

@@ -5,8 +5,8 @@ import os
 import pytest
 from tests.support.protected_workspace import TABLE, build
 
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.protected.guard import ProtectedState
-from handrail.host.sandbox.protected.listing import WatchedRoot
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def work(tmp_path):
 @pytest.fixture
 def top(work):
     handle = os.open(work, os.O_PATH)
-    yield WatchedRoot(str(work), handle)
+    yield RootHandle(str(work), handle)
     os.close(handle)
 
 

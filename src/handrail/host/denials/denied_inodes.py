@@ -1,18 +1,19 @@
-"""The inodes of withheld files: by these a file is recognised under any other name.
-
-A hard link, or a name that a withheld file got a moment ago, is not a withheld path; but what is
-opened there is the withheld file.
+"""The inodes of denied files, by which a denied file is recognised under any other name: a hard
+link, or a name that it was given a moment ago.
 """
 
 from __future__ import annotations
 
 import os
+import stat
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from handrail.core.read_denials import HiddenPaths
 from handrail.host.files.paths.rooted_paths import RootedPaths
-from handrail.host.snapshots.stamps import DirectoryStamps, Stamp, identity
+from handrail.host.snapshots.listing_cache import ListingCache, ListingPass
 
 Inode = tuple[int, int]
 
@@ -20,19 +21,19 @@ _MOST_ENTRIES: Final = 200_000
 
 
 def inode_number(info: os.stat_result) -> Inode:
-    """What identifies a file on this machine, whatever its name."""
+    """The identity of a file on this machine, whatever its name."""
     return info.st_dev, info.st_ino
 
 
 class InodeSet(NamedTuple):
-    """The inodes of withheld files and folders. `complete` is False if some are missing."""
+    """The inodes of denied files and directories. `complete` is False if some are missing."""
 
     inodes: frozenset[Inode] = frozenset()
     complete: bool = True
 
     def covers(self, info: os.stat_result) -> bool:
-        """Whether an open file is withheld. Of an incomplete set every file with several names
-        counts as withheld, because another of its names may be.
+        """Whether an open file is denied. With an incomplete set, every file with several names
+        is, because one of the names may be denied.
         """
         if inode_number(info) in self.inodes:
             return True
@@ -43,75 +44,73 @@ class InodeSet(NamedTuple):
         return InodeSet(self.inodes | other.inodes, self.complete and other.complete)
 
 
-class _FolderInodes(NamedTuple):
-    stamp: Stamp | None
+class _InodeListing(NamedTuple):
     inodes: tuple[Inode, ...]
     folders: tuple[str, ...]
+    size: int
 
 
 class DeniedInodes:
-    """Collects the inodes of withheld paths. A folder is listed again only when its time stamps
-    say that it changed. Not for several threads at once.
-    """
+    """Collects the inodes of denied paths. Not thread-safe."""
 
     def __init__(self, paths: RootedPaths | None = None) -> None:
-        """`paths` looks at what lies in the roots by their handles."""
+        """`paths` accesses what lies in the roots by their handles."""
         self._paths = RootedPaths() if paths is None else paths
-        self._stamps = DirectoryStamps()
-        self._known: dict[str, _FolderInodes] = {}
+        self._cache = ListingCache[_InodeListing]()
 
     def collect(self, hidden: HiddenPaths) -> InodeSet:
-        """The inodes of these paths and of all that lies in them. Blocks."""
-        fresh: dict[str, _FolderInodes] = {}
+        """The inodes of these paths and of everything below them. Blocks."""
+        listings = self._cache.begin(max_folders=sys.maxsize, max_entries=sys.maxsize)
         inodes: set[Inode] = set()
         complete = hidden.complete
-        queue = list(hidden.paths)
-        for path in queue:
-            if len(inodes) > _MOST_ENTRIES:
-                complete = False
-                break
+        for path in hidden.paths:
             try:
                 info = self._paths.lstat(path)
-                inodes.add(inode_number(info))
-                if not _is_folder(info):
-                    continue
-                folder = fresh[path] = self._folder(path, info)
             except FileNotFoundError:
                 continue
             except OSError:
                 complete = False
                 continue
-            inodes.update(folder.inodes)
-            queue += folder.folders
-        self._known = fresh
+            inodes.add(inode_number(info))
+            if stat.S_ISDIR(info.st_mode):
+                complete &= self._collect_below(path, listings, inodes)
+            if len(inodes) > _MOST_ENTRIES:
+                complete = False
+                break
+        self._cache.finish(listings)
         return InodeSet(frozenset(inodes), complete)
 
-    def _folder(self, path: str, info: os.stat_result) -> _FolderInodes:
-        known = self._known.get(path)
-        if known is not None and known.stamp == identity(info):
-            return known
-        stamp = self._stamps.of(info)
-        inodes: list[Inode] = []
-        folders: list[str] = []
-        for name, below in self._entries(path):
-            if _is_folder(below):
-                folders.append(f"{path}/{name}")
-            else:
-                inodes.append(inode_number(below))
-        return _FolderInodes(stamp, tuple(inodes), tuple(folders))
+    def _collect_below(
+        self, top: str, listings: ListingPass[_InodeListing], inodes: set[Inode]
+    ) -> bool:
+        """Add the inodes below a directory; whether all of them were added."""
+        complete = True
+        for visit in listings.walk(self._paths, top, _read_entries):
+            if visit.info is not None and visit.listing is not None:
+                inodes.add(inode_number(visit.info))
+                inodes.update(visit.listing.inodes)
+            elif not isinstance(visit.error, FileNotFoundError):
+                complete = False
+                # It may have become a file since its directory was listed.
+                with suppress(OSError):
+                    inodes.add(inode_number(self._paths.lstat(visit.path)))
+            if len(inodes) > _MOST_ENTRIES:
+                return False
+        return complete
 
-    def _entries(self, path: str) -> Iterator[tuple[str, os.stat_result]]:
-        handle = self._paths.open_folder(path)
+
+def _read_entries(path: str, entries: Iterator[os.DirEntry[str]]) -> _InodeListing:
+    inodes: list[Inode] = []
+    folders: list[str] = []
+    size = 0
+    for entry in entries:
+        size += 1
         try:
-            with os.scandir(handle) as entries:
-                for entry in entries:
-                    try:
-                        yield entry.name, entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
-        finally:
-            os.close(handle)
-
-
-def _is_folder(info: os.stat_result) -> bool:
-    return info.st_mode & 0o170000 == 0o040000
+            info = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        if stat.S_ISDIR(info.st_mode):
+            folders.append(f"{path}/{entry.name}")
+        else:
+            inodes.append(inode_number(info))
+    return _InodeListing(tuple(inodes), tuple(folders), size)

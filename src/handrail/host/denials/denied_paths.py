@@ -1,7 +1,6 @@
-"""Which withheld paths exist just now: what patterns mean, as names that can be hidden.
+"""Finds the existing paths that read-deny patterns match, so that the sandbox can hide them.
 
-Every directory in which something could be withheld is listed once, and not again until its
-time stamps say that an entry came or went. What cannot be looked at is said, not passed over.
+What could not be listed is reported as a gap, never skipped silently.
 """
 
 from __future__ import annotations
@@ -9,14 +8,14 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from handrail.core.read_denials import HiddenPaths, PathGlob, ReadDenyPatterns
 from handrail.host.denials.git_copies import GitCopies
 from handrail.host.files.paths.real_path import real_path
 from handrail.host.files.paths.rooted_paths import RootedPaths
-from handrail.host.snapshots.stamps import DirectoryStamps, Stamp, identity
+from handrail.host.snapshots.listing_cache import FolderVisit, ListingCache, ListingPass
 
 _MOST_DIRECTORIES: Final = 100_000
 _MOST_ENTRIES: Final = 1_000_000
@@ -25,22 +24,23 @@ _TRIES: Final = 20
 _EXCHANGED: Final = frozenset((errno.ELOOP, errno.ENOTDIR, errno.ENOENT))
 
 
-class _FolderListing(NamedTuple):
-    """What a directory holds: withheld entries, those that are links, folders to look into,
-    whether a `.git`.
-    """
+class _DenyListing(NamedTuple):
+    """The part of a directory that matters for read denials."""
 
-    stamp: Stamp | None
+    # Denied entries, except links.
     found: tuple[str, ...]
+    # Denied entries that are links.
     links: tuple[str, ...]
+    # Directories in which something could be denied.
     folders: tuple[str, ...]
+    # Whether there is a `.git`.
     repository: bool
     size: int
 
 
 class DeniedPathFinder:
-    """Finds what exists of the withheld paths below the roots (canonical), and where patterns
-    name places outside. `skipped` are directories that are hidden anyway. For any thread.
+    """Finds denied paths below the roots, and outside them where a pattern is absolute.
+    `skipped` are directories that are hidden anyway. Thread-safe.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class DeniedPathFinder:
         skipped: Sequence[str] = (),
         paths: RootedPaths | None = None,
     ) -> None:
-        """`paths` looks at what lies in the roots by their handles."""
+        """`roots` are canonical; `paths` accesses what lies in them by their handles."""
         self.paths = RootedPaths() if paths is None else paths
         self._roots = tuple(roots)
         self._skipped = frozenset(skipped)
@@ -58,12 +58,11 @@ class DeniedPathFinder:
         if withheld.anchored is not None:
             self._tops += [(withheld.anchored, top) for top in _starts(withheld.globs, roots)]
         self._git = GitCopies(withheld)
-        self._stamps = DirectoryStamps()
-        self._known: dict[str, _FolderListing] = {}
+        self._cache = ListingCache[_DenyListing]()
         self._lock = threading.Lock()
 
     def find(self) -> HiddenPaths:
-        """Look; blocks for as long as it takes to visit the directories."""
+        """The denied paths that exist now. Blocks while directories are listed."""
         with self._lock:
             look = self._look()
             paths = {*look.found, *filter(None, map(_real, look.links))}
@@ -72,72 +71,37 @@ class DeniedPathFinder:
         return HiddenPaths(tuple(_outermost(paths)), gap, complete=look.gap is None)
 
     def _look(self) -> _FinderPass:
-        """One walk over everything, again if names were exchanged meanwhile."""
+        """Walk everything; again if names were exchanged meanwhile."""
         for _ in range(_TRIES):
-            look = _FinderPass(self._known, self._skipped)
+            look = _FinderPass()
+            listings = self._cache.begin(max_folders=_MOST_DIRECTORIES, max_entries=_MOST_ENTRIES)
             for withheld, top in self._tops:
-                self._walk(look, withheld, top)
-            self._known = look.fresh
+                self._walk(look, listings, withheld, top)
+            self._cache.finish(listings)
             if not look.changed:
                 return look
         look.gap = look.gap or "names keep being exchanged while withheld paths are looked for"
         return look
 
-    def _walk(self, look: _FinderPass, withheld: ReadDenyPatterns, top: str) -> None:
+    def _walk(
+        self,
+        look: _FinderPass,
+        listings: ListingPass[_DenyListing],
+        withheld: ReadDenyPatterns,
+        top: str,
+    ) -> None:
         if withheld.hides(top):
             look.links.append(top)
             return
-        queue = [top]
-        for path in queue:
-            if path in look.fresh or path in look.skipped:
-                continue
-            if look.size > _MOST_ENTRIES or len(look.fresh) >= _MOST_DIRECTORIES:
+
+        def read(path: str, entries: Iterator[os.DirEntry[str]]) -> _DenyListing:
+            return _read_entries(withheld, path.rstrip("/"), entries)
+
+        for visit in listings.walk(self.paths, top, read, self._skipped):
+            look.take(visit, is_top=visit.path == top)
+            if visit.listing is None and visit.error is None:
                 look.gap = look.gap or "there are more folders than are looked into"
                 return
-            try:
-                listing = self._listing(withheld, path, look.known.get(path))
-            except OSError as error:
-                # What was a folder a moment ago is a link, a file or gone.
-                look.changed = look.changed or (error.errno in _EXCHANGED and path != top)
-                look.gap = look.gap or _unseen(path, error)
-                continue
-            look.take(path, listing)
-            queue += listing.folders
-
-    def _listing(
-        self, withheld: ReadDenyPatterns, path: str, known: _FolderListing | None
-    ) -> _FolderListing:
-        if known is not None and known.stamp == identity(self.paths.lstat(path)):
-            return known
-        handle = self.paths.open_folder(path)
-        try:
-            stamp = self._stamps.of(os.fstat(handle))
-            with os.scandir(handle) as entries:
-                return self._sort(withheld, path.rstrip("/"), stamp, entries)
-        finally:
-            os.close(handle)
-
-    def _sort(
-        self,
-        withheld: ReadDenyPatterns,
-        above: str,
-        stamp: Stamp | None,
-        entries: Iterable[os.DirEntry[str]],
-    ) -> _FolderListing:
-        found: list[str] = []
-        links: list[str] = []
-        folders: list[str] = []
-        repository, size = False, 0
-        for entry in entries:
-            size += 1
-            name = entry.name
-            below = f"{above}/{name}"
-            repository = repository or name == ".git"
-            if withheld.ends(name) and withheld.hides(below):
-                (links if entry.is_symlink() else found).append(below)
-            elif entry.is_dir(follow_symlinks=False) and withheld.reaches(below):
-                folders.append(below)
-        return _FolderListing(stamp, tuple(found), tuple(links), tuple(folders), repository, size)
 
     def _around(self, paths: set[str]) -> str | None:
         """A withheld name that is a link to something above a root cannot be hidden."""
@@ -148,28 +112,47 @@ class DeniedPathFinder:
 
 
 class _FinderPass:
-    """One walk over everything: what is known from before, and what was found."""
+    """What one walk over everything found."""
 
-    def __init__(self, known: dict[str, _FolderListing], skipped: frozenset[str]) -> None:
-        self.known = known
-        self.skipped = skipped
-        self.fresh: dict[str, _FolderListing] = {}
+    def __init__(self) -> None:
         self.found: list[str] = []
         self.links: list[str] = []
         # Whether a name meant something else when it was entered than when it was listed.
         self.changed = False
         self.repositories: list[str] = []
-        self.size = 0
         self.gap: str | None = None
 
-    def take(self, path: str, listing: _FolderListing) -> None:
-        """Note what a directory holds."""
-        self.fresh[path] = listing
-        self.found += listing.found
-        self.links += listing.links
-        self.size += listing.size
-        if listing.repository:
-            self.repositories.append(path)
+    def take(self, visit: FolderVisit[_DenyListing], *, is_top: bool) -> None:
+        """Add one directory."""
+        listing, error = visit.listing, visit.error
+        if listing is not None:
+            self.found += listing.found
+            self.links += listing.links
+            if listing.repository:
+                self.repositories.append(visit.path)
+        elif error is not None:
+            # What was a folder when it was listed is a link, a file or gone.
+            self.changed = self.changed or (error.errno in _EXCHANGED and not is_top)
+            self.gap = self.gap or _unseen(visit.path, error)
+
+
+def _read_entries(
+    withheld: ReadDenyPatterns, above: str, entries: Iterator[os.DirEntry[str]]
+) -> _DenyListing:
+    found: list[str] = []
+    links: list[str] = []
+    folders: list[str] = []
+    repository, size = False, 0
+    for entry in entries:
+        size += 1
+        name = entry.name
+        below = f"{above}/{name}"
+        repository = repository or name == ".git"
+        if withheld.ends(name) and withheld.hides(below):
+            (links if entry.is_symlink() else found).append(below)
+        elif entry.is_dir(follow_symlinks=False) and withheld.reaches(below):
+            folders.append(below)
+    return _DenyListing(tuple(found), tuple(links), tuple(folders), repository, size)
 
 
 def _starts(globs: Sequence[PathGlob], roots: Sequence[str]) -> Iterator[str]:

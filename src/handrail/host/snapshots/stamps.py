@@ -1,7 +1,8 @@
-"""When a directory need not be listed again: its time stamps say that no entry came or went.
+"""Which stat fields prove that a file or directory is unchanged, and when they do.
 
-Believed only where the file system is known to stamp directories, and only if the stamp was old
-enough when the directory was listed.
+A change within one tick of the kernel's clock may leave the time stamps as they were, so stamps
+that are younger than a tick prove nothing. Directory stamps are trusted only on file systems
+that are known to update them.
 """
 
 from __future__ import annotations
@@ -11,33 +12,53 @@ import time
 from pathlib import Path
 from typing import Final
 
-# A change within one tick of the clock leaves no trace in the time stamps.
-_COARSE_NS: Final = 20_000_000
-# File systems of this kernel that stamp a directory with every entry that comes or goes.
+TICK_NS: Final = 20_000_000
+# File systems that stamp a directory with every entry that is added or removed.
 _STAMPING: Final = frozenset(
     {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "tmpfs", "overlay", "zfs", "bcachefs"}
 )
 
+# Times of modification and change, inode, size, mode, device. No program can restore the time
+# of change, so an equal signature means an unchanged file.
+Signature = tuple[int, int, int, int, int, int]
+# Device, inode, time of change.
 Stamp = tuple[int, int, int]
 
 
-def identity(info: os.stat_result) -> Stamp:
-    """What stays the same as long as nothing came or went."""
+def file_signature(info: os.stat_result) -> Signature:
+    """The fields that differ between any two states of a file."""
+    return (
+        info.st_mtime_ns,
+        info.st_ctime_ns,
+        info.st_ino,
+        info.st_size,
+        info.st_mode,
+        info.st_dev,
+    )
+
+
+def is_settled(changed_ns: int) -> bool:
+    """Whether a time stamp is old enough that a further change would alter it."""
+    return changed_ns < time.time_ns() - TICK_NS
+
+
+def directory_stamp(info: os.stat_result) -> Stamp:
+    """The fields that change whenever an entry is added to or removed from a directory."""
     return info.st_dev, info.st_ino, info.st_ctime_ns
 
 
 class DirectoryStamps:
-    """Gives the stamp of a directory that is about to be listed."""
+    """Takes stamps of directories that are about to be listed."""
 
     def __init__(self) -> None:
         self._stamping: dict[int, bool] = {}
 
-    def of(self, info: os.stat_result) -> Stamp | None:
-        """The stamp to compare with later; None if it would prove nothing."""
-        settled = info.st_ctime_ns < time.time_ns() - _COARSE_NS
-        return identity(info) if settled and self._stamps(info.st_dev) else None
+    def take(self, info: os.stat_result) -> Stamp | None:
+        """The stamp to compare with later; None if an equal stamp would prove nothing."""
+        usable = is_settled(info.st_ctime_ns) and self._updates_stamps(info.st_dev)
+        return directory_stamp(info) if usable else None
 
-    def _stamps(self, device: int) -> bool:
+    def _updates_stamps(self, device: int) -> bool:
         known = self._stamping.get(device)
         if known is None:
             known = self._stamping[device] = _filesystem_type(device) in _STAMPING
@@ -45,7 +66,7 @@ class DirectoryStamps:
 
 
 def _filesystem_type(device: int) -> str:
-    """The name of the file system with this device number, empty if that cannot be told."""
+    """The file system type of a device number, or "" if it cannot be determined."""
     number = f"{os.major(device)}:{os.minor(device)}"
     try:
         mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")

@@ -5,8 +5,8 @@ import os
 import pytest
 from tests.support.protected_workspace import repaired, run, whats
 
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.protected.guard import read_only_paths
-from handrail.host.sandbox.protected.listing import WatchedRoot
 
 
 def test_a_commit_is_no_tampering_where_git_may_write(work, state, top):
@@ -197,7 +197,7 @@ def test_each_root_is_watched_once_and_things_move_back_between_them(work, tmp_p
     other = tmp_path / "other"
     (other / ".idea").mkdir(parents=True)
     places = (work, work / "sub", other)
-    tops = [WatchedRoot(str(place), os.open(place, os.O_PATH)) for place in places]
+    tops = [RootHandle(str(place), os.open(place, os.O_PATH)) for place in places]
     snapshot = state.take(tops)
     run(work, "mv .git ../other/.git; mv ../other/.idea sub/.idea; touch sub/.envrc")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tests.support.protected_workspace import TABLE, build, put, tree
 
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.protected import restore
 from handrail.host.sandbox.protected.guard import ProtectedState
-from handrail.host.sandbox.protected.listing import WatchedRoot
 
 
 class Neighbour:
@@ -67,7 +67,7 @@ def test_nothing_outside_is_touched_while_directories_are_exchanged(tmp_path, ro
     put(outside / ".envrc", "theirs")
     untouched = tree(outside)
     state = ProtectedState(TABLE, tmp_path / "state")
-    top = WatchedRoot(str(work), os.open(work, os.O_PATH))
+    top = RootHandle(str(work), os.open(work, os.O_PATH))
     turns = 0
     for number in range(rounds):
         snapshot = state.take([top])
@@ -87,10 +87,10 @@ def test_a_directory_exchanged_right_after_the_look_is_not_followed(tmp_path, mo
     put(outside / ".envrc", "theirs")
     untouched = tree(outside)
     state = ProtectedState(TABLE, tmp_path / "state")
-    top = WatchedRoot(str(work), os.open(work, os.O_PATH))
+    top = RootHandle(str(work), os.open(work, os.O_PATH))
     snapshot = state.take([top])
     tamper(work, 0)
-    looked = restore.lstat
+    looked = restore.lstat_at
 
     def look_and_lose(handle: int, name: str) -> os.stat_result | None:
         info = looked(handle, name)
@@ -99,7 +99,7 @@ def test_a_directory_exchanged_right_after_the_look_is_not_followed(tmp_path, mo
             (work / "sub").symlink_to(outside)
         return info
 
-    monkeypatch.setattr(restore, "lstat", look_and_lose)
+    monkeypatch.setattr(restore, "lstat_at", look_and_lose)
     done = state.repair(snapshot)
     os.close(top.handle)
 

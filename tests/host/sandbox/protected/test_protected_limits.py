@@ -20,9 +20,9 @@ from tests.support.protected_workspace import (
 from tests.support.trees import remove_tree
 from tests.support.waiting import wait_until
 
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.protected import images, listing, quarantine, scan
 from handrail.host.sandbox.protected.guard import ProtectedState
-from handrail.host.sandbox.protected.listing import WatchedRoot
 
 TOOL = "pkg/.venv/bin/tool"
 
@@ -227,7 +227,7 @@ def closed_doors(room: Path) -> list[str]:
     work = build(room / "work")
     put(work / ".vscode" / "a" / "b" / "c", "{}")
     before = tree(work)
-    top = WatchedRoot(str(work), os.open(work, os.O_PATH))
+    top = RootHandle(str(work), os.open(work, os.O_PATH))
     command = (
         "touch sub/.envrc; chmod 500 sub; find .vscode -depth -exec chmod 000 {} +; mkdir -p .claude/x; "
         "chmod 500 .claude/x .claude; chmod 000 .git/hooks/pre-commit.sample"

@@ -1,24 +1,35 @@
-"""Whether a root still lies where it was opened.
+"""Roots as a path and an open handle: access beneath the handle, and whether the path still leads
+to the same directory.
 
-File tools work through the root's handle, programs and people through its path. When the directory
-is moved, or something else is mounted or put in its place, these are two different places.
+File tools use the handle; programs and users use the path. After the directory is moved, or
+something else is mounted in its place, the two are different directories.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from handrail.host.files.paths.openat2 import Opener, choose_opener, open_canonical
+from handrail.host.files.paths.openat2 import (
+    LIST,
+    LOOK_IN,
+    Opener,
+    choose_opener,
+    open_canonical,
+)
 from handrail.host.messages import ROOT_REPLACED
 
 
 @dataclass(frozen=True)
 class RootHandle:
-    """A root by its canonical path and the handle that was opened there."""
+    """A root: its canonical path and the handle that was opened there.
+
+    Paths beneath the root are relative to it and never lead through a link, except in `lstat`.
+    """
 
     path: str
     handle: int
@@ -27,6 +38,55 @@ class RootHandle:
     def identity(self) -> tuple[int, int, str]:
         """The directory and the mount behind the handle, which never change while it is open."""
         return _identity(self.handle)
+
+    @property
+    def prefix(self) -> str:
+        """The path with a slash at the end: what every path beneath the root starts with."""
+        return f"{self.path.rstrip('/')}/"
+
+    def absolute(self, rel: str) -> str:
+        """The absolute path of a path beneath the root."""
+        return f"{self.prefix}{rel}" if rel else self.path
+
+    def open(self, rel: str, flags: int) -> int:
+        """Open a path beneath the root; raises OSError, also if a part of it is a link."""
+        return _opener()(self.handle, os.fsencode(rel) or b".", flags)
+
+    def open_folder(self, rel: str) -> int:
+        """Open a directory for listing; raises OSError."""
+        return self.open(rel, LIST)
+
+    @contextmanager
+    def open_parent(self, rel: str) -> Iterator[tuple[int, str]]:
+        """The open directory of an entry, and the entry's name in it; raises OSError."""
+        above, _, name = rel.rpartition("/")
+        handle = self.open(above, LOOK_IN)
+        try:
+            yield handle, name
+        finally:
+            os.close(handle)
+
+    def lstat(self, rel: str) -> os.stat_result:
+        """Stat a path cheaply; raises OSError. Links in the directories on the way are
+        followed, so the result is only good for comparison with a known inode.
+        """
+        return os.stat(rel or ".", dir_fd=self.handle, follow_symlinks=False)
+
+    def lstat_beneath(self, rel: str) -> os.stat_result | None:
+        """Stat a path without following any link; None if there is no such entry."""
+        try:
+            with self.open_parent(rel) as (handle, name):
+                return lstat_at(handle, name)
+        except OSError:
+            return None
+
+
+def lstat_at(handle: int, name: str) -> os.stat_result | None:
+    """Stat an entry of an open directory; None if there is none of that name."""
+    try:
+        return os.stat(name, dir_fd=handle, follow_symlinks=False)
+    except OSError:
+        return None
 
 
 def is_in_place(root: RootHandle) -> bool:

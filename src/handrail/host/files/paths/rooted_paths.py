@@ -1,6 +1,6 @@
-"""Looking at absolute paths: those that lie in a root are looked at beneath the root's handle.
+"""Access by absolute path that goes through a root's handle wherever the path lies in a root.
 
-So what is found is in the directory that was opened, wherever its path leads by now.
+So the result belongs to the directory that was opened, even if the root's path leads elsewhere now.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from handrail.host.files.paths.root_identity import RootHandle
 
 
 class RootedPaths:
-    """Looks at paths; without roots, each is looked at by its name. For any thread."""
+    """Stats and opens absolute paths. Thread-safe."""
 
     def __init__(self, roots: Sequence[RootHandle] = ()) -> None:
         self._roots = sorted(roots, key=lambda root: -len(root.path))
         self._opener = choose_opener()
 
     def lstat(self, path: str) -> os.stat_result:
-        """What bears the name; raises OSError."""
+        """Stat a path; raises OSError."""
         for root in self._roots:
             rel = _beneath(path, root.path)
             if rel is not None:
-                return os.stat(rel or ".", dir_fd=root.handle, follow_symlinks=False)
+                return root.lstat(rel)
         return os.lstat(path)
 
     def open_folder(self, path: str) -> int:
-        """A handle to list a folder by; raises OSError, also if a part of the path is a link."""
+        """Open a directory for listing; raises OSError, also if a part of the path is a link."""
         for root in self._roots:
             rel = _beneath(path, root.path)
             if rel is not None:
-                return self._opener(root.handle, os.fsencode(rel) or b".", LIST)
+                return root.open_folder(rel)
         top = os.open("/", LOOK_IN)
         try:
             return self._opener(top, os.fsencode(path.strip("/")) or b".", LIST)
@@ -41,7 +41,7 @@ class RootedPaths:
 
 
 def _beneath(path: str, root: str) -> str | None:
-    """The path from a root, None if it does not lie there."""
+    """The path relative to a root; None if it lies outside."""
     top = root.rstrip("/")
     if path == root:
         return ""

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from handrail.host.files.paths.openat2 import READ, Opener
+from handrail.host.files.paths.openat2 import READ
 from handrail.host.files.paths.real_path import real_path
-from handrail.host.sandbox.protected.listing import ProtectedHit, WatchedRoot
+from handrail.host.files.paths.root_identity import RootHandle
+from handrail.host.sandbox.protected.listing import ProtectedHit
 from handrail.host.sandbox.protected.name_table import BARE, FIRST, GIT, ProtectedNameTable
-from handrail.host.sandbox.protected.scan import lstat_beneath
 
 _POINTER: Final = b"gitdir:"
 _LONGEST: Final = 4096
@@ -24,16 +24,15 @@ _LONGEST: Final = 4096
 class ProtectedAliases:
     """Finds the second names of what stands at protected names."""
 
-    def __init__(self, names: ProtectedNameTable, opener: Opener, hidden: Sequence[str]) -> None:
+    def __init__(self, names: ProtectedNameTable, hidden: Sequence[str]) -> None:
         self._names = names
-        self._opener = opener
         self._hidden = hidden
 
     def find(
-        self, hits: Mapping[WatchedRoot, Sequence[ProtectedHit]]
-    ) -> dict[WatchedRoot, list[ProtectedHit]]:
+        self, hits: Mapping[RootHandle, Sequence[ProtectedHit]]
+    ) -> dict[RootHandle, list[ProtectedHit]]:
         """The targets below the roots, by the root that they lie in."""
-        found: dict[WatchedRoot, list[ProtectedHit]] = {top: [] for top in hits}
+        found: dict[RootHandle, list[ProtectedHit]] = {top: [] for top in hits}
         for top, hit in ((top, hit) for top, some in hits.items() for hit in some):
             for path, mark in self._targets(top, hit):
                 at = _owner(path, list(hits))
@@ -44,11 +43,11 @@ class ProtectedAliases:
                     found[at[0]].append(ProtectedHit(at[1], mark))
         return found
 
-    def _targets(self, top: WatchedRoot, hit: ProtectedHit) -> Iterator[tuple[str, int]]:
-        info = None if hit.mark & BARE else lstat_beneath(self._opener, top, hit.rel)
+    def _targets(self, top: RootHandle, hit: ProtectedHit) -> Iterator[tuple[str, int]]:
+        info = None if hit.mark & BARE else top.lstat_beneath(hit.rel)
         if info is None:
             return
-        path = f"{top.path.rstrip('/')}/{hit.rel}"
+        path = top.absolute(hit.rel)
         if stat.S_ISLNK(info.st_mode):
             target = real_path(path)
             if hit.mark & ~FIRST:
@@ -60,9 +59,9 @@ class ProtectedAliases:
             if pointed is not None:
                 yield real_path(f"{path.rpartition('/')[0]}/{pointed}"), GIT
 
-    def _pointed(self, top: WatchedRoot, rel: str) -> str | None:
+    def _pointed(self, top: RootHandle, rel: str) -> str | None:
         with suppress(OSError):
-            descriptor = self._opener(top.handle, os.fsencode(rel), READ)
+            descriptor = top.open(rel, READ)
             try:
                 text = os.read(descriptor, _LONGEST)
             finally:
@@ -72,9 +71,8 @@ class ProtectedAliases:
         return None
 
 
-def _owner(path: str, tops: Sequence[WatchedRoot]) -> tuple[WatchedRoot, str] | None:
+def _owner(path: str, tops: Sequence[RootHandle]) -> tuple[RootHandle, str] | None:
     for top in sorted(tops, key=lambda one: -len(one.path)):
-        prefix = f"{top.path.rstrip('/')}/"
-        if path.startswith(prefix):
-            return top, path[len(prefix) :]
+        if path.startswith(top.prefix):
+            return top, path.removeprefix(top.prefix)
     return None

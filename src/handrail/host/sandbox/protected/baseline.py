@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.protected.images import FileImage
-from handrail.host.sandbox.protected.listing import ProtectedHit, WatchedRoot
+from handrail.host.sandbox.protected.listing import ProtectedHit
 from handrail.host.sandbox.protected.name_table import CommandAllowances
 
 What = Literal["changed", "created", "removed", "replaced", "unchecked"]
@@ -47,7 +48,7 @@ class RootBaseline:
     `repositories` are the `HEAD` files of repositories that have no name of their own.
     """
 
-    top: WatchedRoot
+    top: RootHandle
     entries: Mapping[str, BaselineEntry]
     git: frozenset[str]
     pending: frozenset[str]
@@ -61,7 +62,7 @@ class RootBaseline:
 
     def absolute(self, rel: str) -> str:
         """The path as people know it."""
-        return f"{self.top.path.rstrip('/')}/{rel}"
+        return self.top.absolute(rel)
 
     def beneath(self, rel: str) -> Iterator[str]:
         """The entry itself and all entries in it, upper ones first."""
@@ -84,9 +85,8 @@ class ProtectedBaseline:
     def leave(self, path: str) -> None:
         """Leave what stands at an absolute path as it is: somebody was allowed to change it."""
         for view in self.views:
-            prefix = f"{view.top.path.rstrip('/')}/"
-            if path.startswith(prefix):
-                lifted = self.allowed.lifted.with_path(path.removeprefix(prefix))
+            if path.startswith(view.top.prefix):
+                lifted = self.allowed.lifted.with_path(path.removeprefix(view.top.prefix))
                 self.allowed = self.allowed._replace(lifted=lifted)
 
     def close(self) -> None:

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from handrail.core.protected_names import NameTable
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.protected.baseline import (
     ProtectedBaseline,
     RepairedEntry,
     RootBaseline,
     path_prefixes,
 )
-from handrail.host.sandbox.protected.listing import WatchedRoot
 from handrail.host.sandbox.protected.name_table import AllowedPaths, CommandAllowances
 from handrail.host.sandbox.protected.observe import ProtectedObserver
 from handrail.host.sandbox.protected.repair import ProtectedRepair
@@ -36,7 +36,7 @@ class ProtectedState:
 
     def take(
         self,
-        tops: Sequence[WatchedRoot],
+        tops: Sequence[RootHandle],
         *,
         lifted: Sequence[str] = (),
         git_writable: bool = False,

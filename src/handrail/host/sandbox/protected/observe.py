@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from handrail.core.protected_names import NameTable
-from handrail.host.files.paths.openat2 import LOOK_IN, choose_opener
+from handrail.host.files.paths.openat2 import LOOK_IN
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.protected.aliases import ProtectedAliases
 from handrail.host.sandbox.protected.baseline import (
     BaselineEntry,
@@ -20,13 +21,12 @@ from handrail.host.sandbox.protected.baseline import (
 )
 from handrail.host.sandbox.protected.images import FileImage, ImageCache, unread
 from handrail.host.sandbox.protected.listing import (
-    ListingCache,
     ListingResult,
     ProtectedHit,
-    WatchedRoot,
+    ProtectedListings,
 )
 from handrail.host.sandbox.protected.name_table import CommandAllowances, ProtectedNameTable
-from handrail.host.sandbox.protected.scan import ProtectedScan, lstat_beneath
+from handrail.host.sandbox.protected.scan import ProtectedScan
 
 _MOST_HELD: Final = 64
 
@@ -35,14 +35,13 @@ class ProtectedObserver:
     """Sees what stands at protected names, and remembers what need not be looked at again."""
 
     def __init__(self, table: NameTable, directory: Path, hidden: Sequence[str]) -> None:
-        self.opener = choose_opener()
         self.images = ImageCache(directory)
         self._names = ProtectedNameTable(table)
-        self._listings = ListingCache(self._names, self.opener)
-        self._aliases = ProtectedAliases(self._names, self.opener, hidden)
+        self._listings = ProtectedListings(self._names)
+        self._aliases = ProtectedAliases(self._names, hidden)
         self._hidden = tuple(hidden)
 
-    def before(self, tops: Sequence[WatchedRoot], allowed: CommandAllowances) -> ProtectedBaseline:
+    def before(self, tops: Sequence[RootHandle], allowed: CommandAllowances) -> ProtectedBaseline:
         """Everything that is to be found again after the command."""
         skipped = {top: self._skipped(top, tops) for top in tops}
         walked = {top: self._listings.walk(top, skipped[top], frozenset()) for top in tops}
@@ -62,7 +61,7 @@ class ProtectedObserver:
 
     def _view(
         self,
-        top: WatchedRoot,
+        top: RootHandle,
         walked: ListingResult,
         aliases: Sequence[ProtectedHit],
         skipped: frozenset[str],
@@ -87,46 +86,42 @@ class ProtectedObserver:
         )
 
     def _scan(
-        self, top: WatchedRoot, hits: Sequence[ProtectedHit], allowed: CommandAllowances
+        self, top: RootHandle, hits: Sequence[ProtectedHit], allowed: CommandAllowances
     ) -> ProtectedScan:
-        return ProtectedScan(top, self._names, self.opener, allowed).run(hits)
+        return ProtectedScan(top, self._names, allowed).run(hits)
 
-    def _seen(self, top: WatchedRoot, rel: str, info: os.stat_result) -> BaselineEntry:
+    def _seen(self, top: RootHandle, rel: str, info: os.stat_result) -> BaselineEntry:
         if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
             return BaselineEntry(info, None)
         known = self.images.recall(info)
         if known is not None:
             return BaselineEntry(info, known)
-        above, _, name = rel.rpartition("/")
         try:
-            handle = self.opener(top.handle, os.fsencode(above) or b".", LOOK_IN)
+            with top.open_parent(rel) as (handle, name):
+                return BaselineEntry(info, self.images.take(handle, name, info))
         except OSError:
             return BaselineEntry(info, unread(info))
-        try:
-            return BaselineEntry(info, self.images.take(handle, name, info))
-        finally:
-            os.close(handle)
 
     def _ways(
-        self, top: WatchedRoot, entries: Mapping[str, BaselineEntry]
+        self, top: RootHandle, entries: Mapping[str, BaselineEntry]
     ) -> dict[str, os.stat_result]:
         ways = dict[str, os.stat_result]()
         for above in dict.fromkeys(way for rel in entries for way in path_prefixes(rel)[:-1]):
-            info = None if above in entries else lstat_beneath(self.opener, top, above)
+            info = None if above in entries else top.lstat_beneath(above)
             if info is not None:
                 ways[above] = info
         return ways
 
-    def _hold(self, top: WatchedRoot, folders: Sequence[str]) -> dict[str, int]:
+    def _hold(self, top: RootHandle, folders: Sequence[str]) -> dict[str, int]:
         held = dict[str, int]()
         for rel in folders[:_MOST_HELD]:
             with suppress(OSError):
-                held[rel] = self.opener(top.handle, os.fsencode(rel), LOOK_IN)
+                held[rel] = top.open(rel, LOOK_IN)
         return held
 
-    def _skipped(self, top: WatchedRoot, tops: Sequence[WatchedRoot]) -> frozenset[str]:
+    def _skipped(self, top: RootHandle, tops: Sequence[RootHandle]) -> frozenset[str]:
         """What another root or nobody looks into, as paths beneath this root."""
-        prefix = f"{top.path.rstrip('/')}/"
+        prefix = top.prefix
         others = (*self._hidden, *(one.path for one in tops))
         return frozenset(path[len(prefix) :] for path in others if path.startswith(prefix))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.host.files.paths.openat2 import LIST, LOOK_IN, READ
-from handrail.host.sandbox.protected.listing import WatchedRoot
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.state.directories import private_directory
 
 _MOST_BYTES: Final = 256 << 20
@@ -53,9 +53,9 @@ class Quarantine:
         return str(self._directory / kept)
 
     @property
-    def top(self) -> WatchedRoot | None:
+    def top(self) -> RootHandle | None:
         """The directory with a handle of it, once there is one."""
-        return WatchedRoot(str(self._directory), self._handle) if self._handle >= 0 else None
+        return RootHandle(str(self._directory), self._handle) if self._handle >= 0 else None
 
     def close(self) -> None:
         """Let go of the handle; what was taken stays."""

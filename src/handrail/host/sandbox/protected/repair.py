@@ -17,7 +17,6 @@ from handrail.host.sandbox.protected.baseline import (
 from handrail.host.sandbox.protected.observe import ProtectedObserver
 from handrail.host.sandbox.protected.quarantine import Quarantine
 from handrail.host.sandbox.protected.restore import EntryRestorer
-from handrail.host.sandbox.protected.scan import lstat_beneath
 from handrail.host.sandbox.protected.tampering import BaselineComparison, ProtectedChange
 
 # Each round mends what the last one uncovered, such as the next lower closed directory.
@@ -48,7 +47,7 @@ class ProtectedRepair:
         self._quarantine = Quarantine(directory)
         tops = [view.top for view in snapshot.views]
         self._sides = [
-            self._side(view, EntryRestorer(view, tops, look.opener, look.images, self._quarantine))
+            self._side(view, EntryRestorer(view, tops, look.images, self._quarantine))
             for view in snapshot.views
         ]
 
@@ -78,7 +77,7 @@ class ProtectedRepair:
             self._tell(side, one, None, restored=False)
 
     def _side(self, view: RootBaseline, restore: EntryRestorer) -> _RootRepair:
-        prefix = f"{view.top.path.rstrip('/')}/"
+        prefix = view.top.prefix
         held = [path.removeprefix(prefix) for path in self._held if path.startswith(prefix)]
         allowed = self._snapshot.allowed
         return _RootRepair(
@@ -111,7 +110,7 @@ class ProtectedRepair:
 
     def _is_away(self, side: _RootRepair, rel: str, wanted: str) -> bool:
         """Whether another thing, or nothing, stands at the name of a directory."""
-        info = lstat_beneath(self._look.opener, side.view.top, rel)
+        info = side.view.top.lstat_beneath(rel)
         if info is None or not stat.S_ISDIR(info.st_mode):
             return True
         return rel == wanted and side.restore.moved_to(rel) not in (None, (side.view.top, rel))

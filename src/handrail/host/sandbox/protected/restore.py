@@ -14,18 +14,17 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from handrail.core.plan import temp_name
-from handrail.host.files.paths.openat2 import LOOK_IN, Opener
+from handrail.host.files.paths.openat2 import LOOK_IN
+from handrail.host.files.paths.root_identity import RootHandle, lstat_at
 from handrail.host.files.staging.renames import exchange, rename_new
 from handrail.host.sandbox.protected.baseline import BaselineEntry, RootBaseline, path_prefixes
 from handrail.host.sandbox.protected.images import ImageCache
-from handrail.host.sandbox.protected.listing import WatchedRoot
 from handrail.host.sandbox.protected.quarantine import (
     Quarantine,
     handle_path,
     set_mode,
     writable_folder,
 )
-from handrail.host.sandbox.protected.scan import lstat
 
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _ENTER: Final = LOOK_IN | os.O_NOFOLLOW
@@ -37,14 +36,12 @@ class EntryRestorer:
     def __init__(
         self,
         view: RootBaseline,
-        tops: Sequence[WatchedRoot],
-        opener: Opener,
+        tops: Sequence[RootHandle],
         images: ImageCache,
         quarantine: Quarantine,
     ) -> None:
         self._view = view
         self._tops = tops
-        self._opener = opener
         self._images = images
         self._quarantine = quarantine
 
@@ -66,7 +63,7 @@ class EntryRestorer:
                 with suppress(FileNotFoundError):
                     os.unlink(temp, dir_fd=handle)
                 # What cannot be put back must not stay either: it could be run.
-                if lstat(handle, name) is not None:
+                if lstat_at(handle, name) is not None:
                     self._quarantine.take(handle, name)
                 raise
             return self._switch(handle, temp, name)
@@ -81,24 +78,22 @@ class EntryRestorer:
         at = self.moved_to(rel)
         if at is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        above, _, now = at[1].rpartition("/")
         temp = temp_name(os.urandom(8).hex(), 0)
-        source = self._opener(at[0].handle, os.fsencode(above) or b".", LOOK_IN)
-        try:
-            with self._parent(rel, make=True) as (handle, name):
-                if not _is_same(source, now, held):
-                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-                # First beside its place: it may lie inside of what stands in its way.
-                with writable_folder(source), writable_folder(handle):
-                    os.rename(now, temp, src_dir_fd=source, dst_dir_fd=handle)
-                    in_the_way = lstat(handle, name) is not None
-                    kept = self._quarantine.take(handle, name) if in_the_way else None
-                    rename_new(handle, temp, name)
-                return kept
-        finally:
-            os.close(source)
+        with (
+            at[0].open_parent(at[1]) as (source, now),
+            self._parent(rel, make=True) as (handle, name),
+        ):
+            if not _is_same(source, now, held):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            # First beside its place: it may lie inside of what stands in its way.
+            with writable_folder(source), writable_folder(handle):
+                os.rename(now, temp, src_dir_fd=source, dst_dir_fd=handle)
+                in_the_way = lstat_at(handle, name) is not None
+                kept = self._quarantine.take(handle, name) if in_the_way else None
+                rename_new(handle, temp, name)
+            return kept
 
-    def moved_to(self, rel: str) -> tuple[WatchedRoot, str] | None:
+    def moved_to(self, rel: str) -> tuple[RootHandle, str] | None:
         """Where a held directory stands now, below a root or in the quarantine; else None."""
         held = self._view.held.get(rel)
         path = handle_path(held) if held is not None else None
@@ -126,7 +121,7 @@ class EntryRestorer:
 
     def _enter(self, handle: int, rel: str, *, make: bool) -> int:
         name = rel.rpartition("/")[2]
-        info = lstat(handle, name)
+        info = lstat_at(handle, name)
         if make and (info is None or not stat.S_ISDIR(info.st_mode)):
             if info is not None:
                 self._quarantine.take(handle, name)
@@ -137,7 +132,7 @@ class EntryRestorer:
         return os.open(name, _ENTER, dir_fd=handle)
 
     def _put_folder(self, handle: int, name: str, like: os.stat_result) -> str | None:
-        info, kept = lstat(handle, name), None
+        info, kept = lstat_at(handle, name), None
         if info is not None and not stat.S_ISDIR(info.st_mode):
             kept = self._quarantine.take(handle, name)
             info = None
@@ -167,7 +162,7 @@ class EntryRestorer:
             os.close(descriptor)
 
     def _switch(self, handle: int, temp: str, name: str) -> str | None:
-        if lstat(handle, name) is None:
+        if lstat_at(handle, name) is None:
             rename_new(handle, temp, name)
             return None
         if exchange(handle, temp, name):
@@ -195,5 +190,5 @@ def _dress_folder(handle: int, name: str, like: os.stat_result) -> None:
 
 
 def _is_same(handle: int, name: str, held: int) -> bool:
-    info = lstat(handle, name)
+    info = lstat_at(handle, name)
     return info is not None and os.path.samestat(info, os.fstat(held))

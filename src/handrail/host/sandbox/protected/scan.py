@@ -10,8 +10,8 @@ import stat
 from collections.abc import Iterable
 from typing import Final
 
-from handrail.host.files.paths.openat2 import LIST, LOOK_IN, Opener
-from handrail.host.sandbox.protected.listing import ProtectedHit, WatchedRoot
+from handrail.host.files.paths.root_identity import RootHandle, lstat_at
+from handrail.host.sandbox.protected.listing import ProtectedHit
 from handrail.host.sandbox.protected.name_table import (
     BARE,
     FILE,
@@ -53,9 +53,8 @@ class ProtectedScan:
 
     def __init__(
         self,
-        top: WatchedRoot,
+        root: RootHandle,
         names: ProtectedNameTable,
-        opener: Opener,
         allowed: CommandAllowances,
     ) -> None:
         self.entries: dict[str, os.stat_result] = {}
@@ -66,9 +65,8 @@ class ProtectedScan:
         self.cut: set[str] = set()
         self.repositories: set[str] = set()
         self._most = _MOST_ENTRIES
-        self._top = top
+        self._root = root
         self._names = names
-        self._opener = opener
         self._lifted = allowed.lifted
         self._git_writable = allowed.git_writable
         self._sequences = () if allowed.git_writable and allowed.sequences else _GIT_SEQUENCES
@@ -86,7 +84,7 @@ class ProtectedScan:
         return self
 
     def _meet(self, hit: ProtectedHit) -> None:
-        info = lstat_beneath(self._opener, self._top, hit.rel)
+        info = self._root.lstat_beneath(hit.rel)
         is_folder = info is not None and stat.S_ISDIR(info.st_mode)
         if info is None or (is_folder and not hit.mark & ~(FILE | FIRST)):
             return
@@ -150,14 +148,14 @@ class ProtectedScan:
             if not stat.S_ISDIR(info.st_mode):
                 if stat.S_ISLNK(info.st_mode):
                     self._note(below)
-            elif lstat_beneath(self._opener, self._top, f"{below}/HEAD") is not None:
+            elif self._root.lstat_beneath(f"{below}/HEAD") is not None:
                 self._git(below)
             elif depth < _DEEPEST_GROUP:
                 self._group(below, depth + 1)
 
     def _passes(self, rel: str) -> bool:
         """Whether it is a directory; anything else at that name counts itself."""
-        info = lstat_beneath(self._opener, self._top, rel)
+        info = self._root.lstat_beneath(rel)
         if info is None:
             return False
         if stat.S_ISDIR(info.st_mode):
@@ -167,7 +165,7 @@ class ProtectedScan:
 
     def _note(self, rel: str) -> bool:
         """Take the entry down, if it is there; whether it is a directory."""
-        info = lstat_beneath(self._opener, self._top, rel)
+        info = self._root.lstat_beneath(rel)
         if info is None or self._lifted.covers(rel):
             return False
         self.entries[rel] = info
@@ -175,35 +173,14 @@ class ProtectedScan:
 
     def _inside(self, rel: str) -> list[tuple[str, os.stat_result]]:
         try:
-            handle = self._opener(self._top.handle, os.fsencode(rel), LIST)
+            handle = self._root.open_folder(rel)
         except OSError:
             return []
         try:
             return [
                 (name, info)
                 for name in sorted(os.listdir(handle))  # noqa: PTH208 - by handle
-                if (info := lstat(handle, name)) is not None
+                if (info := lstat_at(handle, name)) is not None
             ]
         finally:
             os.close(handle)
-
-
-def lstat(handle: int, name: str) -> os.stat_result | None:
-    """What stands at a name in an open directory; None if nothing does."""
-    try:
-        return os.stat(name, dir_fd=handle, follow_symlinks=False)
-    except OSError:
-        return None
-
-
-def lstat_beneath(opener: Opener, top: WatchedRoot, rel: str) -> os.stat_result | None:
-    """What stands at a path beneath a root, links on the way not followed."""
-    above, _, name = rel.rpartition("/")
-    try:
-        handle = opener(top.handle, os.fsencode(above) or b".", LOOK_IN)
-    except OSError:
-        return None
-    try:
-        return lstat(handle, name)
-    finally:
-        os.close(handle)

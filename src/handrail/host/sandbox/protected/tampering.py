@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from handrail.host.files.paths.openat2 import LOOK_IN
 from handrail.host.sandbox.protected.baseline import (
     BaselineEntry,
     RootBaseline,
@@ -18,7 +17,7 @@ from handrail.host.sandbox.protected.baseline import (
 from handrail.host.sandbox.protected.name_table import CommandAllowances
 from handrail.host.sandbox.protected.observe import ProtectedObserver
 from handrail.host.sandbox.protected.restore import EntryRestorer
-from handrail.host.sandbox.protected.scan import ProtectedScan, lstat_beneath
+from handrail.host.sandbox.protected.scan import ProtectedScan
 
 
 class ProtectedChange(NamedTuple):
@@ -40,7 +39,6 @@ class BaselineComparison:
         restore: EntryRestorer,
     ) -> None:
         self._view = view
-        self._opener = look.opener
         self._images = look.images
         self._lifted = allowed.lifted
         self._repositories = allowed.repositories
@@ -57,7 +55,7 @@ class BaselineComparison:
         """Whether what was kept read-only was not moved as a whole, with a directory above."""
         for above in path_prefixes(rel)[:-1]:
             seen = self._view.ways.get(above)
-            now = lstat_beneath(self._opener, self._view.top, above)
+            now = self._view.top.lstat_beneath(above)
             if seen is not None and (now is None or not os.path.samestat(seen, now)):
                 return False
         return True
@@ -67,7 +65,7 @@ class BaselineComparison:
             if self._lifted.covers(rel):
                 continue
             # A look that ended early says nothing about what it did not come to.
-            now = scan.entries.get(rel) or lstat_beneath(self._opener, self._view.top, rel)
+            now = scan.entries.get(rel) or self._view.top.lstat_beneath(rel)
             what = self._difference(rel, seen, now)
             if what == "removed" and _is_inside(rel, self._view.pending):
                 continue
@@ -120,17 +118,11 @@ class BaselineComparison:
         image = seen.image
         if image is None or image.proves(now):
             return True
-        above, _, name = rel.rpartition("/")
         try:
-            handle = self._opener(self._view.top.handle, os.fsencode(above) or b".", LOOK_IN)
+            with self._view.top.open_parent(rel) as (handle, name):
+                return self._images.same(image, handle, name, now)
         except OSError:
             return False
-        try:
-            return self._images.same(image, handle, name, now)
-        except OSError:
-            return False
-        finally:
-            os.close(handle)
 
 
 def _looks(info: os.stat_result) -> tuple[int, int, int, int]:
