@@ -453,7 +453,7 @@ async def test_without_anybody_watching_a_sibling_makes_changes_doubtful(
 ):
     """Where the kernel shows us nothing, only what the command's text names is its doing."""
     monkeypatch.setattr(
-        "handrail.host.snapshots.local_snapshots.LocalSnapshots.notes", lambda self: ""
+        "handrail.host.snapshots.local_snapshots.LocalSnapshots.new_write_log", lambda self: ""
     )
     workspace.write("a.txt", "1")
     code = "open('a.txt','w').write('2')"

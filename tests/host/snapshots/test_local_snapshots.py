@@ -9,7 +9,6 @@ import pytest
 from tests.host.snapshots.conftest import told
 
 from handrail.core.shadows import BUSY, SENSITIVE, UNREADABLE, SnapshotLimits
-from handrail.host.files.paths.openat2 import choose_opener
 from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.entries import StorageUsage
 from handrail.host.snapshots.entry_reader import EntryReader, SnapshotServices
@@ -386,8 +385,6 @@ def test_the_reader_takes_no_file_that_was_exchanged_for_a_link(folder):
     (folder.root / "a").unlink()
     os.symlink("../outside", folder.root / "a")
     contents = ContentStore(folder.state)
-    means = SnapshotServices(
-        choose_opener(), contents, SnapshotLimits(), frozenset(), StorageUsage()
-    )
+    means = SnapshotServices(contents, SnapshotLimits(), frozenset(), StorageUsage())
 
     assert EntryReader(means, None, 0).read("", folder.handle, "a", info) is None

@@ -1,15 +1,18 @@
-"""Copied contents, one private file each, named by their hash. Never a hard link to a file of
-the workspace: a program that writes in place would change the copy too.
+"""Copies of file contents, one private file each, named by SHA-256.
 
-Not written through to the disk: they survive the end of this process, not the loss of power.
-A copy is believed only if its hash is right when it is used.
+A copy is never a hard link to a file of the workspace, which a program could change in place.
+Copies are not synced: they survive the end of the process but not a power failure, so the hash is
+checked whenever a copy is used.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
+import itertools
 import os
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -22,26 +25,32 @@ _FICLONE: Final = 0x40049409
 # Below this, copying is cheaper than asking the file system to share the blocks.
 _WORTH_SHARING: Final = 64 * 1024
 _CHUNK: Final = 1 << 20
+# Larger files are copied in pieces.
+_IN_MEMORY: Final = 8 << 20
 # Without O_EXCL: a name of this process's own that a crash of its namesake left is used again.
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 
+# Shared by all stores of the process, which may use one directory.
+_numbers: Final = itertools.count(1)
+
 
 class ContentStore:
-    """The copies of one shadow, in a directory of its own."""
+    """A directory of copies. Not thread-safe."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._name = str(directory)
         self._shares: bool | None = None
         self._folders: set[str] = set()
-        self._number = 0
 
     def take(self, source: int, size: int) -> str:
-        """Copy an open file of about this size; returns the hash. Raises OSError."""
+        """Copy the first `size` bytes of an open file; returns the hash. Raises OSError."""
         if size >= _WORTH_SHARING and self._shares is not False:
             digest = self._share(source)
             if digest is not None:
                 return digest
+        if size > _IN_MEMORY:
+            return self._copy_in_parts(source, size)
         data = read_all(source, size)
         digest = hashlib.sha256(data).hexdigest()
         target = self._path(digest)
@@ -52,29 +61,45 @@ class ContentStore:
                 _write_all(handle, data)
                 os.rename(temp, target)  # noqa: PTH104 - a path object costs more than the rename
             except OSError:
-                os.unlink(temp)  # noqa: PTH108 - the same
+                os.unlink(temp)  # noqa: PTH108 - as above
                 raise
             finally:
                 os.close(handle)
+        else:
+            os.utime(target)
         return digest
 
     def load(self, digest: str) -> bytes | None:
-        """The content of a hash; None if it is gone or damaged."""
+        """The content with this hash; None if the copy is missing or damaged."""
         try:
             data = Path(self._path(digest)).read_bytes()
         except OSError:
             return None
         return data if hashlib.sha256(data).hexdigest() == digest else None
 
+    def read_parts(self, digest: str) -> Iterator[bytes]:
+        """The content in pieces. Raises OSError if the copy is missing, and after the last
+        piece if it is damaged.
+        """
+        state = hashlib.sha256()
+        with Path(self._path(digest)).open("rb") as copy:
+            while part := copy.read(_CHUNK):
+                state.update(part)
+                yield part
+        if state.hexdigest() != digest:
+            raise OSError(errno.EIO, "the kept copy is damaged")
+
     def export(self, digest: str, size: int, blobs: Blobs) -> bool:
-        """Put a content among the old contents: as another name of the copy, or copied."""
+        """Add a content to `blobs`, as a hard link to the copy where possible. False if the
+        copy is missing or damaged, or there is no room.
+        """
         data = self.load(digest)
         if data is None or not blobs.has_room(size):
             return False
         target = blobs.target(digest)
         if target is not None:
             try:
-                # Of our own copy, which is never written again.
+                # Our copy is never written again.
                 os.link(self._path(digest), target)
             except FileExistsError:
                 if _has_size(target, size):
@@ -93,14 +118,34 @@ class ContentStore:
     def sweep(self, needed: set[str]) -> None:
         """Remove every copy but these."""
         with suppress(OSError):
-            for folder in list(self._directory.iterdir()):
-                for path in list(folder.iterdir()) if folder.is_dir() else [folder]:
-                    if path.name not in needed:
-                        path.unlink(missing_ok=True)
+            for path in self._files():
+                if path.name not in needed:
+                    path.unlink(missing_ok=True)
+
+    def evict(self, quota: int, needed: Collection[str]) -> None:
+        """Remove the copies unused for longest until all together fit the quota; never one
+        that is needed.
+        """
+        copies = []
+        for path in self._files():
+            with suppress(FileNotFoundError):
+                info = path.lstat()
+                copies.append((info.st_mtime_ns, info.st_size, path))
+        total = sum(size for _, size, _ in copies)
+        for _, size, path in sorted(copies):
+            if total <= quota:
+                return
+            if path.name not in needed:
+                path.unlink(missing_ok=True)
+                total -= size
+
+    def _files(self) -> Iterator[Path]:
+        for folder in list(self._directory.iterdir()):
+            yield from list(folder.iterdir()) if folder.is_dir() else [folder]
 
     def _share(self, source: int) -> str | None:
-        """A copy that shares its blocks with the file; None where that cannot be had. The copy
-        is hashed, not the file: what is kept is what the hash says, whoever writes meanwhile.
+        """Make a copy that shares its blocks with the file; None where the file system cannot.
+        The copy is hashed, not the file, which may be written meanwhile.
         """
         temp = self._temp()
         handle = os.open(temp, _NEW, 0o600)
@@ -108,15 +153,33 @@ class ContentStore:
             fcntl.ioctl(handle, _FICLONE, source)
         except OSError:
             self._shares = False
-            os.unlink(temp)  # noqa: PTH108 - the same
+            os.unlink(temp)  # noqa: PTH108 - as above
             return None
         else:
             self._shares = True
-            digest = _hash(handle)
-            os.rename(temp, self._path(digest))  # noqa: PTH104 - the same
+            digest = hash_file(handle)
+            os.rename(temp, self._path(digest))  # noqa: PTH104 - as above
             return digest
         finally:
             os.close(handle)
+
+    def _copy_in_parts(self, source: int, size: int) -> str:
+        temp = self._temp()
+        handle = os.open(temp, _NEW, 0o600)
+        try:
+            state = hashlib.sha256()
+            while size > 0 and (part := os.read(source, min(size, _CHUNK))):
+                size -= len(part)
+                state.update(part)
+                _write_all(handle, part)
+            digest = state.hexdigest()
+            os.rename(temp, self._path(digest))  # noqa: PTH104 - as in `take`
+        except OSError:
+            os.unlink(temp)  # noqa: PTH108 - as in `take`
+            raise
+        finally:
+            os.close(handle)
+        return digest
 
     def _path(self, digest: str) -> str:
         folder = digest[:2]
@@ -126,14 +189,13 @@ class ContentStore:
         return f"{self._name}/{folder}/{digest}"
 
     def _temp(self) -> str:
-        self._number += 1
         if not self._folders:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return f"{self._name}/.{os.getpid()}-{self._number}"
+        return f"{self._name}/.{os.getpid()}-{next(_numbers)}"
 
 
 def read_all(source: int, size: int) -> bytes:
-    """The first so many bytes of an open file; whether it has grown, its stat tells."""
+    """At most `size` bytes of an open file. The caller detects growth by a second stat."""
     parts, wanted = list[bytes](), size
     while wanted:
         part = os.read(source, min(wanted, _CHUNK))
@@ -144,7 +206,8 @@ def read_all(source: int, size: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _hash(handle: int) -> str:
+def hash_file(handle: int) -> str:
+    """The SHA-256 of an open file, from its beginning."""
     state = hashlib.sha256()
     os.lseek(handle, 0, os.SEEK_SET)
     while part := os.read(handle, _CHUNK):
@@ -154,7 +217,7 @@ def _hash(handle: int) -> str:
 
 def _has_size(path: str, size: int) -> bool:
     try:
-        return os.stat(path).st_size == size  # noqa: PTH116 - the same
+        return os.stat(path).st_size == size  # noqa: PTH116 - as above
     except OSError:
         return False
 

@@ -6,7 +6,6 @@ than the tick of the clock in which it was taken: what is younger is read again.
 
 from __future__ import annotations
 
-import os
 import stat
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -21,11 +20,7 @@ from handrail.core.shadows import (
     UNREADABLE,
     FileState,
 )
-
-# Device, inode, size, times and mode: with the time of change in it, nobody can restore it.
-Signature = tuple[int, int, int, int, int, int]
-# A change within one tick of the kernel's clock may leave the time stamps as they were.
-TICK_NS: Final = 20_000_000
+from handrail.host.snapshots.stamps import TICK_NS, Signature
 
 # What stands in place of a content that was not kept, and why.
 REASONS: Final = {
@@ -122,18 +117,6 @@ class TreeIndex:
             for entry in listing.values()
             if is_kept(entry)
         }
-
-
-def file_signature(info: os.stat_result) -> Signature:
-    """What tells one state of a file from another."""
-    return (
-        info.st_mtime_ns,
-        info.st_ctime_ns,
-        info.st_ino,
-        info.st_size,
-        info.st_mode,
-        info.st_dev,
-    )
 
 
 def make_entry(signature: Signature, what: str, started_ns: int) -> TreeEntry:

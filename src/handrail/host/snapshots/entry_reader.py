@@ -15,19 +15,18 @@ from typing import Final, NamedTuple
 
 from handrail.core.sensitive import is_sensitive
 from handrail.core.shadows import SnapshotLimits
-from handrail.host.files.paths.openat2 import READ, Opener
+from handrail.host.files.paths.openat2 import READ
 from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.entries import (
     LONGEST_TARGET,
     SPECIAL,
-    Signature,
     StorageUsage,
     TreeEntry,
     TreeIndex,
-    file_signature,
     is_kept,
     make_entry,
 )
+from handrail.host.snapshots.stamps import Signature, file_signature
 
 _TRIES: Final = 3
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -37,7 +36,6 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class SnapshotServices:
     """What a look needs beside the tree: how to open, where copies go, and how much of it."""
 
-    opener: Opener
     contents: ContentStore
     limits: SnapshotLimits
     hidden: frozenset[str]

@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Final
 
 from handrail.core.shadows import EntryChange, OtherNames
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.snapshots.entries import TreeIndex
-from handrail.host.snapshots.walker import SnapshotRoot
 
 # Of the other names of one file, to make a hard link to one of them.
 _MOST_NAMES: Final = 4
@@ -22,7 +22,7 @@ Name = tuple[int, str]
 def find_other_names(
     deltas: Sequence[EntryChange],
     trees: Sequence[TreeIndex],
-    tops: Sequence[SnapshotRoot],
+    tops: Sequence[RootHandle],
     *,
     everywhere: bool,
 ) -> dict[Name, OtherNames]:
@@ -47,9 +47,9 @@ def _known(trees: Sequence[TreeIndex]) -> Iterator[tuple[Name, File]]:
             yield (root, rel), file
 
 
-def _search(tops: Sequence[SnapshotRoot], wanted: Collection[File]) -> Iterator[tuple[Name, File]]:
+def _search(tops: Sequence[RootHandle], wanted: Collection[File]) -> Iterator[tuple[Name, File]]:
     inodes: Mapping[int, None] = dict.fromkeys(inode for _, inode in wanted)
-    for top in tops:
+    for number, top in enumerate(tops):
         folders = [""]
         while folders:
             rel = folders.pop()
@@ -62,13 +62,13 @@ def _search(tops: Sequence[SnapshotRoot], wanted: Collection[File]) -> Iterator[
                     elif entry.inode() in inodes:
                         info = entry.stat(follow_symlinks=False)
                         if (info.st_dev, info.st_ino) in wanted:
-                            yield (top.number, below), (info.st_dev, info.st_ino)
+                            yield (number, below), (info.st_dev, info.st_ino)
 
 
-def _entries(top: SnapshotRoot, rel: str) -> list[os.DirEntry[str]]:
-    # What is found is only a claim: a link is made beneath the root handles, and checked.
+def _entries(root: RootHandle, rel: str) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(f"{top.path}/{rel}") as entries:
+        with os.scandir(root.absolute(rel)) as entries:
             return list(entries)
     except OSError:
+        # A name that is found is only a claim: it is checked when a link to it is made.
         return []

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from handrail.core.ports import Blobs
 from handrail.core.shadows import EntryChange, ObservedWrites, SnapshotLimits, TreeDiff
-from handrail.host.files.paths.openat2 import LOOK, choose_opener
+from handrail.host.files.paths.openat2 import LOOK
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.git.history_marks import describe_history_change
 from handrail.host.snapshots.content_store import ContentStore
 from handrail.host.snapshots.entries import StorageUsage, TreeIndex
@@ -25,7 +26,7 @@ from handrail.host.snapshots.hard_links import find_other_names
 from handrail.host.snapshots.manifest import ManifestPosition
 from handrail.host.snapshots.other_runtimes import RuntimePresence
 from handrail.host.snapshots.store_dir import SnapshotStore, claim, claim_any
-from handrail.host.snapshots.walker import SnapshotRoot, TreeWalk
+from handrail.host.snapshots.walker import TreeWalk
 from handrail.host.snapshots.write_log_files import create_write_log, read_write_log
 
 # Copies that nobody needs any more may take this much before they are looked for and removed.
@@ -58,12 +59,9 @@ class LocalSnapshots:
         hidden: Sequence[str] = (),
         temporary: bool = False,
     ) -> None:
-        self._tops = [
-            SnapshotRoot(number, path, handle) for number, (path, handle) in enumerate(roots)
-        ]
+        self._tops = [RootHandle(path, handle) for path, handle in roots]
         self._limits = limits
         self._hidden = frozenset(hidden)
-        self._opener = choose_opener()
         self._home = directory
         self._temporary = temporary
         self._lock = threading.Lock()
@@ -202,21 +200,21 @@ class LocalSnapshots:
         self, before: PendingSnapshot, *, tells: bool, contents: ContentStore | None = None
     ) -> TreeDiff:
         kept = contents or self._open().contents
-        means = SnapshotServices(self._opener, kept, self._limits, self._hidden, before.usage)
+        means = SnapshotServices(kept, self._limits, self._hidden, before.usage)
         deltas, unseen = list[EntryChange](), 0
         left, marks = dict[str, str](), dict[str, tuple[int, ...]]()
-        for top in self._tops:
+        for number, top in enumerate(self._tops):
             seed = None if before.trees is self._trees else self._trees.get(top.path)
-            walk = TreeWalk(top, before.trees[top.path], means, tells=tells, seed=seed)
-            rels = None if before.scopes is None else _within(before.scopes, top.number)
+            walk = TreeWalk(number, top, before.trees[top.path], means, tells=tells, seed=seed)
+            rels = None if before.scopes is None else _within(before.scopes, number)
             if rels is None or "" in rels:
                 walk.whole()
             else:
                 walk.places(rels)
             deltas += walk.found.deltas
             unseen += walk.found.unseen
-            left |= {_absolute(top, rel): why for rel, why in walk.found.left.items()}
-            marks |= {_absolute(top, rel): mark for rel, mark in walk.repositories.items()}
+            left |= {top.absolute(rel): why for rel, why in walk.found.left.items()}
+            marks |= {top.absolute(rel): mark for rel, mark in walk.repositories.items()}
         known = marks if before.repositories is None else before.repositories
         before.repositories = marks
         moved = {
@@ -246,7 +244,7 @@ class LocalSnapshots:
 
     def _there(self, root: int, rel: str) -> bool:
         try:
-            handle = self._opener(self._tops[root].handle, os.fsencode(rel), LOOK)
+            handle = self._tops[root].open(rel, LOOK)
         except OSError:
             return False
         os.close(handle)
@@ -297,7 +295,3 @@ def _folders_above(rel: str) -> list[str]:
 
 def _within(scopes: Sequence[tuple[int, str]], number: int) -> list[str]:
     return [rel for root, rel in scopes if root == number]
-
-
-def _absolute(top: SnapshotRoot, rel: str) -> str:
-    return f"{top.path.rstrip('/')}/{rel}" if rel else top.path

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from handrail.host.files.paths.openat2 import LIST
+from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.git.history_marks import history_mark
 from handrail.host.snapshots.diff import DiffCollector, child_path
 from handrail.host.snapshots.entries import TreeIndex
@@ -30,14 +31,6 @@ _LAST: Final = frozenset(
 )
 
 
-class SnapshotRoot(NamedTuple):
-    """A root: its number, canonical path and open handle."""
-
-    number: int
-    path: str
-    handle: int
-
-
 class _Level(NamedTuple):
     rel: str
     handle: int
@@ -53,7 +46,8 @@ class TreeWalk:
 
     def __init__(
         self,
-        top: SnapshotRoot,
+        number: int,
+        root: RootHandle,
         tree: TreeIndex,
         means: SnapshotServices,
         *,
@@ -61,12 +55,12 @@ class TreeWalk:
         seed: TreeIndex | None = None,
     ) -> None:
         self.repositories: dict[str, tuple[int, ...]] = {}
-        self._top = top
+        self._root = root
         self._tree = tree
         self._means = means
         self._later: list[tuple[str, bool]] = []
         reader = EntryReader(means, seed, time.time_ns())
-        self.found = DiffCollector(top.number, tree, means, reader, tells=tells)
+        self.found = DiffCollector(number, tree, means, reader, tells=tells)
         # Filled before a program runs, and as it was then afterwards.
         self._linked: dict[str, tuple[int, int]] | None = None if tells else {}
         if self._linked is not None:
@@ -217,7 +211,7 @@ class TreeWalk:
             self.repositories[rel] = mark
 
     def _open(self, rel: str) -> int:
-        return self._means.opener(self._top.handle, os.fsencode(rel) or b".", LIST)
+        return self._root.open_folder(rel)
 
     def _open_or_leave(self, rel: str, handle: int | None = None, name: str = "") -> int | None:
         try:
@@ -228,4 +222,4 @@ class TreeWalk:
             return None
 
     def _hides(self, rel: str) -> bool:
-        return f"{self._top.path.rstrip('/')}/{rel}" in self._means.hidden
+        return self._root.absolute(rel) in self._means.hidden

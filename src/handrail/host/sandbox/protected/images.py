@@ -1,5 +1,5 @@
-"""What protected files held before a command: small ones in memory, large ones as private
-copies. A file whose stat did not change is not read again.
+"""The contents of protected files before a command: small ones in memory, large ones as private
+copies. A file whose signature did not change is not read again.
 """
 
 from __future__ import annotations
@@ -7,7 +7,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,43 +14,49 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from handrail.host.files.paths.openat2 import READ
-from handrail.host.sandbox.protected.copies import PrivateCopies, file_digest
+from handrail.host.snapshots.content_store import ContentStore, hash_file
+from handrail.host.snapshots.stamps import Signature, file_signature, is_settled
+from handrail.host.state.directories import private_directory
 
 _SMALL: Final = 1 << 20
 _IN_MEMORY: Final = 32 << 20
 _COPIED: Final = 256 << 20
-# A change within one tick of the clock leaves no trace in the time stamps.
-_COARSE_NS: Final = 20_000_000
-
-Identity = tuple[int, int, int, int, int]
+# Bytes of all private copies, those of earlier commands included.
+_QUOTA: Final = 512 << 20
 
 
 class FileImage(NamedTuple):
-    """The content of a file, or the target of a link. `settled`: an equal stat proves it.
+    """The content of a file, or the target of a link."""
 
-    Held in `data`, or as a private copy named `digest`, or (neither) known by its stat only.
-    """
-
-    identity: Identity
+    signature: Signature
+    # Whether an equal signature proves that the content is unchanged.
     settled: bool
+    # The content, if it is kept in memory.
     data: bytes | None = None
+    # The hash of the content, if it is kept as a private copy.
     digest: str | None = None
 
     @property
     def held(self) -> bool:
-        """Whether the content can be put back."""
+        """Whether the content can be restored."""
         return self.data is not None or self.digest is not None
 
     def proves(self, info: os.stat_result) -> bool:
-        """Whether this stat alone shows that the content is still the same."""
-        return (self.settled or not self.held) and self.identity == file_identity(info)
+        """Whether this stat alone shows that the content is unchanged."""
+        return (self.settled or not self.held) and self.signature == file_signature(info)
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes."""
+        return self.signature[3]
 
 
 class ImageCache:
     """The contents of protected files, remembered from one command to the next."""
 
     def __init__(self, directory: Path) -> None:
-        self._copies = PrivateCopies(directory / "copies")
+        self._directory = directory / "copies"
+        self._copies = ContentStore(self._directory)
         self._known: dict[tuple[int, int], FileImage] = {}
         self._in_memory = 0
         self._copied = 0
@@ -83,21 +88,21 @@ class ImageCache:
         """Whether the file or link still holds what it held; raises OSError."""
         if image.proves(info):
             return True
-        if info.st_size != image.identity[2] or not image.held:
+        if info.st_size != image.size or not image.held:
             return False
         if stat.S_ISLNK(info.st_mode):
             return os.fsencode(os.readlink(name, dir_fd=handle)) == image.data
         with _opened(handle, name) as descriptor:
             if image.data is not None:
                 return os.read(descriptor, info.st_size + 1) == image.data
-            return file_digest(descriptor) == image.digest
+            return hash_file(descriptor) == image.digest
 
     def parts(self, image: FileImage) -> Iterator[bytes]:
         """The content in pieces; raises OSError if it was not kept, or is damaged."""
         if image.data is not None:
             return iter((image.data,))
         if image.digest is not None:
-            return self._copies.parts(image.digest)
+            return self._copies.read_parts(image.digest)
         raise OSError(errno.ENODATA, "the content was not kept")
 
     def _content(self, handle: int, name: str, info: os.stat_result, bare: FileImage) -> FileImage:
@@ -108,30 +113,31 @@ class ImageCache:
             if size <= _SMALL and self._in_memory + size <= _IN_MEMORY:
                 image = bare._replace(data=os.read(descriptor, size + 1))
             elif self._copied + size <= _COPIED:
-                needed = {one.digest for one in self._known.values() if one.digest}
-                image = bare._replace(digest=self._copies.keep(descriptor, size, needed))
+                image = bare._replace(digest=self._copy(descriptor, size))
             else:
                 return bare
-            if file_identity(os.fstat(descriptor)) != bare.identity:
-                raise OSError(errno.ESTALE, "it changed since the look")
+            if file_signature(os.fstat(descriptor)) != bare.signature:
+                raise OSError(errno.ESTALE, "the file changed while it was read")
             return image
 
+    def _copy(self, descriptor: int, size: int) -> str:
+        private_directory(self._directory)
+        digest = self._copies.take(descriptor, size)
+        needed = {one.digest for one in self._known.values() if one.digest}
+        self._copies.evict(_QUOTA, needed | {digest})
+        return digest
+
     def _remember(self, image: FileImage) -> None:
-        self._known[image.identity[:2]] = image
+        self._known[image.signature[5], image.signature[2]] = image
         if image.data is not None:
             self._in_memory += len(image.data)
         elif image.digest is not None:
-            self._copied += image.identity[2]
-
-
-def file_identity(info: os.stat_result) -> Identity:
-    """What changes whenever a file does, except within one tick of the clock."""
-    return (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+            self._copied += image.size
 
 
 def unread(info: os.stat_result) -> FileImage:
-    """An image of which only the stat is known."""
-    return FileImage(file_identity(info), info.st_ctime_ns < time.time_ns() - _COARSE_NS)
+    """An image without content."""
+    return FileImage(file_signature(info), is_settled(info.st_ctime_ns))
 
 
 @contextmanager
