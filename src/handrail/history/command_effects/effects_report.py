@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from handrail.core.listing import first_few
 from handrail.core.places import shown
 from handrail.core.results import ChangeRecord
 from handrail.history.before_images import is_of_folder
@@ -114,5 +115,4 @@ class EffectsReport:
 
 
 def _some(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _TOLD} more" if len(paths) > _TOLD else ""
-    return ", ".join(shown(path) for path in paths[:_TOLD]) + more
+    return first_few((shown(path) for path in paths[:_TOLD]), _TOLD, len(paths))

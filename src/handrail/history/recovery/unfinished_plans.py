@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from handrail.core.content import Content
-from handrail.core.context import ReadRecord
+from handrail.core.listing import first_few
 from handrail.core.places import Form, Kind, Place
 from handrail.core.plan import Change, Plan, temp_name
 from handrail.core.ports import Blobs, Clock, Files
@@ -29,36 +29,10 @@ from handrail.history.before_images import (
 from handrail.history.command_effects.effects_report import EffectsReport
 from handrail.history.commit import CommitResidue, commit
 from handrail.history.recovery.pending_cleanup import clear_pending_cleanup, list_pending_cleanup
+from handrail.history.recovery.read_state import describe_reads
 from handrail.history.temporary_permissions import add_permission_grants, restore_permissions
 from handrail.history.undo.file_revert import read_current_file
 from handrail.history.workspace_match import WorkspaceFolders, WorkspaceMatch, workspace_folders
-
-
-def describe_reads(
-    record: CallRecord, intent: Mapping[str, Any], files: Files, now_s: float
-) -> dict[str, Any] | None:
-    """The reads for the completion of a call whose changes have all happened: files that it
-    wrote as a whole are known, of edited ones it is said what they became. None if the call
-    noted nothing about that.
-    """
-    if "relies_on" not in intent:
-        return None
-    known: dict[str, Any] = {}
-    edited: dict[str, Any] = {}
-    for change in intent["changes"]:
-        now = read_current_file(str(change["path"]), files)
-        if change["after_hash"] is None:
-            known[now.place.absolute] = None
-        elif now.strange or now.form is not Form.FILE or now.seen is None:
-            continue
-        elif intent["relies_on"] == "all" or change["before_hash"] is None:
-            seen = ReadRecord(now_s, 1, 0, now.seen, True, change["after_hash"])
-            known[now.place.absolute] = seen
-        else:
-            edited[now.place.absolute] = [change["before_hash"], now.seen, change["after_hash"]]
-    agent = record.requested.get("agent", "main")
-    return {"agent": agent, "files": known, "edited": edited}
-
 
 _log = logging.getLogger("handrail")
 _GONE: Final = (
@@ -214,7 +188,7 @@ class Recovery:
         root = f"{self._files.roots[0]}/"
         paths = tuple(str(path).removeprefix(root) for path in effects.get("writes", ()))
         if paths:
-            text += f"; look at what it may have written: {_some(paths)}"
+            text += f"; look at what it may have written: {first_few(paths, _LISTED)}"
         if effects.get("open_ended") or not effects:
             text += "; it may have had effects that nobody can name"
         return RecoveredCall(call_id, tool, "unknown", text, paths=paths)
@@ -407,7 +381,11 @@ def _key(record: CallRecord) -> tuple[str, str]:
 def _hint(recovered: RecoveredCall) -> str | None:
     if recovered.status != "unknown":
         return None
-    looking = f"look at {_some(recovered.paths)}" if recovered.paths else "look at what it changes"
+    looking = (
+        f"look at {first_few(recovered.paths, _LISTED)}"
+        if recovered.paths
+        else "look at what it changes"
+    )
     return f"{looking}; to run it again, give the call a new id"
 
 
@@ -417,14 +395,9 @@ def _result_text(recovered: RecoveredCall, intent: Mapping[str, Any]) -> str:
     """
     if recovered.status != "ok":
         return recovered.text
-    done = intent.get("text") or "changed " + _some(_paths(intent["changes"]))
+    done = intent.get("text") or "changed " + first_few(_paths(intent["changes"]), _LISTED)
     return f"{done}\n[handrail: {recovered.text}]"
 
 
 def _paths(described: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(str(one["path"]) for one in described)
-
-
-def _some(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
-    return ", ".join(paths[:_LISTED]) + more

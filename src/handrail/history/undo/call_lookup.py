@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from handrail.core.listing import first_few
 from handrail.core.problems import ProblemRaised
 from handrail.core.records import Store, Trace
 from handrail.core.undo import Requester
@@ -124,7 +125,7 @@ class CallLookup:
             raise ProblemRaised(
                 "ambiguous",
                 f"calls of several sessions have the id {name!r}",
-                hint=f"name one of them as {_some([f'{one.session}:{name}' for one in found])}",
+                hint=f"name one of them as {first_few([f'{one.session}:{name}' for one in found], _LISTED)}",
                 field="target",
             )
         return self._checked(found[0])
@@ -155,7 +156,7 @@ class CallLookup:
             listed = [f"{one.session}:{number} (with {one.call_id})" for one in groups.values()]
             raise ProblemRaised(
                 "ambiguous",
-                f"there are several turns {name!r}: {_some(listed)}",
+                f"there are several turns {name!r}: {first_few(listed, _LISTED)}",
                 hint="name one as session:number, or by the id of a call in it",
                 field="target",
             )
@@ -213,8 +214,3 @@ class CallLookup:
 
 
 _LONGEST_NUMBER: Final = 15
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from handrail.core.listing import first_few
 from handrail.core.places import shown
 from handrail.core.records import Store, Trace
 from handrail.core.undo import UndoableChange
@@ -19,6 +20,7 @@ TOOL: Final = "undo"
 # Tools that run, but change nothing that lies in a folder.
 _HARMLESS: Final = frozenset({"job_kill", "lock_paths", "unlock_paths"})
 _LISTED: Final = 8
+_PAGE: Final = 200
 
 
 class CallKey(NamedTuple):
@@ -315,16 +317,12 @@ def _left_out(effects: Mapping[str, Any], *, but: str | None = None) -> str:
 
 
 def _some(reasons: Mapping[str, str | None], count: int) -> str:
-    """The first of some paths, each with what is to be said of it."""
-    told = [
+    """Format the first few paths with their reason."""
+    named = (
         f"{shown(path)} ({why})" if why else shown(path)
         for path, why in islice(reasons.items(), _LISTED)
-    ]
-    more = f" and {count - _LISTED} more" if count > _LISTED else ""
-    return ", ".join(told) + more
-
-
-_PAGE: Final = 200
+    )
+    return first_few(named, _LISTED, count)
 
 
 async def find_undone_paths(store: Store, session: str, call_id: str) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from handrail.core.listing import first_few
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.results import ToolResult
 from handrail.core.safe_text import safe_text
@@ -114,7 +115,6 @@ def _output(run: GateRun) -> str:
 def _tested(paths: Sequence[str]) -> GateResult:
     if not paths:
         return GateResult(_TESTS, passed=True, required=True, feedback="")
-    listed = ", ".join(paths[:_MAX_LISTED])
-    more = f" and {len(paths) - _MAX_LISTED} more" if len(paths) > _MAX_LISTED else ""
-    text = f"Quality gate {_TESTS!r}: no tests have passed since these were changed: {listed}{more}"
+    listed = first_few(paths, _MAX_LISTED)
+    text = f"Quality gate {_TESTS!r}: no tests have passed since these were changed: {listed}"
     return GateResult(_TESTS, passed=False, required=True, feedback=text)
