@@ -12,7 +12,8 @@ from handrail.core.call import ToolCall
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.records import Row
 from handrail.core.results import Status, ToolResult
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.prepare.prepared_call import ParsedArguments, PreparedCall
+from handrail.engine.principal import Principal
 from handrail.engine.recording import idempotency as answered_module
 from handrail.engine.recording import payloads
 from handrail.engine.recording.idempotency import CallIdLedger
@@ -34,8 +35,8 @@ async def store(path):
 
 def prepared(call_id="1", agent="main", problem=None, **arguments):
     call = ToolCall(call_id, "append", arguments, 1, agent)
-    understood = object() if problem is None else None
-    return PreparedCall(call, "append", arguments, args=understood, problem=problem)
+    parsed = ParsedArguments(arguments, object() if problem is None else None)
+    return PreparedCall(call, Principal(None, None, agent), parsed=parsed, problem=problem)
 
 
 class Runs:
@@ -53,11 +54,11 @@ class Runs:
     async def __call__(self, one):
         while True:
             claim = await self.answered.claim(one)
-            if claim.clash is not None:
-                return claim.clash
-            if claim.earlier is None:
+            if claim.conflict is not None:
+                return claim.conflict
+            if claim.previous is None:
                 break
-            earlier = await claim.earlier()
+            earlier = await claim.previous()
             if earlier is not None:
                 return earlier
         result = None
@@ -140,7 +141,7 @@ async def test_a_call_waits_for_its_first_time_in_another_runtime(store, path):
             while not first.count:
                 await anyio.lowlevel.checkpoint()
             group.start_soon(call, second)
-            while (await second.answered.claim(prepared(n=1))).earlier is None:
+            while (await second.answered.claim(prepared(n=1))).previous is None:
                 await anyio.lowlevel.checkpoint()
             first.may_end.set()
 
@@ -321,7 +322,7 @@ async def test_a_locked_store_refuses_the_id_and_gives_it_back(store, path):
 async def test_ids_that_a_server_counts_anew_are_told_apart_by_the_response(store):
     runs = named(store)
     one = prepared("call_0", n=1)
-    one.response = "resp-1"
+    one.origin.response = "resp-1"
     assert await runs.answered.name_for("call_0", "resp-1") == "call_0"
     await runs(one)
 

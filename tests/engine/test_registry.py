@@ -69,7 +69,7 @@ def test_tools_are_listed_by_name_filtered_and_counted():
     assert [tool.name for tool in registry.list_all(groups=["search"])] == ["b", "c"]
     assert [tool.name for tool in chosen.list_all()] == ["c"]
     assert (registry.has_tool("a"), registry.has_tool("z"), registry.count()) == (True, False, 3)
-    assert registry.entry("a").schema["properties"]["text"]["type"] == "string"
+    assert registry.entry("a").arguments.schema["properties"]["text"]["type"] == "string"
     registry.clear()
     assert registry.count() == 0
 
@@ -97,7 +97,7 @@ def test_arguments_are_declared_in_exactly_one_way():
     registry = Registry.of([raw])
     Registry.of([raw])
 
-    assert registry.entry("raw").validate({"count": 3}).count == 3
+    assert registry.entry("raw").arguments.validate({"count": 3}).count == 3
     assert raw.validate_args({"count": 4}).count == 4
     with pytest.raises(TypeError, match="either params or raw_schema"):
         registry.register(both)

@@ -3,6 +3,7 @@
 import hashlib
 
 import pytest
+from tests.support import internals
 
 import handrail
 from handrail.core.content import Content
@@ -11,7 +12,7 @@ from handrail.core.records import Row
 
 def described(path, before, after, rt):
     """A change as a command's record has it, its old content among the blobs."""
-    rt._pipeline.blobs.keep(Content(before))
+    internals.blobs(rt).keep(Content(before))
     return {
         "path": path,
         "absolute": f"{rt.session.roots[0]}/{path}",
@@ -34,7 +35,7 @@ async def ran(rt, call_id, effects, turn=7):
         ("completed", {"tool": "run_command", "status": "ok", "changes": [], "effects": effects}),
     ]
     for number, (kind, payload) in enumerate(rows):
-        at_ns = rt._parts.clock.now_ns() + number
+        at_ns = internals.clock(rt).now_ns() + number
         rt.store.append(Row(rt.session.id, kind, call_id, turn, at_ns, payload))
     await rt.store.flush()
 

@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 import pytest
+from tests.support import internals
 
 import handrail
 from handrail.host.files.staging import temp
@@ -63,7 +64,7 @@ async def test_what_a_write_replaces_is_in_its_intent_before_it_happens(workspac
         await rt.call("write_file", {"path": "small.txt", "content": "new"}, id="s")
         await rt.call("write_file", {"path": "large.txt", "content": "new"}, id="l")
         small, large = [(await rt.store.calls(call_id=one))[0] for one in ("s", "l")]
-        kept = rt._pipeline.blobs.load(large.intent["changes"][0]["before_hash"])
+        kept = internals.blobs(rt).load(large.intent["changes"][0]["before_hash"])
 
     assert base64.b64decode(small.intent["changes"][0]["before"]) == b"old small\n"
     assert kept == b"old large\n" * 20_000

@@ -5,6 +5,7 @@ import errno
 
 import anyio
 import pytest
+from tests.support import internals
 
 import handrail
 from handrail.core.problems import ProblemRaised
@@ -25,8 +26,8 @@ def cancelled_once_announced(monkeypatch):
 
             def once():
                 at_once()
-                for watch in rt._pipeline.ticker.running():
-                    loop.call_soon_threadsafe(watch.end)
+                for timer in internals.running_calls(rt):
+                    loop.call_soon_threadsafe(timer.end)
 
             await real(store, row, durability, once if row.kind == "intent" else at_once)
 

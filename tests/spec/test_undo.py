@@ -9,6 +9,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support import internals
 
 import handrail
 import handrail.sync
@@ -207,7 +208,7 @@ async def test_a_change_whose_old_content_found_no_room_says_so(
     workspace.write("a.bin", LARGE)
 
     async with open_runtime() as rt:
-        monkeypatch.setattr(rt._pipeline.blobs, "has_room", lambda size: False)
+        monkeypatch.setattr(internals.blobs(rt), "has_room", lambda size: False)
         result = await rt.call("write_file", {"path": "a.bin", "content": "x"})
         undone = await rt.undo()
 

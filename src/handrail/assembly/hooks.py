@@ -110,7 +110,8 @@ async def open_hooks(
     """Set the hooks around a runtime's calls, and tell them that the session has begun."""
     if not parsed.specs:
         return
-    roots, session = machine.files.roots, pipeline.session
+    roots, session = machine.files.roots, pipeline.recorder.session
+    settings = loaded.settings
     aliases = _aliases()
     commands = machine.commands or _commands_for_hooks(machine, loaded)
     around = _self_test_environment(roots, commands.analyzer)
@@ -123,13 +124,13 @@ async def open_hooks(
         environment=environment,
         required=loaded.settings.sandbox_require,
         readable_paths=lru_cache(maxsize=512)(lambda spec: _readable_outside(spec, around)),
-        read_only=lambda: pipeline.dry_run or session.mode == Mode.PLAN,
+        read_only=lambda: settings.dry_run or session.mode == Mode.PLAN,
     )
     claude = ClaudeTranslator(vocabulary_of("claude"))
     desk = HookDispatcher(session, runner, bus, claude, aliases, BackgroundHooks())
     around_session = SessionHooks(parsed.specs, desk)
     machine.ends.push_async_callback(around_session.aclose)
-    hooks = pipeline.gate.hooks
+    hooks = pipeline.hooks.hooks
     hooks += [CommandHook(spec, desk) for spec in parsed.specs if spec.event in CALL_EVENTS]
     words = await around_session.start(resumed=resumed)
     if words:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import NamedTuple
 
 from handrail.assembly.command_effects import shadow_limits
 from handrail.assembly.guardrails import open_guardrails
@@ -15,15 +14,16 @@ from handrail.assembly.rules import enforcement_probe, install_denials, open_gra
 from handrail.core.context import Session
 from handrail.core.ports import Approver
 from handrail.engine.approval import Approval
-from handrail.engine.gate import Gate
-from handrail.engine.prepare.preparer import Preparer
+from handrail.engine.batch.loop_counter import LoopCounter
+from handrail.engine.batch.path_leases import PathLeases
+from handrail.engine.call_policy import AgentPolicy, CallQuotas, PolicyServices
+from handrail.engine.recording.dead_letters import DeadLetters
 from handrail.host.clock import SystemClock
 from handrail.host.files.paths.links import TopLinks
 from handrail.host.snapshots.deletion_forecast import DeletionForecast
-from handrail.policy.approval.grants import GrantObstacle, SessionGrants
+from handrail.policy.approval.grants import GrantObstacle
 from handrail.policy.clearance import Clearance
-from handrail.policy.denials.read_denials import ReadDenials
-from handrail.policy.guardrails.guard import Guardrails
+from handrail.policy.loop_guard import LoopGuard
 from handrail.policy.modes import Mode
 from handrail.policy.protected_names import LINK_NAMES, Guard, ProtectedNames
 from handrail.policy.rules.parse import CanonicalName
@@ -31,32 +31,30 @@ from handrail.policy.rules.rule_set import RuleSet
 from handrail.policy.undo_guard import UndoGuard
 
 
-class PolicyServices(NamedTuple):
-    """What judges calls, and the parts of it that the session goes on to speak with."""
-
-    clearance: Clearance
-    grants: SessionGrants
-    guardrails: Guardrails
-    # The paths that no call may read; None if there are none.
-    denials: ReadDenials | None
-
-
-async def open_gate(
+async def open_policy(
     checked: ResolvedSettings,
     approver: Approver | None,
     machine: Machine,
     session: Session,
-    preparer: Preparer,
     names: CanonicalName,
     plans: PlanServices,
     obstacle: GrantObstacle,
-) -> Gate:
-    """What every call passes: guards, rules, mode, hooks, and the person."""
-    cleared = await open_clearance(checked, machine, session, names, obstacle)
-    clearance, grants = cleared.clearance, cleared.grants
-    plans.mode.attach_policy(clearance, grants)
-    approval = Approval(approver, grants)
-    return Gate(clearance, approval, preparer, grants, cleared.guardrails, cleared.denials)
+    leases: PathLeases,
+    failed_calls: DeadLetters,
+) -> AgentPolicy:
+    """The policy for the calls of agents: guards, rules, mode, quotas and the user's approval."""
+    services = await open_clearance(checked, machine, session, names, obstacle)
+    plans.mode.attach_policy(services.clearance, services.grants)
+    settings, clock = checked.loaded.settings, SystemClock()
+    return AgentPolicy(
+        services,
+        Approval(approver, services.grants),
+        LoopCounter(LoopGuard(settings.loop_guard, clock.monotonic)),
+        leases,
+        CallQuotas(services.guardrails),
+        settings.dry_run,
+        failed_calls if settings.dead_letters else None,
+    )
 
 
 async def open_clearance(

@@ -169,11 +169,11 @@ def pattern_obstacle(registry: Registry) -> GrantObstacle:
         entry = registry.entry(rule.tool)
         if entry is None or rule.pattern is None or rule.family is RuleFamily.RUN:
             return None
-        if entry.own_footprint or entry.tool.plans:
+        if entry.touches.computed or entry.tool.plans:
             return None
-        if not entry.paths and entry.nested is None:
+        if not entry.arguments.paths and entry.arguments.nested_paths is None:
             return f"{rule.tool} has no path arguments, so no pattern matches its calls"
-        if entry.effects & _BEYOND_PATHS:
+        if entry.touches.effects & _BEYOND_PATHS:
             return f"{rule.tool} may do more than its paths show, so no pattern covers its calls"
         return None
 

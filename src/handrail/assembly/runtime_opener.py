@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from handrail.assembly.approver import ApproverChoice, approver_for
+from handrail.assembly.calls import SessionParts, open_pipeline, recorder_options
 from handrail.assembly.command_effects import settle_dead_jobs, track_commands
 from handrail.assembly.hooks import open_hooks
-from handrail.assembly.machine import Machine, open_blobs, open_locks, open_machine
-from handrail.assembly.plan_mode import PlanServices, open_plan_mode, resume_plan_mode
-from handrail.assembly.policy_services import open_gate
+from handrail.assembly.machine import Machine, open_blobs, open_machine
+from handrail.assembly.plan_mode import open_plan_mode, resume_plan_mode
+from handrail.assembly.policy_services import open_policy
 from handrail.assembly.resolved_settings import ResolvedSettings, resolve_settings
 from handrail.assembly.rules import canonical_names, pattern_obstacle, registry_origin
 from handrail.assembly.session import (
@@ -27,29 +29,28 @@ from handrail.assembly.session import (
 from handrail.assembly.settings_files import config_file, load_from
 from handrail.config.layers.load import LoadedSettings
 from handrail.config.model import Settings
-from handrail.core.context import Session
 from handrail.core.events import CallHeartbeat
 from handrail.core.outputs import Outputs
-from handrail.core.ports import Approver, Blobs, Clock
+from handrail.core.ports import Approver, Clock
 from handrail.core.safe_text import safe_text
 from handrail.core.tool import Tool
 from handrail.core.verdicts import Effect
-from handrail.engine.batch.locks import Locks
-from handrail.engine.batch.loop_counter import LoopCounter
+from handrail.engine.batch.batch_runner import BatchRunner
 from handrail.engine.batch.path_leases import PathLeases
+from handrail.engine.call_policy import AgentPolicy, UserPolicy
 from handrail.engine.catalog import Catalog
-from handrail.engine.events import EventBus, tell
-from handrail.engine.executors.freshness import Freshness
-from handrail.engine.gate import Gate
+from handrail.engine.events import EventBus
 from handrail.engine.jobs import BackgroundJobs
-from handrail.engine.pipeline import Pipeline
+from handrail.engine.prepare.ids import CallIds
 from handrail.engine.prepare.preparer import Preparer
+from handrail.engine.principal import Principals
 from handrail.engine.recording.dead_letters import DeadLetters
-from handrail.engine.recording.read_review import ReadReview, read_rules_digest
-from handrail.engine.recording.recorder import Recorder, RecorderOptions
+from handrail.engine.recording.idempotency import IdempotentRunner
+from handrail.engine.recording.read_review import ReadReview
+from handrail.engine.recording.recorder import Recorder
 from handrail.engine.recording.stored_results import StoredResults
 from handrail.engine.registry import Registry
-from handrail.engine.runtime import Runtime, RuntimeServices
+from handrail.engine.runtime import CallServices, Runtime, SessionServices, ToolServices
 from handrail.engine.timing.deadlines import CallTimer, DeadlineTimer
 from handrail.history.recovery.abandoned_calls import close_abandoned_sessions
 from handrail.history.recovery.unfinished_plans import RecoveredCall, Recovery
@@ -57,9 +58,7 @@ from handrail.history.undo.service import LocalUndo
 from handrail.host.clock import SystemClock
 from handrail.host.state.process_identity import may_still_run, this_process
 from handrail.host.supervisor.orphans import wait_for_orphans
-from handrail.host.syntax.check import LocalSyntaxCheck
 from handrail.policy.approval.grants import GrantObstacle
-from handrail.policy.loop_guard import LoopGuard
 from handrail.policy.modes import Mode
 from handrail.policy.rules.rule import Rule
 from handrail.tools.builtin import Services, builtin_tools
@@ -178,23 +177,9 @@ async def _assemble(opening: RuntimeOpener) -> Runtime:
     return runtime
 
 
-@dataclass(frozen=True, slots=True)
-class _SessionServices:
-    """A session that was begun or taken up, and what belongs to it alone."""
-
-    session: Session
-    resumed: bool
-    blobs: Blobs | None
-    plans: PlanServices
-    recovered: Sequence[RecoveredCall]
-    past: LocalUndo
-    reserved: PathLeases
-    letters: DeadLetters
-
-
 async def _begin(
     opening: RuntimeOpener, mode: Mode, machine: Machine, clock: Clock
-) -> _SessionServices:
+) -> SessionParts:
     settings, store, named = opening.settings, machine.store, opening.session is not None
     session, resumed = await begin_session(opening.session, settings, mode, machine)
     blobs = open_blobs(machine.home) if settings.journal else None
@@ -219,7 +204,7 @@ async def _begin(
     settle = None if commands is None else commands.runner.settle_jobs
     past = LocalUndo(store, plans.every, blobs, clock, settle)
     letters = DeadLetters(store, session, this_process(), may_still_run)
-    return _SessionServices(session, resumed, blobs, plans, recovered, past, reserved, letters)
+    return SessionParts(session, resumed, blobs, plans, recovered, past, reserved, letters)
 
 
 async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Machine) -> Runtime:
@@ -230,51 +215,60 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
         canonical_names(vocabulary, registry_origin(registry)),
         pattern_obstacle(registry),
     )
-    preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, meant.agents)
-    gate = await open_gate(
-        meant, opening.approver, machine, begun.session, preparer, names, begun.plans, obstacle
+    named = opening.session is not None
+    policy = await open_policy(
+        meant,
+        opening.approver,
+        machine,
+        begun.session,
+        names,
+        begun.plans,
+        obstacle,
+        begun.reserved,
+        begun.letters,
     )
-    stored = _stored(machine, begun, preparer, gate)
+    user_policy = UserPolicy(policy.quotas, policy.dry_run)
+    principals = Principals(meant.agents, policy, user_policy)
+    preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, principals)
+    stored = _stored(machine, begun, preparer, policy)
     registry.register_builtin(_tools(opening.settings, machine, begun, stored))
     for tool in opening.tools:
         registry.register(tool)
     _warn_of_useless_rules(meant.rules, obstacle)
     catalog = Catalog(registry, vocabulary, begun.session)
     await catalog.refresh()
-    named = opening.session is not None
     await resume_plan_mode(begun.plans, begun.session, machine, named=named)
-    pipeline = _pipeline(opening.settings, machine, begun, preparer, gate, bus, named=named)
-    await open_hooks(meant.hooks, opening.loaded, machine, pipeline, bus, resumed=begun.resumed)
-
-    keeper = SessionKeeper(begun.session, machine.store, gate.guardrails) if named else None
-    pipeline.after_call = None if keeper is None else keeper.keep_changes
+    guardrails = policy.services.guardrails
+    keeper = SessionKeeper(begun.session, machine.store, guardrails) if named else None
 
     async def close() -> None:
         if keeper is not None:
             await keeper.save()
         await machine.ends.aclose()
 
-    commands, first = machine.commands, 1
-    if begun.resumed:
-        first = await next_turn(begun.session, machine.store)
+    commands, settings, plans = machine.commands, opening.settings, begun.plans
+    first = await next_turn(begun.session, machine.store) if begun.resumed else 1
+    ledger = answered_in(begun.session, machine.store, named=named)
+    ids = CallIds(ledger.prefix, first, policy.services.grants.end_turn)
+    timers = DeadlineTimer(clock, settings.heartbeat_s, partial(_beat, bus))
+    options = recorder_options(settings, policy.services.denials, named=named)
+    ended = None if keeper is None else keeper.keep_changes
+    recorder = Recorder(begun.session, machine.store, bus, clock, timers, options, ended)
+    pipeline = open_pipeline(settings, machine, begun, preparer, policy, recorder, timers)
+    await open_hooks(meant.hooks, opening.loaded, machine, pipeline, bus, resumed=begun.resumed)
+    runner = IdempotentRunner(pipeline, ledger, ids, stored)
+    batches = BatchRunner(runner, preparer, policy.loops, bus, clock, settings.most_at_once)
     return Runtime(
-        RuntimeServices(
-            session=begun.session,
-            registry=registry,
-            catalog=catalog,
-            pipeline=pipeline,
-            store=machine.store,
-            bus=bus,
-            clock=clock,
-            answered=answered_in(begun.session, machine.store, named=named),
-            stored=stored,
-            most_at_once=opening.settings.most_at_once,
-            first_turn=first,
-            recovered=begun.recovered,
-            letters=begun.letters,
-            jobs=BackgroundJobs(None if commands is None else commands.processes),
-            close=close,
-        )
+        SessionServices(
+            begun.session,
+            machine.store,
+            begun.recovered,
+            BackgroundJobs(None if commands is None else commands.processes),
+            begun.letters,
+            close,
+        ),
+        ToolServices(registry, catalog, preparer),
+        CallServices(runner, batches, policy, plans.mode, timers, bus),
     )
 
 
@@ -287,15 +281,15 @@ def _warn_of_useless_rules(rules: Sequence[Rule], obstacle: GrantObstacle) -> No
 
 
 def _stored(
-    machine: Machine, begun: _SessionServices, preparer: Preparer, gate: Gate
+    machine: Machine, begun: SessionParts, preparer: Preparer, policy: AgentPolicy
 ) -> StoredResults:
     session, files = begun.session, begun.plans.files
-    review = ReadReview(preparer, files, gate, gate.denials)
+    review = ReadReview(preparer, files, policy, policy.services.denials)
     return StoredResults(session.id, machine.store, session.artifacts, review)
 
 
 def _tools(
-    settings: Settings, machine: Machine, begun: _SessionServices, outputs: Outputs
+    settings: Settings, machine: Machine, begun: SessionParts, outputs: Outputs
 ) -> list[Tool[Any]]:
     commands, plans = machine.commands, begun.plans
     shell = None if commands is None else commands.shell_in(begun.session.whereabouts)
@@ -310,59 +304,6 @@ def _tools(
             begun.reserved,
             outputs,
         )
-    )
-
-
-def _pipeline(
-    settings: Settings,
-    machine: Machine,
-    begun: _SessionServices,
-    preparer: Preparer,
-    gate: Gate,
-    bus: EventBus,
-    *,
-    named: bool,
-) -> Pipeline:
-    session, clock, plans, commands = begun.session, SystemClock(), begun.plans, machine.commands
-    return Pipeline(
-        session=session,
-        files=plans.files,
-        blobs=begun.blobs,
-        preparer=preparer,
-        gate=gate,
-        locks=Locks(open_locks(machine.home)),
-        ticker=DeadlineTimer(clock, settings.heartbeat_s, lambda watch, at: _beat(bus, watch, at)),
-        recorder=Recorder(
-            session, machine.store, bus, clock, _recording(settings, gate, named=named)
-        ),
-        freshness=Freshness(_freshness(settings), session.read_states, plans.files),
-        syntax=LocalSyntaxCheck(),
-        dry_run=settings.dry_run,
-        durable=settings.durability == "power",
-        loops=LoopCounter(LoopGuard(settings.loop_guard, clock.monotonic)),
-        reserved=begun.reserved,
-        plans=plans.mode,
-        commands=None if commands is None else commands.runner,
-        letters=begun.letters if settings.dead_letters else None,
-    )
-
-
-def _freshness(settings: Settings) -> Literal["off", "warn", "strict"]:
-    if settings.freshness != "auto":
-        return settings.freshness
-    return "strict" if settings.dialect == "claude" else "warn"
-
-
-def _recording(settings: Settings, gate: Gate, *, named: bool) -> RecorderOptions:
-    return RecorderOptions(
-        settings.dialect,
-        this_process(),
-        settings.durability,
-        settings.max_chars,
-        settings.reads_without_store,
-        read_rules_digest(gate.denials),
-        None if settings.truncation_strategy == "auto" else settings.truncation_strategy,
-        keep_reads=named,
     )
 
 
@@ -386,8 +327,5 @@ def _many(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
     return [given] if isinstance(given, str | Path) else list(given)
 
 
-def _beat(bus: EventBus, watch: CallTimer, elapsed_s: float) -> None:
-    event = CallHeartbeat(watch.call_id, watch.tool, elapsed_s)
-    if watch.listener is not None:
-        tell(watch.listener, event)
-    bus.emit(event)
+def _beat(bus: EventBus, timer: CallTimer, elapsed_s: float) -> None:
+    bus.emit(CallHeartbeat(timer.call_id, timer.tool, elapsed_s), timer.listener)

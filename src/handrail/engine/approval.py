@@ -20,7 +20,7 @@ from handrail.core.verdicts import Effect, Verdict
 from handrail.engine.batch.scheduler import release_slot_while
 from handrail.engine.call_state import CallState
 from handrail.engine.planning.preview import full_preview
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import one_line
 from handrail.policy.approval.approvers import parse_reply
 from handrail.policy.approval.grants import SessionGrants
@@ -52,9 +52,9 @@ class Approval:
         self._one_at_a_time = asyncio.Lock()
         self.aborted = False
 
-    def check(self, prepared: PreparedCall) -> None:
-        """Refuse a call after the person has aborted; undoing it all is still theirs to do."""
-        if self.aborted and not prepared.call.by_person:
+    def check_not_aborted(self, prepared: PreparedCall) -> None:
+        """Raise `cancelled` if the user has aborted the run."""
+        if self.aborted:
             raise ProblemRaised(
                 "cancelled",
                 f"the user aborted the run; {prepared.name} was not carried out",
@@ -62,34 +62,34 @@ class Approval:
             )
 
     async def ask(
-        self, running: CallState, verdict: Verdict, plan: Plan | None, subject: PolicyInput
+        self, state: CallState, verdict: Verdict, plan: Plan | None, subject: PolicyInput
     ) -> None:
-        """Return if the person says yes to exactly this; raise `denied` or `cancelled`
-        otherwise, `needs_approval` if nobody can be asked.
+        """Return if the user approves exactly this call and plan; raise `denied` or `cancelled`
+        otherwise, `needs_approval` if there is no approver.
         """
         if self._approver is None:
-            raise _nobody(running, verdict, self._written(verdict, subject))
-        request = _request(running, verdict, plan, self._always(verdict, subject))
+            raise _nobody(state, verdict, self._written(verdict, subject))
+        request = _request(state, verdict, plan, self._always(verdict, subject))
         replies: list[Reply] = []
 
         async def wait(approver: Approver) -> None:
             apart = isinstance(approver, AsksApart) and approver.asks_apart(request)
             async with nullcontext() if apart else self._one_at_a_time:
                 # Whoever waited for their turn may have waited for an abort.
-                self.check(running.prepared)
-                if not self._granted_meanwhile(running, verdict, subject):
+                self.check_not_aborted(state.prepared)
+                if not self._granted_meanwhile(state, verdict, subject):
                     replies.append(await _reply(approver, request))
 
-        running.watch.deadline = None  # waiting for a person has no deadline
+        state.timer.suspend()
         await release_slot_while(wait(self._approver))
         if not replies:
             return
-        running.asked = True
-        running.answered_by = _answered(replies[0], request)
-        self._obey(replies[0].answer, running, request)
-        running.approved = request.binding
+        state.clearance.asked = True
+        state.clearance.answered_by = _answered(replies[0], request)
+        self._obey(replies[0].answer, state, request)
+        state.clearance.binding = request.binding
 
-    def _obey(self, answer: Answer, running: CallState, request: ApprovalRequest) -> None:
+    def _obey(self, answer: Answer, state: CallState, request: ApprovalRequest) -> None:
         match answer:
             case Answer.YES:
                 return
@@ -116,15 +116,13 @@ class Approval:
                     hint="the person said no to this call; ask what they want instead",
                 )
 
-    def _granted_meanwhile(
-        self, running: CallState, verdict: Verdict, subject: PolicyInput
-    ) -> bool:
+    def _granted_meanwhile(self, state: CallState, verdict: Verdict, subject: PolicyInput) -> bool:
         """Whether an "always" to the question before this one covers this call too."""
         granted = self._grants.judge(subject) if verdict.rule.startswith(_BY_MODE) else None
         if granted is None or granted.effect is not Effect.ALLOW:
             return False
-        running.verdict = granted
-        self._grants.record_use(subject, running.prepared.call.id)
+        state.clearance.verdict = granted
+        self._grants.record_use(subject, state.prepared.call.id)
         self._grants.consume_once(subject)
         return True
 
@@ -170,9 +168,9 @@ def _answered(reply: Reply, request: ApprovalRequest) -> dict[str, Any]:
     return answered
 
 
-def binding(running: CallState, plan: Plan | None) -> str:
+def binding(state: CallState, plan: Plan | None) -> str:
     """What an approval is good for: this call, these arguments, this plan, once."""
-    prepared = running.prepared
+    prepared = state.prepared
     bound = [
         prepared.call.id,
         prepared.name,
@@ -189,9 +187,9 @@ def _held(analysis: CommandAnalysis | None) -> object:
 
 
 def _request(
-    running: CallState, verdict: Verdict, plan: Plan | None, always: str | None
+    state: CallState, verdict: Verdict, plan: Plan | None, always: str | None
 ) -> ApprovalRequest:
-    prepared = running.prepared
+    prepared = state.prepared
     analysis = prepared.footprint.command
     return ApprovalRequest(
         call_id=prepared.call.id,
@@ -200,7 +198,7 @@ def _request(
         reason=verdict.reason,
         risk=prepared.risk,
         preview=full_preview(prepared, plan),
-        binding=binding(running, plan),
+        binding=binding(state, plan),
         model_says=_text(prepared.arguments.get("description")),
         agent=prepared.call.agent,
         effects=None if analysis is None else _effects(analysis),
@@ -221,7 +219,7 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _nobody(running: CallState, verdict: Verdict, rule: str | None) -> ProblemRaised:
+def _nobody(state: CallState, verdict: Verdict, rule: str | None) -> ProblemRaised:
     if verdict.code == "protected":
         return ProblemRaised("protected", verdict.reason, hint=verdict.hint)
     ways = [verdict.hint or "run where a person can be asked (give an approver)"]
@@ -229,7 +227,7 @@ def _nobody(running: CallState, verdict: Verdict, rule: str | None) -> ProblemRa
         ways.append(f"or allow exactly this in your own configuration: {config_line(rule)}")
     return ProblemRaised(
         "needs_approval",
-        f"{running.prepared.name} needs a person's approval ({verdict.reason}) and nobody can be "
+        f"{state.prepared.name} needs a person's approval ({verdict.reason}) and nobody can be "
         "asked",
         hint="; ".join(ways),
     )

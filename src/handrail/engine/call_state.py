@@ -1,20 +1,21 @@
-"""A call while it is being carried out, and what came of it."""
+"""The state of a running call: a few values, each written by one step, and the outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, Final
 
-from handrail.core.context import ReadRecord, Session
-from handrail.core.events import Listener
+from handrail.core.context import ReadRecord, Session, ToolContext
 from handrail.core.leases import Lease
 from handrail.core.problems import Problem
-from handrail.core.results import ChangeRecord, Image, Modifier, Output, Status
+from handrail.core.results import ChangeRecord, Output, Status
 from handrail.core.verdicts import Verdict
 from handrail.engine.hooking.callbacks import HookFailure
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.prepare.prepared_call import PreparedCall
+from handrail.engine.principal import CallPolicy
 from handrail.engine.timing.deadlines import CallTimer
 from handrail.history.commit import CommitResidue
 from handrail.history.hashing import Hashing
@@ -33,93 +34,140 @@ _REFUSALS: Final = frozenset(
     }
 )
 
-
-# The session whose tool is running in this context, for the doors that would deadlock there.
+# The session whose tool is running in this context: its synchronous methods would deadlock there.
 current_session: ContextVar[Session | None] = ContextVar("handrail_session", default=None)
+
+
+class Decision(Enum):
+    """What happens to a call that was cleared."""
+
+    ALLOW = "allow"
+    # A dry run: describe the call instead.
+    DESCRIBE = "describe"
+    # Plan mode: queue the call for the user.
+    QUEUE = "queue"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a call went, before it becomes a result."""
+
+    status: Status
+    output: Output
+
+    @classmethod
+    def from_output(cls, output: Output | None) -> Outcome:
+        """The outcome of a tool that returned; raises TypeError if that is no valid output."""
+        # Type hints of a tool are not enforced anywhere else.
+        if (
+            type(output) is not Output
+            or type(output.text) is not str
+            or type(output.modifiers) is not tuple
+            or type(output.images) is not tuple
+        ):
+            raise TypeError(f"it returned {output!r:.200}, which is not an Output with text")
+        if not isinstance(output.meta, Mapping):
+            raise TypeError(f"its meta is {output.meta!r:.200}, which is not a mapping")
+        return cls(Status.OK if output.problem is None else Status.FAILED, output)
+
+    @classmethod
+    def from_problem(
+        cls, problem: Problem, caller_names: Mapping[str, str] | None = None
+    ) -> Outcome:
+        """The outcome of a call that did not succeed; the problem's field gets the caller's name."""
+        if caller_names and problem.field is not None and problem.field in caller_names:
+            problem = replace(problem, field=caller_names[problem.field])
+        if problem.code == "cancelled":
+            status = Status.INTERRUPTED
+        else:
+            status = Status.REFUSED if problem.code in _REFUSALS else Status.FAILED
+        return cls(status, Output(str(problem), problem=problem))
+
+    @property
+    def text(self) -> str:
+        """The text for the model."""
+        return self.output.text
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why the call did not succeed."""
+        return self.output.problem
+
+    def append(self, *lines: str) -> None:
+        """Add lines to the text for the model."""
+        if lines:
+            self.output = self.output._replace(text="\n".join([self.output.text, *lines]))
+
+    def add_meta(self, values: Mapping[str, Any]) -> None:
+        """Add values for the program that made the call."""
+        self.output = self.output._replace(meta={**self.output.meta, **values})
+
+
+@dataclass(slots=True)
+class CallClearance:
+    """Why a call may run; written by policy and hooks."""
+
+    verdict: Verdict | None = None
+    # Whether the user was asked, and the answer for the record.
+    asked: bool = False
+    answered_by: Mapping[str, Any] | None = None
+    # The hash of what the user approved.
+    binding: str | None = None
+    # Objections of hooks that ask for approval.
+    objections: tuple[Verdict, ...] = ()
+    # The approval of a hook that may give it.
+    hook_approval: Verdict | None = None
+    # Whether a hook replaced the arguments.
+    rewritten: bool = False
+
+
+@dataclass(slots=True)
+class CallEffects:
+    """What a call changes; written by its executor."""
+
+    changes: tuple[ChangeRecord, ...] = ()
+    residue: CommitResidue | None = None
+    # Hashes of large contents, computed while the call is cleared.
+    hashing: Hashing = ()
+    # The snapshot of the files before a command.
+    command_snapshot: Any = None
+    # What a command changed, for the record.
+    recorded: Mapping[str, Any] | None = None
+    # Paths of other agents that a command must not write.
+    foreign_leases: tuple[Lease, ...] = ()
+    # How often the tool was run.
+    attempts: int = 0
+
+
+@dataclass(slots=True)
+class CallNotes:
+    """What is reported beside the outcome."""
+
+    # For the model: what it did not know about the files that it changes.
+    model_notes: list[str] = field(default_factory=list)
+    # For the model and the user.
+    user_notes: list[str] = field(default_factory=list)
+    # Messages of hooks that ran before the call.
+    hook_messages: list[str] = field(default_factory=list)
+    # Hooks that failed, for the record.
+    hook_failures: list[HookFailure] = field(default_factory=list)
+    # Files that the agent has read in this call, for the record of a named session.
+    reads: dict[str, ReadRecord | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class CallState:
-    """What the steps of one call hand to each other. `notes` are for the model alone (what it
-    did not know), `remarks` for the person as well.
-    """
+    """A running call."""
 
     prepared: PreparedCall
-    watch: CallTimer
-    listener: Listener | None
-    verdict: Verdict | None = None
-    asked: bool = False
-    # What the person answered, by whom and which way, for the record.
-    answered_by: Mapping[str, Any] | None = None
-    approved: str | None = None
-    changes: tuple[ChangeRecord, ...] = ()
-    mess: CommitResidue | None = None
-    # The hashes of large contents, which are worked out while the call is cleared.
-    hashing: Hashing = ()
-    # A command's look at the files before it, and what it changed, for the record.
-    tracked: Any = None
-    effects: Mapping[str, Any] | None = None
-    notes: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-    opinions: tuple[Verdict, ...] = ()
-    rewritten: bool = False
-    # How often its tool was run, where a failure may pass.
-    attempts: int = 0
-    # What others have reserved and the call's program could write nevertheless.
-    reserved: tuple[Lease, ...] = ()
-    # What the model knows of files since this call, where that is kept for a later run.
-    reads: dict[str, ReadRecord | None] = field(default_factory=dict)
-    # What hooks before the call said for the model, and the yes of one that may say it.
-    words: list[str] = field(default_factory=list)
-    # Hooks about the call that failed, for the record, also where that allows it.
-    hook_failures: list[HookFailure] = field(default_factory=list)
-    allowed: Verdict | None = None
+    timer: CallTimer
+    context: ToolContext
+    clearance: CallClearance = field(default_factory=CallClearance)
+    effects: CallEffects = field(default_factory=CallEffects)
+    notes: CallNotes = field(default_factory=CallNotes)
+    outcome: Outcome | None = None
 
-
-@dataclass(slots=True)
-class CallOutcome:
-    """How a call went, before it becomes a result."""
-
-    status: Status
-    text: str
-    display: str | None = None
-    data: Any = None
-    problem: Problem | None = None
-    modifiers: tuple[Modifier, ...] = ()
-    images: tuple[Image, ...] = ()
-    meta: Mapping[str, Any] = field(default_factory=dict)
-
-
-def of_output(output: Output) -> CallOutcome:
-    """A tool ran and this is what it said; TypeError if that is no output at all."""
-    # Types are promises of the author's, and this is where they are held to them.
-    if (
-        type(output) is not Output
-        or type(output.text) is not str
-        or type(output.modifiers) is not tuple
-        or type(output.images) is not tuple
-    ):
-        raise TypeError(f"it returned {output!r:.200}, which is not an Output with text")
-    if not isinstance(output.meta, Mapping):
-        raise TypeError(f"its meta is {output.meta!r:.200}, which is not a mapping")
-    return CallOutcome(
-        Status.OK if output.problem is None else Status.FAILED,
-        output.text,
-        output.display,
-        output.data,
-        output.problem,
-        output.modifiers,
-        output.images,
-        output.meta,
-    )
-
-
-def of_problem(problem: Problem, spelled: Mapping[str, str] | None = None) -> CallOutcome:
-    """The call did not do what was asked, and this is why, in the caller's own words."""
-    if spelled and problem.field is not None and problem.field in spelled:
-        problem = replace(problem, field=spelled[problem.field])
-    if problem.code == "cancelled":
-        status = Status.INTERRUPTED
-    else:
-        status = Status.REFUSED if problem.code in _REFUSALS else Status.FAILED
-    return CallOutcome(status, str(problem), problem=problem)
+    @property
+    def policy(self) -> CallPolicy:
+        """The policy of whoever makes the call."""
+        return self.prepared.principal.policy

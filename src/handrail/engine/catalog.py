@@ -131,12 +131,13 @@ class Catalog:
         tool = entry.tool
         return Declared(
             view=self._vocabulary.views(tool.name)[view],
-            schema=entry.schema,
+            schema=entry.arguments.schema,
             prose=self._prose_of(tool),
             output_schema=tool.output_schema,
             reads_only=tool.only_reads,
             idempotent=tool.idempotent,
-            open_ended=tool.group in (Group.WEB, Group.MCP) or Effects.NETWORK in entry.effects,
+            open_ended=tool.group in (Group.WEB, Group.MCP)
+            or Effects.NETWORK in entry.touches.effects,
         )
 
     def _prose_of(self, tool: Tool[Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
@@ -36,34 +36,48 @@ class ToolOrigin(StrEnum):
     USER = "user"
 
 
+class ArgumentSpec(NamedTuple):
+    """The arguments of a tool, worked out once when it is registered."""
+
+    model: type[BaseModel]
+    # Validates a mapping and returns the model.
+    validate: Callable[[Any], BaseModel]
+    # The JSON schema that a model is shown.
+    schema: dict[str, Any]
+    # The path arguments on the top level.
+    paths: tuple[tuple[str, PathUse], ...]
+    # The path arguments inside other values; None if there are none.
+    nested_paths: PathArguments | None
+
+
+class FootprintSpec(NamedTuple):
+    """What calls of a tool touch, worked out once when it is registered."""
+
+    effects: Effects
+    # What a call touches beside its paths, unless the tool computes it per call.
+    base: Footprint
+    # Whether the tool computes the footprint of each call.
+    computed: bool
+    # Whether a call touches its path arguments and nothing else.
+    only_paths: bool
+
+
 @dataclass(frozen=True, slots=True)
 class ToolEntry:
-    """A registered tool with what every call of it needs, worked out once.
-
-    `base` is what a call touches beside its paths, unless `own_footprint`: then the tool says it
-    per call. `only_paths`: it touches its path arguments and nothing else. `nested` are the path
-    arguments inside other values, None if there are none.
-    """
+    """A registered tool with what every call of it needs."""
 
     tool: Tool[Any]
     origin: ToolOrigin
-    params: type[BaseModel]
-    paths: tuple[tuple[str, PathUse], ...]
-    validate: Callable[[Any], BaseModel]
-    schema: dict[str, Any]
+    arguments: ArgumentSpec
+    touches: FootprintSpec
+    # How often a call is tried if it fails in a way that may pass.
     attempts: int = 1
-    effects: Effects = Effects.OPEN_ENDED
-    base: Footprint = NOTHING
-    own_footprint: bool = False
-    only_paths: bool = False
-    plans: bool = False
-    nested: PathArguments | None = None
 
     @property
     def edits_files(self) -> bool:
         """Whether a call may change files: by a plan, or as a tool of the user's own."""
         own = self.origin is not ToolOrigin.BUILTIN
-        return self.plans or (own and bool(self.effects & _EDITS))
+        return self.tool.plans or (own and bool(self.touches.effects & _EDITS))
 
 
 _EDITS: Final = Effects.WRITES_PATHS | Effects.OPEN_ENDED
@@ -221,21 +235,16 @@ def _entry(tool: Tool[Any], origin: ToolOrigin) -> ToolEntry:
     if tool.plans and PathUse.WRITE not in paths.uses:
         # Only the plan will say what is written.
         base = base._replace(open_ended=True)
-    return ToolEntry(
-        tool=tool,
-        origin=origin,
-        params=params,
-        paths=paths.direct,
+    arguments = ArgumentSpec(
+        model=params,
         validate=params.__pydantic_validator__.validate_python,
         schema=_shown_schema(tool, params),
-        attempts=_attempts(tool, tool.max_attempts),
-        effects=effects,
-        base=base,
-        own_footprint=own_footprint,
-        only_paths=not own_footprint and base is NOTHING,
-        plans=tool.plans,
-        nested=None if paths.nested is None else paths,
+        paths=paths.direct,
+        nested_paths=None if paths.nested is None else paths,
     )
+    only_paths = not own_footprint and base is NOTHING
+    touches = FootprintSpec(effects, base, own_footprint, only_paths)
+    return ToolEntry(tool, origin, arguments, touches, _attempts(tool, tool.max_attempts))
 
 
 def _effects(tool: Tool[Any], paths: PathArguments) -> Effects:

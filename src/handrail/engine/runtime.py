@@ -15,31 +15,31 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from handrail.core.context import Session
-from handrail.core.events import BatchEnded, BatchStarted, ContextModified, Listener
-from handrail.core.outputs import Outputs
-from handrail.core.ports import Clock
+from handrail.core.events import ContextModified, Listener
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Job
 from handrail.core.records import Store
 from handrail.core.results import QueueCommand, ToolResult
 from handrail.core.tool import Tool
+from handrail.engine.batch.batch_runner import BatchRunner
 from handrail.engine.batch.pacing import Pacer
-from handrail.engine.batch.scheduler import Ordering, Scheduler, group_calls, order
+from handrail.engine.batch.scheduler import Ordering, order
+from handrail.engine.call_policy import AgentPolicy
 from handrail.engine.catalog import Catalog
 from handrail.engine.events import EventBus
 from handrail.engine.hooking.callbacks import Hook
 from handrail.engine.jobs import BackgroundJobs
-from handrail.engine.pipeline import Pipeline
 from handrail.engine.planning.dry_run import PlannedAction
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.queue import PlanQueue
 from handrail.engine.planning.queue_runner import QueuedCallRunner
 from handrail.engine.prepare.call_factory import Call, CallFactory
-from handrail.engine.prepare.ids import CallIds
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.prepare.prepared_call import PreparedCall
+from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.providers.message_calls import MessagePreparer
 from handrail.engine.providers.provider_messages import (
     Provider,
@@ -49,8 +49,9 @@ from handrail.engine.providers.provider_messages import (
 )
 from handrail.engine.providers.response_end import read_end
 from handrail.engine.recording.dead_letters import DeadLetters
-from handrail.engine.recording.idempotency import CallIdLedger, IdempotentRunner, mark_replayed
+from handrail.engine.recording.idempotency import IdempotentRunner, mark_replayed
 from handrail.engine.registry import Registry
+from handrail.engine.timing.deadlines import DeadlineTimer
 from handrail.engine.user_actions import UserActions, undo_arguments
 from handrail.history.recovery.unfinished_plans import RecoveredCall
 from handrail.policy.agents import Agents
@@ -58,25 +59,38 @@ from handrail.policy.approval.grants import SessionGrants
 from handrail.policy.guardrails.gates import GateResult
 
 
-@dataclass(slots=True)
-class RuntimeServices:
-    """What a runtime is made of; put together in `handrail.assembly.runtime_opener`."""
+@dataclass(frozen=True, slots=True)
+class SessionServices:
+    """The session of a runtime and what belongs to it."""
 
     session: Session
-    registry: Registry
-    catalog: Catalog
-    pipeline: Pipeline
     store: Store
-    bus: EventBus
-    clock: Clock
-    answered: CallIdLedger
-    stored: Outputs
-    most_at_once: int
-    first_turn: int
     recovered: Sequence[RecoveredCall]
     jobs: BackgroundJobs
-    letters: DeadLetters
+    dead_letters: DeadLetters
+    # Saves and releases everything.
     close: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServices:
+    """The tools of a runtime: which there are, how they are declared, how calls are prepared."""
+
+    registry: Registry
+    catalog: Catalog
+    preparer: Preparer
+
+
+@dataclass(frozen=True, slots=True)
+class CallServices:
+    """What carries out the calls of a runtime."""
+
+    runner: IdempotentRunner
+    batches: BatchRunner
+    policy: AgentPolicy
+    plan_mode: PlanMode
+    timers: DeadlineTimer
+    bus: EventBus
 
 
 class Runtime:
@@ -86,87 +100,88 @@ class Runtime:
     (a closed one, a response of unknown shape).
     """
 
-    def __init__(self, parts: RuntimeServices) -> None:
-        self._parts = parts
-        self._pipeline = parts.pipeline
-        self._numbers = CallIds(parts.answered.prefix, parts.first_turn, self.grants.end_turn)
-        self._calls = CallFactory(parts.pipeline.preparer, self._numbers)
-        self._messages = MessagePreparer(self._calls)
-        self._person = UserActions(parts.pipeline, self._numbers)
-        self._once = IdempotentRunner(parts.pipeline, parts.answered, self._numbers, parts.stored)
-        parts.pipeline.plans.queue.runner = QueuedCallRunner(self._once)
-        parts.letters.caller, parts.letters.knows = self.call, parts.registry.has_tool
+    def __init__(self, session: SessionServices, tools: ToolServices, calls: CallServices) -> None:
+        self._session = session
+        self._tools = tools
+        self._calls = calls
+        self._factory = CallFactory(tools.preparer, calls.runner.ids)
+        self._user = UserActions(
+            calls.runner.pipeline, tools.preparer, calls.runner.ids, calls.policy.quotas.guardrails
+        )
+        calls.plan_mode.queue.runner = QueuedCallRunner(calls.runner, tools.preparer)
+        letters = session.dead_letters
+        letters.caller, letters.knows = self.call, tools.registry.has_tool
         self._closed = False
         self.queue: deque[str] = deque(maxlen=1000)
 
     @property
     def session(self) -> Session:
         """What outlives a call: roots, mode, what the model has seen, options."""
-        return self._parts.session
+        return self._session.session
 
     @property
     def registry(self) -> Registry:
         """The tools; register your own here."""
-        return self._parts.registry
+        return self._tools.registry
 
     @property
     def store(self) -> Store:
         """The record of every call."""
-        return self._parts.store
+        return self._session.store
 
     @property
     def recovered(self) -> Sequence[RecoveredCall]:
         """What a crash had left unfinished and opening has made whole."""
-        return self._parts.recovered
+        return self._session.recovered
 
     @property
     def jobs(self) -> BackgroundJobs:
         """The background jobs of the workspace."""
-        return self._parts.jobs
+        return self._session.jobs
 
     @property
     def dead_letters(self) -> DeadLetters:
         """Calls that failed by a defect, for the person to retry or abandon."""
-        return self._parts.letters
+        return self._session.dead_letters
 
     @property
     def grants(self) -> SessionGrants:
         """What the person allows for this session, beyond the rules in the settings."""
-        return self._pipeline.gate.grants
+        return self._calls.policy.services.grants
 
     @property
     def aborted(self) -> bool:
         """Whether the person has ended everything; every further call is then refused."""
-        return self._pipeline.gate.aborted
+        return self._calls.policy.approval.aborted
 
     @property
     def planning(self) -> PlanMode:
         """Plan mode: `active`, and for the person `enter()` and `end()`."""
-        return self._pipeline.plans
+        return self._calls.plan_mode
 
     @property
     def plan_queue(self) -> PlanQueue:
         """The calls that plan mode has queued, for the person to approve or reject."""
-        return self._pipeline.plans.queue
+        return self._calls.plan_mode.queue
 
     @property
     def planned_actions(self) -> tuple[PlannedAction, ...]:
         """What a dry run would have done, in order."""
-        return self._pipeline.plans.actions.actions
+        return self._calls.plan_mode.actions.actions
 
     def plan_summary(self) -> str:
         """The same in a few lines."""
-        return self._pipeline.plans.actions.summary()
+        return self._calls.plan_mode.actions.summary()
 
     @property
     def agents(self) -> Agents:
         """What each agent may use: `of(agent)`, None for everything."""
-        return self._pipeline.preparer.agents
+        return self._tools.preparer.principals.agents
 
     @property
     def hooks(self) -> list[Hook]:
         """In-process hooks, called in order."""
-        return self._pipeline.gate.hooks
+        return self._calls.runner.pipeline.hooks.hooks
 
     async def call(
         self,
@@ -179,12 +194,10 @@ class Runtime:
     ) -> ToolResult:
         """Run one tool. Its own turn, unless inside `turn()`."""
         self._check_open()
-        call = self._calls.tool_call(id, name, arguments, self._numbers.turn(), agent)
-        prepared = self._pipeline.preparer.prepare(call)
-        if id is None:
-            result = await self._pipeline.finish(prepared, on_event)
-        else:
-            result = await self._once.run(prepared, on_event)
+        call = self._factory.tool_call(id, name, arguments, self._calls.runner.ids.turn(), agent)
+        prepared = self._tools.preparer.prepare(call)
+        prepared.origin.has_client_id = id is not None
+        result = await self._calls.runner.run(prepared, on_event)
         if result.modifiers:
             self._apply([result], on_event)
         return result
@@ -197,44 +210,19 @@ class Runtime:
         Each call is `{"id"?, "name", "arguments"?}`. Results come in call order.
         """
         self._check_open()
-        turn = self._numbers.turn()
-        paced = self._calls.prepare_paced(calls, turn, agent, Pacer(self._parts.clock))
+        turn = self._calls.runner.ids.turn()
+        paced = self._factory.prepare_paced(calls, turn, agent, Pacer(self._calls.batches.clock))
         return await self._run(await paced, turn, on_event)
 
     async def _run(
-        self, prepared: Sequence[PreparedCall], turn: int, on_event: Listener | None
+        self, prepared: list[PreparedCall], turn: int, on_event: Listener | None
     ) -> list[ToolResult]:
-        loops, pacer = self._pipeline.loops, Pacer(self._parts.clock)
-        outcomes = loops.begin_batch(prepared)
-        ids = [one.call.id for one in prepared]
-        groups = await group_calls(prepared, pacer)
-        self._parts.bus.emit(BatchStarted(turn, tuple(ids), groups), on_event)
-        started = self._parts.clock.monotonic()
-
-        async def run(one: PreparedCall, waited: bool) -> ToolResult:
-            if waited:
-                self._pipeline.preparer.resolve_again(one)
-            if one.given_id:
-                return await self._once.run(one, on_event)
-            return await self._pipeline.finish(one, on_event)
-
-        scheduler = Scheduler(run, most_at_once=self._parts.most_at_once)
-        await scheduler.submit_all(prepared, pacer)
-        del prepared
-        try:
-            await scheduler.run_all()
-        finally:
-            loops.end_batch(outcomes)
-        results = scheduler.results
-        self._apply(results, on_event)
-        failed = sum(result.is_error for result in results)
-        duration = self._parts.clock.monotonic() - started
-        self._parts.bus.emit(BatchEnded(turn, tuple(ids), failed, duration), on_event)
-        return results
+        apply = partial(self._apply, listener=on_event)
+        return await self._calls.batches.run(prepared, turn, on_event, apply)
 
     def plan(self, calls: Iterable[Call], *, agent: str = "main") -> Ordering:
         """How a batch of these calls would be ordered; runs nothing."""
-        prepared = self._calls.prepare_all(calls, 0, agent)
+        prepared = self._factory.prepare_all(calls, 0, agent)
         return order([one.call.id for one in prepared], [one.footprint for one in prepared])
 
     @asynccontextmanager
@@ -246,7 +234,7 @@ class Runtime:
     @contextmanager
     def same_turn(self) -> Iterator[int]:
         """The same for code that is not async; follows the calling thread or task."""
-        with self._numbers.same_turn() as number:
+        with self._calls.runner.ids.same_turn() as number:
             yield number
 
     def declare(
@@ -262,7 +250,7 @@ class Runtime:
         only what it may call. From then on `answer` refuses this agent what it was not shown;
         the last declaration counts. Raises `invalid_arguments` for a name that no tool has.
         """
-        preparer, catalog = self._pipeline.preparer, self._parts.catalog
+        preparer, catalog = self._tools.preparer, self._tools.catalog
         if allowed is not None:
             catalog.check_names(allowed, preparer.callable_tools(agent))
         visible = preparer.visible(agent, allowed)
@@ -284,11 +272,11 @@ class Runtime:
         if not asked.calls:
             return []
         self._check_open()
-        turn, name = self._numbers.turn(), response_id(response)
-        message = self._messages.prepare(
+        turn, name = self._calls.runner.ids.turn(), response_id(response)
+        message = MessagePreparer(self._factory).prepare(
             asked.calls, read_end(response), response=name, turn=turn, agent=agent
         )
-        results = message.answers(await self._run(message.prepared, turn, on_event))
+        results = message.answers(await self._run(list(message.prepared), turn, on_event))
         if name is None:
             results = [mark_replayed(one) for one in results]
         return tool_messages(results, asked.provider)
@@ -321,7 +309,7 @@ class Runtime:
             self.session.id, call, turn=turn, path=path, since=since, force=force
         )
         self._check_open()
-        return await self._person.undo(arguments, on_event)
+        return await self._user.undo(arguments, on_event)
 
     async def redo(
         self,
@@ -335,21 +323,21 @@ class Runtime:
         """Bring back what was undone: by default what the last undo took."""
         arguments = undo_arguments(self.session.id, call, turn=turn, path=path, force=force)
         self._check_open()
-        return await self._person.undo({**arguments, "redo": True}, on_event)
+        return await self._user.undo({**arguments, "redo": True}, on_event)
 
     async def run_quality_gates(self) -> Sequence[GateResult]:
         """Run the commands that the settings name as quality gates, confined like any; what
         `feedback_of` makes of the results is for the model.
         """
         self._check_open()
-        return await self._person.run_quality_gates()
+        return await self._user.run_quality_gates()
 
     async def cancel(self, id: str) -> bool:
         """End a running call; it returns as interrupted. False if no such call runs."""
-        watch = self._pipeline.ticker.find(id)
-        if watch is None:
+        timer = self._calls.timers.find(id)
+        if timer is None:
             return False
-        watch.end()
+        timer.end()
         return True
 
     async def revoke(self, rule: str) -> Sequence[Job]:
@@ -362,7 +350,7 @@ class Runtime:
 
     def register(self, tool: Tool[Any], *, allow_override: bool = False) -> None:
         """Add a tool of your own."""
-        self._parts.registry.register(tool, allow_override=allow_override)
+        self._tools.registry.register(tool, allow_override=allow_override)
 
     def limit_agent(
         self, agent: str, tools: Collection[str] | None, *, parent: str | None = None
@@ -372,32 +360,32 @@ class Runtime:
 
     def subscribe(self, listener: Listener) -> None:
         """Be told of every event of this runtime."""
-        self._parts.bus.subscribe(listener)
+        self._calls.bus.subscribe(listener)
 
     async def refresh(self) -> None:
         """Compute anew the descriptions that tools make from their surroundings."""
-        await self._parts.catalog.refresh()
+        await self._tools.catalog.refresh()
 
     async def aclose(self) -> None:
         """End what is running, commit the record, let go of everything. Safe to repeat."""
         if self._closed:
             return
         self._closed = True
-        for watch in self._pipeline.ticker.running():
-            watch.end()
-        await self._pipeline.ticker.idle()
-        self._pipeline.ticker.close()
-        await self._parts.close()
+        for timer in self._calls.timers.running():
+            timer.end()
+        await self._calls.timers.idle()
+        self._calls.timers.close()
+        await self._session.close()
 
     def _apply(self, results: Iterable[ToolResult], listener: Listener | None) -> None:
         """Hand on what tools ask of the conversation, in call order."""
-        heard = listener is not None or not self._parts.bus.idle
+        heard = listener is not None or not self._calls.bus.idle
         for result in results:
             for modifier in result.modifiers:
                 if isinstance(modifier, QueueCommand):
                     self.queue.append(modifier.command)
                 if heard:
-                    self._parts.bus.emit(ContextModified(result.call_id, modifier), listener)
+                    self._calls.bus.emit(ContextModified(result.call_id, modifier), listener)
 
     def _check_open(self) -> None:
         if self._closed:

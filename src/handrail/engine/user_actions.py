@@ -13,7 +13,9 @@ from handrail.core.problems import Problem
 from handrail.core.results import ChangeRecord, ToolResult
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare.ids import CallIds
+from handrail.engine.prepare.preparer import Preparer
 from handrail.policy.guardrails.gates import GateResult, GateRun, gate_run
+from handrail.policy.guardrails.guard import Guardrails
 
 _NAMED: Final = 20
 _WORDS: Final = {"create": "brought back", "write": "restored", "delete": "removed"}
@@ -107,14 +109,16 @@ def _data(result: ToolResult) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class UserActions:
-    """Makes calls in the person's name."""
+    """Makes calls for the user."""
 
     pipeline: Pipeline
-    numbers: CallIds
+    preparer: Preparer
+    ids: CallIds
+    guardrails: Guardrails
 
     async def run(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Make one call."""
-        return await self._call(name, arguments, self.numbers.turn())
+        return await self._call(name, arguments, self.ids.turn())
 
     async def undo(
         self, arguments: Mapping[str, Any], listener: Listener | None = None
@@ -122,7 +126,7 @@ class UserActions:
         """Undo or redo, part after part where there are very many files. What happened is said
         in one result; a part that fails leaves the parts before it done.
         """
-        turn = self.numbers.turn()
+        turn = self.ids.turn()
         first = result = await self._call("undo", arguments, turn, listener)
         whole = UndoResult(first)
         while result.ok and whole.rest:
@@ -138,9 +142,9 @@ class UserActions:
         listener: Listener | None = None,
         continues: str | None = None,
     ) -> ToolResult:
-        given = self.numbers.fresh_id()
+        given = self.ids.fresh_id()
         call = ToolCall(given, name, arguments, turn, "person", by_person=True, continues=continues)
-        return await self.pipeline.finish(self.pipeline.preparer.prepare(call), listener)
+        return await self.pipeline.run(self.preparer.prepare(call), listener)
 
     async def run_quality_gates(self) -> Sequence[GateResult]:
         """Run the commands that the settings name as quality gates."""
@@ -149,7 +153,7 @@ class UserActions:
             arguments = {"command": command, "timeout_s": timeout_s}
             return gate_run(await self.run("run_command", arguments))
 
-        return await self.pipeline.gate.guardrails.run_quality_gates(run)
+        return await self.guardrails.run_quality_gates(run)
 
 
 def undo_arguments(

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from handrail.core.problems import ProblemRaised
-from handrail.engine.call_state import CallOutcome, CallState
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.call_state import CallState
+from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.policy.loop_guard import BatchPosition, CallRepeat, LoopGuard, call_key
 
 
@@ -26,7 +26,7 @@ class LoopCounter:
         """Give every call of a batch its position; returns the list to pass to `end_batch`."""
         outcomes: list[CallRepeat | None] = [None] * len(calls)
         for number, one in enumerate(calls):
-            one.batch = BatchPosition(outcomes, number)
+            one.origin.batch = BatchPosition(outcomes, number)
         return outcomes
 
     def end_batch(self, outcomes: Sequence[CallRepeat | None]) -> None:
@@ -39,27 +39,28 @@ class LoopCounter:
         """Raise `blocked` if the call was repeated too often."""
         call = prepared.call
         refusal = self.guard.refusal(call.agent, prepared.name, prepared.arguments)
-        if refusal is not None and not call.by_person:
+        if refusal is not None:
             hint = (
                 "look at what it said, and try something else; the refusal ends after a minute, "
                 "or when a file is changed (setting loop_guard)"
             )
             raise ProblemRaised("blocked", refusal, hint=hint)
 
-    def record_outcome(self, state: CallState, outcome: CallOutcome) -> None:
+    def record_outcome(self, state: CallState) -> None:
         """Count the outcome, or keep it until the batch ends; append a warning to its text."""
-        prepared = state.prepared
+        prepared, outcome = state.prepared, state.outcome
         # Repeating a call is how a polling tool is used.
         polls = prepared.entry is not None and prepared.entry.tool.polls
-        if not self.guard.enabled or polls or prepared.call.by_person:
+        if not self.guard.enabled or polls or outcome is None:
             return
         key = call_key(prepared.name, prepared.arguments)
-        changed = bool(state.changes)
+        changed = bool(state.effects.changes)
         repeat = CallRepeat(prepared.call.agent, prepared.name, key, hash(outcome.text), changed)
-        if prepared.batch is None:
+        batch = prepared.origin.batch
+        if batch is None:
             warning = self.guard.count(repeat)
         else:
             warning = self.guard.preview(repeat)
-            prepared.batch.outcomes[prepared.batch.number] = repeat
+            batch.outcomes[batch.number] = repeat
         if warning is not None:
-            outcome.text = f"{outcome.text}\n[handrail: {warning}]"
+            outcome.append(f"[handrail: {warning}]")

@@ -14,7 +14,7 @@ from handrail.core.ports import Clock, Files
 from handrail.core.problems import ProblemRaised
 from handrail.core.safe_text import safe_text
 from handrail.engine.call_state import CallState
-from handrail.engine.gate import policy_input
+from handrail.engine.prepare.prepared_call import policy_input
 
 _SECOND_NS: Final = 1_000_000_000
 _LONGEST: Final = 200
@@ -70,12 +70,12 @@ class PathLeases:
             self._given.pop(token, None)
         return released
 
-    async def respect(self, running: CallState, plan: Plan | None) -> None:
-        """Raise `conflict` if somebody else has reserved what the call is known to write. What
-        a command may write beyond that is noted in `running`, to be held back from it.
+    async def check(self, state: CallState, plan: Plan | None) -> None:
+        """Raise `conflict` if another agent has reserved a path that the call is known to write.
+        For a command, all leases of others are kept in the state: it must not write them.
         """
-        prepared = running.prepared
-        others = [] if prepared.call.by_person else await self.others(prepared.call.agent)
+        prepared = state.prepared
+        others = await self.others(prepared.call.agent)
         if not others:
             return
         subject = policy_input(prepared, plan)
@@ -86,7 +86,7 @@ class PathLeases:
             if lease is not None:
                 raise self._conflict(path, lease)
         if analysis is not None and analysis.safety_class is not CommandClass.SAFE:
-            running.reserved = tuple(others)
+            state.effects.foreign_leases = tuple(others)
 
     async def others(self, agent: str) -> Sequence[Lease]:
         """What somebody else has reserved; what the dead had is given back for them."""

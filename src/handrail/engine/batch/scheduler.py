@@ -20,7 +20,7 @@ from handrail.core.results import ToolResult
 from handrail.engine.batch.footprint_index import Waves, find_conflicts
 from handrail.engine.batch.locks import FootprintQueue, QueueEntry
 from handrail.engine.batch.pacing import Pacer
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.prepare.prepared_call import PreparedCall
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from handrail.core.plan import Plan
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.processes import Confinement, Guarded, Repaired, Sandbox, Strength
 from handrail.core.results import Output, Status
-from handrail.engine.call_state import CallOutcome, CallState, of_output
+from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.executors.command_effects import CommandEffects
 from handrail.engine.executors.job_effects import JobEffects
 from handrail.engine.timing.threads import run_in_thread_uncancellable
@@ -74,33 +74,37 @@ class CommandRunner:
             "sandbox": {"backend": backend, "measured": held},
         }
 
-    async def begin(self, running: CallState, analysis: CommandAnalysis) -> dict[str, Any]:
+    async def begin(self, state: CallState) -> dict[str, Any]:
         """The same for one that is about to change something, with all that it may change
         looked at first.
         """
+        analysis = state.prepared.footprint.command
+        if analysis is None:
+            raise ValueError(f"{state.prepared.name} runs no command")
         described = self.describe(analysis)
         if self.effects is None:
             return described
         self._planted = (*self._planted, *await self.mend_jobs())
         await self.settle_jobs()
-        footprint = running.prepared.footprint
-        running.tracked = await self.effects.begin(footprint, others=self._jobs)
-        if running.tracked is None:
+        footprint = state.prepared.footprint
+        state.effects.command_snapshot = await self.effects.begin(footprint, others=self._jobs)
+        if state.effects.command_snapshot is None:
             return described
-        return {**described, **self.effects.describe(running.tracked)}
+        return {**described, **self.effects.describe(state.effects.command_snapshot)}
 
-    async def run(self, running: CallState, context: ToolContext) -> CallOutcome:
+    async def run(self, state: CallState) -> Outcome:
         """Run the call's tool with the confinement that its verdict allows."""
-        prepared, analysis = running.prepared, running.prepared.footprint.command
+        prepared, context = state.prepared, state.context
+        analysis = prepared.footprint.command
         if analysis is None:
             raise ValueError(f"{prepared.name} runs no command")
-        approved = running.approved is not None
+        approved = state.clearance.binding is not None
         if analysis.safety_class is CommandClass.SAFE and not analysis.unconfined:
             # It only looks, and here nothing else is possible.
             withheld = await self._withheld((), analysis, approved=approved)
             context.confinement = self._confinement((), (), withheld, network=False)
-            outcome = of_output(await prepared.tool.run(prepared.args, context))
-            outcome.meta = {**outcome.meta, "sandbox": self.sandbox.backend, "undo": "full"}
+            outcome = Outcome.from_output(await prepared.tool.run(prepared.args, context))
+            outcome.add_meta({"sandbox": self.sandbox.backend, "undo": "full"})
             return outcome
         planted, self._planted = (*self._planted, *await self.mend_jobs()), ()
         withheld = await self._withheld(self.roots, analysis, approved=approved)
@@ -111,13 +115,13 @@ class CommandRunner:
             repositories=approved and _makes_repository(analysis),
         )
         allowed = self._for(analysis, snapshot, withheld, approved=approved)
-        if prepared.writes_nothing:
+        if prepared.scope.writes_nothing:
             context.confinement = self._unable_to_write(allowed, prepared.call.agent)
         else:
             if self.holding is not None:
                 allowed = self.holding.enforce(allowed, analysis, approved=approved)
             context.confinement = protect_leased_paths(
-                allowed, running.reserved, self.sandbox, self.roots, os.path.lexists
+                allowed, state.effects.foreign_leases, self.sandbox, self.roots, os.path.lexists
             )
         held = self.sandbox.held(context.confinement)
         # Looked at before the job begins: what it plants at once must not pass for what was there.
@@ -127,7 +131,7 @@ class CommandRunner:
         baseline = await self._watched(named) if starts or self._jobs else None
         repaired: list[Repaired] = []
         report, output = EffectsReport(blind=True), None
-        self._start(running, context)
+        self._start(state, context)
         try:
             output = await prepared.tool.run(prepared.args, context)
         finally:
@@ -135,45 +139,49 @@ class CommandRunner:
                 lambda: repaired.extend(self.guarded.repair(snapshot, held=held))
             )
             _warn(prepared.name, repaired)
-            report = await self._look_after(running, analysis, output)
+            report = await self._look_after(state, analysis, output)
             # A job goes on after its call; what it does is mended before the next command.
             self._jobs = self._jobs or starts
             if self._jobs and approved and not starts:
                 baseline = await self._watched(self.lifted)
             self._baseline = baseline
-        outcome = of_output(output)
-        outcome.meta = {**outcome.meta, "sandbox": self.sandbox.backend, **report.to_meta()}
+        outcome = Outcome.from_output(output)
+        outcome.add_meta({"sandbox": self.sandbox.backend, **report.to_meta()})
         if planted:
-            outcome.text += f"\n[handrail: a background job {_changed(planted)}]"
-        outcome.text = "\n".join([outcome.text, *report.remarks()])
+            outcome.append(f"[handrail: a background job {_changed(planted)}]")
+        outcome.append(*report.remarks())
         return _tampered(outcome, repaired) if repaired else outcome
 
     async def _watched(self, lifted: Sequence[str]) -> Any:
         """How the protected names are that background jobs must leave alone."""
         return await self._take(lifted, git_writable=True, sequences=True)
 
-    def _start(self, running: CallState, context: ToolContext) -> None:
-        if self.effects is None or running.tracked is None or context.confinement is None:
+    def _start(self, state: CallState, context: ToolContext) -> None:
+        if (
+            self.effects is None
+            or state.effects.command_snapshot is None
+            or context.confinement is None
+        ):
             return
-        notes = self.effects.start(running.tracked)
+        notes = self.effects.start(state.effects.command_snapshot)
         if not context.confinement.off:
             context.confinement = context.confinement._replace(notes=notes)
 
     async def _look_after(
-        self, running: CallState, analysis: CommandAnalysis, output: Output | None
+        self, state: CallState, analysis: CommandAnalysis, output: Output | None
     ) -> EffectsReport:
         """What the program changed, for its result and its record."""
-        tracked, job = running.tracked, _job_of(output)
+        tracked, job = state.effects.command_snapshot, _job_of(output)
         if self.effects is None or tracked is None:
             return EffectsReport(blind=True)
         strength = Strength.ABSENT if analysis.unconfined else self.sandbox.measured["fs_write"]
         confined = strength in (Strength.ENFORCED, Strength.REPAIRED)
         if job is not None and self.job_effects is not None:
-            call = running.prepared.call
+            call = state.prepared.call
             return await self.job_effects.follow(job, tracked, call, confined=confined)
         report = await self.effects.end(tracked, confined=confined, others=self._jobs)
-        running.changes = report.records()
-        running.effects = report.to_record()
+        state.effects.changes = report.records()
+        state.effects.recorded = report.to_record()
         return report
 
     def hides(self, analysis: CommandAnalysis) -> bool:
@@ -332,15 +340,16 @@ def starts_job(footprint: Footprint) -> bool:
     )
 
 
-def _tampered(outcome: CallOutcome, repaired: Sequence[Repaired]) -> CallOutcome:
+def _tampered(outcome: Outcome, repaired: Sequence[Repaired]) -> Outcome:
     problem = Problem(
         "tampered",
         f"the command {_changed(repaired)}",
         hint="a person may allow them with allow_protected, or approve a command that names them",
     )
-    outcome.status, outcome.problem = Status.FAILED, problem
-    outcome.text = f"{outcome.text}\n[handrail: {problem.message}]"
-    outcome.meta = {**outcome.meta, "repaired": [one._asdict() for one in repaired]}
+    outcome.status = Status.FAILED
+    outcome.output = outcome.output._replace(problem=problem)
+    outcome.append(f"[handrail: {problem.message}]")
+    outcome.add_meta({"repaired": [one._asdict() for one in repaired]})
     return outcome
 
 

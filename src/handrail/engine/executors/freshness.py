@@ -132,7 +132,7 @@ class Freshness:
                 return replace(problem, message=message)
         return problem
 
-    def renew(self, plan: Plan, agent: str) -> None:
+    def mark_written(self, plan: Plan, agent: str) -> None:
         """Update the read state after a commit: the agent knows what it has written."""
         reads = self._states.for_agent(agent)
         for change in plan.changes:
@@ -156,9 +156,11 @@ class Freshness:
                 record = ReadRecord(time.time(), 1, 0, stat, True, change.after.digest)
                 reads.record_read(absolute, record, _text(change.after))
             elif known is not None:
-                self._renew_part(reads, known, stat, change)
+                self._mark_part_written(reads, known, stat, change)
 
-    def _renew_part(self, reads: ReadState, known: ReadRecord, stat: Stat, change: Change) -> None:
+    def _mark_part_written(
+        self, reads: ReadState, known: ReadRecord, stat: Stat, change: Change
+    ) -> None:
         """The agent knows the lines it has written, and the others as well as before."""
         absolute = change.place.absolute
         shown = reads.texts(absolute)
@@ -167,12 +169,12 @@ class Freshness:
         for text in (*shown, *lines_after_edit(change.before, change.after)):
             reads.add_text(absolute, text)
 
-    def knows(self, place: Place, digest: str | None, agent: str) -> bool:
+    def has_read(self, place: Place, digest: str | None, agent: str) -> bool:
         """Whether the agent's last sight of a file is of this content."""
         known = self._states.for_agent(agent).get(place.absolute)
         return known is not None and known.digest is not None and known.digest == digest
 
-    def follow(
+    def update_after_hook(
         self, place: Place, before: str | None, after: Content | None, stat: Stat | None, agent: str
     ) -> None:
         """The agent was shown how `before` became `after`: if it knew the one, it knows both."""

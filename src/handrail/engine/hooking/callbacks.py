@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypedDict
 from handrail.core.places import Place
 from handrail.core.results import ToolResult
 from handrail.core.verdicts import Verdict
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.prepare.prepared_call import PreparedCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,9 @@ def _given_name(prepared: PreparedCall, name: str) -> str:
     """The name of a path by the argument as the caller gives it, not by the model's attribute."""
     attribute = _ATTRIBUTE.match(name)
     top = attribute[0] if attribute is not None else ""
-    field = prepared.entry.params.model_fields.get(top) if prepared.entry is not None else None
+    field = (
+        prepared.entry.arguments.model.model_fields.get(top) if prepared.entry is not None else None
+    )
     alias = None if field is None else field.validation_alias
     return alias + name[len(top) :] if isinstance(alias, str) else name
 

@@ -59,11 +59,11 @@ class HookFileNote(NamedTuple):
 class HookFileTracker:
     """The files of one call as it left them, and what its hooks make of them."""
 
-    def __init__(self, running: CallState, files: Files, freshness: Freshness) -> None:
-        self._running = running
+    def __init__(self, state: CallState, files: Files, freshness: Freshness) -> None:
+        self._state = state
         self._files = files
         self._freshness = freshness
-        self._agent = running.prepared.call.agent
+        self._reader = state.prepared.principal.reader
         self._before: dict[str, TrackedFile] = {}
         self._notes: list[HookFileNote] = []
         self._shown: list[tuple[TrackedFile, TrackedFile]] = []
@@ -90,13 +90,16 @@ class HookFileTracker:
 
     def mark_shown(self) -> None:
         """The model was told in full: what it knew of these files it knows of the new ones."""
+        reader = self._reader
+        if reader is None:
+            return
         for was, now in self._shown:
-            self._freshness.follow(now.place, was.digest, now.content, now.stat, self._agent)
+            self._freshness.update_after_hook(now.place, was.digest, now.content, now.stat, reader)
 
     def _seen(self) -> dict[str, TrackedFile]:
         found: dict[str, TrackedFile] = {}
         room = MAX_TRACKED_BYTES
-        for change in self._running.changes[:MAX_TRACKED_FILES]:
+        for change in self._state.effects.changes[:MAX_TRACKED_FILES]:
             seen = self._see(change.path, room)
             if seen is not None:
                 found[change.path] = seen
@@ -136,28 +139,30 @@ class HookFileTracker:
     def _known(self, was: TrackedFile) -> bool:
         """Whether the model knew this, or was told of it by the hook before."""
         told = ((now.place.absolute, now.digest) for _, now in self._shown)
-        return (was.place.absolute, was.digest) in told or self._freshness.knows(
-            was.place, was.digest, self._agent
-        )
+        if (was.place.absolute, was.digest) in told:
+            return True
+        reader = self._reader
+        return reader is not None and self._freshness.has_read(was.place, was.digest, reader)
 
     def _record(self, hook: str, path: str, was: TrackedFile, now: TrackedFile) -> None:
-        running = self._running
-        change = next(one for one in running.changes if one.path == path)
+        state = self._state
+        change = next(one for one in state.effects.changes if one.path == path)
         if change.after_hash != was.digest:
             # Somebody else wrote it after the call, or nothing is kept to recognise it by.
             return
         became = {"after_hash": now.digest, "after_mode": now.mode}
-        running.changes = tuple(
-            replace(one, after_hash=now.digest) if one is change else one for one in running.changes
+        state.effects.changes = tuple(
+            replace(one, after_hash=now.digest) if one is change else one
+            for one in state.effects.changes
         )
-        effects: dict[str, Any] = dict(running.effects or {})
+        effects: dict[str, Any] = dict(state.effects.recorded or {})
         entry = {"path": path, "hook": hook, "before_hash": was.digest, **became}
         effects["hooks"] = [*effects.get("hooks", ()), entry]
         if "changes" in effects:
             effects["changes"] = [
                 {**one, **became} if one["path"] == path else one for one in effects["changes"]
             ]
-        running.effects = effects
+        state.effects.recorded = effects
 
 
 # The call whose hooks are running in this context, once it is over.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from handrail.core.plan import Plan
 from handrail.engine.planning.preview import full_preview
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import one_line
 from handrail.planmode.approval import ApprovedSnapshot, call_fingerprint, change_shapes
 

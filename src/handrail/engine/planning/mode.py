@@ -10,7 +10,7 @@ from handrail.core.plan_mode import PlanFile, PlanModeExit, PlannedPermission
 from handrail.core.problems import ProblemRaised
 from handrail.engine.planning.dry_run import PlannedActions
 from handrail.engine.planning.queue import PlanQueue
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.planmode.item import PlanItem
 from handrail.policy.approval.grants import AllowedPrompt, SessionGrants
 from handrail.policy.clearance import Clearance

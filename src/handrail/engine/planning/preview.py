@@ -11,7 +11,7 @@ from handrail.core.commands import CommandAnalysis
 from handrail.core.content import Content
 from handrail.core.places import shown
 from handrail.core.plan import Change, Plan
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import fits_one_line
 
 # More than anybody reads; beyond it the tool's own preview says how much there is.

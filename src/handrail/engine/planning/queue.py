@@ -15,10 +15,10 @@ from typing import Any, Final, Protocol
 from handrail.core.plan import Plan
 from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
-from handrail.core.results import Status, ToolResult
-from handrail.engine.call_state import CallOutcome, CallState
+from handrail.core.results import Output, Status, ToolResult
+from handrail.engine.call_state import CallState, Outcome
 from handrail.engine.planning.dry_run import approval_snapshot, describe_call
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import one_line
 from handrail.planmode.approval import PlanApproval
 from handrail.planmode.item import ApprovalBinding, PlanItem, PlanStatus
@@ -128,9 +128,9 @@ class PlanQueue:
                 self._put(item)
             return gone
 
-    def add(self, running: CallState, plan: Plan | None) -> CallOutcome:
+    def add(self, state: CallState, plan: Plan | None) -> Outcome:
         """Queue a call that plan mode does not carry out; raises `denied` if too many wait."""
-        prepared = running.prepared
+        prepared = state.prepared
         if len(self.pending) >= MAX_PENDING_CALLS:
             raise ProblemRaised(
                 "denied",
@@ -147,10 +147,8 @@ class PlanQueue:
             f"[PLAN MODE] Queued as {item.id}, not executed: {one_line(prepared)}\n"
             "Nothing has changed. The call is made if the person approves it; do not repeat it."
         )
-        return CallOutcome(
-            Status.PLANNED, text, item.preview or None, data={"queued": item.id},
-            meta={"queued": item.id},
-        )  # fmt: skip
+        queued = {"queued": item.id}
+        return Outcome(Status.PLANNED, Output(text, item.preview or None, queued, meta=queued))
 
     def depends_on_queued(self, prepared: PreparedCall) -> bool:
         """Whether a call concerns a file that a queued call would write: it can only be

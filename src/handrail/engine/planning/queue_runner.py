@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from handrail.core.call import ToolCall
 from handrail.core.results import ToolResult
+from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.recording.idempotency import IdempotentRunner
 from handrail.planmode.approval import PlanApproval
 from handrail.planmode.item import PlanItem
@@ -16,15 +17,17 @@ from handrail.planmode.item import PlanItem
 class QueuedCallRunner:
     """Makes them; each id happens once, whichever process approves."""
 
-    once: IdempotentRunner
+    runner: IdempotentRunner
+    preparer: Preparer
 
     def same_turn(self) -> AbstractContextManager[int]:
         """One turn for all that is approved together."""
-        return self.once.numbers.same_turn()
+        return self.runner.ids.same_turn()
 
     async def run(self, call_id: str, item: PlanItem, promise: PlanApproval) -> ToolResult:
         """Both halves of the call, with the person's yes to what they saw."""
-        call = ToolCall(call_id, item.tool, item.args, self.once.numbers.turn(), item.agent)
-        prepared = self.once.pipeline.preparer.prepare(call)
-        prepared.promise = promise
-        return await self.once.run(prepared, None)
+        call = ToolCall(call_id, item.tool, item.args, self.runner.ids.turn(), item.agent)
+        prepared = self.preparer.prepare(call)
+        prepared.origin.approval = promise
+        prepared.origin.has_client_id = True
+        return await self.runner.run(prepared)

@@ -10,7 +10,8 @@ from handrail.core.call import ToolCall
 from handrail.core.call_ids import check_call_id
 from handrail.engine.batch.pacing import Pacer
 from handrail.engine.prepare.ids import CallIds
-from handrail.engine.prepare.preparer import PreparedCall, Preparer
+from handrail.engine.prepare.prepared_call import PreparedCall
+from handrail.engine.prepare.preparer import Preparer
 
 Call = Mapping[str, Any]
 
@@ -43,7 +44,7 @@ class CallFactory:
     def _prepare(self, call: Call, turn: int, agent: str) -> PreparedCall:
         made = self.tool_call(call.get("id"), call.get("name"), call.get("arguments"), turn, agent)
         prepared = self.preparer.prepare(made)
-        prepared.given_id = call.get("id") is not None
+        prepared.origin.has_client_id = call.get("id") is not None
         return prepared
 
     def tool_call(

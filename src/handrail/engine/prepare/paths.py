@@ -27,9 +27,9 @@ def resolve_nested(
     """
     places: dict[str, Place] = {}
     touches: list[Touch] = []
-    if entry.nested is None or args is None:
+    if entry.arguments.nested_paths is None or args is None:
         return places, touches
-    for value in entry.nested.collect(args):
+    for value in entry.arguments.nested_paths.collect(args):
         place = _locate(value, files)
         places[value.name] = place
         for use in value.uses:
@@ -57,7 +57,7 @@ def resolve_direct(
     """
     places: dict[str, Place] = {}
     touches: list[Touch] = []
-    for name, use in entry.paths:
+    for name, use in entry.arguments.paths:
         given = getattr(args, name)
         if given is None:
             continue
@@ -105,16 +105,16 @@ def call_footprint(
     Raises `internal` for a footprint that goes beyond the stated effects, and
     `outside_workspace` for one of a tool of the user's own that leads out of the workspace.
     """
-    said = entry.tool.footprint(args) if entry.own_footprint else None
+    said = entry.tool.footprint(args) if entry.touches.computed else None
     if said is None:
-        if entry.base is NOTHING:
+        if entry.touches.base is NOTHING:
             return Footprint(tuple(touches)) if touches else NOTHING
-        return entry.base._replace(touches=(*touches, *entry.base.touches))
+        return entry.touches.base._replace(touches=(*touches, *entry.touches.base.touches))
     if not isinstance(said, Footprint):
         raise TypeError(f"its footprint is {said!r:.200}, which is not a Footprint")
     if entry.origin is not ToolOrigin.BUILTIN:
         said = said._replace(touches=tuple([_typed(*touch) for touch in said.touches]))
-    excess = find_excess(entry.effects, said)
+    excess = find_excess(entry.touches.effects, said)
     if excess is not None:
         raise ProblemRaised(
             "internal",

@@ -1,8 +1,8 @@
-"""The first half of a call: understand it. Reads, but changes nothing and asks nobody.
+"""The first half of a call: find the tool, parse and validate the arguments, resolve the paths,
+work out footprint and risk. Reads files, changes nothing, asks nobody.
 
-name → tool, arguments → canonical, coerced, validated, paths resolved, footprint, risk.
-What is wrong is kept in `PreparedCall.problem`: a call that cannot be understood still takes
-its place in a batch and leaves its record.
+A failure is kept in `PreparedCall.problem`: a call that cannot be prepared still has its place in
+a batch and in the record.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -18,67 +17,26 @@ from pydantic import BaseModel, ValidationError
 
 from handrail.core.call import ToolCall
 from handrail.core.context import Session
-from handrail.core.footprint import NOTHING, Footprint, Touch
+from handrail.core.footprint import Footprint, Touch
 from handrail.core.places import Place
 from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
-from handrail.core.tool import Tool
 from handrail.core.verdicts import Risk
 from handrail.dialects.base import View, Vocabulary
 from handrail.engine.prepare.arguments import check_plain, parse_arguments
 from handrail.engine.prepare.coerce import coerce, explain_errors
 from handrail.engine.prepare.declared_tools import DeclaredTools, drop_hidden_names
 from handrail.engine.prepare.paths import call_footprint, resolve_direct, resolve_nested
+from handrail.engine.prepare.prepared_call import CallScope, ParsedArguments, PreparedCall
+from handrail.engine.principal import Principals
 from handrail.engine.registry import Registry, ToolEntry, ToolOrigin
-from handrail.planmode.approval import PlanApproval
-from handrail.policy.agents import AgentAccess, AgentAction, Agents
-from handrail.policy.loop_guard import BatchPosition
+from handrail.policy.agents import AgentAccess, AgentAction
 
 _log = logging.getLogger("handrail")
 
 
-@dataclass(slots=True)
-class PreparedCall:
-    """A call that has been understood, or the reason why it cannot be."""
-
-    call: ToolCall
-    name: str
-    arguments: Mapping[str, Any]
-    entry: ToolEntry | None = None
-    args: BaseModel | None = None
-    places: Mapping[str, Place] = field(default_factory=dict)
-    footprint: Footprint = NOTHING
-    reads_only: bool = True
-    # Whether a program that the call starts must not be able to change any file.
-    writes_nothing: bool = False
-    risk: Risk = Risk.SAFE
-    coerced: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
-    spelled: Mapping[str, str] = field(default_factory=dict)
-    openings: Mapping[str, str] = field(default_factory=dict)
-    response: str | None = None
-    given_id: bool = False
-    promise: PlanApproval | None = None
-    batch: BatchPosition | None = None
-    # Why the call is refused unless it only reads: its message did not end with tool calls.
-    only_reads: Problem | None = None
-    problem: Problem | None = None
-
-    @property
-    def tool(self) -> Tool[Any]:
-        """The tool of a call without a problem."""
-        if self.entry is None:
-            raise LookupError(f"{self.name!r} was never found")
-        return self.entry.tool
-
-    @property
-    def attempts(self) -> int:
-        """How often the call may be tried."""
-        return 1 if self.entry is None else self.entry.attempts
-
-
 class Preparer:
-    """Prepares calls for one runtime; `agents` says which tools each agent may use."""
+    """Prepares calls for one runtime."""
 
     def __init__(
         self,
@@ -86,20 +44,20 @@ class Preparer:
         vocabulary: Vocabulary,
         files: Files,
         session: Session,
-        agents: Agents,
+        principals: Principals,
     ) -> None:
         self._registry = registry
         self._vocabulary = vocabulary
         self._files = files
         self._session = session
-        self.agents = agents
+        self.principals = principals
         self.declared = DeclaredTools()
 
     def visible(self, agent: str, allowed: Collection[str] | None) -> Collection[str] | None:
         """The tools to declare to an agent: of those allowed, what it may call; None: all that
         the dialect shows.
         """
-        access = self.agents.of(agent)
+        access = self.principals.agents.of(agent)
         if access is None:
             return allowed
         named = allowed
@@ -115,22 +73,28 @@ class Preparer:
 
     def callable_tools(self, agent: str) -> list[str]:
         """The canonical names of all tools that an agent may call."""
-        access, entry = self.agents.of(agent), self._registry.entry
+        access, entry = self.principals.agents.of(agent), self._registry.entry
         names = [tool.name for tool in self._registry.list_all()]
         return [name for name in names if _open_to(access, entry(name))]
 
     def prepare(self, call: ToolCall) -> PreparedCall:
-        """Understand the call; never raises."""
-        prepared = PreparedCall(call, call.name, {})
-        self._keep_problem(prepared, self._understand)
+        """Prepare the call; never raises: what is wrong becomes the problem of the result."""
+        prepared = PreparedCall(call, self.principals.of_call(call))
+        self._capture_problem(prepared, self._parse_and_validate)
         return prepared
 
-    def resolve_again(self, prepared: PreparedCall) -> None:
-        """Look anew where the paths lead: earlier calls may have changed that."""
-        if prepared.problem is None:
-            self._keep_problem(prepared, self._resolve)
+    def refuse(self, call: ToolCall, problem: Problem) -> PreparedCall:
+        """The call with a problem that was found before its arguments were parsed."""
+        return PreparedCall(call, self.principals.of_call(call), problem=problem)
 
-    def _keep_problem(self, prepared: PreparedCall, step: Callable[[PreparedCall], None]) -> None:
+    def re_resolve_paths(self, prepared: PreparedCall) -> None:
+        """Resolve the paths again: earlier calls may have changed where they lead."""
+        if prepared.problem is None:
+            self._capture_problem(prepared, self._resolve)
+
+    def _capture_problem(
+        self, prepared: PreparedCall, step: Callable[[PreparedCall], None]
+    ) -> None:
         try:
             step(prepared)
         except ProblemRaised as raised:
@@ -140,7 +104,7 @@ class Preparer:
             message = f"{prepared.name} cannot be prepared: {type(bug).__name__}: {bug}"
             prepared.problem = Problem("internal", message[:2000])
 
-    def _understand(self, prepared: PreparedCall) -> None:
+    def _parse_and_validate(self, prepared: PreparedCall) -> None:
         call = prepared.call
         if isinstance(call.arguments, str):
             given: Mapping[str, Any] = parse_arguments(call.arguments)
@@ -152,21 +116,25 @@ class Preparer:
         else:
             check_plain(call.arguments)
             given = dict(call.arguments)
-        prepared.arguments = given
-        view, entry = self._find(call)
-        prepared.name, prepared.entry = entry.tool.name, entry
+        prepared.parsed = ParsedArguments(given)
+        view, entry = self._find(prepared)
+        prepared.entry = entry
         translated = self._vocabulary.translate(view, given)
-        prepared.arguments = translated.arguments
-        prepared.ignored = tuple(translated.ignored)
-        prepared.spelled, prepared.openings = translated.spelled, view.openings
+        prepared.parsed = parsed = ParsedArguments(
+            translated.arguments,
+            ignored=tuple(translated.ignored),
+            caller_names=translated.spelled,
+            result_prefixes=view.openings,
+        )
         try:
-            prepared.args = entry.validate(translated.arguments)
+            prepared.parsed = parsed._replace(model=entry.arguments.validate(parsed.arguments))
         except ValidationError:
-            self._repair(prepared, entry, view, translated.spelled)
+            prepared.parsed = _coerced(parsed, entry, view)
         self._resolve(prepared)
         self._check_writes(prepared)
 
-    def _find(self, call: ToolCall) -> tuple[View, ToolEntry]:
+    def _find(self, prepared: PreparedCall) -> tuple[View, ToolEntry]:
+        call = prepared.call
         view = self._vocabulary.resolve(call.name)
         entry = self._registry.entry(call.name)
         # A tool of the user's own wins over another vocabulary's word for one of ours.
@@ -175,8 +143,8 @@ class Preparer:
             view = self._vocabulary.shown(call.name)
         else:
             entry = self._registry.entry(view.tool)
-        if entry is None or not self._open_to(call, entry):
-            raise self._unknown(call, known=entry is not None)
+        if entry is None or not self._open_to(prepared, entry):
+            raise self._unknown(prepared, known=entry is not None)
         if not entry.tool.enabled(self._session):
             raise ProblemRaised(
                 "unavailable",
@@ -189,11 +157,14 @@ class Preparer:
         """An agent that may not change files may not let a command do it either: what its text
         shows is refused here, and the sandbox keeps it from writing anything else.
         """
-        call, analysis = prepared.call, prepared.footprint.command
-        access = None if analysis is None or call.by_person else self.agents.of(call.agent)
+        call, analysis, access = (
+            prepared.call,
+            prepared.footprint.command,
+            prepared.principal.access,
+        )
         if analysis is None or access is None or access.may(AgentAction.PATCH):
             return
-        prepared.writes_nothing = True
+        prepared.scope = prepared.scope._replace(writes_nothing=True)
         if analysis.effects.writes or analysis.unconfined:
             would = "leave the sandbox"
             if analysis.effects.writes:
@@ -204,32 +175,32 @@ class Preparer:
                 hint="only look, and say what should be changed",
             )
 
-    def _open_to(self, call: ToolCall, entry: ToolEntry | None) -> bool:
+    def _open_to(self, prepared: PreparedCall, entry: ToolEntry | None) -> bool:
         """Whether the caller may use a tool: by the limits of its agent, and if it is a model,
         by what it was shown.
         """
-        access = None if call.by_person else self.agents.of(call.agent)
-        if entry is None or not _open_to(access, entry):
+        if entry is None or not _open_to(prepared.principal.access, entry):
             return False
-        return self.declared.allows(call, entry.tool.name)
+        return self.declared.allows(prepared.call, entry.tool.name)
 
-    def without_hidden_names(self, call: ToolCall, problem: Problem) -> Problem:
+    def without_hidden_names(self, prepared: PreparedCall, problem: Problem) -> Problem:
         """The problem as its caller may read it: no hint names a tool that it cannot use."""
-        if problem.hint is None or call.by_person:
+        if problem.hint is None:
             return problem
         hidden = frozenset(
             tool.name
             for tool in self._registry.list_all()
-            if not self._open_to(call, self._registry.entry(tool.name))
+            if not self._open_to(prepared, self._registry.entry(tool.name))
         )
         return drop_hidden_names(problem, hidden) if hidden else problem
 
-    def _unknown(self, call: ToolCall, *, known: bool) -> ProblemRaised:
-        name = call.name
+    def _unknown(self, prepared: PreparedCall, *, known: bool) -> ProblemRaised:
+        name = prepared.call.name
         shown = sorted(
             self._vocabulary.shown(tool.name).name
             for tool in self._registry.list_all()
-            if self._open_to(call, self._registry.entry(tool.name)) and tool.shown(self._session)
+            if self._open_to(prepared, self._registry.entry(tool.name))
+            and tool.shown(self._session)
         )
         if not name:
             return ProblemRaised(
@@ -243,49 +214,49 @@ class Preparer:
         hint = f"did you mean {' or '.join(close)}?" if close else f"tools: {', '.join(shown)}"
         return ProblemRaised("unknown_tool", f"there is no tool named {name!r:.200}", hint=hint)
 
-    def _repair(
-        self, prepared: PreparedCall, entry: ToolEntry, view: View, spelled: Mapping[str, str]
-    ) -> None:
-        repaired = coerce(entry.params, prepared.arguments)
-        try:
-            prepared.args = _validated(entry, repaired.arguments)
-        except ValidationError as error:
-            shown = view.shown_args(entry.schema.get("properties", ()))
-            raise explain_errors(error, spelled, [arg.name for arg in shown]) from error
-        prepared.arguments = repaired.arguments
-        prepared.coerced = repaired.notes
-
     def _resolve(self, prepared: PreparedCall) -> None:
         entry, args = prepared.entry, prepared.args
         if entry is None:
             return
         files, touches = self._files, list[Touch]()
-        if entry.paths:
-            prepared.places, touches = resolve_direct(entry, args, files)
-        if entry.nested is not None:
+        places: Mapping[str, Place] = {}
+        if entry.arguments.paths:
+            places, touches = resolve_direct(entry, args, files)
+        if entry.arguments.nested_paths is not None:
             nested, further = resolve_nested(entry, args, files)
-            prepared.places, touches = {**prepared.places, **nested}, [*touches, *further]
-        if entry.only_paths:
+            places, touches = {**places, **nested}, [*touches, *further]
+        if entry.touches.only_paths:
             footprint = Footprint(tuple(touches))
         else:
             footprint = call_footprint(entry, args, touches, files)
-        prepared.footprint = footprint
-        # What a plan writes is seen by whoever is asked; it is never only a read.
-        prepared.reads_only = not entry.plans and footprint.reads_only
+        # A plan is shown to the user before it is committed; it is never only a read.
+        reads_only = not entry.tool.plans and footprint.reads_only
         risk = entry.tool.risk(args)
         if risk is None:
-            risk = Risk.SAFE if prepared.reads_only else Risk.MODERATE
-        prepared.risk = risk
+            risk = Risk.SAFE if reads_only else Risk.MODERATE
+        writes_nothing = prepared.scope.writes_nothing
+        prepared.scope = CallScope(places, footprint, reads_only, risk, writes_nothing)
+
+
+def _coerced(parsed: ParsedArguments, entry: ToolEntry, view: View) -> ParsedArguments:
+    """The arguments with harmless mistakes repaired; raises `invalid_arguments` for others."""
+    repaired = coerce(entry.arguments.model, parsed.arguments)
+    try:
+        model = _validated(entry, repaired.arguments)
+    except ValidationError as error:
+        shown = view.shown_args(entry.arguments.schema.get("properties", ()))
+        raise explain_errors(error, parsed.caller_names, [arg.name for arg in shown]) from error
+    return parsed._replace(arguments=repaired.arguments, model=model, coerced=repaired.notes)
 
 
 def _validated(entry: ToolEntry, arguments: Mapping[str, Any]) -> BaseModel:
     """The arguments as the tool takes them; raises pydantic's ValidationError."""
     try:
-        return entry.validate(arguments)
+        return entry.arguments.validate(arguments)
     except ValidationError:
         try:
             # What JSON has no word for (a tuple, a date) is accepted in its JSON form.
-            return entry.params.model_validate_json(json.dumps(arguments))
+            return entry.arguments.model.model_validate_json(json.dumps(arguments))
         except ValidationError:
             pass
         raise

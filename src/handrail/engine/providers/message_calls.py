@@ -16,7 +16,7 @@ from handrail.core.problems import Problem
 from handrail.core.results import ToolResult
 from handrail.engine.prepare.arguments import exceeds_limit, too_large
 from handrail.engine.prepare.call_factory import CallFactory
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.providers.response_end import Finish, ResponseEnd
 
 # More calls than any model makes in one message, few enough to be run and recorded.
@@ -75,11 +75,11 @@ class MessagePreparer:
                 one = self._understand(call, position, response, turn, agent)
                 if _hold_effects(one, end):
                     # A call that is not run leaves its id free: nothing happened under it.
-                    one.given_id = False
+                    one.origin.has_client_id = False
                     one.call = one.call._replace(id=self.calls.numbers.fresh_id())
             else:
                 one = self._refuse(call, problem, turn, agent)
-            one.response = response
+            one.origin.response = response
             prepared.append(one)
         if len(asked) > MAX_CALLS:
             prepared.append(self._refuse(asked[MAX_CALLS], _too_many(len(asked)), turn, agent))
@@ -92,7 +92,7 @@ class MessagePreparer:
         made = self.calls.tool_call(name, call["name"], call["arguments"], turn, agent)
         made = made._replace(from_model=True)
         prepared = self.calls.preparer.prepare(made)
-        prepared.given_id = name is not None
+        prepared.origin.has_client_id = name is not None
         return prepared
 
     def _refuse(
@@ -100,7 +100,7 @@ class MessagePreparer:
     ) -> PreparedCall:
         """The call without its arguments, which nobody parsed."""
         made = self.calls.tool_call(None, call["name"], None, turn, agent)
-        return PreparedCall(made, made.name, {}, problem=problem)
+        return self.calls.preparer.refuse(made, problem)
 
 
 def _internal_id(given: Any, position: int, response: str | None) -> str | None:
@@ -142,7 +142,7 @@ def _hold_effects(prepared: PreparedCall, end: ResponseEnd) -> bool:
         f"not run: the message {_ended(_WHY[end.finish], end)}, and this call changes something",
         hint="make the call again in a message that ends with its tool calls",
     )
-    prepared.only_reads = problem
+    prepared.origin.reads_only_because = problem
     if prepared.problem is not None or prepared.reads_only:
         return False
     prepared.problem = problem

@@ -37,19 +37,17 @@ class _Refusal(NamedTuple):
     hint: str
 
 
-def is_dead(running: CallState, result: ToolResult) -> bool:
+def is_dead(state: CallState, result: ToolResult) -> bool:
     """Whether a failure is nobody's mistake and passes neither by waiting nor by itself: a
     defect, tries that are used up, a call cut off whose effects nobody knows.
     """
-    prepared, problem = running.prepared, result.problem
+    prepared, problem = state.prepared, result.problem
     if result.status is not Status.FAILED or problem is None or prepared.entry is None:
         return False
-    if prepared.call.by_person:
-        return False
-    if problem.code == "timeout" and running.watch.expired:
+    if problem.code == "timeout" and state.timer.cancellation.expired:
         harmless = prepared.reads_only or prepared.tool.idempotent
-        return not harmless or prepared.attempts > 1
-    return problem.code == "internal" or (problem.retryable and prepared.attempts > 1)
+        return not harmless or prepared.entry.attempts > 1
+    return problem.code == "internal" or (problem.retryable and prepared.entry.attempts > 1)
 
 
 @dataclass(slots=True)
@@ -66,11 +64,11 @@ class DeadLetters:
     caller: MakesCalls | None = None
     knows: Callable[[str], bool] | None = None
 
-    async def note(self, running: CallState, result: ToolResult) -> None:
+    async def note(self, state: CallState, result: ToolResult) -> None:
         """Keep the call if it is dead; that it cannot be kept must not change its result."""
-        if not is_dead(running, result) or result.problem is None:
+        if not is_dead(state, result) or result.problem is None:
             return
-        prepared = running.prepared
+        prepared = state.prepared
         letter = NewLetter(
             self.session.id,
             result.call_id,

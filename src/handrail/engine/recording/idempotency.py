@@ -23,7 +23,7 @@ from handrail.core.results import ToolResult
 from handrail.engine.batch.scheduler import collect_into, release_slot_while
 from handrail.engine.pipeline import Pipeline
 from handrail.engine.prepare.ids import CallIds
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording.payloads import replay
 from handrail.history.undo.recorded_changes import find_undone_paths
 
@@ -34,15 +34,15 @@ _LISTED: Final = 8
 
 
 class IdClaim(NamedTuple):
-    """Whether a call may run: it may if there is neither a clash nor an earlier time.
+    """Whether a call may run: it may if there is neither a conflict nor a previous call.
 
-    `earlier` gives the result of the first time. None from it: that time is over without a
-    result; claim again, and whoever is first may run. It raises `ProblemRaised` where there
-    is no result to give and the call must not run either.
+    `previous` returns the result of the first call with this id. None from it: that call ended
+    without a result, and the id must be claimed again. It raises `ProblemRaised` if there is no
+    result and the call must not run either.
     """
 
-    earlier: Callable[[], Awaitable[ToolResult | None]] | None = None
-    clash: Problem | None = None
+    previous: Callable[[], Awaitable[ToolResult | None]] | None = None
+    conflict: Problem | None = None
 
 
 _FRESH: Final = IdClaim()
@@ -82,17 +82,17 @@ class _CallHistory:
         said = f"{result.text}\n[handrail: undone since, and not done again: {listed}{more}]"
         return replace(result, text=said, meta={**result.meta, "undone": undone})
 
-    async def began(self, call_id: str) -> bool:
+    async def has_intent(self, call_id: str) -> bool:
         """Whether the call announced a change, which it may have made."""
         newest = await self.store.calls(session=self.session, call_id=call_id, limit=1)
         return bool(newest) and newest[0].intent is not None
 
     def compare(self, found: CallRecord, known: str | None, fingerprint: str) -> IdClaim:
         if known is None:
-            return IdClaim(clash=_gone(found.call_id, found.requested))
+            return IdClaim(conflict=_gone(found.call_id, found.requested))
         if known != fingerprint:
-            return IdClaim(clash=_clash(found.call_id))
-        return IdClaim(earlier=partial(self.result, found.call_id))
+            return IdClaim(conflict=_duplicate_id(found.call_id))
+        return IdClaim(previous=partial(self.result, found.call_id))
 
 
 class _SharedIds:
@@ -113,18 +113,18 @@ class _SharedIds:
             known = held.fingerprint or _recorded_fingerprint(found.requested)
             return past.compare(found, known, fingerprint)
         if held.fingerprint != fingerprint:
-            return IdClaim(clash=_clash(call_id))
+            return IdClaim(conflict=_duplicate_id(call_id))
         if self._alive(held.owner):
-            return IdClaim(earlier=partial(self._wait, call_id, held.owner))
-        return await self._inherit(call_id, held.owner)
+            return IdClaim(previous=partial(self._wait, call_id, held.owner))
+        return await self._take_over(call_id, held.owner)
 
-    async def _inherit(self, call_id: str, dead: str) -> IdClaim:
+    async def _take_over(self, call_id: str, dead: str) -> IdClaim:
         past = self._past
-        if await past.began(call_id):
-            return IdClaim(clash=_unknown(call_id))
+        if await past.has_intent(call_id):
+            return IdClaim(conflict=_unknown(call_id))
         if await past.store.take_over(past.session, call_id, dead, self._owner):
             return _FRESH
-        return IdClaim(earlier=partial(self._wait, call_id, dead))
+        return IdClaim(previous=partial(self._wait, call_id, dead))
 
     async def _wait(self, call_id: str, owner: str) -> ToolResult | None:
         clock = asyncio.get_running_loop().time
@@ -166,7 +166,7 @@ class CallIdLedger:
         self.prefix = os.urandom(4).hex()
         self._seen: dict[str, str] = {}
         # Seen, but over without a result: may be run again if it has changed nothing.
-        self._lapsed: set[str] = set()
+        self._abandoned: set[str] = set()
         self._responses: dict[str, str] = {}
         self._running: dict[str, InFlightCall] = {}
 
@@ -188,11 +188,11 @@ class CallIdLedger:
         running = self._running.get(call_id)
         known = running.fingerprint if running is not None else self._seen.get(call_id)
         if known is not None and known != fingerprint:
-            return IdClaim(clash=_clash(call_id))
+            return IdClaim(conflict=_duplicate_id(call_id))
         if running is not None:
-            return IdClaim(earlier=lambda: asyncio.shield(running.ended))
-        if known is not None and call_id not in self._lapsed:
-            return IdClaim(earlier=partial(self._recorded, call_id))
+            return IdClaim(previous=lambda: asyncio.shield(running.ended))
+        if known is not None and call_id not in self._abandoned:
+            return IdClaim(previous=partial(self._recorded, call_id))
         # Before anything is waited for: of several at once, one is first.
         future = asyncio.get_running_loop().create_future()
         self._running[call_id] = InFlightCall(fingerprint, future)
@@ -212,21 +212,21 @@ class CallIdLedger:
             return
         self._seen[call_id] = running.fingerprint
         if result is None:
-            self._lapsed.add(call_id)
+            self._abandoned.add(call_id)
         else:
-            self._lapsed.discard(call_id)
+            self._abandoned.discard(call_id)
         running.ended.set_result(result)
 
     async def _decide(self, call_id: str, fingerprint: str) -> IdClaim:
-        if call_id in self._lapsed:
-            if not await self._past.began(call_id):
+        if call_id in self._abandoned:
+            if not await self._past.has_intent(call_id):
                 return _FRESH
-            self._lapsed.discard(call_id)
-            return IdClaim(earlier=partial(self._recorded, call_id))
+            self._abandoned.discard(call_id)
+            return IdClaim(previous=partial(self._recorded, call_id))
         if self.prefix in call_id:
             found = await self._past.find(call_id)
             if found is None:
-                return IdClaim(clash=_clash(call_id))
+                return IdClaim(conflict=_duplicate_id(call_id))
             known = _recorded_fingerprint(found.requested)
             return self._past.compare(found, known, fingerprint)
         if self._shared is not None:
@@ -236,9 +236,9 @@ class CallIdLedger:
     async def _recorded(self, call_id: str) -> ToolResult | None:
         result = await self._past.result(call_id)
         if result is None:
-            if await self._past.began(call_id):
+            if await self._past.has_intent(call_id):
                 raise ProblemRaised.of(_unknown(call_id))
-            self._lapsed.add(call_id)
+            self._abandoned.add(call_id)
         return result
 
 
@@ -273,7 +273,7 @@ def _digest(value: object) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _clash(call_id: str) -> Problem:
+def _duplicate_id(call_id: str) -> Problem:
     return Problem(
         "duplicate_id",
         f"a call with id {call_id!r} was made before, with other arguments or by another agent",
@@ -310,52 +310,58 @@ def _elsewhere(call_id: str) -> Problem:
 
 @dataclass(frozen=True, slots=True)
 class IdempotentRunner:
-    """Carries out calls with ids that somebody else gave."""
+    """Runs each call id once. A repeated call gets the recorded result; a call with a used id and
+    other arguments is refused as `duplicate_id`.
+    """
 
     pipeline: Pipeline
-    answered: CallIdLedger
-    numbers: CallIds
+    ledger: CallIdLedger
+    ids: CallIds
     stored: Outputs
 
-    async def run(self, prepared: PreparedCall, listener: Listener | None) -> ToolResult:
-        """Run a call unless its id was used before."""
+    async def run(self, prepared: PreparedCall, listener: Listener | None = None) -> ToolResult:
+        """Run the call, unless the caller chose its id and has used it before."""
+        if not prepared.origin.has_client_id:
+            return await self.pipeline.run(prepared, listener)
         given = prepared.call.id
         try:
-            name = await self.answered.name_for(given, prepared.response)
+            name = await self.ledger.name_for(given, prepared.origin.response)
             prepared.call = prepared.call._replace(id=name)
-            result = await self._claimed(prepared, listener)
+            result = await self._run_claimed(prepared, listener)
         except ProblemRaised as raised:
-            # Whether the id was used cannot be told: refused, not run at a venture.
-            # Recorded under a name of its own: the id may belong to an earlier call.
-            prepared.problem = raised.problem
-            prepared.call = prepared.call._replace(id=self._other_id(prepared))
-            result = await self.pipeline.finish(prepared, listener)
+            # The store cannot say whether the id was used, so the call is refused.
+            result = await self._refuse(prepared, raised.problem, listener)
         return result if result.call_id == given else replace(result, call_id=given)
 
-    async def _claimed(self, prepared: PreparedCall, listener: Listener | None) -> ToolResult:
-        claim = await self.answered.claim(prepared)
-        if claim.clash is not None:
-            prepared.problem = claim.clash
-            # Recorded under a name of its own: the id belongs to the earlier call.
-            prepared.call = prepared.call._replace(id=self._other_id(prepared))
-            return await self.pipeline.finish(prepared, listener)
-        if claim.earlier is not None:
+    async def _run_claimed(self, prepared: PreparedCall, listener: Listener | None) -> ToolResult:
+        claim = await self.ledger.claim(prepared)
+        if claim.conflict is not None:
+            return await self._refuse(prepared, claim.conflict, listener)
+        if claim.previous is not None:
             found: list[ToolResult | None] = []
-            await release_slot_while(collect_into(found, claim.earlier()))
-            earlier = found[0]
-            if earlier is None:
-                # Whoever had it gave up; one of those who waited may take it.
-                return await self._claimed(prepared, listener)
-            # Its text is read once more, under the rules that hold now.
+            await release_slot_while(collect_into(found, claim.previous()))
+            previous = found[0]
+            if previous is None:
+                # The first call was cancelled; one of those that waited may run.
+                return await self._run_claimed(prepared, listener)
+            # The recorded text must still be readable under the rules of now.
             await self.stored.check(prepared.call.id, prepared.call)
-            self.pipeline.recorder.replayed(prepared, self._other_id(prepared), earlier)
-            return earlier
+            self.pipeline.recorder.replayed(prepared, self._unused_id(prepared), previous)
+            return previous
         result: ToolResult | None = None
         try:
-            result = await self.pipeline.finish(prepared, listener)
+            result = await self.pipeline.run(prepared, listener)
         finally:
-            self.answered.settle(prepared.call.id, result)
+            self.ledger.settle(prepared.call.id, result)
         return result
 
-    def _other_id(self, prepared: PreparedCall) -> str:
-        return self.numbers.repeated_id(prepared.call.id)
+    async def _refuse(
+        self, prepared: PreparedCall, problem: Problem, listener: Listener | None
+    ) -> ToolResult:
+        """Record a refusal under an id of its own: the given one may belong to an earlier call."""
+        prepared.problem = problem
+        prepared.call = prepared.call._replace(id=self._unused_id(prepared))
+        return await self.pipeline.run(prepared, listener)
+
+    def _unused_id(self, prepared: PreparedCall) -> str:
+        return self.ids.repeated_id(prepared.call.id)

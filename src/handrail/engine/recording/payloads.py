@@ -9,7 +9,7 @@ from handrail.core.problems import Problem
 from handrail.core.records import CallRecord
 from handrail.core.results import ChangeRecord, Status, ToolResult
 from handrail.engine.call_state import CallState
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.prepare.prepared_call import PreparedCall
 
 _WIDEST: Final = 80
 
@@ -24,20 +24,20 @@ def requested(prepared: PreparedCall, dialect: str) -> dict[str, Any]:
         "dialect": dialect,
         "risk": prepared.risk.word,
     }
-    if prepared.coerced:
-        payload["coerced"] = prepared.coerced
-    if prepared.ignored:
-        payload["ignored"] = prepared.ignored
-    if prepared.response is not None:
-        payload["response"] = prepared.response
+    if prepared.parsed.coerced:
+        payload["coerced"] = prepared.parsed.coerced
+    if prepared.parsed.ignored:
+        payload["ignored"] = prepared.parsed.ignored
+    if prepared.origin.response is not None:
+        payload["response"] = prepared.origin.response
     return payload
 
 
-def completed(running: CallState, result: ToolResult) -> dict[str, Any]:
+def completed(state: CallState, result: ToolResult) -> dict[str, Any]:
     """The payload of a `completed` row: what came of it and who cleared it by which rule."""
-    verdict = running.verdict
+    verdict = state.clearance.verdict
     payload = {
-        "tool": running.prepared.name,
+        "tool": state.prepared.name,
         # Words, not members: the JSON is the same, and an enumeration takes as long as a text.
         "status": str(result.status),
         "is_error": result.is_error,
@@ -49,27 +49,27 @@ def completed(running: CallState, result: ToolResult) -> dict[str, Any]:
             for change in result.changes
         ],
         "cleared": None if verdict is None else [str(verdict.effect), verdict.rule],
-        "asked": running.asked,
+        "asked": state.clearance.asked,
         "meta": result.meta,
     }
-    if running.answered_by is not None:
-        payload["answered_by"] = running.answered_by
-    if running.effects is not None:
-        payload["effects"] = running.effects
-    linked = [place.absolute for place in running.prepared.places.values() if place.via]
+    if state.clearance.answered_by is not None:
+        payload["answered_by"] = state.clearance.answered_by
+    if state.effects.recorded is not None:
+        payload["effects"] = state.effects.recorded
+    linked = [place.absolute for place in state.prepared.places.values() if place.via]
     if linked:
         # Where links led; they may lead elsewhere when the result is read again.
         payload["linked"] = linked
-    if running.hook_failures:
-        payload["hook_failures"] = running.hook_failures
-    if running.rewritten:
-        payload["rewritten"] = running.prepared.arguments
+    if state.notes.hook_failures:
+        payload["hook_failures"] = state.notes.hook_failures
+    if state.clearance.rewritten:
+        payload["rewritten"] = state.prepared.arguments
     return payload
 
 
-def reads_of_call(running: CallState) -> dict[str, Any]:
+def reads_of_call(state: CallState) -> dict[str, Any]:
     """What the model knows of files since this call, and which agent it is that knows."""
-    return {"agent": running.prepared.call.agent, "files": dict(running.reads)}
+    return {"agent": state.prepared.call.agent, "files": dict(state.notes.reads)}
 
 
 def replay(record: CallRecord) -> ToolResult | None:

@@ -22,7 +22,8 @@ from handrail.core.read_denials import ReadDenyPatterns
 from handrail.core.records import CallRecord
 from handrail.core.results import Status
 from handrail.core.verdicts import Effect, Risk, Verdict
-from handrail.engine.prepare.preparer import PreparedCall, Preparer
+from handrail.engine.prepare.prepared_call import PreparedCall
+from handrail.engine.prepare.preparer import Preparer
 from handrail.engine.registry import ToolOrigin
 from handrail.policy.policy_input import PolicyInput
 
@@ -55,11 +56,11 @@ class ReadReview(NamedTuple):
     def check(self, record: CallRecord, caller: ToolCall) -> None:
         """Raise `denied` unless the caller may read what the recorded call has returned."""
         done = record.completed
-        if done is None or done.get("status") == Status.REFUSED or caller.by_person:
+        if done is None or done.get("status") == Status.REFUSED or self._is_user(caller):
             # A refusal quotes nothing but the call itself.
             return
         maker = str(record.requested.get("agent", "main"))
-        if not self.preparer.agents.same_chain(maker, caller.agent):
+        if not self.preparer.principals.agents.same_chain(maker, caller.agent):
             raise _denied(record, f"it belongs to the agent {maker!r}")
         prepared = self._prepared(record, caller)
         verdict = self.judge.judge_read(self._subject(prepared, done))
@@ -71,6 +72,10 @@ class ReadReview(NamedTuple):
         denials = self.denials
         if denials is not None and done.get("read_rules") != read_rules_digest(denials):
             self._check_newly_withheld(record, prepared, denials)
+
+    def _is_user(self, caller: ToolCall) -> bool:
+        """Whether the user asks, who may read every result."""
+        return self.preparer.principals.of_call(caller).reader is None
 
     def _prepared(self, record: CallRecord, caller: ToolCall) -> PreparedCall:
         """The call as it ran, understood as if the caller made it now."""

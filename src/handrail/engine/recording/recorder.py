@@ -1,4 +1,4 @@
-"""What is told and written of a call: its rows, its events, its result.
+"""The record of a call: its rows, its events, its result.
 
 Every call leaves a `requested` and a `completed` row, whatever happens to it; one that
 writes or runs something leaves an `intent` row, on disk, before it does.
@@ -7,61 +7,74 @@ writes or runs something leaves an `intent` row, on disk, before it does.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, Literal, NamedTuple
 
-from handrail.core.context import Session
+from handrail.core.context import Session, ToolContext, current_reads
 from handrail.core.events import (
     CallEnded,
     CallOutput,
     CallProgress,
     CallStarted,
-    Event,
     FileChanged,
+    Listener,
 )
 from handrail.core.places import shown
 from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput, Stream
 from handrail.core.records import Durability, Row, Store
-from handrail.core.results import ToolResult
+from handrail.core.results import Output, ToolResult
 from handrail.core.sensitive import is_sensitive
 from handrail.core.tool import Keep
-from handrail.engine.call_state import CallOutcome, CallState
+from handrail.engine.call_state import CallState, Outcome, current_session
 from handrail.engine.events import EventBus
-from handrail.engine.prepare.preparer import PreparedCall
+from handrail.engine.failures import ended_problem
+from handrail.engine.hooking.callbacks import current_hook_failures
+from handrail.engine.prepare.prepared_call import PreparedCall
 from handrail.engine.recording import payloads
 from handrail.engine.recording.change_summary import change_summary
 from handrail.engine.recording.truncation import truncate
+from handrail.engine.timing.deadlines import CallTimer, DeadlineTimer
 from handrail.history.recovery.pending_cleanup import mark_pending_cleanup
 
 _log = logging.getLogger("handrail")
 
 
+class TruncationOptions(NamedTuple):
+    """How long texts are shortened; None: as each tool declares."""
+
+    max_chars: int | None = None
+    # Which part is kept.
+    keep: Keep | None = None
+
+
+_TRUNCATED_BY_TOOL: Final = TruncationOptions()
+
+
 @dataclass(frozen=True, slots=True)
 class RecorderOptions:
-    """How much is shown and how durably it is kept; `max_chars` None: as each tool says.
-    `owner` names this process, so that recovery leaves the living alone.
-    """
+    """How calls of a session are recorded."""
 
     dialect: str
-    owner: str
+    # Names this process and this runtime in intents, so that recovery leaves running calls alone.
+    owner: Mapping[str, str]
     durability: Durability = "power"
-    max_chars: int | None = None
+    # Whether reads go on while the store cannot be written.
     reads_without_store: bool = False
-    # Which paths rules withhold, by a name for all of them; None if none does.
+    # A digest of the rules that deny reads; None if there are none.
     read_rules: str | None = None
-    # Which part of an oversized text is shown; None: as each tool says.
-    keep: Keep | None = None
-    # Whether a later run may go on with the session, and needs to know what was read in it.
+    # Whether the record says which files were read: a named session may be resumed.
     keep_reads: bool = False
+    truncation: TruncationOptions = _TRUNCATED_BY_TOOL
 
 
 class Recorder:
-    """Writes down and tells what happens to calls of one session."""
+    """Writes the rows, events and results of the calls of one session."""
 
     def __init__(
         self,
@@ -69,196 +82,273 @@ class Recorder:
         store: Store,
         bus: EventBus,
         clock: Clock,
-        recording: RecorderOptions,
+        timers: DeadlineTimer,
+        options: RecorderOptions,
+        on_call_ended: Callable[[], None] | None = None,
     ) -> None:
-        self._session = session
+        self.session = session
         self._store = store
         self._bus = bus
         self._clock = clock
-        self._recording = recording
-        # Two runtimes may go on with one session, and then count the same turns.
-        self._run = os.urandom(4).hex()
+        self._timers = timers
+        self._options = options
+        self._on_call_ended = on_call_ended
 
-    async def begin(self, running: CallState) -> None:
-        """The call was asked for; raises `store_unavailable` if that cannot be recorded."""
-        prepared = running.prepared
-        payload = payloads.requested(prepared, self._recording.dialect)
+    def begin(self, prepared: PreparedCall, listener: Listener | None) -> CallState:
+        """The state of a call that begins now, with its timer."""
+        timer = self._timers.start(prepared.call.id, prepared.name, listener)
+        context = ToolContext(
+            prepared.call,
+            self.session,
+            partial(self.report, timer),
+            timer.cancellation.signal,
+            prepared.scope.places,
+        )
+        if prepared.scope.footprint.command is not None:
+            context.on_output = self._output_listener(timer)
+        return CallState(prepared, timer, context)
+
+    def replace_prepared(self, state: CallState, prepared: PreparedCall) -> None:
+        """Continue with other arguments of the same tool."""
+        state.prepared, state.context.call = prepared, prepared.call
+        state.context.places = prepared.places
+        if prepared.footprint.command is not None:
+            state.context.on_output = self._output_listener(state.timer)
+
+    def record(self, state: CallState) -> CallRecording:
+        """Record the end of the call when the `async with` block is left, however it is left."""
+        return CallRecording(self, state)
+
+    async def write_requested(self, state: CallState) -> None:
+        """Write the `requested` row; raises `store_unavailable` if that is impossible."""
+        prepared = state.prepared
+        payload = payloads.requested(prepared, self._options.dialect)
         try:
-            self._store.append(self._row(running, "requested", payload))
+            self._store.append(self._row(state, "requested", payload))
         except ProblemRaised:
-            await self._recover(running)
-        if self._heard(running):
+            await self._recover(state)
+        if self._has_listener(state.timer):
             call, line = prepared.call, payloads.one_line(prepared)
             started = CallStarted(call.id, prepared.name, call.turn, call.agent, line)
-            self._emit(running, started)
+            self._bus.emit(started, state.timer.listener)
 
-    async def _recover(self, running: CallState) -> None:
-        """A store that failed holds the row back; see whether it can write it by now."""
+    async def _recover(self, state: CallState) -> None:
+        """Let a store that failed write the row; raises if it still cannot, unless reads may go on."""
         try:
             await self._store.flush()
         except ProblemRaised:
-            reads_only = running.prepared.reads_only
-            if not (self._recording.reads_without_store and reads_only):
+            reads_only = state.prepared.reads_only
+            if not (self._options.reads_without_store and reads_only):
                 raise
 
-    async def intent(
+    async def write_intent(
         self,
-        running: CallState,
+        state: CallState,
         payload: Mapping[str, Any],
-        at_once: Callable[[], None] | None = None,
+        on_disk: Callable[[], None] | None = None,
     ) -> None:
-        """The call is about to change something: on disk before it does. `at_once` is called
-        in the store's thread as soon as it is there.
+        """Write the `intent` row of a call that is about to change something; returns when the row
+        is on disk. `on_disk` is called in the store's thread as soon as it is.
         """
-        owner = {"owner": self._recording.owner, "run": self._run}
-        said = {"tool": running.prepared.name, **owner, **payload}
-        row = self._row(running, "intent", said)
-        await self._store.commit(row, self._recording.durability, at_once)
+        row = self._row(
+            state, "intent", {"tool": state.prepared.name, **self._options.owner, **payload}
+        )
+        await self._store.commit(row, self._options.durability, on_disk)
 
-    def report(self, running: CallState, text: str) -> None:
-        """The tool says how far it is."""
-        prepared = running.prepared
-        if self._heard(running):
-            self._emit(running, CallProgress(prepared.call.id, prepared.name, text))
+    def report(self, timer: CallTimer, text: str) -> None:
+        """Send the progress that a tool reports to the listeners."""
+        if self._has_listener(timer):
+            self._bus.emit(CallProgress(timer.call_id, timer.tool, text), timer.listener)
 
-    def listens(self, running: CallState) -> OnOutput | None:
-        """Who hears what the call's program says while it runs; None if nobody does."""
-        if running.prepared.footprint.command is None or not self._heard(running):
+    def _output_listener(self, timer: CallTimer) -> OnOutput | None:
+        """Sends the output of a running program to the listeners; None if there are none."""
+        if not self._has_listener(timer):
             return None
-        prepared = running.prepared
 
-        def hear(stream: Stream, data: bytes) -> None:
+        def send(stream: Stream, data: bytes) -> None:
             text = data.decode("utf-8", "replace")
-            self._emit(running, CallOutput(prepared.call.id, prepared.name, stream, text))
+            self._bus.emit(CallOutput(timer.call_id, timer.tool, stream, text), timer.listener)
 
-        return hear
+        return send
 
     def replayed(self, prepared: PreparedCall, own_id: str, result: ToolResult) -> None:
-        """A call that was made before was made again; nothing ran, but it is on record."""
-        asked = {**payloads.requested(prepared, self._recording.dialect), "repeats": result.call_id}
+        """Record that a call was repeated and got the recorded result; nothing ran."""
+        asked = {**payloads.requested(prepared, self._options.dialect), "repeats": result.call_id}
         told = {"tool": prepared.name, "status": result.status, "repeats": result.call_id}
         turn, now = prepared.call.turn, self._clock.now_ns()
         with suppress(ProblemRaised):
-            self._store.append(Row(self._session.id, "requested", own_id, turn, now, asked))
-            self._store.append(Row(self._session.id, "completed", own_id, turn, now, told))
+            self._store.append(Row(self.session.id, "requested", own_id, turn, now, asked))
+            self._store.append(Row(self.session.id, "completed", own_id, turn, now, told))
 
-    def settle(self, running: CallState, outcome: CallOutcome) -> ToolResult:
-        """The one exit of every call: result, record, events."""
-        result = self.result(running, outcome)
-        name, mess = running.prepared.name, running.mess
+    def settle(self, state: CallState) -> ToolResult:
+        """The one exit of every call: its result, its `completed` row, its events."""
+        outcome = state.outcome or Outcome.from_problem(ended_problem(state))
+        result = self.result(state, outcome)
         try:
-            if mess is not None and (mess.temp_files_left or mess.partially_applied):
-                mark_pending_cleanup(self._store, self._session.id, result.call_id)
-            # Without its completion it is what a crash leaves, and recovery makes it whole.
-            if mess is None or not mess.partially_applied:
-                told = payloads.completed(running, result)
-                if self._recording.read_rules is not None:
-                    told["read_rules"] = self._recording.read_rules
-                if running.reads and self._recording.keep_reads:
-                    told["reads"] = payloads.reads_of_call(running)
-                self._store.append(self._row(running, "completed", told))
+            self._write_completed(state, result)
         except ProblemRaised as raised:
-            # What happened has happened: the caller must hear of it even so. A store that
-            # failed holds the row back and writes it once it can.
-            _log.error("the record of %s waits: %s", shown(name), raised.problem.message)
-        if self._heard(running):
+            # The changes have happened, so the caller gets the result. The store keeps the row
+            # and writes it as soon as it can.
+            name = shown(state.prepared.name)
+            _log.error("the record of %s waits: %s", name, raised.problem.message)
+        if self._has_listener(state.timer):
             for change in result.changes:
                 event = FileChanged(result.call_id, change.path, change.operation)
-                self._emit(running, event)
-            self._emit(running, _ended(name, result))
+                self._bus.emit(event, state.timer.listener)
+            self._bus.emit(_ended(state.prepared.name, result), state.timer.listener)
         if _log.isEnabledFor(logging.INFO):
             ended = result.status.value
-            _log.info("%s: %s", shown(name), ended, extra={"call_id": result.call_id})
+            _log.info(
+                "%s: %s", shown(state.prepared.name), ended, extra={"call_id": result.call_id}
+            )
         return result
 
-    def result(self, running: CallState, outcome: CallOutcome) -> ToolResult:
-        """What the caller gets: the outcome, cut to size, with its measures."""
-        prepared = running.prepared
+    def _write_completed(self, state: CallState, result: ToolResult) -> None:
+        residue = state.effects.residue
+        if residue is not None and (residue.temp_files_left or residue.partially_applied):
+            mark_pending_cleanup(self._store, self.session.id, result.call_id)
+        if residue is not None and residue.partially_applied:
+            # Without a `completed` row, recovery finishes the call as after a crash.
+            return
+        payload = payloads.completed(state, result)
+        if self._options.read_rules is not None:
+            payload["read_rules"] = self._options.read_rules
+        if state.notes.reads and self._options.keep_reads:
+            payload["reads"] = payloads.reads_of_call(state)
+        self._store.append(self._row(state, "completed", payload))
+
+    def close(self, state: CallState) -> None:
+        """Release what a call holds, after its record was written."""
+        state.policy.settle(state)
+        if self._on_call_ended is not None:
+            self._on_call_ended()
+        self._timers.unregister(state.timer)
+
+    def result(self, state: CallState, outcome: Outcome) -> ToolResult:
+        """The result for the caller: the outcome, truncated, with its measurements."""
+        prepared, output, changes = state.prepared, outcome.output, state.effects.changes
         meta: dict[str, Any] = {
             "tool": prepared.name,
-            "duration_s": self._clock.monotonic() - running.watch.started,
+            "duration_s": self._clock.monotonic() - state.timer.started,
         }
-        if outcome.meta:
-            meta.update(outcome.meta)
-        if running.attempts > 1:
-            meta["attempts"] = running.attempts
-        if prepared.coerced:
-            meta["coerced"] = list(prepared.coerced)
-        if prepared.ignored:
-            meta["ignored"] = list(prepared.ignored)
-        said = _in_own_words(prepared, outcome)
-        text, display = self._fitted(running, said, meta), outcome.display
-        line = change_summary(running.changes, meta) if display is None else None
+        if output.meta:
+            meta.update(output.meta)
+        if state.effects.attempts > 1:
+            meta["attempts"] = state.effects.attempts
+        if prepared.parsed.coerced:
+            meta["coerced"] = list(prepared.parsed.coerced)
+        if prepared.parsed.ignored:
+            meta["ignored"] = list(prepared.parsed.ignored)
+        text = self._truncated(state, _apply_dialect_prefix(prepared, output), meta)
+        line = change_summary(changes, meta) if output.display is None else None
         return ToolResult(
             prepared.call.id,
             outcome.status,
             text,
-            f"{text}\n{line}" if line is not None else display,
-            outcome.data,
-            outcome.problem,
-            running.changes,
-            outcome.modifiers,
+            f"{text}\n{line}" if line is not None else output.display,
+            output.data,
+            output.problem,
+            changes,
+            output.modifiers,
             meta,
-            outcome.images,
+            output.images,
         )
 
-    def fits(self, running: CallState, text: str) -> bool:
-        """Whether the model is told all of it."""
-        return running.prepared.entry is None or len(text) <= self._limit(running)
+    def fits(self, state: CallState, text: str) -> bool:
+        """Whether `text` fits the limit untruncated."""
+        return state.prepared.entry is None or len(text) <= self._limit(state)
 
-    def cut(self, text: str, running: CallState) -> str:
-        """The text as the model would be told it, without keeping the rest of a long one."""
-        if self.fits(running, text):
+    def cut(self, text: str, state: CallState) -> str:
+        """The truncated text, as the model would see it; the rest is not saved."""
+        if self.fits(state, text):
             return text
-        keep = self._recording.keep or running.prepared.tool.keep
-        return truncate(text, self._limit(running), keep, None, "").text
+        keep = self._options.truncation.keep or state.prepared.tool.keep
+        return truncate(text, self._limit(state), keep, None, "").text
 
-    def _limit(self, running: CallState) -> int:
-        limit = running.prepared.tool.max_chars
-        if self._recording.max_chars is not None:
-            limit = min(limit, self._recording.max_chars)
-        return limit
+    def _limit(self, state: CallState) -> int:
+        limit = state.prepared.tool.max_chars
+        configured = self._options.truncation.max_chars
+        return limit if configured is None else min(limit, configured)
 
-    def _fitted(self, running: CallState, text: str, meta: dict[str, Any]) -> str:
-        if self.fits(running, text):
+    def _truncated(self, state: CallState, text: str, meta: dict[str, Any]) -> str:
+        if self.fits(state, text):
             return text
-        prepared, limit = running.prepared, self._limit(running)
-        tool = prepared.tool
-        command = prepared.footprint.command
+        prepared, command = state.prepared, state.prepared.footprint.command
         named = [place.rel for place in prepared.places.values()]
         named += command.effects.reads if command is not None else ()
-        artifacts = None if any(map(is_sensitive, named)) else self._session.artifacts
-        keep = self._recording.keep or tool.keep
-        fitted = truncate(text, limit, keep, artifacts, prepared.call.id)
-        meta["oversize"] = {"cut": fitted.cut, "saved": fitted.saved}
-        return fitted.text
+        artifacts = None if any(map(is_sensitive, named)) else self.session.artifacts
+        keep = self._options.truncation.keep or prepared.tool.keep
+        truncated = truncate(text, self._limit(state), keep, artifacts, prepared.call.id)
+        meta["oversize"] = {"cut": truncated.cut, "saved": truncated.saved}
+        return truncated.text
 
     def _row(
         self,
-        running: CallState,
+        state: CallState,
         kind: Literal["requested", "intent", "completed"],
         payload: Mapping[str, Any],
     ) -> Row:
-        call = running.prepared.call
-        return Row(self._session.id, kind, call.id, call.turn, self._clock.now_ns(), payload)
+        call = state.prepared.call
+        return Row(self.session.id, kind, call.id, call.turn, self._clock.now_ns(), payload)
 
-    def _heard(self, running: CallState) -> bool:
-        """Whether anybody listens; if not, no event need be built."""
-        return running.listener is not None or not self._bus.idle
-
-    def _emit(self, running: CallState, event: Event) -> None:
-        self._bus.emit(event, running.listener)
+    def _has_listener(self, timer: CallTimer) -> bool:
+        """Whether events of the call have a listener; if not, they are not built."""
+        return timer.listener is not None or not self._bus.idle
 
 
-def _in_own_words(prepared: PreparedCall, outcome: CallOutcome) -> str:
-    """The text as the caller's vocabulary begins it; what a program printed stays."""
-    data = outcome.data
-    if prepared.openings and isinstance(data, Mapping):
+class CallRecording:
+    """The recording of one running call; a class, because a generator would cost more."""
+
+    __slots__ = ("_recorder", "_state", "_tokens", "result")
+
+    def __init__(self, recorder: Recorder, state: CallState) -> None:
+        self._recorder = recorder
+        self._state = state
+
+    result: ToolResult
+
+    async def __aenter__(self) -> CallRecording:
+        notes = self._state.notes
+        self._tokens = (
+            current_session.set(self._state.context.session),
+            current_reads.set(notes.reads),
+            current_hook_failures.set(notes.hook_failures),
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        state, cancellation = self._state, self._state.timer.cancellation
+        session, reads, hook_failures = self._tokens
+        try:
+            try:
+                if error is None and cancellation.ended:
+                    await cancellation.clear()
+            finally:
+                self.result = self._recorder.settle(state)
+            failed_calls = state.policy.failed_calls
+            if error is None and self.result.problem is not None and failed_calls is not None:
+                await failed_calls.note(state, self.result)
+        finally:
+            self._recorder.close(state)
+            current_session.reset(session)
+            current_reads.reset(reads)
+            current_hook_failures.reset(hook_failures)
+
+
+def _apply_dialect_prefix(prepared: PreparedCall, output: Output) -> str:
+    """The text with the first words of the caller's dialect; output of programs is not changed."""
+    data, prefixes = output.data, prepared.parsed.result_prefixes
+    if prefixes and isinstance(data, Mapping):
         job = data.get("job", data.get("id"))
-        for ours, theirs in prepared.openings.items():
-            if outcome.text.partition("\n")[0] == f"{ours}: {job}":
-                return theirs + outcome.text.removeprefix(ours)
-    return outcome.text
+        for ours, theirs in prefixes.items():
+            if output.text.partition("\n")[0] == f"{ours}: {job}":
+                return theirs + output.text.removeprefix(ours)
+    return output.text
 
 
 def _ended(tool: str, result: ToolResult) -> CallEnded:

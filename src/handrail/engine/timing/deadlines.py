@@ -17,44 +17,25 @@ _PATIENCE_S: Final = 30.0
 _LOOK_S: Final = 0.005
 
 
-class CallTimer:
-    """One running call: since when, until when, and whether it was ended by us.
+class OwnCancellation:
+    """Cancels the task of one call, and tells that cancellation apart from the caller's own.
 
-    A cancellation of ours (`end`) is told from the caller's own by counting: asyncio counts
-    the requests to cancel a task, and exactly one of them is ours.
+    asyncio counts the requests to cancel a task; at most one of them is ours.
     """
 
-    __slots__ = (
-        "_asked_before",
-        "beat_at",
-        "call_id",
-        "deadline",
-        "ended",
-        "expired",
-        "listener",
-        "signal",
-        "started",
-        "task",
-        "tool",
-    )
+    __slots__ = ("_requests_before", "ended", "expired", "signal", "task")
 
-    def __init__(
-        self, call_id: str, tool: str, started: float, beat_at: float, listener: Listener | None
-    ) -> None:
-        self.call_id = call_id
-        self.tool = tool
-        self.started = started
-        self.beat_at = beat_at
-        self.listener = listener
-        self.deadline: float | None = None
+    def __init__(self) -> None:
         self.task = asyncio.current_task()
-        self._asked_before = self.task.cancelling() if self.task is not None else 0
+        self._requests_before = self.task.cancelling() if self.task is not None else 0
+        # Set for tools that poll in a thread.
         self.signal = CancelSignal()
-        self.expired = False
+        # Whether the call was ended, and whether by its deadline.
         self.ended = False
+        self.expired = False
 
-    def end(self, *, expired: bool = False) -> None:
-        """Cancel the call's task, once; the pipeline turns that into a result."""
+    def request(self, *, expired: bool = False) -> None:
+        """Cancel the task, once; the pipeline turns that into an outcome."""
         if self.ended or self.task is None:
             return
         self.ended = True
@@ -62,19 +43,56 @@ class CallTimer:
         self.signal.set()
         self.task.cancel()
 
-    def take_back(self) -> None:
-        """Withdraw our own request to cancel, so that it ends this call and nothing else."""
-        if self.ended and self.task is not None and self.task.cancelling() > self._asked_before:
+    def uncancel(self) -> None:
+        """Withdraw our request, so that it ends this call and nothing else."""
+        if self.ended and self.task is not None and self.task.cancelling() > self._requests_before:
             self.task.uncancel()
 
     @property
-    def cancelled_by_caller(self) -> bool:
-        """After `take_back`: whether somebody else wants the task to end."""
-        return self.task is not None and self.task.cancelling() > self._asked_before
+    def by_caller(self) -> bool:
+        """After `uncancel`: whether the task was cancelled by somebody else."""
+        return self.task is not None and self.task.cancelling() > self._requests_before
+
+    async def clear(self) -> None:
+        """Withdraw our request after a tool that went on although it was cancelled; raises
+        CancelledError if the caller cancelled too.
+        """
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            self.uncancel()
+            if self.by_caller:
+                raise
+        self.uncancel()
+
+
+class CallTimer:
+    """The deadline and the heartbeat of one running call."""
+
+    __slots__ = ("beat_at", "call_id", "cancellation", "deadline", "listener", "started", "tool")
+
+    def __init__(
+        self, call_id: str, tool: str, started: float, beat_at: float, listener: Listener | None
+    ) -> None:
+        self.call_id = call_id
+        self.tool = tool
+        self.listener = listener
+        self.started = started
+        self.beat_at = beat_at
+        self.deadline: float | None = None
+        self.cancellation = OwnCancellation()
+
+    def suspend(self) -> None:
+        """Remove the deadline: what follows, such as a question to the user, has no limit."""
+        self.deadline = None
+
+    def end(self, *, expired: bool = False) -> None:
+        """Cancel the call."""
+        self.cancellation.request(expired=expired)
 
 
 class DeadlineTimer:
-    """Looks after the running calls of one runtime."""
+    """Deadlines and heartbeats of the running calls of one runtime."""
 
     def __init__(
         self, clock: Clock, heartbeat_s: float, beat: Callable[[CallTimer, float], None]
@@ -82,53 +100,55 @@ class DeadlineTimer:
         self._clock = clock
         self._heartbeat_s = heartbeat_s
         self._beat = beat
-        self._watches: dict[int, CallTimer] = {}
+        self._timers: dict[int, CallTimer] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
 
-    def watch(self, call_id: str, tool: str, listener: Listener | None = None) -> CallTimer:
-        """Look after a call from now on, until `forget`."""
+    def start(self, call_id: str, tool: str, listener: Listener | None = None) -> CallTimer:
+        """Start the timer of a call; it runs until `unregister`."""
         now = self._clock.monotonic()
         beat_at = now + self._heartbeat_s if self._heartbeat_s > 0 else float("inf")
-        watch = CallTimer(call_id, tool, now, beat_at, listener)
-        self._watches[id(watch)] = watch
+        timer = CallTimer(call_id, tool, now, beat_at, listener)
+        self._timers[id(timer)] = timer
         if self._timer is None:
             self._arm(now)
-        return watch
+        return timer
 
-    def limit(self, watch: CallTimer, timeout_s: float | None) -> None:
+    def limit(self, timer: CallTimer, timeout_s: float | None) -> None:
         """Set the deadline of a call, counted from now; None: it has none."""
         if timeout_s is None:
-            watch.deadline = None
+            timer.deadline = None
             return
         now = self._clock.monotonic()
-        watch.deadline = deadline = now + timeout_s
+        timer.deadline = deadline = now + timeout_s
         if deadline < self._due or self._timer is None:
             self._arm(now)
 
-    def forget(self, watch: CallTimer) -> None:
-        """The call is over."""
-        self._watches.pop(id(watch), None)
+    def unregister(self, timer: CallTimer) -> None:
+        """Stop the timer of a call."""
+        self._timers.pop(id(timer), None)
 
     def find(self, call_id: str) -> CallTimer | None:
         """The running call of an id."""
-        return next((one for one in self._watches.values() if one.call_id == call_id), None)
+        return next((one for one in self._timers.values() if one.call_id == call_id), None)
 
     def running(self) -> list[CallTimer]:
         """All running calls."""
-        return list(self._watches.values())
+        return list(self._timers.values())
 
-    def end_others(self, watch: CallTimer) -> None:
+    def end_others(self, timer: CallTimer) -> None:
         """End every running call but one."""
         for other in self.running():
-            if other is not watch:
+            if other is not timer:
                 other.end()
 
     async def idle(self) -> None:
-        """Until every call that was ended has settled; its record must not come too late."""
+        """Wait until every cancelled call has written its record, at most for some seconds."""
         own = asyncio.current_task()
         waited = 0.0
-        while waited < _PATIENCE_S and any(watch.task is not own for watch in self.running()):
+        while waited < _PATIENCE_S and any(
+            timer.cancellation.task is not own for timer in self.running()
+        ):
             await asyncio.sleep(_LOOK_S)
             waited += _LOOK_S
 
@@ -143,7 +163,7 @@ class DeadlineTimer:
             self._timer.cancel()
             self._timer = None
         due = min(
-            (min(one.beat_at, one.deadline or float("inf")) for one in self._watches.values()),
+            (min(one.beat_at, one.deadline or float("inf")) for one in self._timers.values()),
             default=float("inf"),
         )
         if due != float("inf"):
@@ -153,11 +173,11 @@ class DeadlineTimer:
     def _tick(self) -> None:
         self._timer = None
         now = self._clock.monotonic()
-        for watch in self.running():
-            if watch.deadline is not None and now >= watch.deadline:
-                watch.deadline = None
-                watch.end(expired=True)
-            if now >= watch.beat_at:
-                watch.beat_at = now + self._heartbeat_s
-                self._beat(watch, now - watch.started)
+        for timer in self.running():
+            if timer.deadline is not None and now >= timer.deadline:
+                timer.deadline = None
+                timer.end(expired=True)
+            if now >= timer.beat_at:
+                timer.beat_at = now + self._heartbeat_s
+                self._beat(timer, now - timer.started)
         self._arm(now)

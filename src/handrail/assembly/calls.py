@@ -1,0 +1,107 @@
+"""What carries out calls, put together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from handrail.assembly.machine import Machine, open_locks
+from handrail.assembly.plan_mode import PlanServices
+from handrail.config.model import Settings
+from handrail.core.context import Session
+from handrail.core.ports import Blobs
+from handrail.engine.batch.locks import Locks
+from handrail.engine.batch.path_leases import PathLeases
+from handrail.engine.call_policy import AgentPolicy
+from handrail.engine.executors.command_executor import CommandExecutor
+from handrail.engine.executors.direct_executor import DirectExecutor, Executor
+from handrail.engine.executors.freshness import Freshness
+from handrail.engine.executors.plan_executor import PlanCommitter, PlanExecutor
+from handrail.engine.failures import FailureTranslator
+from handrail.engine.hooking.call_hooks import CallHooks
+from handrail.engine.pipeline import Pipeline
+from handrail.engine.planning.planner import CallPlanner
+from handrail.engine.prepare.prepared_call import ExecutorKind
+from handrail.engine.prepare.preparer import Preparer
+from handrail.engine.recording.dead_letters import DeadLetters
+from handrail.engine.recording.read_review import ReadDenials, read_rules_digest
+from handrail.engine.recording.recorder import Recorder, RecorderOptions, TruncationOptions
+from handrail.engine.timing.deadlines import DeadlineTimer
+from handrail.history.recovery.unfinished_plans import RecoveredCall
+from handrail.history.undo.service import LocalUndo
+from handrail.host.state.process_identity import this_process
+from handrail.host.syntax.check import LocalSyntaxCheck
+
+
+@dataclass(frozen=True, slots=True)
+class SessionParts:
+    """A session that was begun or taken up, and what belongs to it alone."""
+
+    session: Session
+    resumed: bool
+    blobs: Blobs | None
+    plans: PlanServices
+    recovered: Sequence[RecoveredCall]
+    past: LocalUndo
+    reserved: PathLeases
+    letters: DeadLetters
+
+
+def open_pipeline(
+    settings: Settings,
+    machine: Machine,
+    begun: SessionParts,
+    preparer: Preparer,
+    policy: AgentPolicy,
+    recorder: Recorder,
+    timers: DeadlineTimer,
+) -> Pipeline:
+    """The pipeline of a runtime with its three executors."""
+    files, blobs = begun.plans.files, begun.blobs
+    commands = None if machine.commands is None else machine.commands.runner
+    freshness = Freshness(_freshness(settings), begun.session.read_states, files)
+    ahead = None if settings.dry_run else blobs
+    planner = CallPlanner(freshness, begun.plans.mode, policy.services.grants, timers, ahead)
+    committer = PlanCommitter(files, blobs, recorder, settings.durability == "power")
+    direct: Executor = DirectExecutor(recorder, timers)
+    return Pipeline(
+        recorder,
+        FailureTranslator(preparer, timers),
+        CallHooks(preparer, recorder, files, freshness),
+        planner,
+        Locks(open_locks(machine.home)),
+        {
+            ExecutorKind.DIRECT: direct,
+            ExecutorKind.PLAN: PlanExecutor(
+                planner, committer, preparer, LocalSyntaxCheck(), commands
+            ),
+            ExecutorKind.COMMAND: direct
+            if commands is None
+            else CommandExecutor(commands, recorder, timers),
+        },
+    )
+
+
+def _freshness(settings: Settings) -> Literal["off", "warn", "strict"]:
+    if settings.freshness != "auto":
+        return settings.freshness
+    return "strict" if settings.dialect == "claude" else "warn"
+
+
+def recorder_options(
+    settings: Settings, denials: ReadDenials | None, *, named: bool
+) -> RecorderOptions:
+    """How calls are recorded, by the settings."""
+    strategy = settings.truncation_strategy
+    return RecorderOptions(
+        settings.dialect,
+        # Two runtimes may use one session, and then count the same turns.
+        {"owner": this_process(), "run": os.urandom(4).hex()},
+        settings.durability,
+        settings.reads_without_store,
+        read_rules_digest(denials),
+        keep_reads=named,
+        truncation=TruncationOptions(settings.max_chars, None if strategy == "auto" else strategy),
+    )

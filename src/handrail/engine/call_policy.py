@@ -1,0 +1,302 @@
+"""Whether a prepared call may run: abort, loop guard, rules, guardrails, mode, quotas, leases,
+and the user where the verdict says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+from handrail.core.plan import Plan
+from handrail.core.problems import Code, ProblemRaised
+from handrail.core.results import Status
+from handrail.core.tool import Tool
+from handrail.core.verdicts import Effect, Risk, Verdict, strictest
+from handrail.engine.approval import Approval, binding
+from handrail.engine.batch.loop_counter import LoopCounter
+from handrail.engine.batch.path_leases import PathLeases
+from handrail.engine.call_state import CallState, Decision
+from handrail.engine.executors.command_runner import starts_job
+from handrail.engine.planning.dry_run import approval_snapshot
+from handrail.engine.prepare.prepared_call import PreparedCall, policy_input
+from handrail.engine.recording.dead_letters import DeadLetters
+from handrail.policy.approval.grants import SessionGrants
+from handrail.policy.clearance import Clearance
+from handrail.policy.denials.read_denials import ReadDenials
+from handrail.policy.guardrails.guard import Guardrails
+from handrail.policy.guardrails.limits import QuotaOutcome
+from handrail.policy.modes import QUEUED
+from handrail.policy.policy_input import PolicyInput
+
+_CODES: Final[Mapping[str, Code]] = {
+    "protected": "protected",
+    "blocked": "blocked",
+    "unavailable": "unavailable",
+}
+_USER_ALLOWED: Final = Verdict(Effect.ALLOW, "the person asked for it", "person")
+# Codes of failures after which nothing was started.
+_NEVER_STARTED: Final = frozenset({"unavailable", "store_unavailable"})
+
+
+class PolicyServices(NamedTuple):
+    """The policy objects of a session."""
+
+    clearance: Clearance
+    grants: SessionGrants
+    guardrails: Guardrails
+    # The paths that no call may read; None if there are none.
+    denials: ReadDenials | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallQuotas:
+    """The share of the guardrails' limits that each running call holds."""
+
+    guardrails: Guardrails
+
+    def reserve(self, state: CallState, plan: Plan | None, *, counted: bool) -> None:
+        """Reserve the share of a call; raises `denied` if another call took it meanwhile."""
+        if not self.guardrails.counts:
+            return
+        subject = policy_input(state.prepared, plan)
+        verdict = self.guardrails.reserve(_quota_key(state), subject, counted=counted)
+        if verdict is not None:
+            state.clearance.verdict = verdict
+            raise _denied(verdict)
+
+    def release(self, state: CallState) -> None:
+        """Give the share back: the call is judged again."""
+        self.guardrails.settle(_quota_key(state), QuotaOutcome.NOTHING)
+
+    def settle(self, state: CallState) -> None:
+        """Count what the call did."""
+        if self.guardrails.counts:
+            self.guardrails.settle(_quota_key(state), _quota_outcome(state))
+
+
+@dataclass(frozen=True, slots=True)
+class UserPolicy:
+    """The policy for what the user does themselves: it is allowed, recorded, and not limited."""
+
+    quotas: CallQuotas
+    dry_run: bool
+    failed_calls: DeadLetters | None = None
+
+    def precheck(self, state: CallState) -> None:
+        """Raise the problem of a call that could not be prepared."""
+        if state.prepared.problem is not None:
+            raise ProblemRaised.of(state.prepared.problem)
+
+    def check_static_policy(self, state: CallState) -> None:
+        """What the user does is allowed."""
+
+    async def clear(self, state: CallState, plan: Plan | None) -> Decision:
+        """Allow the call, unless this is a dry run."""
+        state.clearance.verdict = _USER_ALLOWED
+        if self.dry_run:
+            return Decision.ALLOW if state.prepared.reads_only else Decision.DESCRIBE
+        self.quotas.reserve(state, plan, counted=False)
+        return Decision.ALLOW
+
+    def recheck_plan(self, state: CallState, plan: Plan) -> bool:
+        """A plan that was made again needs no approval."""
+        self.quotas.release(state)
+        self.quotas.reserve(state, plan, counted=False)
+        return True
+
+    async def check_leases(self, state: CallState, plan: Plan | None) -> None:
+        """The leases of agents do not bind the user."""
+
+    def warnings(self, state: CallState, plan: Plan | None) -> list[str]:
+        """None: warnings are meant for models."""
+        return []
+
+    def time_limit(self, tool: Tool[Any]) -> float | None:
+        """None for a plan: an undo of many files takes its time."""
+        return None if tool.plans else tool.timeout_s
+
+    def count_for_loop_guard(self, state: CallState) -> None:
+        """Calls of the user are not counted."""
+
+    def settle(self, state: CallState) -> None:
+        """Count what the call did."""
+        self.quotas.settle(state)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPolicy:
+    """The policy for the calls of models and of programs that act for them."""
+
+    services: PolicyServices
+    approval: Approval
+    loops: LoopCounter
+    leases: PathLeases
+    quotas: CallQuotas
+    dry_run: bool
+    failed_calls: DeadLetters | None = None
+
+    def precheck(self, state: CallState) -> None:
+        """Raise `cancelled` once the user has aborted, the problem of a call that could not be
+        prepared, `blocked` by the loop guard, or the refusal of rules and guardrails.
+        """
+        prepared = state.prepared
+        if self.approval.aborted:
+            self.approval.check_not_aborted(prepared)
+        if prepared.problem is not None:
+            raise ProblemRaised.of(prepared.problem)
+        self.loops.check(prepared)
+        self.check_static_policy(state)
+
+    def check_static_policy(self, state: CallState) -> None:
+        """Raise the refusal of rules and guardrails, as far as the call alone shows it."""
+        prepared = state.prepared
+        if self._free_read(prepared) is None:
+            state.clearance.verdict = verdict = self._judge_call(prepared, None)
+            if verdict.effect is Effect.DENY and verdict.code != QUEUED:
+                raise _denied(verdict)
+        because = prepared.origin.reads_only_because
+        if because is not None and not prepared.reads_only:
+            raise ProblemRaised.of(because)
+
+    async def clear(self, state: CallState, plan: Plan | None) -> Decision:
+        """Allow the call, after asking the user where the verdict says so. In a dry run nobody is
+        asked: only a read that needs no question is allowed, and everything else is described.
+        """
+        free = None if state.clearance.objections else self._free_read(state.prepared)
+        if free is not None:
+            state.clearance.verdict = free
+            return Decision.ALLOW
+        state.clearance.verdict = verdict = self._judge(state, plan)
+        if verdict.effect is Effect.DENY and verdict.code != QUEUED:
+            raise _denied(verdict)
+        if self.dry_run:
+            allowed = verdict.effect is Effect.ALLOW and state.prepared.reads_only
+            return Decision.ALLOW if allowed else Decision.DESCRIBE
+        if verdict.effect is Effect.DENY:
+            return Decision.QUEUE
+        if verdict.effect is Effect.ASK:
+            if not self._covered_by_plan_approval(state, verdict, plan):
+                subject = self.services.clearance.measured(policy_input(state.prepared, plan))
+                await self.approval.ask(state, state.clearance.verdict, plan, subject)
+            self.quotas.reserve(state, plan, counted=True)
+        else:
+            self.quotas.reserve(state, plan, counted=True)
+            if self.services.grants.any:
+                self._use_grants(state.prepared, plan)
+        state.context.confirmed = state.clearance.binding
+        return Decision.ALLOW
+
+    def recheck_plan(self, state: CallState, plan: Plan) -> bool:
+        """Whether a plan that was made again needs no new approval."""
+        self.quotas.release(state)
+        verdict = self._judge(state, plan)
+        approved = binding(state, plan) == state.clearance.binding
+        if verdict.effect is not Effect.ALLOW and not approved:
+            return False
+        self.quotas.reserve(state, plan, counted=True)
+        return True
+
+    async def check_leases(self, state: CallState, plan: Plan | None) -> None:
+        """Raise `conflict` if another agent has reserved a path that the call writes."""
+        await self.leases.check(state, plan)
+
+    def warnings(self, state: CallState, plan: Plan | None) -> list[str]:
+        """The warnings of the guardrails about a call that was carried out."""
+        return self.services.guardrails.warnings(policy_input(state.prepared, plan))
+
+    def time_limit(self, tool: Tool[Any]) -> float | None:
+        """The time limit that the tool states."""
+        return tool.timeout_s
+
+    def count_for_loop_guard(self, state: CallState) -> None:
+        """Count the outcome for the loop guard, which may append a warning."""
+        self.loops.record_outcome(state)
+
+    def settle(self, state: CallState) -> None:
+        """Count what the call used of its quotas."""
+        self.quotas.settle(state)
+
+    def judge_read(self, subject: PolicyInput) -> Verdict:
+        """The verdict of guards, rules and mode on a read, as if the user could be asked."""
+        return self.services.clearance.judge(subject, approved=True)
+
+    def _free_read(self, prepared: PreparedCall) -> Verdict | None:
+        """The verdict that holds for every plain read; None if the call must be judged."""
+        scope, free = prepared.scope, self.services.clearance.safe_read_verdict
+        if free is None or not scope.reads_only or scope.risk is not Risk.SAFE:
+            return None
+        plain = scope.footprint.command is None and not prepared.tool.has_opinion
+        return free if plain else None
+
+    def _use_grants(self, prepared: PreparedCall, plan: Plan | None) -> None:
+        grants = self.services.grants
+        subject = self.services.clearance.measured(policy_input(prepared, plan))
+        if starts_job(prepared.footprint):
+            grants.record_use(subject, prepared.call.id)
+        grants.consume_once(subject)
+
+    def _covered_by_plan_approval(
+        self, state: CallState, verdict: Verdict, plan: Plan | None
+    ) -> bool:
+        """Whether the user approved exactly this call while it was queued."""
+        clearance, approval = state.clearance, state.prepared.origin.approval
+        if approval is None or verdict.code == "protected":
+            return False
+        if not approval.covers(approval_snapshot(state.prepared, plan)):
+            reason = f"{verdict.reason}; it is no longer what was approved"
+            clearance.verdict = replace(verdict, reason=reason)
+            return False
+        clearance.asked, clearance.answered_by = True, {"answer": "yes", "via": "plan"}
+        clearance.binding = binding(state, plan)
+        return True
+
+    def _judge(self, state: CallState, plan: Plan | None) -> Verdict:
+        verdict, approval = self._judge_call(state.prepared, plan), state.clearance.hook_approval
+        by_mode = verdict.rule.startswith("mode:")
+        if approval is not None and verdict.effect is Effect.ASK and by_mode:
+            # A hook's approval replaces the user's where only the mode asks.
+            verdict = approval
+        objections = _objections(state)
+        if not objections:
+            return verdict
+        verdict = strictest([*objections, verdict])
+        if verdict.effect is Effect.ASK and self.services.clearance.never_asks:
+            return replace(verdict, effect=Effect.DENY)
+        return verdict
+
+    def _judge_call(self, prepared: PreparedCall, plan: Plan | None) -> Verdict:
+        approved = prepared.origin.approval is not None
+        return self.services.clearance.judge(policy_input(prepared, plan), approved=approved)
+
+
+def _objections(state: CallState) -> tuple[Verdict, ...]:
+    """The objections of hooks and of the tool itself."""
+    prepared, found = state.prepared, state.clearance.objections
+    own = prepared.tool.opinion(prepared.args) if prepared.tool.has_opinion else None
+    return found if own is None or own.effect is Effect.ALLOW else (*found, own)
+
+
+def _quota_key(state: CallState) -> str:
+    """Names a running call; ids alone may be used twice."""
+    return f"{state.prepared.call.id} {id(state)}"
+
+
+def _quota_outcome(state: CallState) -> QuotaOutcome:
+    """How a call counts; without an outcome the caller cancelled it."""
+    outcome, prepared = state.outcome, state.prepared
+    if state.effects.changes:
+        return QuotaOutcome.DONE
+    if prepared.entry is None or prepared.tool.plans:
+        done = outcome is not None and outcome.status is Status.OK
+        return QuotaOutcome.DONE if done else QuotaOutcome.NOTHING
+    if outcome is None:
+        return QuotaOutcome.FAILED
+    if outcome.status is Status.OK:
+        return QuotaOutcome.DONE
+    code = outcome.problem.code if outcome.problem is not None else ""
+    return QuotaOutcome.NOTHING if code in _NEVER_STARTED else QuotaOutcome.FAILED
+
+
+def _denied(verdict: Verdict) -> ProblemRaised:
+    return ProblemRaised(_CODES.get(verdict.code, "denied"), verdict.reason, hint=verdict.hint)

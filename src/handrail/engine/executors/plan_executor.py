@@ -1,0 +1,175 @@
+"""Calls that change files: the plan is committed once its intent is on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from handrail.core.plan import Plan
+from handrail.core.ports import Blobs, Files
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import ChangeRecord, Output, Status
+from handrail.core.syntax import SyntaxCheck
+from handrail.engine.call_state import CallState, Outcome
+from handrail.engine.executors.command_runner import CommandRunner
+from handrail.engine.executors.syntax_report import syntax_report
+from handrail.engine.planning.planner import CallPlanner
+from handrail.engine.prepare.preparer import Preparer
+from handrail.engine.recording.recorder import Recorder
+from handrail.engine.timing.threads import (
+    HandedValue,
+    ValueWithheld,
+    join_uncancellable,
+    run_in_thread_uncancellable,
+    start_in_thread,
+    wait_uncancellable,
+)
+from handrail.history.before_images import INLINE_BYTES, describe_changes, not_kept
+from handrail.history.commit import BlobRetention, CommitResidue, commit
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCommitter:
+    """Commits plans with a write-ahead intent."""
+
+    files: Files
+    # Where old contents are kept for undo; None: they are not kept.
+    blobs: Blobs | None
+    recorder: Recorder
+    # Whether changes must survive a power failure.
+    durable: bool
+
+    async def commit(self, state: CallState, plan: Plan) -> None:
+        """Commit the plan. Temporary files are written while the intent is on its way to disk;
+        no file of the workspace changes before the intent is there.
+        """
+        token = os.urandom(8).hex()
+        intent = HandedValue[BlobRetention | None]()
+        state.effects.residue = residue = CommitResidue()
+
+        def work(tell: Callable[[], None]) -> None:
+            def done(changes: tuple[ChangeRecord, ...]) -> None:
+                state.effects.changes = changes
+                tell()
+
+            commit(
+                plan,
+                self.files,
+                durable=self.durable,
+                token=token,
+                announced=intent.wait,
+                mess=residue,
+                done=done,
+            )
+
+        writing = start_in_thread(work)
+        try:
+            await self._write_intent(state, plan, token, intent)
+        except BaseException:
+            intent.fail()
+            await wait_uncancellable(writing)
+            failure = writing.exception()
+            if failure is not None and not isinstance(failure, ValueWithheld):
+                # The intent had been handed over before, and the commit failed.
+                raise failure from None
+            raise
+        await join_uncancellable(writing)
+
+    async def _write_intent(
+        self,
+        state: CallState,
+        plan: Plan,
+        token: str,
+        on_disk: HandedValue[BlobRetention | None],
+    ) -> None:
+        """Write the intent row; hands over which old contents to keep as soon as it is on disk."""
+        described: list[dict[str, object]] = []
+        if state.effects.hashing:
+            await asyncio.wait(state.effects.hashing)
+        if self.blobs is None or plan.size <= INLINE_BYTES or state.effects.hashing:
+            described = describe_changes(plan, self.blobs)
+        else:
+            await run_in_thread_uncancellable(
+                lambda: described.extend(describe_changes(plan, self.blobs))
+            )
+        retention: BlobRetention | None = None
+        if self.blobs is not None:
+            state.notes.user_notes = [
+                f"{one['path']} cannot be undone: {why}"
+                for one in described
+                if (why := not_kept(one)) is not None
+            ]
+            kept = (number for number, one in enumerate(described) if one["image"] == "blob")
+            retention = BlobRetention(self.blobs, frozenset(kept))
+        text = self.recorder.cut("\n".join([plan.text, *_model_notes(state)]), state)
+        intent: dict[str, Any] = {
+            "changes": described,
+            "token": token,
+            "data": plan.data,
+            "text": text,
+        }
+        if state.prepared.principal.reader is not None:
+            intent["relies_on"] = plan.relies_on
+        await self.recorder.write_intent(state, intent, partial(on_disk.give, retention))
+        # For a store that does not call back.
+        on_disk.give(retention)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanExecutor:
+    """Commits the plan of a call, made again if the files have changed since it was made."""
+
+    planner: CallPlanner
+    committer: PlanCommitter
+    preparer: Preparer
+    syntax: SyntaxCheck
+    # Told which protected files a plan changed; None: no commands can run.
+    commands: CommandRunner | None = None
+
+    async def execute(self, state: CallState, plan: Plan | None) -> Outcome | None:
+        """Commit the plan; None if the plan had to be made again and needs a new approval."""
+        if plan is None:
+            raise TypeError(f"{state.prepared.name} has no plan")
+        unchanged = self.committer.files.unchanged
+        if not all(unchanged(change) for change in plan.changes):
+            plan = await self._make_plan_again(state)
+            if not state.policy.recheck_plan(state, plan):
+                return None
+        outcome = Outcome(Status.OK, Output(plan.text, plan.preview or None, plan.data))
+        if plan.changes:
+            await state.policy.check_leases(state, plan)
+            await self.committer.commit(state, plan)
+            if state.prepared.principal.reader is not None:
+                self.planner.freshness.mark_written(plan, state.prepared.principal.reader)
+            if self.commands is not None:
+                self.commands.changed(plan)
+            await self._append_warnings(state, plan, outcome)
+        return outcome
+
+    async def _make_plan_again(self, state: CallState) -> Plan:
+        prepared = state.prepared
+        self.preparer.re_resolve_paths(prepared)
+        if prepared.problem is not None:
+            raise ProblemRaised.of(prepared.problem)
+        state.context.places = prepared.places
+        return await self.planner.make_plan(state)
+
+    async def _append_warnings(self, state: CallState, plan: Plan, outcome: Outcome) -> None:
+        """Append what the model and the user should know about the committed changes."""
+        warnings = (*state.notes.user_notes, *state.policy.warnings(state, plan))
+        remarks = [f"[{one}]" for one in warnings]
+        report = await syntax_report(plan, self.syntax)
+        if report.faults:
+            remarks.append(report.text)
+            outcome.add_meta({"syntax": report.faults})
+        if remarks:
+            outcome.add_meta({"remarks": remarks})
+        outcome.append(*_model_notes(state), *remarks)
+
+
+def _model_notes(state: CallState) -> list[str]:
+    return [f"[{note}]" for note in state.notes.model_notes]

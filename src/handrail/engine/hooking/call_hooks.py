@@ -1,0 +1,133 @@
+"""In-process hooks around a call: they may stop or rewrite it before, and add text after it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+from handrail.core.ports import Files
+from handrail.core.problems import ProblemRaised
+from handrail.core.results import ToolResult
+from handrail.core.verdicts import Effect
+from handrail.engine.call_state import CallState
+from handrail.engine.executors.freshness import Freshness
+from handrail.engine.hooking.callbacks import Hook, Rewrite, hook_call, normalize_opinion
+from handrail.engine.hooking.file_changes import HookFileNote, HookFileTracker, current_hook_tracker
+from handrail.engine.prepare.prepared_call import PreparedCall
+from handrail.engine.prepare.preparer import Preparer
+from handrail.engine.recording.recorder import Recorder
+
+_log = logging.getLogger("handrail")
+
+
+@dataclass(slots=True)
+class CallHooks:
+    """Runs the hooks of one runtime around its calls."""
+
+    preparer: Preparer
+    recorder: Recorder
+    files: Files
+    freshness: Freshness
+    hooks: list[Hook] = field(default_factory=list)
+
+    async def before(self, state: CallState) -> None:
+        """Run every hook before the call. New arguments are prepared and checked like those of
+        any call, and the hooks that ran before the last rewrite run again for them. Raises
+        `blocked` if a hook denies the call or if two hooks want different arguments.
+        """
+        if not self.hooks:
+            return
+        hooks, again = tuple(self.hooks), 0
+        for number, hook in enumerate(hooks):
+            if await self._run_before(state, hook):
+                again = number
+        for hook in hooks[:again]:
+            if await self._run_before(state, hook):
+                raise ProblemRaised(
+                    "blocked",
+                    "Blocked by hook: two hooks want different arguments for this call",
+                    hint="the person can change their order, or make one of the two",
+                )
+
+    async def _run_before(self, state: CallState, hook: Hook) -> bool:
+        """Run one hook; returns whether it replaced the arguments."""
+        opinion = normalize_opinion(await hook.before(hook_call(state.prepared)))
+        clearance, verdict, rewrite = state.clearance, opinion.verdict, opinion.rewrite
+        if opinion.words and opinion.words not in state.notes.hook_messages:
+            state.notes.hook_messages.append(opinion.words)
+        if verdict is not None and verdict.effect is Effect.DENY:
+            clearance.verdict = verdict
+            reason = f"Blocked by hook: {verdict.reason}"
+            raise ProblemRaised("blocked", reason, hint=verdict.hint)
+        if verdict is not None and verdict.effect is Effect.ASK:
+            clearance.objections = (*clearance.objections, verdict)
+        rewritten = rewrite is not None and rewrite.arguments != state.prepared.arguments
+        if rewrite is not None and rewritten:
+            clearance.rewritten, clearance.hook_approval = True, None
+            self.recorder.replace_prepared(state, self._rewritten(state.prepared, rewrite))
+            state.policy.check_static_policy(state)
+        if verdict is not None and verdict.effect is Effect.ALLOW and opinion.may_allow:
+            clearance.hook_approval = verdict
+        return rewritten
+
+    def _rewritten(self, prepared: PreparedCall, rewrite: Rewrite) -> PreparedCall:
+        # The arguments are no longer what the user wrote, so they are an agent's.
+        call = prepared.call._replace(
+            name=prepared.name, arguments=rewrite.arguments, by_person=False
+        )
+        rewritten = self.preparer.prepare(call)
+        if rewritten.problem is not None:
+            raise ProblemRaised.of(rewritten.problem)
+        rewritten.origin = prepared.origin
+        return rewritten
+
+    async def after(self, state: CallState) -> None:
+        """Run every hook after the call, whatever its outcome; append their text. Edits that a
+        hook makes to the call's files are recorded as part of the call and reported.
+        """
+        if not self.hooks or state.outcome is None:
+            return
+        # The time of hooks is not the call's.
+        state.timer.suspend()
+        tracker = HookFileTracker(state, self.files, self.freshness)
+        added = [HookFileNote(one, one) for one in state.notes.hook_messages]
+        inside = current_hook_tracker.set(tracker)
+        try:
+            result = self.recorder.result(state, state.outcome)
+            await self._run_after(state, result, tracker, added)
+        finally:
+            current_hook_tracker.reset(inside)
+        if not added:
+            return
+        outcome = state.outcome
+        outcome.append(*(one.model for one in added))
+        remarks = outcome.output.meta.get("remarks", [])
+        if isinstance(remarks, list):
+            outcome.add_meta({"remarks": [*remarks, *(one.person for one in added)]})
+        if self.recorder.fits(state, outcome.text):
+            tracker.mark_shown()
+
+    async def _run_after(
+        self,
+        state: CallState,
+        result: ToolResult,
+        tracker: HookFileTracker,
+        added: list[HookFileNote],
+    ) -> None:
+        cancellation = state.timer.cancellation
+        for hook in self.hooks:
+            try:
+                words = await hook.after(hook_call(state.prepared), result)
+            except asyncio.CancelledError:
+                cancellation.uncancel()
+                if cancellation.by_caller or not cancellation.ended:
+                    raise
+                words = "[the hooks after this call were cut short]"
+                added += [*tracker.pop_notes(), HookFileNote(words, words)]
+                return
+            except Exception as error:  # noqa: BLE001 - foreign code, and the call is over
+                _log.exception("a hook failed after %s", state.prepared.name)
+                words = f"[a hook failed after this call: {error}]"
+            added += [HookFileNote(words, words)] if words else []
+            added += tracker.pop_notes()

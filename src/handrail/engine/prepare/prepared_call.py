@@ -1,0 +1,158 @@
+"""A call after preparation: parsed, validated and resolved, or the problem that prevents it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from pydantic import BaseModel
+
+from handrail.core.call import ToolCall
+from handrail.core.footprint import NOTHING, Footprint
+from handrail.core.places import Place
+from handrail.core.plan import Plan
+from handrail.core.problems import Problem
+from handrail.core.tool import Tool
+from handrail.core.verdicts import Risk
+from handrail.engine.principal import Principal
+from handrail.engine.registry import ToolEntry
+from handrail.planmode.approval import PlanApproval
+from handrail.policy.loop_guard import BatchPosition
+from handrail.policy.policy_input import PolicyInput
+
+
+class ExecutorKind(Enum):
+    """How a call is carried out."""
+
+    PLAN = "plan"
+    COMMAND = "command"
+    DIRECT = "direct"
+
+
+class ParsedArguments(NamedTuple):
+    """The arguments of a call in canonical names; written by parsing and validation."""
+
+    # As the caller gave them, coerced where that was needed.
+    arguments: Mapping[str, Any]
+    # As the tool takes them; None until they are valid.
+    model: BaseModel | None = None
+    # Notes about values that were coerced.
+    coerced: tuple[str, ...] = ()
+    # Arguments that were accepted and have no meaning here.
+    ignored: tuple[str, ...] = ()
+    # From canonical names to the names that the caller used.
+    caller_names: Mapping[str, str] = {}
+    # How the dialect begins a result: from our first words to the dialect's.
+    result_prefixes: Mapping[str, str] = {}
+
+
+class CallScope(NamedTuple):
+    """What a call touches; written by path resolution, and again when paths are re-resolved."""
+
+    places: Mapping[str, Place] = {}
+    footprint: Footprint = NOTHING
+    reads_only: bool = True
+    risk: Risk = Risk.SAFE
+    # Whether a program that the call starts must not be able to change any file.
+    writes_nothing: bool = False
+
+
+@dataclass(slots=True)
+class CallOrigin:
+    """Where a call comes from; written by the code that accepts calls."""
+
+    # Whether the caller chose the id, so that a repeated call returns the recorded result.
+    has_client_id: bool = False
+    # The id of the provider's response that contained the call.
+    response: str | None = None
+    # The user's approval of the call while it was queued by plan mode.
+    approval: PlanApproval | None = None
+    # The position in a batch; None for a call of its own.
+    batch: BatchPosition | None = None
+    # The refusal unless the call only reads: its message did not end with tool calls.
+    reads_only_because: Problem | None = None
+
+
+_NO_ARGUMENTS: Final = ParsedArguments({})
+_NO_SCOPE: Final = CallScope()
+
+
+@dataclass(slots=True)
+class PreparedCall:
+    """A call that is ready to run, or that has a `problem`."""
+
+    call: ToolCall
+    # Who makes the call, with the policy that applies.
+    principal: Principal
+    # The tool; None if the name is unknown.
+    entry: ToolEntry | None = None
+    parsed: ParsedArguments = _NO_ARGUMENTS
+    scope: CallScope = _NO_SCOPE
+    origin: CallOrigin = field(default_factory=CallOrigin)
+    problem: Problem | None = None
+
+    @property
+    def name(self) -> str:
+        """The canonical name of the tool, or the name in the call if there is no such tool."""
+        return self.call.name if self.entry is None else self.entry.tool.name
+
+    @property
+    def tool(self) -> Tool[Any]:
+        """The tool; raises LookupError for a call of an unknown tool."""
+        if self.entry is None:
+            raise LookupError(f"there is no tool {self.call.name!r}")
+        return self.entry.tool
+
+    @property
+    def kind(self) -> ExecutorKind:
+        """How the call is carried out."""
+        if self.tool.plans:
+            return ExecutorKind.PLAN
+        return ExecutorKind.DIRECT if self.scope.footprint.command is None else ExecutorKind.COMMAND
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The arguments in canonical names."""
+        return self.parsed.arguments
+
+    @property
+    def args(self) -> BaseModel | None:
+        """The validated arguments."""
+        return self.parsed.model
+
+    @property
+    def places(self) -> Mapping[str, Place]:
+        """The resolved path arguments, by argument name."""
+        return self.scope.places
+
+    @property
+    def footprint(self) -> Footprint:
+        """Everything that the call touches."""
+        return self.scope.footprint
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether the call changes nothing."""
+        return self.scope.reads_only
+
+    @property
+    def risk(self) -> Risk:
+        """How much the call could harm."""
+        return self.scope.risk
+
+
+def policy_input(prepared: PreparedCall, plan: Plan | None) -> PolicyInput:
+    """The call as policy judges it."""
+    scope = prepared.scope
+    return PolicyInput(
+        prepared.name,
+        scope.risk,
+        scope.footprint,
+        scope.reads_only,
+        plan,
+        prepared.tool.plans,
+        tuple(scope.places.values()),
+        traits=prepared.tool.traits,
+    )

@@ -1,0 +1,79 @@
+"""Who makes a call, and the policy that applies to them.
+
+A model's agent is bound by rules, limits, leases and the loop guard (`AgentPolicy`). What the user
+does themselves, such as `undo`, is allowed (`UserPolicy`). The rest of the engine asks the policy
+and never who the caller is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from handrail.core.call import ToolCall
+from handrail.core.plan import Plan
+from handrail.core.tool import Tool
+from handrail.policy.agents import AgentAccess, Agents
+
+if TYPE_CHECKING:
+    from handrail.engine.call_state import CallState, Decision
+    from handrail.engine.recording.dead_letters import DeadLetters
+
+
+class CallPolicy(Protocol):
+    """Decides about the calls of one kind of principal."""
+
+    @property
+    def failed_calls(self) -> DeadLetters | None:
+        """Where calls are kept that failed because of a defect; None: they are not kept."""
+
+    def precheck(self, state: CallState) -> None:
+        """Raise if the call alone shows that it must not run; before any hook runs."""
+
+    def check_static_policy(self, state: CallState) -> None:
+        """Raise if rules or guardrails refuse the call, as far as the call alone shows it."""
+
+    async def clear(self, state: CallState, plan: Plan | None) -> Decision:
+        """Decide about the call and its plan; asks the user where the verdict says so."""
+
+    def recheck_plan(self, state: CallState, plan: Plan) -> bool:
+        """Whether a plan that was made again needs no new approval."""
+
+    async def check_leases(self, state: CallState, plan: Plan | None) -> None:
+        """Raise `conflict` if another agent has reserved a path that the call writes."""
+
+    def warnings(self, state: CallState, plan: Plan | None) -> list[str]:
+        """The warnings of the guardrails about a call that was carried out."""
+
+    def time_limit(self, tool: Tool[Any]) -> float | None:
+        """The time limit of a call until it is executed; None: no limit."""
+
+    def count_for_loop_guard(self, state: CallState) -> None:
+        """Count the outcome for the loop guard, which may append a warning."""
+
+    def settle(self, state: CallState) -> None:
+        """Count what the call used of its quotas, however it ended."""
+
+
+class Principal(NamedTuple):
+    """Who makes a call."""
+
+    policy: CallPolicy
+    # What an agent may use; None: everything.
+    access: AgentAccess | None
+    # The agent whose knowledge of files the call updates; None: the user, who may read everything.
+    reader: str | None
+
+
+class Principals:
+    """Chooses the principal of each call."""
+
+    def __init__(self, agents: Agents, agent_policy: CallPolicy, user_policy: CallPolicy) -> None:
+        self.agents = agents
+        self._agent_policy = agent_policy
+        self._user = Principal(user_policy, None, None)
+
+    def of_call(self, call: ToolCall) -> Principal:
+        """The user for what they do themselves, else the agent that the call names."""
+        if call.by_person:
+            return self._user
+        return Principal(self._agent_policy, self.agents.of(call.agent), call.agent)
