@@ -87,8 +87,8 @@ async def test_a_change_has_its_intent_on_disk_before_the_file_changes(
     async with handrail.open(
         workspace.root, store=store, mode="accept-edits", durability=level
     ) as rt:
-        real, commit = temp.Temp.appear, rt.store.commit
-        monkeypatch.setattr(temp.Temp, "appear", look)
+        real, commit = temp.TempFile.appear, rt.store.commit
+        monkeypatch.setattr(temp.TempFile, "appear", look)
         monkeypatch.setattr(
             rt.store,
             "commit",

@@ -6,7 +6,7 @@ import pytest
 
 from handrail.host.search.filters import path_filter
 from handrail.host.search.globs import BadGlob, expand, pattern, widened
-from handrail.host.search.search_roots import Root
+from handrail.host.search.search_roots import SearchRoot
 
 
 def matches(glob: str, path: str) -> bool:
@@ -63,7 +63,7 @@ def test_a_hint_for_ripgrep_matches_at_least_as_much(name, wider):
 
 
 def test_hints_follow_from_the_globs(tree):
-    root = Root(str(tree.root), -1, "")
+    root = SearchRoot(str(tree.root), -1, "")
     (tree.root / "s{c").mkdir()
     tree.write("file.py")
 
@@ -84,7 +84,7 @@ def test_hints_follow_from_the_globs(tree):
 
 
 def test_an_excluded_directory_takes_its_content_along(tree):
-    root = Root(str(tree.root), -1, "")
+    root = SearchRoot(str(tree.root), -1, "")
     allowed = path_filter(root, tree.place(), ("!docs", "!x/y/", "*.md"), "glob")
 
     assert [p for p in ("a.md", "docs/a.md", "x/y/a.md", "x/y", "b.py") if allowed.accepts(p)] == [

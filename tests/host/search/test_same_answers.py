@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from handrail.core.ports import FilesQuery, GrepMode, GrepQuery
-from handrail.host.search.fallback.file_types import type_globs, type_names
+from handrail.host.search.fallback.python_search import type_globs, type_names
 
 NAMES = [
     "a.py", "b.py", "main.c", "x.log", "keep.log", "README.md", ".env", ".hidden.py", "Makefile",

@@ -1,9 +1,9 @@
-from handrail.host.syntax.compare import new_faults
-from handrail.host.syntax.source import Source
+from handrail.host.syntax.check import new_faults
+from handrail.host.syntax.source import SourceText
 
 
 def source(text):
-    return Source(text.encode(), text)
+    return SourceText(text.encode(), text)
 
 
 def at(where, line, message="bad"):

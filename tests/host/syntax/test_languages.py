@@ -6,11 +6,11 @@ from handrail.host.syntax.languages import (
     PYTHON,
     TOML,
     YAML,
-    language_of,
+    detect_language,
+    is_template,
 )
-from handrail.host.syntax.templates import is_template
 
-JAVASCRIPT, HTML = language_of("a.js"), language_of("a.html")
+JAVASCRIPT, HTML = detect_language("a.js"), detect_language("a.html")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ JAVASCRIPT, HTML = language_of("a.js"), language_of("a.html")
     ],
 )
 def test_a_language_follows_from_the_name(path, language):
-    assert language_of(path) == language
+    assert detect_language(path) == language
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_a_language_follows_from_the_name(path, language):
     ],
 )
 def test_the_extra_has_grammars_for_other_languages(path):
-    assert language_of(path).grammars
+    assert detect_language(path).grammars
 
 
 def test_headers_are_left_alone():
-    assert language_of("a.h") is None
+    assert detect_language("a.h") is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handrail.host.syntax import json_text, python, toml_text, yaml_text
-from handrail.host.syntax.source import Source
+from handrail.host.syntax.source import SourceText
 
 PARSERS = {
     "python": python.faults,
@@ -24,7 +24,7 @@ DEEP = 100_000
 
 
 def faults(parser, text):
-    source = Source.of(text if isinstance(text, bytes) else text.encode())
+    source = SourceText.of(text if isinstance(text, bytes) else text.encode())
     return None if source is None else PARSERS[parser](source)
 
 
@@ -240,7 +240,7 @@ TEXTS = (
 @given(content=TEXTS.map(lambda text: text.encode("utf-8", "surrogatepass")) | st.binary())
 @example(content=b"")
 def test_any_content_is_answered_with_places_inside_the_file(parser, content):
-    source = Source.of(content)
+    source = SourceText.of(content)
     found = faults(parser, content)
 
     for fault in found or ():
@@ -252,7 +252,7 @@ def test_any_content_is_answered_with_places_inside_the_file(parser, content):
 
 @given(TEXTS)
 def test_json_is_judged_as_json_does(text):
-    source = Source(b"", text)
+    source = SourceText(b"", text)
     try:
         json.loads(text)
         expected = 0
@@ -271,4 +271,4 @@ def test_toml_is_judged_as_tomllib_does(text):
     except ValueError:
         expected = 1
 
-    assert len(toml_text.faults(Source(b"", text)) or ()) == expected
+    assert len(toml_text.faults(SourceText(b"", text)) or ()) == expected

@@ -9,8 +9,8 @@ import pytest
 from handrail.core.content import Content
 from handrail.host.syntax import treesitter
 from handrail.host.syntax.check import LocalSyntaxCheck
-from handrail.host.syntax.languages import Grammar, Language, language_of
-from handrail.host.syntax.source import Source
+from handrail.host.syntax.languages import Language, LanguageGrammar, detect_language
+from handrail.host.syntax.source import SourceText
 
 # path, sound, broken, where and what
 CASES = [
@@ -40,7 +40,7 @@ async def test_a_broken_file_is_noticed_and_a_sound_one_is_not(path, sound, brok
 
     assert fault.line == line
     assert message in fault.message
-    assert fault.reader == f"tree-sitter's grammar of {language_of(path).name}"
+    assert fault.reader == f"tree-sitter's grammar of {detect_language(path).name}"
 
 
 @pytest.mark.feature("R-18")
@@ -97,17 +97,17 @@ async def test_what_crashes_or_stops_a_grammar_is_answered(path, text, monkeypat
 
 
 async def test_a_grammar_that_is_not_installed_is_no_answer():
-    language = Language("Nothing", (Grammar("tree_sitter_of_nothing"),))
+    language = Language("Nothing", (LanguageGrammar("tree_sitter_of_nothing"),))
 
-    found = await treesitter.faults(language, None, Source.of(b"f("))
+    found = await treesitter.faults(language, None, SourceText.of(b"f("))
 
     assert found == ([], [])
 
 
 async def test_a_grammar_that_fails_is_no_answer():
-    language = Language("Nothing", (Grammar("tree_sitter_c", "no_such_function"),))
+    language = Language("Nothing", (LanguageGrammar("tree_sitter_c", "no_such_function"),))
 
-    found = await treesitter.faults(language, None, Source.of(b"f("))
+    found = await treesitter.faults(language, None, SourceText.of(b"f("))
 
     assert found == ([], [])
 

@@ -18,7 +18,7 @@ from handrail.host.denials.denied_inodes import DeniedInodes, InodeSet
 from handrail.host.denials.denied_paths import DeniedPathFinder
 from handrail.host.search.filters import PathFilter
 from handrail.host.search.globs import literal
-from handrail.host.search.search_roots import Root, open_beneath
+from handrail.host.search.search_roots import SearchRoot, open_beneath
 
 _MOST_HINTS: Final = 200
 _UNLIKE: Final = frozenset("?[\\")
@@ -47,14 +47,14 @@ class ReadDenyFilter:
         if self._withheld.hides(place.absolute):
             raise _denied(place)
 
-    def applied(self, allowed: PathFilter, root: Root) -> PathFilter:
+    def applied(self, allowed: PathFilter, root: SearchRoot) -> PathFilter:
         """The filter of a query, without what is withheld."""
         top = root.path.rstrip("/")
         hides = self._withheld.hides
         hints = list(_hints(self._withheld.globs, top))[:_MOST_HINTS]
         return allowed.without(hints, lambda rel: hides(f"{top}/{rel}"))
 
-    def view(self, allowed: PathFilter, root: Root, place: Place) -> ReadDenyView:
+    def view(self, allowed: PathFilter, root: SearchRoot, place: Place) -> ReadDenyView:
         """Look at what exists now; raises `denied` for a file that is withheld by another of
         its names. Blocks.
         """
@@ -77,7 +77,7 @@ class ReadDenyFilter:
             return self._inodes.collect(hidden)
 
 
-def _check_inode(root: Root, place: Place, inodes: InodeSet) -> None:
+def _check_inode(root: SearchRoot, place: Place, inodes: InodeSet) -> None:
     handle = open_beneath(root, place.rel)
     if handle is None:
         return

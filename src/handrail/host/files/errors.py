@@ -59,7 +59,7 @@ def quoted(path: str) -> str:
     return repr(path)
 
 
-def explain(error: OSError, path: str) -> ProblemRaised:
+def problem_from_oserror(error: OSError, path: str) -> ProblemRaised:
     """The problem to raise for what the operating system said about a path."""
     code = error.errno or 0
     if code in _SENTENCES:
@@ -73,9 +73,9 @@ def explain(error: OSError, path: str) -> ProblemRaised:
     )
 
 
-def not_regular(mode: int, path: str) -> ProblemRaised:
+def not_regular_problem(mode: int, path: str) -> ProblemRaised:
     """The problem of a path that is no regular file, by its mode."""
     if stat.S_ISDIR(mode):
-        return explain(IsADirectoryError(errno.EISDIR, ""), path)
+        return problem_from_oserror(IsADirectoryError(errno.EISDIR, ""), path)
     what = _SPECIAL.get(stat.S_IFMT(mode), "something special")
     return ProblemRaised("not_text", f"{quoted(path)} is {what}, not a regular file")

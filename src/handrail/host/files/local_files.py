@@ -11,8 +11,8 @@ from handrail.core.places import Entry, Kind, Place, Stat
 from handrail.core.plan import Change
 from handrail.core.ports import FileContent, Named, Staged, Window
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.errors import FAILING, explain, quoted
-from handrail.host.files.paths.entry import named
+from handrail.host.files.errors import FAILING, problem_from_oserror, quoted
+from handrail.host.files.paths.entry import find_entry
 from handrail.host.files.paths.locate import Locator
 from handrail.host.files.paths.openat2 import LIST
 from handrail.host.files.paths.roots import Roots
@@ -20,7 +20,7 @@ from handrail.host.files.reading import open_file
 from handrail.host.files.reading.read_cache import WindowCache
 from handrail.host.files.reading.window import Windows
 from handrail.host.files.staging.parents import Parent, remove_empty
-from handrail.host.files.staging.staged_change import StagedChange, is_unchanged, lstat
+from handrail.host.files.staging.staged_change import StagedChange, is_unchanged, stat_target
 from handrail.host.files.staging.staged_folder import StagedFolder, refuse_exchange
 from handrail.host.files.staging.sync import can_sync_groups, sync_filesystems
 
@@ -75,11 +75,11 @@ class LocalFiles:
 
     def named(self, path: str) -> Named:
         """What bears this name, a link at its end not followed."""
-        return named(self._roots, self._locator, path)
+        return find_entry(self._roots, self._locator, path)
 
     def stat(self, place: Place) -> Stat | None:
         """The file's stat now, None if it is missing."""
-        return open_file.look(self._roots, place)
+        return open_file.stat_place(self._roots, place)
 
     def read(self, place: Place, *, max_bytes: int | None = None) -> FileContent:
         """The whole file. Raises `not_found`, `not_text` (not a regular file), `too_large`."""
@@ -98,7 +98,7 @@ class LocalFiles:
         try:
             handle = self._roots.open(place, LIST)
         except FileNotFoundError as error:
-            raise open_file.missing(self._roots, place) from error
+            raise open_file.missing_file_problem(self._roots, place) from error
         except NotADirectoryError as error:
             raise ProblemRaised(
                 "not_found",
@@ -106,12 +106,12 @@ class LocalFiles:
                 hint="use read_file to read a file",
             ) from error
         except OSError as error:
-            raise explain(error, place.path) from error
+            raise problem_from_oserror(error, place.path) from error
         try:
             with os.scandir(handle) as entries:
                 found = [self._entry(place, entry) for entry in entries]
         except OSError as error:
-            raise explain(error, place.path) from error
+            raise problem_from_oserror(error, place.path) from error
         finally:
             os.close(handle)
         return sorted(entry for entry in found if entry is not None)
@@ -125,11 +125,11 @@ class LocalFiles:
         except NotADirectoryError:
             return False
         except OSError as error:
-            raise explain(error, change.path) from error
+            raise problem_from_oserror(error, change.path) from error
         try:
-            return is_unchanged(parent, lstat(parent), change)
+            return is_unchanged(parent, stat_target(parent), change)
         except OSError as error:
-            raise explain(error, change.path) from error
+            raise problem_from_oserror(error, change.path) from error
         finally:
             parent.close()
 
@@ -181,7 +181,7 @@ class LocalFiles:
         try:
             sync_filesystems(one.folder_handle for one in staged if one.folder_handle >= 0)
         except OSError as error:
-            raise explain(error, self._roots.paths[0]) from error
+            raise problem_from_oserror(error, self._roots.paths[0]) from error
 
     def _entry(self, place: Place, entry: os.DirEntry[str]) -> Entry | None:
         absolute = f"{place.absolute.rstrip('/')}/{entry.name}"

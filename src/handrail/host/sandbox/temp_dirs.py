@@ -14,9 +14,32 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from handrail.host.sandbox.locked_dir import create_locked_directory
+# In front of the name until the folder is locked.
+UNLOCKED: Final = "handrail-unlocked-"
+
+
+class LockedDirectory(NamedTuple):
+    """A folder, and the handle that holds its lock until it is closed."""
+
+    path: Path
+    handle: int
+
+
+def create_locked_directory(prefix: str) -> LockedDirectory:
+    """A new folder among the temporary files, its name beginning so; raises OSError."""
+    made = Path(os.path.realpath(tempfile.mkdtemp(prefix=f"{UNLOCKED}{prefix}")))
+    handle = os.open(made, _OPEN)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return LockedDirectory(
+            made.rename(made.with_name(made.name.removeprefix(UNLOCKED))), handle
+        )
+    except OSError:
+        os.close(handle)
+        raise
+
 
 _PREFIX: Final = "handrail-tmp-"
 _LOOK: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -9,7 +9,7 @@ from typing import Final
 
 from handrail.core.places import Kind, Place
 from handrail.core.problems import ProblemRaised
-from handrail.host.search.search_roots import Root, open_beneath
+from handrail.host.search.search_roots import SearchRoot, open_beneath
 
 # ripgrep looks for NUL in pieces of this size, and forgets a file in whose first it finds one.
 PIECE: Final = 64 << 10
@@ -18,7 +18,7 @@ MAX_FILE: Final = 256 << 20
 _UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def check_text(root: Root, place: Place) -> None:
+def check_text(root: SearchRoot, place: Place) -> None:
     """Raise `not_text` for a file that is searched by its own name but is binary."""
     if place.kind is not Kind.FILE:
         return
@@ -51,7 +51,7 @@ class Binary(Enum):
     LATER = "later"
 
 
-def binary_from(root: Root, rel: str, offset: int) -> Binary:
+def binary_from(root: SearchRoot, rel: str, offset: int) -> Binary:
     """Whether a file is binary as ripgrep sees it, which looks at the first piece and says
     that there is a NUL around the offset. A name can forge what it says, so it is checked.
     """

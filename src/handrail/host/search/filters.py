@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from handrail.core.places import Kind, Place
 from handrail.core.problems import ProblemRaised
 from handrail.host.search.globs import BadGlob, expand, literal, pattern, widened
-from handrail.host.search.search_roots import Root
+from handrail.host.search.search_roots import SearchRoot
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class PathFilter:
         return replace(self, hints_decide=False, withheld=tuple(hints), _hides=hides)
 
 
-def path_filter(root: Root, place: Place, globs: Sequence[str], field: str) -> PathFilter:
+def path_filter(root: SearchRoot, place: Place, globs: Sequence[str], field: str) -> PathFilter:
     """What the globs of a query mean below its place; a `!` in front excludes.
 
     A file that is searched by its own name passes whatever the globs say. Raises
@@ -99,7 +99,7 @@ def _expand(glob: str, given: str, field: str) -> tuple[str, ...]:
         ) from error
 
 
-def _from_root(glob: str, root: Root, place: Place, given: str, field: str) -> str:
+def _from_root(glob: str, root: SearchRoot, place: Place, given: str, field: str) -> str:
     """The glob as seen from the root; without a `/` it matches names anywhere below."""
     for path in (root.path, *root.aliases):
         own = path.rstrip("/") + "/"

@@ -9,11 +9,11 @@ from typing import Final
 
 from handrail.core.ports import FilesFound, GrepFound, Hit
 from handrail.host.search.limits import MAX_HITS, join, too_much
-from handrail.host.search.search_roots import Root
+from handrail.host.search.search_roots import SearchRoot
 
 
 def found_files(
-    root: Root, rels: Sequence[str], notes: Iterable[str | None], engine: str
+    root: SearchRoot, rels: Sequence[str], notes: Iterable[str | None], engine: str
 ) -> FilesFound:
     """Names in the order given."""
     kept = rels[:MAX_HITS]
@@ -23,7 +23,7 @@ def found_files(
 
 
 def found_counts(
-    root: Root, counts: Mapping[str, int], notes: Iterable[str | None], engine: str
+    root: SearchRoot, counts: Mapping[str, int], notes: Iterable[str | None], engine: str
 ) -> GrepFound:
     """Files with how many lines match in each; 0 means that nobody counted."""
     ordered = sorted((root.show(rel), count) for rel, count in counts.items())
@@ -38,7 +38,7 @@ def found_counts(
 
 
 def found_lines(
-    root: Root,
+    root: SearchRoot,
     lines: Mapping[str, Sequence[tuple[int, bool, str]]],
     notes: Iterable[str | None],
     engine: str,
@@ -71,7 +71,7 @@ def _excess(found: int, what: str) -> str | None:
 _KIND: Final = 0o170000
 
 
-def newest_first(root: Root, rels: Iterable[str]) -> list[str]:
+def newest_first(root: SearchRoot, rels: Iterable[str]) -> list[str]:
     """Regular files, the last changed first, equal times by path; what is gone is left out."""
     # Names bound once and the kind by its bits: this runs a hundred thousand times.
     look, handle = os.stat, root.fd

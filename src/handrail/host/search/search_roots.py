@@ -21,7 +21,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
+class SearchRoot:
     """One root: its canonical path, a handle, how paths in it are shown, and which
     directories in it nobody may find anything in (paths from the root).
     """
@@ -47,19 +47,19 @@ def open_roots(
     hidden: Sequence[str] = (),
     handles: Sequence[int] = (),
     aliases: Sequence[tuple[str, str]] = (),
-) -> tuple[Root, ...]:
+) -> tuple[SearchRoot, ...]:
     """A handle per root (canonical paths), the workspace first.
 
     `handles` are those that others have on the same roots: then exactly these directories
     are searched. Raises OSError if one is not a directory, or reached through a link.
     """
-    roots: list[Root] = []
+    roots: list[SearchRoot] = []
     try:
         for index, path in enumerate(paths):
             prefix = path.rstrip(os.sep) + os.sep if index else ""
             handle = _above_pipes(handles[index]) if handles else _open_root(path)
             also = tuple(alias for alias, real in aliases if real == path)
-            roots.append(Root(path, handle, prefix, _inside(path, hidden), also))
+            roots.append(SearchRoot(path, handle, prefix, _inside(path, hidden), also))
     except OSError:
         close_roots(roots)
         raise
@@ -71,13 +71,13 @@ def _inside(path: str, hidden: Sequence[str]) -> tuple[str, ...]:
     return tuple(one.removeprefix(top) for one in hidden if one.startswith(top))
 
 
-def close_roots(roots: Sequence[Root]) -> None:
+def close_roots(roots: Sequence[SearchRoot]) -> None:
     """Let go of the handles."""
     for root in roots:
         os.close(root.fd)
 
 
-def open_directory(root: Root, rel: str) -> int:
+def open_directory(root: SearchRoot, rel: str) -> int:
     """A readable handle of a directory beneath the root; OSError if a part is a link."""
     handle = os.open(".", DIRECTORY, dir_fd=root.fd)
     for part in Path(rel).parts:
@@ -101,7 +101,7 @@ def open_file(name: str, directory: int) -> int | None:
     return None
 
 
-def open_beneath(root: Root, rel: str) -> int | None:
+def open_beneath(root: SearchRoot, rel: str) -> int | None:
     """A handle of a regular file beneath the root; None if there is none."""
     parent, _, name = rel.rpartition("/")
     try:

@@ -17,7 +17,7 @@ from handrail.core.ports import GrepFound, GrepQuery
 _NAME: Final = "output.txt"
 
 
-class Engine(Protocol):
+class TextEngine(Protocol):
     """A search over roots of its own."""
 
     async def grep(self, query: GrepQuery) -> GrepFound:
@@ -27,7 +27,9 @@ class Engine(Protocol):
         """Let go of the roots."""
 
 
-async def grep_text(open_engine: Callable[[str], Engine], query: GrepQuery, text: str) -> GrepFound:
+async def grep_text(
+    open_engine: Callable[[str], TextEngine], query: GrepQuery, text: str
+) -> GrepFound:
     """Search a text as a file is searched; findings carry the query's own path."""
     with TemporaryDirectory(prefix="handrail-text-") as directory:
         real = await anyio.to_thread.run_sync(_put, directory, text)

@@ -24,8 +24,7 @@ from handrail.host.snapshots.entries import StorageUsage, TreeIndex
 from handrail.host.snapshots.entry_reader import SnapshotServices
 from handrail.host.snapshots.hard_links import find_other_names
 from handrail.host.snapshots.manifest import ManifestPosition
-from handrail.host.snapshots.other_runtimes import RuntimePresence
-from handrail.host.snapshots.store_dir import SnapshotStore, claim, claim_any
+from handrail.host.snapshots.store_dir import RuntimePresence, SnapshotStore, claim, claim_any
 from handrail.host.snapshots.walker import TreeWalk
 from handrail.host.snapshots.write_log_files import create_write_log, read_write_log
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -48,3 +49,48 @@ def claim(directory: Path) -> SnapshotStore | None:
         os.close(handle)
         return None
     return SnapshotStore(directory, handle)
+
+
+class RuntimePresence:
+    """Our file, from here until `close`."""
+
+    def __init__(self, directory: Path) -> None:
+        """Raises OSError."""
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._directory = directory
+        while True:
+            self._name = os.urandom(8).hex()
+            self._handle = os.open(directory / self._name, _FLAGS | os.O_EXCL, 0o600)
+            fcntl.flock(self._handle, fcntl.LOCK_EX)
+            if os.fstat(self._handle).st_nlink:
+                return
+            # Somebody took it for one that was left behind, before it was locked.
+            os.close(self._handle)
+
+    def is_only_runtime(self) -> bool:
+        """Whether nobody else is here just now. What a crash left behind is removed."""
+        return not any(
+            self._is_held(path) for path in self._directory.iterdir() if path.name != self._name
+        )
+
+    def close(self) -> None:
+        """Go; safe to call twice."""
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            with suppress(OSError):
+                (self._directory / self._name).unlink()
+            os.close(handle)
+
+    def _is_held(self, path: Path) -> bool:
+        try:
+            handle = os.open(path, _FLAGS & ~os.O_CREAT)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(handle)
+        return False

@@ -15,7 +15,7 @@ import anyio
 from handrail.core.processes import Captured, Ended, Job, JobOutput, JobRequest, Launch, OnOutput
 from handrail.host.files.paths.root_identity import RootHandle, check_in_place
 from handrail.host.sandbox.recipe import Recipe
-from handrail.host.supervisor.jobs import BackgroundJobs
+from handrail.host.supervisor.jobs import SupervisedJobs
 from handrail.host.supervisor.runner_connection import RunnerConnection, start_problem
 from handrail.host.supervisor.runner_pool import RunnerPool
 from handrail.host.supervisor.wire import Frame, FrameKind
@@ -58,7 +58,7 @@ class SupervisedProcesses:
             directory=directory,
             roots=self._roots,
         )
-        self._jobs = BackgroundJobs(self._runners, self._jobs_directory)
+        self._jobs = SupervisedJobs(self._runners, self._jobs_directory)
 
     def check_roots(self) -> None:
         """Raise `outside_workspace` if a root was moved or replaced since it was opened."""

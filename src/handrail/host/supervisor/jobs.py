@@ -17,17 +17,17 @@ from handrail.core.processes import Job, JobOutput, JobRequest, JobState, Launch
 from handrail.host.processes.procfs import ProcessIdentity
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor import job_output, job_records
-from handrail.host.supervisor.process_exit import wait_exit
 from handrail.host.supervisor.runner.runner_process import END_JOB
 from handrail.host.supervisor.runner_connection import RunnerConnection, start_problem
 from handrail.host.supervisor.runner_pool import RunnerPool
+from handrail.host.supervisor.start import wait_exit
 from handrail.host.supervisor.wire import FrameKind
 
 # Longer than a runner needs to end any tree.
 _ENDING_S: Final = 15.0
 
 
-class BackgroundJobs:
+class SupervisedJobs:
     """The jobs of one workspace. `directory` answers where they are recorded."""
 
     def __init__(self, runners: RunnerPool, directory: Callable[[], Path]) -> None:

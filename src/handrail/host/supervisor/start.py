@@ -6,11 +6,12 @@ else: no variable, no directory, no site package.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -20,7 +21,25 @@ import anyio
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.processes import spawn
-from handrail.host.supervisor.process_exit import wait_exit
+
+
+async def wait_exit(pid: int, *, still: Callable[[], bool] = lambda: True) -> None:
+    """Until that process has ended. `still` says whether the number is still the one meant."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    loop.add_reader(handle, ended.set)
+    try:
+        # Asked with the handle open, which cannot become another's.
+        if still():
+            await ended.wait()
+    finally:
+        loop.remove_reader(handle)
+        os.close(handle)
+
 
 _CODE: Final = (
     "import sys; sys.path.append(sys.argv.pop(1)); "

@@ -6,7 +6,9 @@ and depth, or in a process of their own (`treesitter`); none of them ever runs t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import anyio
@@ -15,7 +17,6 @@ from anyio import to_thread
 from handrail.core.content import Content
 from handrail.core.syntax import SyntaxFault
 from handrail.host.syntax import json_text, python, toml_text, treesitter, yaml_text
-from handrail.host.syntax.compare import new_faults
 from handrail.host.syntax.languages import (
     JSON,
     JSON_WITH_COMMENTS,
@@ -23,17 +24,51 @@ from handrail.host.syntax.languages import (
     TOML,
     YAML,
     Language,
-    language_of,
+    detect_language,
+    is_template,
 )
-from handrail.host.syntax.source import Faults, Source
-from handrail.host.syntax.templates import is_template
+from handrail.host.syntax.source import Faults, SourceText
+
+_NUMBER: Final = re.compile(r"\d+")
+_Near = tuple[str, str, str]
+
+
+def new_faults(
+    old: Sequence[SyntaxFault], before: SourceText, now: Sequence[SyntaxFault], after: SourceText
+) -> list[SyntaxFault]:
+    """The errors of `after` that `before`, with its own errors, does not explain."""
+    if not old:
+        return list(now)
+    known = Counter(map(_what, old))
+    places = set(_all_places(before))
+    fresh: list[SyntaxFault] = []
+    for fault in now:
+        if known[_what(fault)]:
+            known[_what(fault)] -= 1
+        elif _place(after, fault.line) not in places:
+            fresh.append(fault)
+    return fresh
+
+
+def _what(fault: SyntaxFault) -> tuple[str, str]:
+    return _NUMBER.sub("0", fault.message), fault.text
+
+
+def _place(source: SourceText, line: int) -> _Near:
+    return source.line(line - 1), source.line(line), source.line(line + 1)
+
+
+def _all_places(source: SourceText) -> Iterator[_Near]:
+    lines = ["", *(source.line(number) for number in range(1, len(source.lines) + 1)), ""]
+    yield from zip(lines, lines[1:], lines[2:], strict=False)
+
 
 _MOST: Final = 10
 _MAX_S: Final = 5.0
 
 
 class _Parser(NamedTuple):
-    faults: Callable[[Source], Faults]
+    faults: Callable[[SourceText], Faults]
     max_bytes: int
 
 
@@ -53,7 +88,7 @@ class LocalSyntaxCheck:
         self, path: str, before: Content | None, after: Content
     ) -> tuple[SyntaxFault, ...]:
         """What the change broke, at most ten places."""
-        language = language_of(path)
+        language = detect_language(path)
         if language is None or not _small(language, before, after):
             return ()
         old = None if before is None else before.tobytes()
@@ -70,7 +105,7 @@ def _small(language: Language, *contents: Content | None) -> bool:
 
 
 async def _by_grammar(language: Language, old: bytes | None, new: bytes) -> list[SyntaxFault]:
-    before, after = None if old is None else Source.of(old), Source.of(new)
+    before, after = None if old is None else SourceText.of(old), SourceText.of(new)
     if after is None or (before is None and old is not None):
         return []
     found = await treesitter.faults(language, before, after)
@@ -84,13 +119,13 @@ async def _by_parser(language: Language, old: bytes | None, new: bytes) -> list[
 
 
 def _parsed(language: Language, old: bytes | None, new: bytes) -> list[SyntaxFault]:
-    after = Source.of(new)
+    after = SourceText.of(new)
     now = None if after is None else _PARSERS[language].faults(after)
     if after is None or not now or is_template(after.text, language):
         return []
     if old is None:
         return now
-    before = Source.of(old)
+    before = SourceText.of(old)
     known = None if before is None else _PARSERS[language].faults(before)
     if before is None or known is None:
         return []

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from handrail.core.nesting import nested_deeper
-from handrail.host.syntax.source import Faults, Source
+from handrail.host.syntax.source import Faults, SourceText
 
 MAX_BYTES: Final = 1_000_000
 _MAX_DEPTH: Final = 200
@@ -22,18 +22,18 @@ _LAST_COMMA: Final = re.compile(_STRING + r"|,(?=[ \t\r\n]*+[}\]])", re.DOTALL)
 _VISIBLE: Final = re.compile(r"[^\n]")
 
 
-def faults(source: Source) -> Faults:
+def faults(source: SourceText) -> Faults:
     """The first error of a JSON file."""
     return _faults(source, source.text)
 
 
-def faults_with_comments(source: Source) -> Faults:
+def faults_with_comments(source: SourceText) -> Faults:
     """The first error of a JSON file in which comments and trailing commas are usual."""
     text = _COMMENT.sub(_blank, source.text)
     return _faults(source, _LAST_COMMA.sub(_blank, text))
 
 
-def _faults(source: Source, text: str) -> Faults:
+def _faults(source: SourceText, text: str) -> Faults:
     if nested_deeper(text, _MAX_DEPTH):
         return None
     try:

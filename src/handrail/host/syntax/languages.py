@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 
-class Grammar(NamedTuple):
+class LanguageGrammar(NamedTuple):
     """A tree-sitter grammar: its module, and the function in it."""
 
     module: str
@@ -19,7 +19,7 @@ class Language(NamedTuple):
     """How a file is checked: by a parser of ours, or by grammars, of which one must read it."""
 
     name: str
-    grammars: tuple[Grammar, ...] = ()
+    grammars: tuple[LanguageGrammar, ...] = ()
 
     @property
     def reader(self) -> str:
@@ -37,17 +37,17 @@ JSON_WITH_COMMENTS: Final = Language("JSON with comments")
 TOML: Final = Language("TOML")
 YAML: Final = Language("YAML")
 
-_JAVASCRIPT: Final = Grammar("tree_sitter_javascript")
-_TYPESCRIPT: Final = Grammar("tree_sitter_typescript", "language_typescript")
-_TSX: Final = Grammar("tree_sitter_typescript", "language_tsx")
+_JAVASCRIPT: Final = LanguageGrammar("tree_sitter_javascript")
+_TYPESCRIPT: Final = LanguageGrammar("tree_sitter_typescript", "language_typescript")
+_TSX: Final = LanguageGrammar("tree_sitter_typescript", "language_tsx")
 
 # No `.h`: most headers hold macros that no grammar without a preprocessor can read.
 # JavaScript with type annotations (Flow) reads like TypeScript.
 _JS: Final = Language("JavaScript", (_JAVASCRIPT, _TSX))
 _TS: Final = Language("TypeScript", (_TYPESCRIPT,))
-_CXX: Final = Language("C++", (Grammar("tree_sitter_cpp"),))
-_SHELL: Final = Language("shell", (Grammar("tree_sitter_bash"),))
-_RUBY: Final = Language("Ruby", (Grammar("tree_sitter_ruby"),))
+_CXX: Final = Language("C++", (LanguageGrammar("tree_sitter_cpp"),))
+_SHELL: Final = Language("shell", (LanguageGrammar("tree_sitter_bash"),))
+_RUBY: Final = Language("Ruby", (LanguageGrammar("tree_sitter_ruby"),))
 
 _BY_SUFFIX: Final[dict[str, Language]] = {
     **dict.fromkeys((".py", ".pyi", ".pyw"), PYTHON),
@@ -58,17 +58,17 @@ _BY_SUFFIX: Final[dict[str, Language]] = {
     **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), _JS),
     **dict.fromkeys((".ts", ".mts", ".cts"), _TS),
     ".tsx": Language("TSX", (_TSX,)),
-    ".go": Language("Go", (Grammar("tree_sitter_go"),)),
-    ".rs": Language("Rust", (Grammar("tree_sitter_rust"),)),
-    ".c": Language("C", (Grammar("tree_sitter_c"),)),
+    ".go": Language("Go", (LanguageGrammar("tree_sitter_go"),)),
+    ".rs": Language("Rust", (LanguageGrammar("tree_sitter_rust"),)),
+    ".c": Language("C", (LanguageGrammar("tree_sitter_c"),)),
     **dict.fromkeys((".cc", ".cpp", ".cxx"), _CXX),
-    ".java": Language("Java", (Grammar("tree_sitter_java"),)),
-    ".cs": Language("C#", (Grammar("tree_sitter_c_sharp"),)),
+    ".java": Language("Java", (LanguageGrammar("tree_sitter_java"),)),
+    ".cs": Language("C#", (LanguageGrammar("tree_sitter_c_sharp"),)),
     **dict.fromkeys((".rb", ".rake", ".gemspec"), _RUBY),
     **dict.fromkeys((".sh", ".bash"), _SHELL),
-    **dict.fromkeys((".html", ".htm"), Language("HTML", (Grammar("tree_sitter_html"),))),
-    ".css": Language("CSS", (Grammar("tree_sitter_css"),)),
-    ".php": Language("PHP", (Grammar("tree_sitter_php", "language_php"),)),
+    **dict.fromkeys((".html", ".htm"), Language("HTML", (LanguageGrammar("tree_sitter_html"),))),
+    ".css": Language("CSS", (LanguageGrammar("tree_sitter_css"),)),
+    ".php": Language("PHP", (LanguageGrammar("tree_sitter_php", "language_php"),)),
 }
 _BY_NAME: Final[dict[str, Language]] = {
     **dict.fromkeys(("pipfile", "cargo.lock", "poetry.lock", "uv.lock", "pdm.lock"), TOML),
@@ -83,7 +83,7 @@ _COMMENTED: Final = re.compile(
 )
 
 
-def language_of(path: str) -> Language | None:
+def detect_language(path: str) -> Language | None:
     """The language of a file, None if there is no check for it."""
     folded = path.lower()
     name = PurePosixPath(folded)
@@ -91,3 +91,18 @@ def language_of(path: str) -> Language | None:
     if found is JSON and _COMMENTED.fullmatch(folded):
         return JSON_WITH_COMMENTS
     return found
+
+
+_DATA: Final = frozenset({JSON.name, JSON_WITH_COMMENTS.name, TOML.name, YAML.name, "HTML"})
+# `${{ }}` is no template: GitHub's workflows are YAML, and their expressions are strings.
+_IN_DATA: Final = re.compile(r"(?<!\$)\{\{|\{%|<%")
+# Braces and percent signs mean something in most languages; a whole line of it does not.
+_IN_CODE: Final = re.compile(r"^[ \t]*+(?:\{%.*%\}|<%.*%>|\{\{[^{}\n]*\}\})[ \t\r]*$", re.MULTILINE)
+_GENERATORS: Final = ("{{ cookiecutter.", "{{cookiecutter.")
+
+
+def is_template(text: str, language: Language) -> bool:
+    """Whether a file that cannot be read looks like a template."""
+    if language.name in _DATA:
+        return _IN_DATA.search(text) is not None
+    return any(mark in text for mark in _GENERATORS) or _IN_CODE.search(text) is not None

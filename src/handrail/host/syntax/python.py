@@ -12,7 +12,7 @@ import threading
 import warnings
 from typing import Final, NamedTuple
 
-from handrail.host.syntax.source import Faults, Source
+from handrail.host.syntax.source import Faults, SourceText
 
 MAX_BYTES: Final = 512_000
 # The parser counts its own levels, and needs most of this for as many as it allows.
@@ -59,7 +59,7 @@ _NEWER: Final = (
 )
 
 
-def faults(source: Source) -> Faults:
+def faults(source: SourceText) -> Faults:
     """The first error of a Python file; None if it cannot be judged."""
     if b"\0" in source.data or 0 < threading.stack_size() < _LEAST_STACK:
         return None

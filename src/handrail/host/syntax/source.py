@@ -16,7 +16,7 @@ Faults: TypeAlias = list[SyntaxFault] | None
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """The bytes of a file and the text that they are."""
 
     data: bytes

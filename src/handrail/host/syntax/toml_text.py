@@ -8,7 +8,7 @@ from typing import Final
 
 from handrail.core.nesting import nested_deeper
 from handrail.core.syntax import SyntaxFault
-from handrail.host.syntax.source import Faults, Source
+from handrail.host.syntax.source import Faults, SourceText
 
 MAX_BYTES: Final = 256_000
 _MAX_DEPTH: Final = 50
@@ -17,7 +17,7 @@ _MAX_DOTS: Final = 40
 _PLACE: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 
-def faults(source: Source) -> Faults:
+def faults(source: SourceText) -> Faults:
     """The first error of a TOML file; None if it cannot be judged."""
     if nested_deeper(source.text, _MAX_DEPTH, strings=False):
         return None
@@ -33,7 +33,7 @@ def faults(source: Source) -> Faults:
     return []
 
 
-def _fault(source: Source, message: str) -> SyntaxFault:
+def _fault(source: SourceText, message: str) -> SyntaxFault:
     found = _PLACE.fullmatch(message)
     if found is None:
         return source.fault(1, 1, message)

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from handrail.core.syntax import SyntaxFault
 from handrail.host.processes import spawn
 from handrail.host.syntax.languages import Language
-from handrail.host.syntax.source import Source
+from handrail.host.syntax.source import SourceText
 
 MAX_BYTES: Final = 512_000
 _MAX_S: Final = 3.0
@@ -25,17 +25,17 @@ _MAX_ANSWER: Final = 100_000
 _WORKER: Final = Path(__file__).with_name("treesitter_worker.py")
 
 
-class Found(NamedTuple):
+class GrammarFaults(NamedTuple):
     """The errors of a file now and before; both empty where they could not be found out."""
 
     now: list[SyntaxFault]
     old: list[SyntaxFault]
 
 
-_NOTHING: Final = Found([], [])
+_NOTHING: Final = GrammarFaults([], [])
 
 
-async def faults(language: Language, before: Source | None, after: Source) -> Found:
+async def faults(language: Language, before: SourceText | None, after: SourceText) -> GrammarFaults:
     """What the grammars of a language say of a file; `old` is looked at only if need be."""
     places = _places(("tree_sitter", *(grammar.module for grammar in language.grammars)))
     if places is None:
@@ -64,8 +64,8 @@ async def faults(language: Language, before: Source | None, after: Source) -> Fo
     return _read(done.stdout.decode("utf-8", "replace"), before, after)
 
 
-def _read(answer: str, before: Source | None, after: Source) -> Found:
-    found = Found([], [])
+def _read(answer: str, before: SourceText | None, after: SourceText) -> GrammarFaults:
+    found = GrammarFaults([], [])
     for line in answer.splitlines():
         which, row, column, message = line.split("\t", 3)
         if which == "now":
@@ -75,7 +75,7 @@ def _read(answer: str, before: Source | None, after: Source) -> Found:
     return found
 
 
-def _bytes(source: Source) -> bytes:
+def _bytes(source: SourceText) -> bytes:
     return source.text.encode("utf-8", "replace")
 
 

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 from handrail.core.nesting import nested_deeper
 from handrail.core.syntax import SyntaxFault
-from handrail.host.syntax.source import Faults, Source
+from handrail.host.syntax.source import Faults, SourceText
 
 MAX_BYTES: Final = 256_000
 _MAX_DEPTH: Final = 100
 _MAX_S: Final = 1.0
 
 
-def faults(source: Source) -> Faults:
+def faults(source: SourceText) -> Faults:
     """The first error of a YAML file; None if it cannot be judged, or not in time."""
     import yaml  # noqa: PLC0415 - only a changed YAML file needs it
 
@@ -38,7 +38,7 @@ def faults(source: Source) -> Faults:
     return [] if fault is None else [fault]
 
 
-def _first(source: Source, events: Iterable[Any]) -> SyntaxFault | None:
+def _first(source: SourceText, events: Iterable[Any]) -> SyntaxFault | None:
     until = time.monotonic() + _MAX_S
     anchors: set[str] = set()
     for event in events:
@@ -50,14 +50,14 @@ def _first(source: Source, events: Iterable[Any]) -> SyntaxFault | None:
     return None
 
 
-def _unreadable(source: Source, position: int) -> SyntaxFault:
+def _unreadable(source: SourceText, position: int) -> SyntaxFault:
     line = source.text.count("\n", 0, position) + 1
     column = position - source.text.rfind("\n", 0, position)
     code = ord(source.text[position])
     return source.fault(line, column, f"the character U+{code:04X} is not allowed in YAML")
 
 
-def _unknown_alias(source: Source, event: Any, anchors: set[str]) -> SyntaxFault | None:
+def _unknown_alias(source: SourceText, event: Any, anchors: set[str]) -> SyntaxFault | None:
     anchor = getattr(event, "anchor", None)
     if type(event).__name__ == "DocumentStartEvent":
         anchors.clear()

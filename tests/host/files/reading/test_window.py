@@ -25,8 +25,8 @@ def naive(text):
 @pytest.fixture
 def settled(monkeypatch):
     """A clock that is a minute ahead: every stat counts as settled."""
-    real = window.stat_of
-    monkeypatch.setattr(window, "stat_of", lambda info: real(info)._replace(settled=True))
+    real = window.make_stat
+    monkeypatch.setattr(window, "make_stat", lambda info: real(info)._replace(settled=True))
 
 
 @pytest.fixture
@@ -217,8 +217,8 @@ def test_an_index_is_not_trusted_for_a_file_that_was_changed(files, big, settled
 
 
 def test_an_index_of_a_file_that_was_just_written_is_not_kept(files, big, monkeypatch):
-    real = window.stat_of
-    monkeypatch.setattr(window, "stat_of", lambda info: real(info)._replace(settled=False))
+    real = window.make_stat
+    monkeypatch.setattr(window, "make_stat", lambda info: real(info)._replace(settled=False))
     place = files.locate("big.txt")
 
     files.window(place, 200_000, 1)
@@ -238,8 +238,8 @@ def test_only_so_many_indexes_are_remembered(work, files, settled, monkeypatch):
 
 def test_a_file_cut_short_under_its_index_is_stale_not_a_crash(files, big, settled, monkeypatch):
     place = files.locate("big.txt")
-    frozen = window.stat_of(big.stat())
-    monkeypatch.setattr(window, "stat_of", lambda info: frozen)
+    frozen = window.make_stat(big.stat())
+    monkeypatch.setattr(window, "make_stat", lambda info: frozen)
     files.window(place, 290_000, 1)
     with big.open("r+b") as file:
         file.truncate(3_000_000)

@@ -9,7 +9,7 @@ from tests.support.scenes import scenery
 from tests.support.waiting import join_threads
 
 from handrail.host.processes import landlock, seccomp
-from handrail.host.sandbox.backends import capabilities
+from handrail.host.sandbox.backends import apply
 from handrail.host.sandbox.backends.apply import restrict_thread
 from handrail.host.sandbox.backends.syscall_filter import command_filter
 from handrail.host.sandbox.probe import run_probe
@@ -40,7 +40,7 @@ def attempt(work):
 
 def test_a_thread_keeps_no_capability_and_no_way_to_one():
     def restricted():
-        capabilities.drop_capabilities()
+        apply.drop_capabilities()
         return status("CapEff", "CapPrm", "CapInh", "CapAmb", "CapBnd")
 
     before = status("CapEff")
@@ -139,10 +139,10 @@ def test_capabilities_that_stay_are_an_error(monkeypatch):
         def __getattr__(self, name):
             return lambda *_: -1 if name == "prctl" else 1
 
-    monkeypatch.setattr(capabilities, "_libc", Stubborn)
+    monkeypatch.setattr(apply, "_libc", Stubborn)
 
     with pytest.raises(OSError, match="capabilities"):
-        capabilities.drop_capabilities()
+        apply.drop_capabilities()
 
 
 def test_the_import_is_light():

@@ -7,16 +7,16 @@ import os
 from handrail.core.content import Content
 from handrail.core.places import Form, Kind, Place
 from handrail.core.ports import Named
-from handrail.host.files.errors import explain
+from handrail.host.files.errors import problem_from_oserror
 from handrail.host.files.paths.locate import Locator, check
 from handrail.host.files.paths.openat2 import LOOK_IN
 from handrail.host.files.paths.roots import Roots
-from handrail.host.files.reading.open_file import stat_of
+from handrail.host.files.reading.open_file import make_stat
 
 _KINDS = {Form.FILE: Kind.FILE, Form.FOLDER: Kind.DIRECTORY, None: Kind.MISSING}
 
 
-def named(roots: Roots, locator: Locator, path: str) -> Named:
+def find_entry(roots: Roots, locator: Locator, path: str) -> Named:
     """What the last name of a path is; see `Files.named`."""
     check(path)
     above, _, name = path.rpartition("/")
@@ -35,10 +35,10 @@ def named(roots: Roots, locator: Locator, path: str) -> Named:
     except FileNotFoundError:
         return Named(place)
     except OSError as error:
-        raise explain(error, path) from error
+        raise problem_from_oserror(error, path) from error
 
 
-def target_of(handle: int, name: str) -> bytes:
+def read_link_target(handle: int, name: str) -> bytes:
     """Where a link in a directory leads; raises OSError."""
     return os.fsencode(os.readlink(name, dir_fd=handle))
 
@@ -48,9 +48,11 @@ def _look(roots: Roots, folder: Place, place: Place, name: str) -> Named:
     try:
         info = os.stat(name, dir_fd=handle, follow_symlinks=False)
         form = Form.of(info.st_mode)
-        content = Content(target_of(handle, name)) if form is Form.LINK else None
+        content = Content(read_link_target(handle, name)) if form is Form.LINK else None
     finally:
         os.close(handle)
     if form is Form.FOLDER:
         content = Content(b"")
-    return Named(place._replace(kind=_KINDS.get(form, Kind.SPECIAL)), form, content, stat_of(info))
+    return Named(
+        place._replace(kind=_KINDS.get(form, Kind.SPECIAL)), form, content, make_stat(info)
+    )

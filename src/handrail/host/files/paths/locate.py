@@ -13,9 +13,9 @@ from typing import Final
 
 from handrail.core.places import Kind, Place, is_utf8
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.errors import explain, quoted
+from handrail.host.files.errors import problem_from_oserror, quoted
 from handrail.host.files.paths.openat2 import LOOK, LOOK_IN
-from handrail.host.files.paths.path_walk import Walk
+from handrail.host.files.paths.path_walk import PathResolver
 from handrail.host.files.paths.roots import Roots
 
 # An empty, `.` or `..` name anywhere, which includes a slash at either end; or a NUL.
@@ -72,11 +72,11 @@ class Locator:
 
     def _slowly(self, path: str) -> Place:
         check(path)
-        walk = Walk(self._roots, path)
+        walk = PathResolver(self._roots, path)
         try:
             found = walk.run()
         except OSError as error:
-            raise explain(error, path) from error
+            raise problem_from_oserror(error, path) from error
         finally:
             walk.close()
         if is_utf8(path) and not is_utf8(found.rel):

@@ -16,12 +16,12 @@ from handrail.core.places import Kind
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import quoted
 from handrail.host.files.paths.openat2 import LOOK_IN
-from handrail.host.files.paths.roots import Beneath, Roots
+from handrail.host.files.paths.roots import PathInRoot, Roots
 
 _MAX_LINKS: Final = 40
 
 
-class Walk:
+class PathResolver:
     """One resolution: the names still to come, and where it stands.
 
     `_names` are canonical: beneath root `_root`, or from the top of the file system while
@@ -40,7 +40,7 @@ class Walk:
         # The links passed, as absolute paths, with the names that were still to come.
         self.passed: list[str] = []
 
-    def run(self) -> Beneath:
+    def run(self) -> PathInRoot:
         """Where the path leads; raises a problem, or OSError from the operating system."""
         self._follow(self._path)
         while self._pending:
@@ -110,7 +110,7 @@ class Walk:
         self._stand(at.root, at.rel.split("/") if at.rel else [])
         self._down(name)
 
-    def _enter(self) -> Beneath:
+    def _enter(self) -> PathInRoot:
         return self._roots.owner(f"/{'/'.join(self._names)}") or self._outside()
 
     def _down(self, name: str) -> None:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from handrail.core.places import Place
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.errors import explain, quoted
+from handrail.host.files.errors import problem_from_oserror, quoted
 from handrail.host.files.paths.openat2 import Opener, choose_opener, open_canonical
 from handrail.host.files.paths.real_path import real_path
 
@@ -21,14 +21,14 @@ from handrail.host.files.paths.real_path import real_path
 _TRIES: Final = 8
 
 
-class Prefix(NamedTuple):
+class RootPrefix(NamedTuple):
     """How a root is spelled at the start of an absolute path, ending in a slash."""
 
     text: str
     root: int
 
 
-class Beneath(NamedTuple):
+class PathInRoot(NamedTuple):
     """A root and a path from it."""
 
     root: int
@@ -75,14 +75,14 @@ class Roots:
         """The absolute path of a path beneath a root."""
         return self.tops[root] + rel if rel else self.paths[root]
 
-    def owner(self, absolute: str) -> Beneath | None:
+    def owner(self, absolute: str) -> PathInRoot | None:
         """Where a canonical absolute path belongs, None if outside.
 
         Of nested roots the workspace comes first, then the deepest: one file, one name.
         """
         for prefix in self.canonical:
             if f"{absolute}/".startswith(prefix.text):
-                return Beneath(prefix.root, absolute[len(prefix.text) :])
+                return PathInRoot(prefix.root, absolute[len(prefix.text) :])
         return None
 
     def close(self) -> None:
@@ -92,14 +92,14 @@ class Roots:
             os.close(handle)
 
 
-class _Opened(NamedTuple):
+class _OpenRoot(NamedTuple):
     path: str
     handle: int
 
 
-def _open_all(opener: Opener, given: Sequence[str | Path]) -> list[_Opened]:
+def _open_all(opener: Opener, given: Sequence[str | Path]) -> list[_OpenRoot]:
     """The canonical name and a handle of each; equal names share a handle."""
-    opened: list[_Opened] = []
+    opened: list[_OpenRoot] = []
     try:
         for path in given:
             found = _open_root(opener, str(path))
@@ -114,7 +114,7 @@ def _open_all(opener: Opener, given: Sequence[str | Path]) -> list[_Opened]:
     return opened
 
 
-def _open_root(opener: Opener, given: str) -> _Opened:
+def _open_root(opener: Opener, given: str) -> _OpenRoot:
     if "\0" in given:
         raise ProblemRaised(
             "invalid_arguments", f"{quoted(given)} is not a directory: it contains a NUL character"
@@ -122,7 +122,7 @@ def _open_root(opener: Opener, given: str) -> _Opened:
     for _ in range(_TRIES):
         path = real_path(given)
         try:
-            return _Opened(path, open_canonical(opener, path))
+            return _OpenRoot(path, open_canonical(opener, path))
         except UnicodeEncodeError:
             raise ProblemRaised(
                 "invalid_arguments", f"the directory {path!r} has a name that is not valid UTF-8"
@@ -137,7 +137,7 @@ def _open_root(opener: Opener, given: str) -> _Opened:
             raise ProblemRaised("not_found", f"{quoted(path)} is not a directory") from None
         except OSError as error:
             if error.errno != errno.ELOOP:
-                raise explain(error, path) from error
+                raise problem_from_oserror(error, path) from error
     raise ProblemRaised(
         "stale",
         f"a part of {quoted(given)} keeps being exchanged for a symbolic link",
@@ -146,8 +146,8 @@ def _open_root(opener: Opener, given: str) -> _Opened:
     )
 
 
-def _ordered(named: Iterable[tuple[str, int]]) -> tuple[Prefix, ...]:
-    found = {Prefix(_with_slash(path), root) for path, root in named}
+def _ordered(named: Iterable[tuple[str, int]]) -> tuple[RootPrefix, ...]:
+    found = {RootPrefix(_with_slash(path), root) for path, root in named}
     return tuple(sorted(found, key=lambda prefix: (prefix.root != 0, -len(prefix.text))))
 
 

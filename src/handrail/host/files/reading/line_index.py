@@ -23,7 +23,7 @@ BUDGET: Final = 1 << 20
 LONGEST_LINE: Final = 64 * 1024
 
 
-class Newlines:
+class NewlineScanner:
     """Counts and finds the newlines of one kind of text in a buffer."""
 
     def __init__(self, form: TextForm) -> None:
@@ -51,15 +51,15 @@ class Newlines:
         return at
 
 
-class Stopped(Exception):
+class IndexClosed(Exception):
     """Counting was stopped; what was counted is kept."""
 
 
-class Hole(Exception):
+class UnreadableHole(Exception):
     """From here on the file holds nothing that was ever written."""
 
 
-class Taken(NamedTuple):
+class LineSlice(NamedTuple):
     """The bytes of some lines and where they start; `cut` if the first line is not whole."""
 
     start: int
@@ -73,13 +73,13 @@ class LineIndex:
     def __init__(self, form: TextForm) -> None:
         self.form = form
         self.total: int | None = None
-        self._newlines = Newlines(form)
+        self._newlines = NewlineScanner(form)
         self._before = array("Q", [0])
         self._lock = threading.Lock()
 
     def take(
         self, descriptor: int, first: int, count: int, stop: Callable[[], bool] = bool
-    ) -> Taken:
+    ) -> LineSlice:
         """The bytes of `count` lines from line `first` (1-based), at most BUDGET of them.
 
         Raises ValueError if the file is no longer the one that was counted, Hole if the lines
@@ -89,7 +89,7 @@ class LineIndex:
         with self._lock:
             self._reach(descriptor, skip, stop)
         if skip > self._before[-1]:
-            return Taken(0, b"", cut=False)
+            return LineSlice(0, b"", cut=False)
         block = max(bisect_left(self._before, skip) - 1, 0)
         return self._gather(descriptor, block * BLOCK, skip - self._before[block], count)
 
@@ -102,9 +102,9 @@ class LineIndex:
         offset = (len(self._before) - 1) * BLOCK
         while self._before[-1] < newlines:
             if stop():
-                raise Stopped
+                raise IndexClosed
             if _in_hole(descriptor, offset):
-                raise Hole
+                raise UnreadableHole
             got = _fill(descriptor, view, offset)
             for start in range(0, got, BLOCK):
                 end = min(start + BLOCK, got)
@@ -120,14 +120,14 @@ class LineIndex:
         tail = os.pread(descriptor, len(mark), max(size - len(mark), 0))
         self.total = self._before[-1] + (tail != mark and size > len(self.form.bom))
 
-    def _gather(self, descriptor: int, offset: int, skip: int, count: int) -> Taken:
+    def _gather(self, descriptor: int, offset: int, skip: int, count: int) -> LineSlice:
         parts: list[bytes] = []
         start = offset
         had = 0
         while count > 0 and had < BUDGET:
             data = os.pread(descriptor, BLOCK, offset)
             if not data and (parts or not skip):
-                return Taken(start, b"".join(parts), cut=False)
+                return LineSlice(start, b"".join(parts), cut=False)
             offset += len(data)
             if not parts:
                 begin = self._newlines.after(data, skip)
@@ -140,14 +140,14 @@ class LineIndex:
             parts.append(data)
             had += len(data)
         raw = b"".join(parts)
-        return Taken(start, raw, cut=False) if count <= 0 else self._whole(start, raw)
+        return LineSlice(start, raw, cut=False) if count <= 0 else self._whole(start, raw)
 
-    def _whole(self, start: int, raw: bytes) -> Taken:
+    def _whole(self, start: int, raw: bytes) -> LineSlice:
         """Only the lines that ended within the budget, or the start of a line that did not."""
         ended = self._newlines.count(raw, 0, len(raw))
         if ended:
-            return Taken(start, raw[: self._newlines.after(raw, ended)], cut=False)
-        return Taken(start, raw[:LONGEST_LINE], cut=True)
+            return LineSlice(start, raw[: self._newlines.after(raw, ended)], cut=False)
+        return LineSlice(start, raw[:LONGEST_LINE], cut=True)
 
 
 def _in_hole(descriptor: int, offset: int) -> bool:

@@ -15,10 +15,10 @@ from handrail.core.content import Content
 from handrail.core.places import Kind, Place, Stat
 from handrail.core.ports import FileContent
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.errors import explain, not_regular, quoted
+from handrail.host.files.errors import not_regular_problem, problem_from_oserror, quoted
 from handrail.host.files.paths.openat2 import LOOK, READ
 from handrail.host.files.paths.roots import Roots
-from handrail.host.files.reading.suggest import suggestions
+from handrail.host.files.reading.suggest import suggest_names
 
 # Time stamps may be as coarse as a scheduler tick; a change inside it leaves no trace.
 _COARSE_NS: Final = 20_000_000
@@ -26,14 +26,14 @@ _GROWTH: Final = 1 << 20
 _COMPARED_AT_ONCE: Final = 256 * 1024
 
 
-class Opened(NamedTuple):
+class OpenRegularFile(NamedTuple):
     """A regular file, open for reading, with the stat it had then."""
 
     descriptor: int
     info: os.stat_result
 
 
-def open_regular(roots: Roots, place: Place) -> Opened:
+def open_regular(roots: Roots, place: Place) -> OpenRegularFile:
     """Open for reading; raises `not_found`, `not_text`, `denied` or `stale`."""
     if place.kind is Kind.SPECIAL:
         # Opening some devices already does something, so it is not even tried.
@@ -41,18 +41,18 @@ def open_regular(roots: Roots, place: Place) -> Opened:
     try:
         descriptor = roots.open(place, READ)
     except FileNotFoundError as error:
-        raise missing(roots, place) from error
+        raise missing_file_problem(roots, place) from error
     except OSError as error:
-        raise explain(error, place.path) from error
+        raise problem_from_oserror(error, place.path) from error
     try:
         info = os.fstat(descriptor)
     except OSError as error:
         os.close(descriptor)
-        raise explain(error, place.path) from error
+        raise problem_from_oserror(error, place.path) from error
     if not stat.S_ISREG(info.st_mode):
         os.close(descriptor)
-        raise not_regular(info.st_mode, place.path)
-    return Opened(descriptor, info)
+        raise not_regular_problem(info.st_mode, place.path)
+    return OpenRegularFile(descriptor, info)
 
 
 def read(roots: Roots, place: Place, max_bytes: int | None) -> FileContent:
@@ -63,12 +63,12 @@ def read(roots: Roots, place: Place, max_bytes: int | None) -> FileContent:
             raise _too_large(place, info.st_size, max_bytes)
         data = read_all(descriptor, info.st_size, place)
     except OSError as error:
-        raise explain(error, place.path) from error
+        raise problem_from_oserror(error, place.path) from error
     finally:
         os.close(descriptor)
     if max_bytes is not None and len(data) > max_bytes:
         raise _too_large(place, len(data), max_bytes)
-    return FileContent(Content(data), stat_of(info))
+    return FileContent(Content(data), make_stat(info))
 
 
 def read_part(roots: Roots, place: Place, offset: int, count: int) -> bytes:
@@ -77,7 +77,7 @@ def read_part(roots: Roots, place: Place, offset: int, count: int) -> bytes:
     try:
         return os.pread(descriptor, count, offset)
     except OSError as error:
-        raise explain(error, place.path) from error
+        raise problem_from_oserror(error, place.path) from error
     finally:
         os.close(descriptor)
 
@@ -100,23 +100,23 @@ def read_all(descriptor: int, size: int, place: Place) -> bytes:
     return b"".join(parts)
 
 
-def look(roots: Roots, place: Place) -> Stat | None:
+def stat_place(roots: Roots, place: Place) -> Stat | None:
     """The stat of whatever stands there, None if nothing does; see `Files.stat`."""
     try:
         descriptor = roots.open(place, LOOK)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise explain(error, place.path) from error
+        raise problem_from_oserror(error, place.path) from error
     try:
-        return stat_of(os.fstat(descriptor))
+        return make_stat(os.fstat(descriptor))
     except OSError as error:
-        raise explain(error, place.path) from error
+        raise problem_from_oserror(error, place.path) from error
     finally:
         os.close(descriptor)
 
 
-def stat_of(info: os.stat_result) -> Stat:
+def make_stat(info: os.stat_result) -> Stat:
     """Our stat from the system's, with the question of its age answered now."""
     changed = info.st_ctime_ns
     return Stat(
@@ -131,9 +131,9 @@ def stat_of(info: os.stat_result) -> Stat:
     )
 
 
-def missing(roots: Roots, place: Place) -> ProblemRaised:
+def missing_file_problem(roots: Roots, place: Place) -> ProblemRaised:
     """The problem of a file that does not exist, with names that were perhaps meant."""
-    names = suggestions(roots, place)
+    names = suggest_names(roots, place)
     hint = (
         f"did you mean {', '.join(map(repr, names))}?"
         if names
@@ -143,9 +143,9 @@ def missing(roots: Roots, place: Place) -> ProblemRaised:
 
 
 def _refuse_special(roots: Roots, place: Place) -> None:
-    now = look(roots, place)
+    now = stat_place(roots, place)
     if now is not None and not stat.S_ISREG(now.mode):
-        raise not_regular(now.mode, place.path)
+        raise not_regular_problem(now.mode, place.path)
 
 
 def _too_large(place: Place, size: int, max_bytes: int) -> ProblemRaised:
@@ -156,7 +156,7 @@ def _too_large(place: Place, size: int, max_bytes: int) -> ProblemRaised:
     )
 
 
-def holds(descriptor: int, content: Content) -> bool:
+def content_equals(descriptor: int, content: Content) -> bool:
     """Whether an open file has just this content, from where it stands to its end."""
     for part in content.parts:
         view = memoryview(part).cast("B")

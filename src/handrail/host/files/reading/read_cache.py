@@ -18,7 +18,7 @@ KEPT_S: Final = 300.0
 _Key = tuple[int, str, int, int]
 
 
-class _Kept(NamedTuple):
+class _CachedWindow(NamedTuple):
     data: bytes
     window: Window
     since: float
@@ -37,7 +37,7 @@ class WindowCache:
         self._secret = secret
         self._all_room = self._room = room
         self._clock = clock
-        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._kept: OrderedDict[_Key, _CachedWindow] = OrderedDict()
         self._lock = threading.Lock()
         self.hits = 0
 
@@ -65,7 +65,7 @@ class WindowCache:
         key = (place.root, place.rel, first, count)
         with self._lock:
             self._drop(key)
-            self._kept[key] = _Kept(data, window, self._clock())
+            self._kept[key] = _CachedWindow(data, window, self._clock())
             self._room -= size
             while self._room < 0:
                 self._drop(next(iter(self._kept)))

@@ -28,7 +28,7 @@ class _Name(NamedTuple):
     is_directory: bool
 
 
-def suggestions(roots: Roots, place: Place) -> list[str]:
+def suggest_names(roots: Roots, place: Place) -> list[str]:
     """Up to ten paths, shown as places are: like-named neighbours, then the same name elsewhere."""
     parent, names, wanted = _deepest(roots, place)
     # The thorough comparison is slow, so it only sees names that begin or end alike.

@@ -16,10 +16,16 @@ from handrail.core.places import Place, Stat
 from handrail.core.ports import Window
 from handrail.core.problems import ProblemRaised
 from handrail.core.text import TextForm, detect
-from handrail.host.files.errors import explain, quoted
+from handrail.host.files.errors import problem_from_oserror, quoted
 from handrail.host.files.paths.roots import Roots
-from handrail.host.files.reading.line_index import LONGEST_LINE, Hole, LineIndex, Stopped, Taken
-from handrail.host.files.reading.open_file import Opened, open_regular, read_all, stat_of
+from handrail.host.files.reading.line_index import (
+    LONGEST_LINE,
+    IndexClosed,
+    LineIndex,
+    LineSlice,
+    UnreadableHole,
+)
+from handrail.host.files.reading.open_file import OpenRegularFile, make_stat, open_regular, read_all
 from handrail.host.files.reading.read_cache import WindowCache
 
 SMALL: Final = 1 << 20
@@ -54,10 +60,10 @@ class Windows:
                 return self._large(opened, place, max(first, 1), max(count, 0))
             data = read_all(opened.descriptor, opened.info.st_size, place)
         except OSError as error:
-            raise explain(error, place.path) from error
+            raise problem_from_oserror(error, place.path) from error
         finally:
             os.close(opened.descriptor)
-        stat = stat_of(opened.info)
+        stat = make_stat(opened.info)
         known = self._cache.find(place, first, count, data)
         if known is not None:
             # As `_replace` would, in a quarter of its time: most reads end here.
@@ -69,12 +75,12 @@ class Windows:
         self._cache.keep(place, first, count, data, made)
         return made
 
-    def _large(self, opened: Opened, place: Place, first: int, count: int) -> Window:
-        stat = stat_of(opened.info)
+    def _large(self, opened: OpenRegularFile, place: Place, first: int, count: int) -> Window:
+        stat = make_stat(opened.info)
         index = self._index(opened.descriptor, stat, place)
         taken = self._take(index, opened.descriptor, place, first, count)
         form, text = _decode(index.form, taken.raw, at_start=taken.start == 0)
-        lines = lines_of(text)
+        lines = split_lines(text)
         end = taken.start + len(taken.raw)
         more = bool(lines) and (taken.cut or end < stat.size)
         total = index.total
@@ -96,7 +102,7 @@ class Windows:
 
     def _take(
         self, index: LineIndex, descriptor: int, place: Place, first: int, count: int
-    ) -> Taken:
+    ) -> LineSlice:
         until = time.monotonic() + _COUNTING_S
         try:
             return index.take(
@@ -106,9 +112,9 @@ class Windows:
             raise ProblemRaised(
                 "stale", f"{quoted(place.path)} changed while it was read", retryable=True
             ) from None
-        except Hole:
+        except UnreadableHole:
             raise binary(place) from None
-        except Stopped:
+        except IndexClosed:
             raise ProblemRaised(
                 "timeout",
                 f"line {first} of {quoted(place.path)} was not reached in {_COUNTING_S:.0f} s",
@@ -133,7 +139,7 @@ class Windows:
         return index
 
 
-def lines_of(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """The lines without their endings (LF or CR LF); a lone CR is part of its line."""
     lines = text.split("\n")
     last = lines.pop()
@@ -162,7 +168,7 @@ def _small(data: bytes, form: TextForm, stat: Stat, first: int, count: int) -> W
         # All of it as it is: most calls need no look at single lines.
         shown, number = text[:-1] if text and text[-1] == "\n" else text, total
     else:
-        lines = lines_of(text)[first - 1 : first - 1 + count]
+        lines = split_lines(text)[first - 1 : first - 1 + count]
         shown, number = "\n".join(lines), len(lines)
     whole = number == total
     digest = sha256(data).hexdigest()

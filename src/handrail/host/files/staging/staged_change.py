@@ -18,23 +18,23 @@ from handrail.core.content import Content
 from handrail.core.places import Form
 from handrail.core.plan import Change, temp_name
 from handrail.core.problems import ProblemRaised
-from handrail.host.files.errors import explain, not_regular, quoted
-from handrail.host.files.paths.entry import target_of
+from handrail.host.files.errors import not_regular_problem, problem_from_oserror, quoted
+from handrail.host.files.paths.entry import read_link_target
 from handrail.host.files.paths.openat2 import READ
 from handrail.host.files.paths.roots import Roots
-from handrail.host.files.reading.open_file import holds, stat_of
+from handrail.host.files.reading.open_file import content_equals, make_stat
 from handrail.host.files.staging.parents import Parent, remove_name
 from handrail.host.files.staging.renames import exchange, rename_new
 from handrail.host.files.staging.temp import (
     Announce,
-    Likeness,
+    FileFingerprint,
     LinkedTemp,
-    Temp,
+    TempAttributes,
+    TempFile,
     TempLink,
-    Written,
+    file_fingerprint,
     link_to,
     write_temp,
-    written,
 )
 
 # From here on giving a file's space back takes longer than holding it a little.
@@ -68,15 +68,15 @@ class StagedChange:
         self._temp = temp or temp_name(os.urandom(8).hex(), 0)
         self._durable = durable
         self._break_links = break_links
-        self._new: Written | None = None
-        self._file: Temp | TempLink | LinkedTemp | None = None
+        self._new: FileFingerprint | None = None
+        self._file: TempFile | TempLink | LinkedTemp | None = None
         self._visible = False
         self._aside = False
         # The old file after it lost its name: its space is given back when this is closed.
         self._removed = -1
         # The second name of the old file, while it is not known to stand under its own.
         self._spare: str | None = None
-        with explained(change.path):
+        with problems_for(change.path):
             self._parent = Parent(
                 roots, change.place, announce if change.after is not None else None, durable=durable
             )
@@ -89,11 +89,11 @@ class StagedChange:
                 raise
 
     def publish(self) -> None:
-        """Make it visible in one step; raises `stale` if the target is not what was seen."""
+        """Make it visible in one step; raises `stale_problem` if the target is not what was seen."""
         self._announce()
-        with explained(self._change.path):
+        with problems_for(self._change.path):
             if not self._parent.is_current():
-                raise stale(self._change, "its directory was moved or replaced")
+                raise stale_problem(self._change, "its directory was moved or replaced")
             self._old = self._checked()
             if self._file is not None:
                 self._new = self._link_to_same() or self._file.appear(durable=self._durable)
@@ -115,7 +115,7 @@ class StagedChange:
         except OSError as error:
             if error.errno in (errno.EXDEV, errno.EPERM, errno.EACCES, errno.EROFS):
                 return False
-            raise explain(error, self._change.path) from error
+            raise problem_from_oserror(error, self._change.path) from error
         self._aside = False
         return True
 
@@ -124,12 +124,12 @@ class StagedChange:
         is back already stays so: it may be tried again.
         """
         if self._spare is not None:
-            with explained(self._change.path):
+            with problems_for(self._change.path):
                 self._restore_spare(self._spare)
         if not self._visible:
             return
         handle, name = self._parent.handle, self._parent.name
-        with explained(self._change.path):
+        with problems_for(self._change.path):
             self._ours()
             if self._old is None:
                 os.unlink(name, dir_fd=handle)
@@ -178,11 +178,11 @@ class StagedChange:
             self._file = TempLink(self._parent.handle, self._temp, content)
             return
         replaced = self._old if self._change.before_form is Form.FILE else None
-        like = Likeness(self._parent.name, replaced, self._change.mode)
-        self._file = Temp(self._parent.handle, self._temp, like, self._announce)
+        like = TempAttributes(self._parent.name, replaced, self._change.mode)
+        self._file = TempFile(self._parent.handle, self._temp, like, self._announce)
         self._file.fill(content, durable=self._durable)
 
-    def _link_to_same(self) -> Written | None:
+    def _link_to_same(self) -> FileFingerprint | None:
         """Make the new file another name of one that holds its content; None if none does."""
         content = self._change.after
         if self._file is None or content is None or self._old is not None:
@@ -201,7 +201,7 @@ class StagedChange:
             try:
                 rename_new(handle, self._temp, name)
             except FileExistsError:
-                raise stale(self._change, "another file of that name appeared") from None
+                raise stale_problem(self._change, "another file of that name appeared") from None
             except OSError:
                 self._visible = self._appeared()
                 raise
@@ -241,25 +241,25 @@ class StagedChange:
         if not self._aside or self._old is None:
             return
         aside = os.stat(self._temp, dir_fd=self._parent.handle, follow_symlinks=False)
-        if written(aside) != written(self._old):
-            raise stale(self._change, "it was changed at the last moment")
+        if file_fingerprint(aside) != file_fingerprint(self._old):
+            raise stale_problem(self._change, "it was changed at the last moment")
 
     def _restore_copy(self) -> None:
         if self._change.before is None:
             return
         handle, name = self._parent.handle, self._parent.name
-        like = Likeness(name, self._old, None)
+        like = TempAttributes(name, self._old, None)
         write_temp(handle, self._temp, self._change.before, like, durable=self._durable)
         os.rename(self._temp, name, src_dir_fd=handle, dst_dir_fd=handle)
 
     def _checked(self) -> os.stat_result | None:
         """The target's stat, if it is what the plan saw and may be replaced."""
         change = self._change
-        info = lstat(self._parent)
+        info = stat_target(self._parent)
         if change.before is None and info is not None and not stat.S_ISREG(info.st_mode):
-            raise not_regular(info.st_mode, change.path)
+            raise not_regular_problem(info.st_mode, change.path)
         if not is_unchanged(self._parent, info, change):
-            raise stale(change, _what_happened(change, info))
+            raise stale_problem(change, _what_happened(change, info))
         several = info is not None and info.st_nlink > 1 and not stat.S_ISLNK(info.st_mode)
         if several and change.after is not None:
             self._check_links()
@@ -277,15 +277,15 @@ class StagedChange:
     def _appeared(self) -> bool:
         """Whether a new file bears its name although giving it failed."""
         try:
-            info = lstat(self._parent)
+            info = stat_target(self._parent)
         except OSError:
             # Nobody can tell: then it is to be put back, which looks again.
             return True
-        return info is not None and written(info) == self._new
+        return info is not None and file_fingerprint(info) == self._new
 
     def _ours(self) -> None:
-        info = lstat(self._parent)
-        if (written(info) if info is not None else None) != self._new:
+        info = stat_target(self._parent)
+        if (file_fingerprint(info) if info is not None else None) != self._new:
             raise ProblemRaised(
                 "conflict", f"{quoted(self._change.path)} was changed by somebody else meanwhile"
             )
@@ -325,7 +325,7 @@ def _held(name: str, directory: int) -> int:
         return -1
 
 
-def lstat(parent: Parent) -> os.stat_result | None:
+def stat_target(parent: Parent) -> os.stat_result | None:
     """What stands at the place, without following a link; None if nothing does."""
     try:
         return os.stat(parent.name, dir_fd=parent.handle, follow_symlinks=False)
@@ -342,11 +342,11 @@ def is_unchanged(parent: Parent, info: os.stat_result | None, change: Change) ->
     if not stat.S_ISREG(info.st_mode) or info.st_size != change.before.size:
         return False
     seen = change.seen
-    if seen is not None and seen.settled and seen.same_as(stat_of(info)):
+    if seen is not None and seen.settled and seen.same_as(make_stat(info)):
         return True
     descriptor = os.open(parent.name, READ | os.O_NOFOLLOW, dir_fd=parent.handle)
     try:
-        return holds(descriptor, change.before)
+        return content_equals(descriptor, change.before)
     finally:
         os.close(descriptor)
 
@@ -354,7 +354,7 @@ def is_unchanged(parent: Parent, info: os.stat_result | None, change: Change) ->
 def _is_still(parent: Parent, info: os.stat_result, change: Change) -> bool:
     """The same for a link or a folder, which has no bytes to compare."""
     if change.before_form is Form.LINK:
-        leads = stat.S_ISLNK(info.st_mode) and target_of(parent.handle, parent.name)
+        leads = stat.S_ISLNK(info.st_mode) and read_link_target(parent.handle, parent.name)
         return change.before is not None and leads == change.before.tobytes()
     same = change.seen is None or change.seen.mode == info.st_mode
     return stat.S_ISDIR(info.st_mode) and (change.after is None or same)
@@ -368,7 +368,7 @@ def _what_happened(change: Change, info: os.stat_result | None) -> str:
     return "it is no longer what it was"
 
 
-def stale(change: Change, why: str) -> ProblemRaised:
+def stale_problem(change: Change, why: str) -> ProblemRaised:
     """The problem of a target that is not what the plan saw."""
     return ProblemRaised(
         "stale",
@@ -378,9 +378,9 @@ def stale(change: Change, why: str) -> ProblemRaised:
 
 
 @contextmanager
-def explained(path: str) -> Iterator[None]:
+def problems_for(path: str) -> Iterator[None]:
     """What the operating system says about this path meanwhile, as a problem."""
     try:
         yield
     except OSError as error:
-        raise explain(error, path) from error
+        raise problem_from_oserror(error, path) from error

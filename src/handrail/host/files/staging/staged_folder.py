@@ -17,7 +17,12 @@ from handrail.host.files.errors import FAILING, quoted
 from handrail.host.files.paths.openat2 import LIST, LOOK_IN
 from handrail.host.files.paths.roots import Roots
 from handrail.host.files.staging.parents import Parent
-from handrail.host.files.staging.staged_change import explained, is_unchanged, lstat, stale
+from handrail.host.files.staging.staged_change import (
+    is_unchanged,
+    problems_for,
+    stale_problem,
+    stat_target,
+)
 from handrail.host.files.staging.temp import Announce
 
 _OURS = 0o700
@@ -36,7 +41,7 @@ class StagedFolder:
         # The permissions that it had, and those that it gets in the end; None: not touched.
         self._had: int | None = None
         self._gets: int | None = None
-        with explained(change.path):
+        with problems_for(change.path):
             self._parent = Parent(
                 roots, change.place, announce if change.after is not None else None, durable=durable
             )
@@ -50,9 +55,9 @@ class StagedFolder:
     def publish(self) -> None:
         """Give it its permissions, as far as they leave it open; all else waits for `discard`."""
         self._announce()
-        with explained(self._change.path):
+        with problems_for(self._change.path):
             if not self._parent.is_current():
-                raise stale(self._change, "its directory was moved or replaced")
+                raise stale_problem(self._change, "its directory was moved or replaced")
             if self._change.after is None:
                 self._check()
             elif self._change.mode is not None and not self._change.only_opens:
@@ -95,8 +100,8 @@ class StagedFolder:
         """A folder takes no space."""
 
     def _check(self) -> None:
-        if not is_unchanged(self._parent, lstat(self._parent), self._change):
-            raise stale(self._change, "it is no longer what it was")
+        if not is_unchanged(self._parent, stat_target(self._parent), self._change):
+            raise stale_problem(self._change, "it is no longer what it was")
 
     def _prepare(self) -> None:
         """Make it, or open it up, so that files can be made ready in it."""
@@ -108,7 +113,7 @@ class StagedFolder:
         try:
             os.mkdir(name, _OURS, dir_fd=handle)
         except FileExistsError:
-            raise stale(self._change, "something of that name appeared") from None
+            raise stale_problem(self._change, "something of that name appeared") from None
         self._made = True
         self._handle = os.open(name, LIST | os.O_NOFOLLOW, dir_fd=handle)
         mode = self._change.mode

@@ -15,7 +15,7 @@ from handrail.core.content import Content
 from handrail.core.places import Place
 from handrail.host.files.paths.openat2 import LOOK_IN, READ
 from handrail.host.files.paths.roots import Roots
-from handrail.host.files.reading.open_file import holds
+from handrail.host.files.reading.open_file import content_equals
 
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # Linux alone has files without a name; elsewhere the bit is missing.
@@ -31,7 +31,7 @@ _KEPT_XATTRS: Final = ("user.", "system.posix_acl_access", "security.selinux")
 Announce = Callable[[], None]
 
 
-class Written(NamedTuple):
+class FileFingerprint(NamedTuple):
     """A file as we wrote it, to be recognised later."""
 
     device: int
@@ -40,7 +40,7 @@ class Written(NamedTuple):
     mtime_ns: int
 
 
-class Likeness(NamedTuple):
+class TempAttributes(NamedTuple):
     """What the new file takes over: the old file, by name and stat, and the wanted mode."""
 
     name: str
@@ -48,12 +48,12 @@ class Likeness(NamedTuple):
     mode: int | None
 
 
-class Temp:
+class TempFile:
     """A new file in a directory: without a name where the file system can do that, so that a
     crash leaves nothing; `appear` gives it its name.
     """
 
-    def __init__(self, handle: int, name: str, like: Likeness, announce: Announce) -> None:
+    def __init__(self, handle: int, name: str, like: TempAttributes, announce: Announce) -> None:
         # A new file gets its mode from the umask, which cannot be asked for without changing it.
         mode = 0o666 if like.old is None else 0o600
         self._handle = handle
@@ -81,12 +81,12 @@ class Temp:
             self.discard()
             raise
 
-    def appear(self, *, durable: bool) -> Written:
+    def appear(self, *, durable: bool) -> FileFingerprint:
         """Give it its name in the directory; returns what bears that name."""
         try:
             if not self.named:
                 self._link_or_copy(durable=durable)
-            return written(os.fstat(self._descriptor))
+            return file_fingerprint(os.fstat(self._descriptor))
         finally:
             self.close()
 
@@ -130,10 +130,10 @@ class Temp:
 
 
 def write_temp(
-    handle: int, name: str, content: Content, like: Likeness, *, durable: bool
-) -> Written:
+    handle: int, name: str, content: Content, like: TempAttributes, *, durable: bool
+) -> FileFingerprint:
     """Write a temp file into the directory, under its name; on OSError nothing is left."""
-    temp = Temp(handle, name, like, lambda: None)
+    temp = TempFile(handle, name, like, lambda: None)
     temp.fill(content, durable=durable)
     try:
         return temp.appear(durable=durable)
@@ -142,9 +142,9 @@ def write_temp(
         raise
 
 
-def written(info: os.stat_result) -> Written:
+def file_fingerprint(info: os.stat_result) -> FileFingerprint:
     """What identifies the file with this stat as the one that was written."""
-    return Written(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
+    return FileFingerprint(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
 
 
 def _write(descriptor: int, content: Content) -> None:
@@ -159,7 +159,7 @@ def _write(descriptor: int, content: Content) -> None:
             pending[0] = pending[0][count:]
 
 
-def _dress(handle: int, descriptor: int, like: Likeness) -> None:
+def _dress(handle: int, descriptor: int, like: TempAttributes) -> None:
     if like.old is None:
         if like.mode is not None:
             os.fchmod(descriptor, like.mode & 0o777)
@@ -199,12 +199,12 @@ class TempLink:
         self._target = target.tobytes()
         self.named = False
 
-    def appear(self, *, durable: bool) -> Written:
+    def appear(self, *, durable: bool) -> FileFingerprint:
         """Make it under its temp name; returns what bears that name."""
         del durable  # A link is in its directory, which the caller writes through.
         os.symlink(self._target, os.fsencode(self._name), dir_fd=self._handle)
         self.named = True
-        return written(os.stat(self._name, dir_fd=self._handle, follow_symlinks=False))
+        return file_fingerprint(os.stat(self._name, dir_fd=self._handle, follow_symlinks=False))
 
     def close(self) -> None:
         """There is no handle to let go of."""
@@ -215,7 +215,7 @@ class LinkedTemp:
 
     named = True
 
-    def appear(self, *, durable: bool) -> Written:
+    def appear(self, *, durable: bool) -> FileFingerprint:
         """It is there already."""
         raise NotImplementedError(f"a name appears once (durable={durable})")
 
@@ -223,7 +223,9 @@ class LinkedTemp:
         """There is no handle to let go of."""
 
 
-def link_to(roots: Roots, place: Place, handle: int, name: str, content: Content) -> Written | None:
+def link_to(
+    roots: Roots, place: Place, handle: int, name: str, content: Content
+) -> FileFingerprint | None:
     """Give the file at a place a second name in a directory, if it holds just this content;
     None if it does not, is not there, or the file system cannot.
     """
@@ -245,7 +247,7 @@ def link_to(roots: Roots, place: Place, handle: int, name: str, content: Content
     return made
 
 
-def _written_if_same(handle: int, name: str, content: Content) -> Written | None:
+def _written_if_same(handle: int, name: str, content: Content) -> FileFingerprint | None:
     info = os.stat(name, dir_fd=handle, follow_symlinks=False)
     if not stat.S_ISREG(info.st_mode) or info.st_size != content.size:
         return None
@@ -254,7 +256,7 @@ def _written_if_same(handle: int, name: str, content: Content) -> Written | None
     except OSError:
         return None
     try:
-        same = holds(descriptor, content)
+        same = content_equals(descriptor, content)
     finally:
         os.close(descriptor)
-    return written(info) if same else None
+    return file_fingerprint(info) if same else None

@@ -18,7 +18,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Final
 
-from handrail.host.sandbox.locked_dir import UNLOCKED, create_locked_directory
+from handrail.host.sandbox.temp_dirs import UNLOCKED, create_locked_directory
 
 PREFIX: Final = "handrail-probe-"
 SHARED: Final = "/dev/shm"  # noqa: S108 - shared memory has no other place

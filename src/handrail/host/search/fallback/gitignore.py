@@ -22,7 +22,7 @@ _MAX_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class IgnoreRule:
     """One line of an ignore file."""
 
     matches: re.Pattern[str]
@@ -31,11 +31,11 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class IgnoreFile:
     """One ignore file; `base` is its directory as seen from the root, with a slash."""
 
     base: str
-    rules: tuple[Rule, ...]
+    rules: tuple[IgnoreRule, ...]
 
     def verdict(self, rel: str, *, directory: bool) -> bool | None:
         """True: hidden, False: shown after all, None: says nothing about it."""
@@ -55,7 +55,7 @@ class Ignores:
     """
 
     above: str
-    kinds: tuple[tuple[Rules, ...], ...]
+    kinds: tuple[tuple[IgnoreFile, ...], ...]
 
     def hides(self, rel: str, *, directory: bool) -> bool:
         """Whether a path from the root is left out of a search."""
@@ -76,7 +76,7 @@ class Ignores:
         return Ignores(
             self.above,
             tuple(
-                (Rules(base, parse(text)), *kind) if text else kind
+                (IgnoreFile(base, parse(text)), *kind) if text else kind
                 for text, kind in zip(texts, self.kinds, strict=True)
             ),
         )
@@ -84,7 +84,7 @@ class Ignores:
 
 def ignores_above(root: str, above: Sequence[str]) -> Ignores:
     """The .gitignore files between a root and the top of its repository (nearest first)."""
-    kinds: list[tuple[Rules, ...]] = [()] * len(NAMES)
+    kinds: list[tuple[IgnoreFile, ...]] = [()] * len(NAMES)
     top = above[-1] if above else root
     for directory in above:
         try:
@@ -92,13 +92,13 @@ def ignores_above(root: str, above: Sequence[str]) -> Ignores:
         except OSError:
             continue
         base = _from(directory, top)
-        kinds[_GITIGNORE] += (Rules(base, parse(text)),)
+        kinds[_GITIGNORE] += (IgnoreFile(base, parse(text)),)
     return Ignores(_from(root, top), tuple(kinds))
 
 
-def parse(text: str) -> tuple[Rule, ...]:
+def parse(text: str) -> tuple[IgnoreRule, ...]:
     """The rules of an ignore file; a line that cannot be read is left out."""
-    rules: list[Rule] = []
+    rules: list[IgnoreRule] = []
     for line in text.removeprefix("\ufeff").split("\n"):
         rule = _rule(line)
         if rule is not None:
@@ -106,7 +106,7 @@ def parse(text: str) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _rule(line: str) -> Rule | None:
+def _rule(line: str) -> IgnoreRule | None:
     if line.startswith("#"):
         return None
     if not line.endswith("\\ "):
@@ -125,7 +125,7 @@ def _rule(line: str) -> Rule | None:
         glob = f"**/{glob}"
     try:
         made = "|".join(pattern(one) for one in expand(glob))
-        return Rule(re.compile(made, re.DOTALL), hides, only_directories)
+        return IgnoreRule(re.compile(made, re.DOTALL), hides, only_directories)
     except (BadGlob, re.error):
         return None
 

@@ -8,21 +8,82 @@ lone CR never ends a line. Look-around and back-references exist in neither.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from handrail.core.ports import GrepMode, GrepQuery
 from handrail.host.search.decode import PIECE
 from handrail.host.search.fallback.budget import Budget
-from handrail.host.search.fallback.match_context import Span, line_end, lines_around
-from handrail.host.search.limits import MAX_HITS
+from handrail.host.search.limits import MAX_HITS, MAX_LINE, cut_line
 from handrail.host.search.query import bad_pattern, understands_crlf
+
+# More bytes than this are more characters than we show, whatever they are.
+_ENOUGH: Final = 4 * MAX_LINE + 4
+
+
+class MatchSpan(NamedTuple):
+    """The lines of a match: the number of the first, and where they begin and end in the text."""
+
+    number: int
+    start: int
+    end: int
+
+
+def line_end(data: bytes, position: int) -> int:
+    """Where the line that holds a position ends, without its line break."""
+    end = data.find(b"\n", position)
+    return len(data) if end < 0 else end
+
+
+def lines_around(
+    data: bytes, spans: Iterable[MatchSpan], before: int, after: int
+) -> Iterator[tuple[int, bool, str]]:
+    """The lines to show: number, whether it matched, text."""
+    cursor = _Cursor(data)
+    owed = 0
+    for span in spans:
+        yield from cursor.take(owed, span.start)
+        cursor.move(span, before)
+        yield from cursor.take(before, span.start)
+        yield from cursor.take(len(data), span.end + 1, matched=True)
+        owed = after
+    yield from cursor.take(owed, len(data))
+
+
+class _Cursor:
+    """The next line that was not shown yet: its number and where it begins."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._number = 1
+        self._at = 0
+
+    def move(self, span: MatchSpan, before: int) -> None:
+        """Go to so many lines before a span, or to where we are if that is nearer."""
+        number, at = span.number, span.start
+        while before > 0 and at > self._at:
+            at = max(self._at, self._data.rfind(b"\n", self._at, at - 1) + 1)
+            number -= 1
+            before -= 1
+        self._number, self._at = number, at
+
+    def take(
+        self, most: int, until: int, *, matched: bool = False
+    ) -> Iterator[tuple[int, bool, str]]:
+        """Lines from here on that begin before a position."""
+        while most > 0 and self._at < until:
+            end = line_end(self._data, self._at)
+            text = self._data[self._at : min(end, self._at + _ENOUGH)]
+            yield self._number, matched, cut_line(text.decode("utf-8", "replace"))
+            self._number, self._at = self._number + 1, end + 1
+            most -= 1
+
 
 _LINE_BREAK: Final = re.compile(r"(?<!\\)(?:\\\\)*\\n")
 
 
-class Matched(NamedTuple):
+class FileMatches(NamedTuple):
     """What a file holds: how often the pattern matches, the lines to show, how it ended."""
 
     times: int
@@ -33,7 +94,7 @@ class Matched(NamedTuple):
 # Linear is not fast: what a pattern takes follows its own length as well, and its groups.
 _LONGEST: Final = 10_000
 _MOST_GROUPS: Final = 100
-_NOTHING: Final = Matched(0, [], turned_binary=False)
+_NOTHING: Final = FileMatches(0, [], turned_binary=False)
 
 
 class Matcher:
@@ -44,7 +105,7 @@ class Matcher:
         self._pattern = _compile(query)
         self._crlf = understands_crlf(query)
 
-    def match(self, data: bytes, budget: Budget) -> Matched:
+    def match(self, data: bytes, budget: Budget) -> FileMatches:
         """What the text of one file holds; nothing if it is binary."""
         mode = self._query.mode
         nul = data.find(b"\0")
@@ -58,11 +119,11 @@ class Matcher:
         if mode is GrepMode.CONTENT:
             around = lines_around(data, spans, self._query.before, self._query.after)
             lines = list(islice(around, MAX_HITS + 1))
-            return Matched(len(lines), lines, turned_binary=nul >= 0 and bool(lines))
+            return FileMatches(len(lines), lines, turned_binary=nul >= 0 and bool(lines))
         found = islice(spans, 1) if mode is GrepMode.FILES else spans
-        return Matched(sum(1 for _ in found), [], turned_binary=False)
+        return FileMatches(sum(1 for _ in found), [], turned_binary=False)
 
-    def _rows(self, data: bytes, budget: Budget) -> Iterator[Span]:
+    def _rows(self, data: bytes, budget: Budget) -> Iterator[MatchSpan]:
         """The lines that match, one by one."""
         position, number = 0, 1
         while position < len(data) and not budget.over:
@@ -74,10 +135,10 @@ class Matcher:
             start = data.rfind(b"\n", position, at) + 1 if skipped else position
             number += skipped
             end = line_end(data, at)
-            yield Span(number, start, end)
+            yield MatchSpan(number, start, end)
             position, number = end + 1, number + 1
 
-    def _groups(self, data: bytes, budget: Budget) -> Iterator[Span]:
+    def _groups(self, data: bytes, budget: Budget) -> Iterator[MatchSpan]:
         """The lines of each match; matches that share a line are one."""
         number, start, seen = 1, 0, 0
         group: tuple[int, int, int] | None = None
@@ -90,13 +151,13 @@ class Matcher:
                 group = (group[0], group[1], max(group[2], last))
                 continue
             if group is not None:
-                yield Span(group[0], group[1], line_end(data, group[2]))
+                yield MatchSpan(group[0], group[1], line_end(data, group[2]))
             skipped = data.count(b"\n", seen, at)
             start = data.rfind(b"\n", seen, at) + 1 if skipped else start
             number, seen = number + skipped, at
             group = (number, start, last)
         if group is not None:
-            yield Span(group[0], group[1], line_end(data, group[2]))
+            yield MatchSpan(group[0], group[1], line_end(data, group[2]))
 
 
 def _compile(query: GrepQuery) -> Any:

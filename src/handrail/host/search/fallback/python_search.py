@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeVar
@@ -17,14 +18,80 @@ from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.search import limits
 from handrail.host.search.decode import check_text, read_all
 from handrail.host.search.fallback.budget import Budget
-from handrail.host.search.fallback.file_types import type_globs, type_names, type_pattern
-from handrail.host.search.fallback.matcher import Matched, Matcher
-from handrail.host.search.fallback.tree_walk import Found, Walk
+from handrail.host.search.fallback.matcher import FileMatches, Matcher
+from handrail.host.search.fallback.tree_walk import FileWalk, WalkedFile
 from handrail.host.search.filters import PathFilter, path_filter
+from handrail.host.search.globs import expand, pattern
 from handrail.host.search.query import check_pattern, check_place, unknown_type
 from handrail.host.search.results import found_counts, found_files, found_lines, newest_first
-from handrail.host.search.search_roots import Root, close_roots, open_file, open_roots
+from handrail.host.search.search_roots import SearchRoot, close_roots, open_file, open_roots
 from handrail.host.search.text_search import grep_text
+
+_GLOBS: Final = {
+    "c": "*.[chH] *.[chH].in *.cats",
+    "cmake": "*.cmake CMakeLists.txt",
+    "cpp": "*.{[ChH],[ch]pp,[ch]xx,cc,hh}{,.in} *.inl",
+    "cs": "*.cs",
+    "csharp": "*.cs",
+    "css": "*.css *.scss",
+    "csv": "*.csv",
+    "dart": "*.dart",
+    "docker": "*Dockerfile*",
+    "elixir": "*.{eex,ex,exs,heex,leex,livemd}",
+    "go": "*.go",
+    "graphql": "*.graphql *.graphqls",
+    "h": "*.h *.hh *.hpp",
+    "haskell": "*.{c2hs,cpphs,hs,hsc,lhs}",
+    "html": "*.ejs *.htm *.html",
+    "java": "*.{java,jsp,jspx,properties}",
+    "js": "*.{cjs,js,jsx,mjs,vue}",
+    "json": "*.json *.sarif composer.lock",
+    "kotlin": "*.kt *.kts",
+    "less": "*.less",
+    "log": "*.log",
+    "lua": "*.lua",
+    "markdown": "*.{markdown,md,mdown,mdwn,mdx,mkd,mkdn}",
+    "md": "*.{markdown,md,mdown,mdwn,mdx,mkd,mkdn}",
+    "php": "*.{php,php3,php4,php5,php7,php8,pht,phtml}",
+    "proto": "*.proto",
+    "py": "*.py *.pyi",
+    "python": "*.py *.pyi",
+    "r": "*.{R,Rmd,Rnw,r,rmd,rnw}",
+    "rst": "*.rst",
+    "ruby": "*.{gemspec,rake,rb,rbw} .irbrc Gemfile Rakefile config.ru",
+    "rust": "*.rs",
+    "scala": "*.sbt *.scala",
+    "sql": "*.psql *.sql",
+    "svelte": "*.svelte *.svelte.ts",
+    "swift": "*.swift",
+    "toml": "*.toml Cargo.lock",
+    "ts": "*.{cts,mts,ts,tsx}",
+    "txt": "*.txt",
+    "typescript": "*.{cts,mts,ts,tsx}",
+    "vue": "*.vue",
+    "xml": "*.{dtd,rng,sch,xhtml,xjb,xml,xml.dist,xsd,xsl,xslt}",
+    "yaml": "*.yaml *.yml",
+    "zig": "*.zig",
+}
+
+
+def type_globs(name: str) -> tuple[str, ...] | None:
+    """The globs for base names of that type; None if the type is unknown."""
+    globs = _GLOBS.get(name)
+    if globs is None:
+        return None
+    return tuple(one for glob in globs.split(" ") for one in expand(glob))
+
+
+def type_pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
+    """One pattern for base names of a type."""
+    return re.compile("|".join(map(pattern, globs)), re.DOTALL)
+
+
+def type_names() -> tuple[str, ...]:
+    """The types that are known."""
+    return tuple(_GLOBS)
+
 
 _ENGINE: Final = "python"
 
@@ -98,7 +165,7 @@ class PythonSearch:
 
 
 def _grep(
-    root: Root,
+    root: SearchRoot,
     query: GrepQuery,
     allowed: PathFilter,
     matcher: Matcher,
@@ -108,7 +175,7 @@ def _grep(
     view = ReadDenyView(0, InodeSet())
     if left_out is not None:
         view = left_out.view(allowed, root, query.place)
-    walk = Walk(root, query.place, allowed, query.recursive, budget)
+    walk = FileWalk(root, query.place, allowed, query.recursive, budget)
     results = _Results()
     for found in _of_type(walk, query):
         _search(found, matcher, view.inodes, budget, results)
@@ -128,8 +195,8 @@ def _grep(
     return found_counts(root, counts, notes, _ENGINE)
 
 
-def _files(root: Root, query: FilesQuery, allowed: PathFilter, budget: Budget) -> FilesFound:
-    walk = Walk(root, query.place, allowed, query.recursive, budget)
+def _files(root: SearchRoot, query: FilesQuery, allowed: PathFilter, budget: Budget) -> FilesFound:
+    walk = FileWalk(root, query.place, allowed, query.recursive, budget)
     rels = [found.rel for found in walk]
     ordered = newest_first(root, rels) if query.sort == "mtime" else sorted(rels)
     return found_files(root, ordered, _notes(walk, 0), _ENGINE)
@@ -139,13 +206,13 @@ class _Results:
     """What a search has found so far."""
 
     def __init__(self) -> None:
-        self.matched: dict[str, Matched] = {}
+        self.matched: dict[str, FileMatches] = {}
         self._inodes: dict[str, Inode] = {}
         self.lines = 0
         self.unreadable = 0
         self.turned_binary = 0
 
-    def add(self, rel: str, inode: Inode, matched: Matched) -> None:
+    def add(self, rel: str, inode: Inode, matched: FileMatches) -> None:
         """Take the result of one file."""
         if matched.times:
             self.matched[rel] = matched
@@ -160,7 +227,7 @@ class _Results:
                 del self.matched[rel]
 
 
-def _of_type(walk: Walk, query: GrepQuery) -> Iterator[Found]:
+def _of_type(walk: FileWalk, query: GrepQuery) -> Iterator[WalkedFile]:
     if query.type is None or query.place.kind is Kind.FILE:
         return iter(walk)
     globs = type_globs(query.type)
@@ -171,7 +238,7 @@ def _of_type(walk: Walk, query: GrepQuery) -> Iterator[Found]:
 
 
 def _search(
-    found: Found, matcher: Matcher, withheld: InodeSet, budget: Budget, results: _Results
+    found: WalkedFile, matcher: Matcher, withheld: InodeSet, budget: Budget, results: _Results
 ) -> None:
     """Add what one file holds, unless it is withheld by another of its names."""
     handle = open_file(found.name, found.directory)
@@ -193,7 +260,7 @@ def _search(
         results.add(found.rel, inode_number(info), matcher.match(data, budget))
 
 
-def _notes(walk: Walk, unreadable: int) -> list[str]:
+def _notes(walk: FileWalk, unreadable: int) -> list[str]:
     missed = walk.unreadable + unreadable
     notes = [limits.TOO_SLOW] if walk.budget.timed_out else []
     return [*notes, limits.unreadable(missed)] if missed else notes

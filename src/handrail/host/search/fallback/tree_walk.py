@@ -12,10 +12,10 @@ from handrail.core.places import Kind, Place
 from handrail.host.search.fallback.budget import Budget
 from handrail.host.search.fallback.gitignore import Ignores, ignores_above
 from handrail.host.search.filters import PathFilter
-from handrail.host.search.search_roots import Root, open_directory, repository_above
+from handrail.host.search.search_roots import SearchRoot, open_directory, repository_above
 
 
-class Found(NamedTuple):
+class WalkedFile(NamedTuple):
     """A regular file, as a name in an open directory; the handle lives until the next one."""
 
     rel: str
@@ -24,17 +24,17 @@ class Found(NamedTuple):
 
 
 @dataclass(slots=True)
-class Walk:
+class FileWalk:
     """One walk; `unreadable` counts the directories that would not open."""
 
-    root: Root
+    root: SearchRoot
     place: Place
     allowed: PathFilter
     recursive: bool
     budget: Budget
     unreadable: int = 0
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[WalkedFile]:
         if self.place.kind is Kind.FILE:
             yield from self._single()
             return
@@ -53,7 +53,7 @@ class Walk:
 
     def _directory(
         self, rel: str, handle: int, ignores: Ignores, pending: list[tuple[str, Ignores]]
-    ) -> Iterator[Found]:
+    ) -> Iterator[WalkedFile]:
         with os.scandir(handle) as scanned:
             entries = list(scanned)
         ignores = ignores.inside(rel, handle, (entry.name for entry in entries))
@@ -64,7 +64,7 @@ class Walk:
                 continue
             if entry.is_file(follow_symlinks=False):
                 if self.allowed.accepts(path) and not ignores.hides(path, directory=False):
-                    yield Found(path, handle, entry.name)
+                    yield WalkedFile(path, handle, entry.name)
             elif (
                 self.recursive
                 and entry.is_dir(follow_symlinks=False)
@@ -73,7 +73,7 @@ class Walk:
             ):
                 pending.append((path, ignores))
 
-    def _single(self) -> Iterator[Found]:
+    def _single(self) -> Iterator[WalkedFile]:
         if not self.allowed.accepts(self.place.rel):
             return
         parent, _, name = self.place.rel.rpartition("/")
@@ -83,7 +83,7 @@ class Walk:
             self.unreadable += 1
             return
         try:
-            yield Found(self.place.rel, handle, name)
+            yield WalkedFile(self.place.rel, handle, name)
         finally:
             os.close(handle)
 

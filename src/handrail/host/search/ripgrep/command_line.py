@@ -47,7 +47,7 @@ _MODES: Final = {
 }
 
 
-class Way(NamedTuple):
+class WalkOptions(NamedTuple):
     """How to go about a search.
 
     `skip_git` is asked for only where a `.git` was seen: a glob costs a large search some
@@ -61,7 +61,7 @@ class Way(NamedTuple):
     heed_above: bool
 
 
-def grep_command(query: GrepQuery, allowed: PathFilter, way: Way) -> list[str]:
+def grep_command(query: GrepQuery, allowed: PathFilter, way: WalkOptions) -> list[str]:
     """Arguments that search for text."""
     arguments = [*_matching(query), *_walk(query.place, allowed, way)]
     if query.type is not None:
@@ -100,14 +100,14 @@ def _matching(query: GrepQuery) -> list[str]:
     return arguments
 
 
-def files_command(query: FilesQuery, allowed: PathFilter, way: Way) -> list[str]:
+def files_command(query: FilesQuery, allowed: PathFilter, way: WalkOptions) -> list[str]:
     """Arguments that list files."""
     depth = () if query.recursive else ("--max-depth=1",)
     walk = _walk(query.place, allowed, way)
     return [*_ALWAYS, "--files", *walk, *_named(allowed), *depth, "--", _operand(query.place)]
 
 
-def _walk(place: Place, allowed: PathFilter, way: Way) -> list[str]:
+def _walk(place: Place, allowed: PathFilter, way: WalkOptions) -> list[str]:
     arguments = ["--threads=1"] if way.one_thread else []
     if not way.heed_above:
         arguments.append("--no-ignore-parent")

@@ -19,10 +19,10 @@ from handrail.host.search.ripgrep.parse import (
     parse_paths,
     unreadable_files,
 )
-from handrail.host.search.search_roots import Root, open_beneath
+from handrail.host.search.search_roots import SearchRoot, open_beneath
 
 
-def still_there(root: Root, rel: str) -> bool:
+def recheck_path(root: SearchRoot, rel: str) -> bool:
     """Whether the path is a regular file of this root."""
     handle = open_beneath(root, rel)
     if handle is None:
@@ -65,7 +65,11 @@ class LinesRead(NamedTuple):
 
 
 def grep_answer(
-    root: Root, query: GrepQuery, allowed: PathFilter, ended: HelperResult, note: str | None = None
+    root: SearchRoot,
+    query: GrepQuery,
+    allowed: PathFilter,
+    ended: HelperResult,
+    note: str | None = None,
 ) -> GrepFound:
     """The answer of a search for text that the kernel held to the root; `note` says what was
     left out on purpose.
@@ -111,7 +115,7 @@ def read_lines(output: bytes, source: LinesSource) -> LinesRead:
 
 
 def files_answer(
-    root: Root, query: FilesQuery, allowed: PathFilter, ended: HelperResult
+    root: SearchRoot, query: FilesQuery, allowed: PathFilter, ended: HelperResult
 ) -> FilesFound:
     """The answer of a search for names."""
     ask = None if allowed.hints_decide else allowed.accepts
@@ -134,11 +138,11 @@ def run_notes(ended: HelperResult) -> list[str | None]:
 
 
 def _lines_answer(
-    root: Root, place: Place, ask: _Ask | None, ended: HelperResult, note: str | None
+    root: SearchRoot, place: Place, ask: _Ask | None, ended: HelperResult, note: str | None
 ) -> GrepFound:
     source = LinesSource(
         _rel,
-        lambda path: still_there(root, _rel(path)),
+        lambda path: recheck_path(root, _rel(path)),
         lambda rel, offset: binary_from(root, rel, offset),
     )
     read = read_lines(ended.stdout, source)
@@ -160,9 +164,11 @@ def _without_git(rels: Iterable[str], place: Place, ended: HelperResult) -> Iter
     return (rel for rel in rels if ".git" not in rel[start:].split("/"))
 
 
-def _kept(root: Root, rels: Iterable[str], ask: _Ask | None, ended: HelperResult) -> Iterable[str]:
+def _kept(
+    root: SearchRoot, rels: Iterable[str], ask: _Ask | None, ended: HelperResult
+) -> Iterable[str]:
     kept = rels if ask is None else filter(ask, rels)
-    return kept if ended.confined else (rel for rel in kept if still_there(root, rel))
+    return kept if ended.confined else (rel for rel in kept if recheck_path(root, rel))
 
 
 def _rel(path: bytes) -> str:

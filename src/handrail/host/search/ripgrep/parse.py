@@ -21,7 +21,7 @@ _BINARY: Final = re.compile(
 _COMPLAINT: Final = re.compile(rb"^rg: (?:\./|/proc/self/fd/)", re.MULTILINE)
 
 
-class Line(NamedTuple):
+class OutputLine(NamedTuple):
     """One line of one file."""
 
     number: int
@@ -29,19 +29,19 @@ class Line(NamedTuple):
     text: bytes
 
 
-class Lines(NamedTuple):
+class ParsedOutput(NamedTuple):
     """Lines by path. `noticed` are the files that ripgrep perhaps called binary, and around
     which offset; `unclear` counts the names that could be read in two ways, and were dropped.
     """
 
-    by_path: dict[bytes, list[Line]]
+    by_path: dict[bytes, list[OutputLine]]
     noticed: dict[bytes, int]
     unclear: int
 
 
-def parse_lines(output: bytes, exists: Callable[[bytes], bool]) -> Lines:
+def parse_lines(output: bytes, exists: Callable[[bytes], bool]) -> ParsedOutput:
     """The output of a content search; `exists` says whether a path is a file."""
-    by_path: dict[bytes, list[Line]] = {}
+    by_path: dict[bytes, list[OutputLine]] = {}
     noticed: dict[bytes, int] = {}
     # Only what holds a line break can hold a notice; None stands for the unclear ones.
     read: dict[bytes, bytes | None] = {}
@@ -52,13 +52,13 @@ def parse_lines(output: bytes, exists: Callable[[bytes], bool]) -> Lines:
         path: bytes | None = field
         if b"\n" in field:
             if field not in read:
-                read[field] = _path_of(field, exists)
+                read[field] = _match_path(field, exists)
                 noticed |= _offsets(field)
             path = read[field]
         if path is not None:
-            by_path.setdefault(path, []).append(Line(int(number), separator == b":", text))
+            by_path.setdefault(path, []).append(OutputLine(int(number), separator == b":", text))
     noticed |= _offsets(output[end:])
-    return Lines(by_path, noticed, list(read.values()).count(None))
+    return ParsedOutput(by_path, noticed, list(read.values()).count(None))
 
 
 def parse_counts(output: bytes) -> dict[bytes, int]:
@@ -95,7 +95,7 @@ class _Notice(NamedTuple):
     end: int
 
 
-def _path_of(field: bytes, exists: Callable[[bytes], bool]) -> bytes | None:
+def _match_path(field: bytes, exists: Callable[[bytes], bool]) -> bytes | None:
     """The path at the end of a field that may begin with notices; None if it is not clear."""
     starts = [0, *(notice.end for notice in _notices(field))]
     there = [field[start:] for start in starts if exists(field[start:])]

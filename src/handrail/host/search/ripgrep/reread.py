@@ -32,7 +32,7 @@ from handrail.host.search.ripgrep.output import (
     run_notes,
 )
 from handrail.host.search.ripgrep.parse import parse_counts
-from handrail.host.search.search_roots import Root, open_beneath
+from handrail.host.search.search_roots import SearchRoot, open_beneath
 
 _MOST_AT_ONCE: Final = 256
 _OPERAND: Final = "/proc/self/fd/"
@@ -47,13 +47,13 @@ class RunRipgrep(Protocol):
         """How the run ended."""
 
 
-class _Opened(NamedTuple):
+class _CheckedFile(NamedTuple):
     rel: str
     handle: int
     inode: Inode
 
 
-class Findings:
+class RereadResults:
     """What was found so far, by path from the root."""
 
     def __init__(self, query: GrepQuery) -> None:
@@ -74,7 +74,7 @@ class Findings:
         """Note why the rest is missing."""
         self._notes[note] = None
 
-    def take(self, opened: Sequence[_Opened], ended: HelperResult) -> None:
+    def take(self, opened: Sequence[_CheckedFile], ended: HelperResult) -> None:
         """Add what ripgrep found in some open files."""
         by_operand = {f"{_OPERAND}{one.handle}".encode(): one for one in opened}
         by_rel = {one.rel: one for one in opened}
@@ -98,7 +98,7 @@ class Findings:
             self._counts[one.rel] = count if self._counting else 0
             self._hits += 1
 
-    def answer(self, root: Root, withheld: InodeSet, note: str | None) -> GrepFound:
+    def answer(self, root: SearchRoot, withheld: InodeSet, note: str | None) -> GrepFound:
         """All of it but what turned out to be withheld meanwhile."""
         lines = {rel: found for rel, found in self._lines.items() if self._open(rel, withheld)}
         counts = {rel: count for rel, count in self._counts.items() if self._open(rel, withheld)}
@@ -123,16 +123,16 @@ class Findings:
 
 
 async def reread(
-    root: Root,
+    root: SearchRoot,
     query: GrepQuery,
     rels: Sequence[str],
     withheld: InodeSet,
     run: RunRipgrep,
     deadline_s: float,
-) -> Findings:
+) -> RereadResults:
     """Search those of the files that are there and not withheld, within the time."""
     end = time.monotonic() + deadline_s
-    findings = Findings(query)
+    findings = RereadResults(query)
     size = _batch_size()
     for first in range(0, len(rels), size):
         left = end - time.monotonic()
@@ -151,17 +151,17 @@ async def reread(
     return findings
 
 
-class _Files:
+class _CheckedFiles:
     """Opens candidates, and closes them all in the end."""
 
-    def __init__(self, root: Root, withheld: InodeSet) -> None:
+    def __init__(self, root: SearchRoot, withheld: InodeSet) -> None:
         self._root = root
         self._withheld = withheld
         self._handles: list[int] = []
 
-    def open(self, rels: Sequence[str]) -> list[_Opened]:
+    def open(self, rels: Sequence[str]) -> list[_CheckedFile]:
         """Those that are regular files beneath the root and not withheld."""
-        opened: list[_Opened] = []
+        opened: list[_CheckedFile] = []
         for rel in rels:
             handle = open_beneath(self._root, rel)
             if handle is None:
@@ -169,7 +169,7 @@ class _Files:
             self._handles.append(_above_streams(handle))
             info = os.fstat(self._handles[-1])
             if not self._withheld.covers(info):
-                opened.append(_Opened(rel, self._handles[-1], inode_number(info)))
+                opened.append(_CheckedFile(rel, self._handles[-1], inode_number(info)))
         return opened
 
     def close(self) -> None:
@@ -179,8 +179,8 @@ class _Files:
 
 
 @contextmanager
-def _opened(root: Root, withheld: InodeSet) -> Iterator[_Files]:
-    files = _Files(root, withheld)
+def _opened(root: SearchRoot, withheld: InodeSet) -> Iterator[_CheckedFiles]:
+    files = _CheckedFiles(root, withheld)
     try:
         yield files
     finally:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
+import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
-from handrail.core.places import Place
+from handrail.core.places import Kind, Place
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
 from handrail.core.problems import ProblemRaised
 from handrail.host.denials.denied_inodes import InodeSet
@@ -20,14 +25,102 @@ from handrail.host.search import limits
 from handrail.host.search.decode import check_text
 from handrail.host.search.filters import PathFilter, path_filter
 from handrail.host.search.query import bad_pattern, check_pattern, check_place, unknown_type
-from handrail.host.search.ripgrep.command_line import Way, files_command, grep_command
-from handrail.host.search.ripgrep.estimate_tree import glance
+from handrail.host.search.ripgrep.command_line import WalkOptions, files_command, grep_command
 from handrail.host.search.ripgrep.output import candidates, files_answer, grep_answer, run_notes
 from handrail.host.search.ripgrep.parse import pattern_error, unreadable_files
 from handrail.host.search.ripgrep.reread import reread
-from handrail.host.search.ripgrep.search_slots import Crowd
-from handrail.host.search.search_roots import Root, close_roots, open_roots, repository_above
+from handrail.host.search.search_roots import (
+    SearchRoot,
+    close_roots,
+    open_directory,
+    open_roots,
+    repository_above,
+)
 from handrail.host.search.text_search import grep_text
+
+
+class SearchSlots:
+    """Counts the searches under way and lets in as many as there are cores."""
+
+    def __init__(self) -> None:
+        self._members = 0
+        self._slots = anyio.Semaphore(os.cpu_count() or 1)
+
+    @asynccontextmanager
+    async def member(self) -> AsyncIterator[bool]:
+        """Wait for a core; yields whether this search has the machine to itself."""
+        self._members += 1
+        try:
+            # Lets the searches that start in this very moment be counted too.
+            await anyio.lowlevel.checkpoint()
+            async with self._slots:
+                yield self._members == 1
+        finally:
+            self._members -= 1
+
+
+_FEW: Final = 100
+
+
+class TreeEstimate(NamedTuple):
+    """What the first hundred names show.
+
+    `small`: there are no more, so a second thread would cost more than it brings.
+    `git`: a `.git` was among them.
+    """
+
+    small: bool
+    git: bool
+
+
+def estimate_tree(root: SearchRoot, place: Place) -> TreeEstimate:
+    """Look at about a hundred names from the top down, and at no more than that."""
+    if place.kind is Kind.FILE:
+        return TreeEstimate(small=True, git=False)
+    seen = 0
+    git = False
+    pending = deque([place.rel])
+    while pending and seen <= _FEW:
+        rel = pending.popleft()
+        try:
+            handle = open_directory(root, rel)
+        except OSError:
+            continue
+        try:
+            git = git or _has_git(handle)
+            names = _directories(handle, _FEW - seen)
+        finally:
+            os.close(handle)
+        seen += names.seen
+        pending.extend(f"{rel}/{name}" if rel else name for name in names.directories)
+    return TreeEstimate(seen <= _FEW, git)
+
+
+class _Names(NamedTuple):
+    seen: int
+    directories: list[str]
+
+
+def _directories(handle: int, most: int) -> _Names:
+    seen = 0
+    directories: list[str] = []
+    with os.scandir(handle) as entries:
+        for entry in entries:
+            seen += 1
+            if seen > most:
+                break
+            if entry.is_dir(follow_symlinks=False) and entry.name != ".git":
+                directories.append(entry.name)
+    return _Names(seen, directories)
+
+
+def _has_git(handle: int) -> bool:
+    try:
+        os.stat(".git", dir_fd=handle, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
 
 _COMPLAINED: Final = 2
 # Above this, putting an answer together would hold up the loop for milliseconds.
@@ -54,7 +147,7 @@ class RipgrepSearch:
         self._roots = open_roots(roots, hidden, handles, aliases)
         self._deadline_s = deadline_s
         self._max_bytes = max_bytes
-        self._crowd = Crowd()
+        self._crowd = SearchSlots()
         self._types: frozenset[str] | None = None
         self._left_out: ReadDenyFilter | None = None
 
@@ -93,14 +186,14 @@ class RipgrepSearch:
                 return await _aside(ended, partial(grep_answer, root, query, allowed, ended, note))
         return await self._grep_by_handles(root, query, allowed, view)
 
-    async def _view(self, root: Root, place: Place, allowed: PathFilter) -> ReadDenyView:
+    async def _view(self, root: SearchRoot, place: Place, allowed: PathFilter) -> ReadDenyView:
         """What is withheld, as it is before the search."""
         if self._left_out is None:
             return ReadDenyView(0, InodeSet())
         return await anyio.to_thread.run_sync(self._left_out.view, allowed, root, place)
 
     async def _grep_by_handles(
-        self, root: Root, query: GrepQuery, allowed: PathFilter, view: ReadDenyView
+        self, root: SearchRoot, query: GrepQuery, allowed: PathFilter, view: ReadDenyView
     ) -> GrepFound:
         """Candidates by their names, then what they hold by handles that were checked."""
         wide = replace(query, mode=GrepMode.FILES, before=0, after=0)
@@ -137,12 +230,12 @@ class RipgrepSearch:
         close_roots(self._roots)
 
     async def _run(
-        self, root: Root, place: Place, arguments: Callable[[Way], list[str]]
+        self, root: SearchRoot, place: Place, arguments: Callable[[WalkOptions], list[str]]
     ) -> spawn.HelperResult:
         async with self._crowd.member() as alone:
-            seen = glance(root, place)
+            seen = estimate_tree(root, place)
             above = [f"{directory}/.gitignore" for directory in repository_above(root.path)]
-            way = Way(
+            way = WalkOptions(
                 one_thread=seen.small or not alone,
                 skip_git=seen.git,
                 heed_above=bool(place.rel or above),
@@ -150,7 +243,7 @@ class RipgrepSearch:
             return await self._spawn(root, arguments(way), [root.fd, *above], filtered=False)
 
     async def _run_grep(
-        self, root: Root, query: GrepQuery, allowed: PathFilter
+        self, root: SearchRoot, query: GrepQuery, allowed: PathFilter
     ) -> spawn.HelperResult:
         ended = await self._run(root, query.place, partial(grep_command, query, allowed))
         if ended.exit_code == _COMPLAINED and not ended.stdout:
@@ -168,7 +261,7 @@ class RipgrepSearch:
 
     async def _spawn(
         self,
-        root: Root,
+        root: SearchRoot,
         arguments: Sequence[str],
         read: Sequence[str | int] = (),
         *,

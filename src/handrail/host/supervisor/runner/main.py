@@ -22,10 +22,9 @@ from typing import Final
 
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.supervisor.runner import process_tree
-from handrail.host.supervisor.runner.background import run_background
 from handrail.host.supervisor.runner.event_loop import EventLoop, SignalPipe
-from handrail.host.supervisor.runner.foreground import run_foreground
 from handrail.host.supervisor.runner.root_handles import RootHandles
+from handrail.host.supervisor.runner.run_requests import run_background, run_foreground
 from handrail.host.supervisor.runner.runner_process import Runner
 from handrail.host.supervisor.wire import FrameKind
 

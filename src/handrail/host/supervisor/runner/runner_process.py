@@ -8,19 +8,90 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import signal
 import socket
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Final
 
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor.runner import launch, process_tree
-from handrail.host.supervisor.runner.channel import RuntimeChannel
 from handrail.host.supervisor.runner.event_loop import EventLoop, SignalPipe
 from handrail.host.supervisor.runner.program import CHUNK, OutputSinks, ProgramExit, RunningProgram
 from handrail.host.supervisor.runner.root_handles import RootHandles
-from handrail.host.supervisor.wire import Frame, FrameKind
+from handrail.host.supervisor.wire import Frame, FrameDecoder, FrameKind, encode_frame
+
+_CHUNK: Final = 1 << 14
+# A runtime that does not read for so long is gone or stuck for good.
+_PATIENCE_MS: Final = 60_000
+
+
+class RuntimeChannel:
+    """One socket; `closed` once the other end has gone."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self._connection = connection
+        self._unpacker = FrameDecoder()
+        self._unsent = bytearray()
+        self.closed = False
+
+    def fileno(self) -> int:
+        """The handle to wait for."""
+        return self._connection.fileno()
+
+    def receive(self) -> list[Frame]:
+        """What has arrived; empty too if the other end has gone."""
+        try:
+            data = self._connection.recv(_CHUNK)
+        except (BlockingIOError, InterruptedError):
+            return []
+        except OSError:
+            data = b""
+        if not data:
+            self.closed = True
+            return []
+        return list(self._unpacker.feed(data))
+
+    def offer(self, stream: str, data: bytes, skipped: int) -> bool:
+        """Send live output if there is room for it; whether it was sent."""
+        self._push()
+        if self._unsent or self.closed:
+            return False
+        self._unsent += encode_frame(FrameKind.OUTPUT, {"stream": stream, "skipped": skipped}, data)
+        self._push()
+        return True
+
+    def send(self, kind: FrameKind, header: Mapping[str, Any], body: bytes = b"") -> None:
+        """Send an answer and wait until it is on its way, unless nobody is there."""
+        self._unsent += encode_frame(kind, header, body)
+        self._push()
+        poll = select.poll()
+        poll.register(self._connection, select.POLLOUT)
+        while self._unsent and not self.closed:
+            if not poll.poll(_PATIENCE_MS):
+                self.close()
+                return
+            self._push()
+
+    def close(self) -> None:
+        """Say goodbye; the other end sees it. The handle stays, so that its number does."""
+        self.closed = True
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
+    def _push(self) -> None:
+        try:
+            while self._unsent and not self.closed:
+                sent = self._connection.send(self._unsent)
+                del self._unsent[:sent]
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self.closed = True
+
 
 # Sent to the runner of a job by whoever wants the job ended, from any process.
 END_JOB: Final = signal.SIGUSR1
