@@ -6,7 +6,8 @@ from handrail.core.schema import schema_of
 from handrail.core.tool import Tool
 from handrail.dialects.base import Vocabulary
 from handrail.dialects.declare import Declared
-from handrail.tools.builtin import Services, builtin_tools
+from handrail.tools._lib.services import Services
+from handrail.tools.builtin import builtin_tools
 
 UNUSED: Any = None
 TOOLS: dict[str, Tool[Any]] = {

@@ -38,7 +38,7 @@ def test_the_recipe_for_a_new_tool_is_all_it_takes(tmp_path):
         "format",
         "--no-cache",
         "--check",
-        "src/handrail/tools/word_count.py",
+        "src/handrail/tools/search/word_count.py",
     )
     run(tmp_path, "-m", "mypy", "--cache-dir", tmp_path / "types", "src/handrail/tools")
     tests = ["tests/tools/test_word_count.py", "tests/house/test_tools.py", "tests/dialects"]
@@ -46,13 +46,10 @@ def test_the_recipe_for_a_new_tool_is_all_it_takes(tmp_path):
 
 
 def add_lines(path: Path, lines: list[str]) -> None:
-    """Put the import where the alphabet wants it, and the row at the end of its table."""
+    """Put the lines at the end of the table of tools."""
     text = path.read_text().splitlines()
-    imported, row = lines
-    later = [number for number, line in enumerate(text) if line > imported and "handrail" in line]
-    text.insert(later[0], imported)
-    rows = [number for number, line in enumerate(text) if re.match(r"        \w+\(.*\),$", line)]
-    text.insert(rows[-1] + 1, row)
+    rows = [number for number, line in enumerate(text) if line.startswith("    BuiltinTool(")]
+    text[rows[-1] + 1 : rows[-1] + 1] = lines
     path.write_text("\n".join(text) + "\n")
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.tools.builtin import Services, builtin_tools, builtin_traits
+from handrail.tools._lib.services import Services
+from handrail.tools.builtin import BUILTIN_NAMES, builtin_tools, iter_builtin_traits
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "handrail"
 FILES = [*sorted((SOURCE / "policy").rglob("*.py")), SOURCE / "dialects" / "base.py"]
@@ -13,7 +14,7 @@ FILES = [*sorted((SOURCE / "policy").rglob("*.py")), SOURCE / "dialects" / "base
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_no_literal_is_the_name_of_a_tool(path):
-    names = set(builtin_traits())
+    names = set(BUILTIN_NAMES)
     literals = {
         node.value
         for node in ast.walk(ast.parse(path.read_text()))
@@ -24,6 +25,6 @@ def test_no_literal_is_the_name_of_a_tool(path):
 
 
 def test_the_declared_traits_are_those_of_every_built_in_tool():
-    tools = builtin_tools(Services(files=None, search=None, past=None))
+    tools = builtin_tools(Services(files=None, search=None, undo=None))
 
-    assert builtin_traits() == {tool.name: tool.traits for tool in tools}
+    assert dict(iter_builtin_traits()) == {tool.name: tool.traits for tool in tools}

@@ -7,10 +7,11 @@ import pytest
 
 import handrail
 from handrail.dialects.known import DIALECTS, vocabulary_of
-from handrail.tools.builtin import Services, builtin_tools
+from handrail.tools._lib.services import Services
+from handrail.tools.builtin import builtin_tools
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = {tool.name: tool for tool in builtin_tools(Services(files=None, search=None, past=None))}
+TOOLS = {tool.name: tool for tool in builtin_tools(Services(files=None, search=None, undo=None))}
 MOST_TOOLS = 12
 MOST_TOKENS = 4_000
 
@@ -19,14 +20,16 @@ MOST_TOKENS = 4_000
 @pytest.mark.parametrize(
     "place",
     [
-        "src/handrail/tools/{}.py",
-        "src/handrail/tools/{}.md",
+        "src/handrail/tools/*/{}.py",
+        "src/handrail/tools/*/{}.md",
         "docs/reference/{}.md",
         "tests/tools/test_{}.py",
     ],
 )
 def test_every_tool_has_code_prose_page_and_test_under_its_name(name, place):
-    assert (ROOT / place.format(name)).read_text(encoding="utf-8").strip()
+    (path,) = ROOT.glob(place.format(name))
+
+    assert path.read_text(encoding="utf-8").strip()
 
 
 @pytest.mark.parametrize("name", TOOLS)

@@ -345,7 +345,7 @@ def test_a_letter_of_a_tool_that_is_not_here_is_left_as_it_is(workspace, capsys,
 
 
 def test_what_is_over_is_told_with_what_to_do(workspace, capsys, monkeypatch):
-    from handrail.tools.list_files import ListFiles
+    from handrail.tools.files.list_files import ListFiles
 
     async def fail(self, args, context):
         raise RuntimeError("a defect")
@@ -370,7 +370,7 @@ def test_what_is_over_is_told_with_what_to_do(workspace, capsys, monkeypatch):
 
 
 def test_the_command_line_lists_shows_retries_and_abandons(workspace, capsys, monkeypatch):
-    from handrail.tools.list_files import ListFiles
+    from handrail.tools.files.list_files import ListFiles
 
     listing = ListFiles.run
 

@@ -50,7 +50,7 @@ async def read_a_job(rt):
 async def test_what_a_job_has_printed_is_withheld_from_replays_and_handles(
     workspace, opened, monkeypatch, key
 ):
-    monkeypatch.setattr("handrail.tools.job_output.OUTPUT_OF", key)
+    monkeypatch.setattr("handrail.tools.commands.job_output.OUTPUT_OF", key)
     workspace.write("notes.txt", "the token is 7\n")
 
     async with opened() as rt:

@@ -190,7 +190,7 @@ async def test_a_conflict_is_found_before_the_first_file_comes_back(workspace, t
 
 async def test_a_users_undo_has_no_deadline_and_a_models_has_one(workspace, tmp_path, monkeypatch):
     before = fill(workspace, 20)
-    monkeypatch.setattr("handrail.tools.undo.UndoTool.timeout_s", 1e-6)
+    monkeypatch.setattr("handrail.tools.session.undo.UndoTool.timeout_s", 1e-6)
     async with opened(workspace, tmp_path) as rt:
         await rt.call("run_command", {"command": "rm -rf data"})
         late = await rt.call("undo", {})

@@ -12,7 +12,8 @@ from handrail.core.path_arguments import read_path_arguments
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.search.choose_engine import open_search
-from handrail.tools.builtin import Services, builtin_tools
+from handrail.tools._lib.services import Services
+from handrail.tools.builtin import builtin_tools
 
 
 class NoArtifacts:
@@ -86,7 +87,7 @@ def workspace(tmp_path):
     root.mkdir()
     files = LocalFiles([str(root)])
     search = open_search(files.roots)
-    services = Services(files, search, past=None, allow_delete=True)
+    services = Services(files, search, undo=None, allow_delete=True)
     tools = {tool.name: tool for tool in builtin_tools(services)}
     session = Session("s", files.roots, "default", ReadStates(), NoArtifacts())
     yield Workspace(root, files, tools, session, services)

@@ -33,9 +33,10 @@ def test_tools_come_in_groups_that_make_up_the_whole(workspace):
     assert search == ["find_files", "grep"]
     assert commands == ["run_command", "job_output", "job_kill", "job_list", "execute_code"]
     session = [tool.name for tool in session_tools(services)]
-    assert session == ["enter_plan_mode", "exit_plan_mode", "lock_paths", "unlock_paths"]
+    assert session[:2] == ["undo", "show_changes"]
+    assert session[2:] == ["enter_plan_mode", "exit_plan_mode", "lock_paths", "unlock_paths"]
     every = [tool.name for tool in builtin_tools(services)]
-    assert every == filesystem + search + commands + session
+    assert every == filesystem + session[:2] + search + commands + session[2:]
 
 
 def test_only_tools_that_plan_changes_write(workspace):

@@ -1,7 +1,7 @@
 import pytest
 
 from handrail.core.verdicts import Risk
-from handrail.tools.delete_file import DeleteFile, DeleteFileParams
+from handrail.tools.files.delete_file import DeleteFile, DeleteFileParams
 
 
 @pytest.mark.feature("E11")

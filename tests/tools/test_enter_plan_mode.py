@@ -4,7 +4,7 @@ import pytest
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.tools.enter_plan_mode import EnterPlanMode, EnterPlanModeParams
+from handrail.tools.session.enter_plan_mode import EnterPlanMode, EnterPlanModeParams
 
 
 class Planning:

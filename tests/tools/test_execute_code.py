@@ -6,7 +6,7 @@ from tests.support.shells import Recorded, context, shell
 from handrail.core.commands import CommandClass
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.tools.execute_code import ExecuteCode, ExecuteCodeParams
+from handrail.tools.commands.execute_code import ExecuteCode, ExecuteCodeParams
 
 
 @pytest.mark.feature("E60")

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from handrail.core.plan_mode import PlanModeExit, PlannedPermission
 from handrail.core.problems import ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.tools.exit_plan_mode import ExitPlanMode, ExitPlanModeParams
+from handrail.tools.session.exit_plan_mode import ExitPlanMode, ExitPlanModeParams
 
 
 class Planning:

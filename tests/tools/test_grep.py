@@ -2,9 +2,9 @@ import pytest
 from pydantic import ValidationError
 
 from handrail.host.search.fallback.python_search import PythonSearch
-from handrail.tools.find_files import FindFiles
-from handrail.tools.grep import Grep, GrepParams
-from handrail.tools.list_files import ListFiles
+from handrail.tools.files.list_files import ListFiles
+from handrail.tools.search.find_files import FindFiles
+from handrail.tools.search.grep import Grep, GrepParams
 
 
 @pytest.fixture

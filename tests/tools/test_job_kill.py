@@ -5,7 +5,7 @@ from tests.support.shells import Recorded, context, job, shell
 
 from handrail.core.footprint import Access, Touch
 from handrail.core.problems import ProblemRaised
-from handrail.tools.job_kill import JobKill, JobKillParams
+from handrail.tools.commands.job_kill import JobKill, JobKillParams
 
 
 @pytest.mark.feature("E52", "Z04")

@@ -4,7 +4,7 @@ import pytest
 from tests.support.shells import Recorded, context, job, shell
 
 from handrail.core.processes import JobState
-from handrail.tools.job_list import JobList, JobListParams
+from handrail.tools.commands.job_list import JobList, JobListParams
 
 
 @pytest.mark.feature("Z02")

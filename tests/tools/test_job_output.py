@@ -5,7 +5,7 @@ from tests.support.shells import Recorded, context, job, shell
 
 from handrail.core.problems import ProblemRaised
 from handrail.core.processes import JobState
-from handrail.tools.job_output import JobOutput, JobOutputParams
+from handrail.tools.commands.job_output import JobOutput, JobOutputParams
 
 
 @pytest.mark.feature("E53", "Z03")

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from handrail.core.verdicts import Risk
-from handrail.tools.lock_paths import LockPaths, LockPathsParams
+from handrail.tools.session.lock_paths import LockPaths, LockPathsParams
 
 CONTEXT = SimpleNamespace(agent_id="main")
 

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from handrail.core.results import FileRead
-from handrail.tools.read_file import ReadFileParams, parse_range, wanted_lines
+from handrail.tools.files.read_file import ReadFileParams, parse_range, wanted_lines
 
 
 @pytest.mark.feature("E01")

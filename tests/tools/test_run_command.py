@@ -10,7 +10,7 @@ from handrail.core.processes import Captured, Ended
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.commands.output import shown
 from handrail.tools._lib.commands.running import key_of
-from handrail.tools.run_command import RunCommand, RunCommandParams
+from handrail.tools.commands.run_command import RunCommand, RunCommandParams
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from handrail.core.undo import UndoableChange
-from handrail.tools.show_changes import ShowChanges, ShowChangesParams
+from handrail.tools.session.show_changes import ShowChanges, ShowChangesParams
 
 
 class History:

@@ -10,7 +10,7 @@ from handrail.core.plan import Plan
 from handrail.core.problems import ProblemRaised
 from handrail.core.undo import Requester, UndoRequest
 from handrail.core.verdicts import Risk
-from handrail.tools.undo import UndoParams, UndoTool
+from handrail.tools.session.undo import UndoParams, UndoTool
 
 
 class Asked:

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from handrail.core.verdicts import Risk
-from handrail.tools.unlock_paths import UnlockPaths, UnlockPathsParams
+from handrail.tools.session.unlock_paths import UnlockPaths, UnlockPathsParams
 
 CONTEXT = SimpleNamespace(agent_id="main")
 

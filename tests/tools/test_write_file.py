@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from handrail.tools import write_file
+from handrail.tools.files import write_file
 
 
 @pytest.mark.feature("E08")

@@ -61,7 +61,8 @@ from handrail.host.supervisor.orphans import wait_for_orphans
 from handrail.policy.approval.grants import GrantObstacle
 from handrail.policy.modes import Mode
 from handrail.policy.rules.rule import Rule
-from handrail.tools.builtin import Services, builtin_tools
+from handrail.tools._lib.services import Services
+from handrail.tools.builtin import builtin_tools
 
 _log = logging.getLogger("handrail")
 

@@ -1,98 +1,114 @@
-"""Which tools are built in; a new one is one line here."""
+"""The table of built-in tools: a new tool is one line here.
+
+A tool's module is imported when the tool is first asked for, so that a call pays for its own tool
+only.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, NamedTuple
 
 from handrail.core.tool import Tool
 from handrail.core.tool_traits import ToolTraits
 from handrail.tools._lib.services import Services
-from handrail.tools.apply_patch import ApplyPatch
-from handrail.tools.delete_file import DeleteFile
-from handrail.tools.edit_file import EditFile
-from handrail.tools.enter_plan_mode import EnterPlanMode
-from handrail.tools.execute_code import ExecuteCode
-from handrail.tools.exit_plan_mode import ExitPlanMode
-from handrail.tools.file_info import FileInfo
-from handrail.tools.find_files import FindFiles
-from handrail.tools.grep import Grep
-from handrail.tools.job_kill import JobKill
-from handrail.tools.job_list import JobList
-from handrail.tools.job_output import JobOutput
-from handrail.tools.list_files import ListFiles
-from handrail.tools.lock_paths import LockPaths
-from handrail.tools.notebook_edit import NotebookEdit
-from handrail.tools.read_file import ReadFile
-from handrail.tools.run_command import RunCommand
-from handrail.tools.show_changes import ShowChanges
-from handrail.tools.undo import UndoTool
-from handrail.tools.unlock_paths import UnlockPaths
-from handrail.tools.write_file import WriteFile
-
-__all__ = [
-    "Services",
-    "builtin_tools",
-    "builtin_traits",
-    "command_tools",
-    "filesystem_tools",
-    "search_tools",
-    "session_tools",
-]
 
 
-def builtin_traits() -> dict[str, ToolTraits]:
-    """What every built-in tool declares about itself, by the tool's name."""
-    classes = (one for one in globals().values() if isinstance(one, type) and one is not Tool)
-    return {one.name: one.traits for one in classes if issubclass(one, Tool)}
+class BuiltinTool(NamedTuple):
+    """Where a built-in tool is defined, and how it is made from what the runtime offers."""
+
+    module: str
+    class_name: str
+    build: Callable[[Any, Services], Tool[Any]]
+
+
+# In the order in which a model is shown them.
+_TABLE: Final = (
+    BuiltinTool("files.read_file", "ReadFile", lambda tool, s: tool(s.files, s.outputs)),
+    BuiltinTool("files.write_file", "WriteFile", lambda tool, s: tool(s.files)),
+    BuiltinTool("files.edit_file", "EditFile", lambda tool, s: tool(s.files)),
+    BuiltinTool(
+        "files.apply_patch",
+        "ApplyPatch",
+        lambda tool, s: tool(s.files, allow_delete=s.allow_delete),
+    ),
+    BuiltinTool("files.notebook_edit", "NotebookEdit", lambda tool, s: tool(s.files)),
+    BuiltinTool(
+        "files.delete_file",
+        "DeleteFile",
+        lambda tool, s: tool(s.files, allow_delete=s.allow_delete),
+    ),
+    BuiltinTool("files.list_files", "ListFiles", lambda tool, s: tool(s.files, s.search)),
+    BuiltinTool("files.file_info", "FileInfo", lambda tool, s: tool(s.files)),
+    BuiltinTool("session.undo", "UndoTool", lambda tool, s: tool(s.undo)),
+    BuiltinTool("session.show_changes", "ShowChanges", lambda tool, s: tool(s.undo)),
+    BuiltinTool("search.find_files", "FindFiles", lambda tool, s: tool(s.search)),
+    BuiltinTool("search.grep", "Grep", lambda tool, s: tool(s.search, s.outputs)),
+    BuiltinTool("commands.run_command", "RunCommand", lambda tool, s: tool(s.files, s.shell)),
+    BuiltinTool("commands.job_output", "JobOutput", lambda tool, s: tool(s.shell, s.outputs)),
+    BuiltinTool("commands.job_kill", "JobKill", lambda tool, s: tool(s.shell)),
+    BuiltinTool("commands.job_list", "JobList", lambda tool, s: tool(s.shell)),
+    BuiltinTool("commands.execute_code", "ExecuteCode", lambda tool, s: tool(s.shell)),
+    BuiltinTool("session.enter_plan_mode", "EnterPlanMode", lambda tool, s: tool(s.plan_mode)),
+    BuiltinTool("session.exit_plan_mode", "ExitPlanMode", lambda tool, s: tool(s.plan_mode)),
+    BuiltinTool("session.lock_paths", "LockPaths", lambda tool, s: tool(s.locks)),
+    BuiltinTool("session.unlock_paths", "UnlockPaths", lambda tool, s: tool(s.locks)),
+)
+_BY_NAME: Final = {row.module.rpartition(".")[2]: row for row in _TABLE}
+
+BUILTIN_NAMES: Final = tuple(_BY_NAME)
+
+
+def build_tool(name: str, services: Services) -> Tool[Any]:
+    """Return the built-in tool of a name; raises KeyError if there is none."""
+    return _BY_NAME[name].build(_tool_class(name), services)
 
 
 def builtin_tools(services: Services) -> list[Tool[Any]]:
-    """Every built-in tool, in the order in which a model is shown them."""
-    return [
-        *filesystem_tools(services),
-        *search_tools(services),
-        *command_tools(services),
-        *session_tools(services),
-    ]
+    """Return every built-in tool, in the order in which a model is shown them."""
+    return [build_tool(name, services) for name in BUILTIN_NAMES]
 
 
 def filesystem_tools(services: Services) -> list[Tool[Any]]:
-    """Tools that look at or change named files and directories."""
-    return [
-        ReadFile(services.files, services.outputs),
-        WriteFile(services.files),
-        EditFile(services.files),
-        ApplyPatch(services.files, allow_delete=services.allow_delete),
-        NotebookEdit(services.files),
-        DeleteFile(services.files, allow_delete=services.allow_delete),
-        ListFiles(services.files, services.search),
-        FileInfo(services.files),
-        UndoTool(services.past),
-        ShowChanges(services.past),
-    ]
+    """Return the tools that read or change named files and directories."""
+    return _tools_in("files", services)
 
 
 def search_tools(services: Services) -> list[Tool[Any]]:
-    """Tools that find files by name or content."""
-    return [FindFiles(services.search), Grep(services.search, services.outputs)]
+    """Return the tools that find files by name or content."""
+    return _tools_in("search", services)
 
 
 def command_tools(services: Services) -> list[Tool[Any]]:
-    """Tools that run programs, and those that look after them."""
-    return [
-        RunCommand(services.files, services.shell),
-        JobOutput(services.shell, services.outputs),
-        JobKill(services.shell),
-        JobList(services.shell),
-        ExecuteCode(services.shell),
-    ]
+    """Return the tools that run programs, and those for background jobs."""
+    return _tools_in("commands", services)
 
 
 def session_tools(services: Services) -> list[Tool[Any]]:
-    """Tools that change how the session goes on, and no file."""
-    return [
-        EnterPlanMode(services.planning),
-        ExitPlanMode(services.planning),
-        LockPaths(services.locks),
-        UnlockPaths(services.locks),
-    ]
+    """Return the tools about the session: plan mode, path locks, undo, history."""
+    return _tools_in("session", services)
+
+
+def builtin_traits(name: str) -> ToolTraits | None:
+    """Return what a built-in tool declares about itself; None if there is no such tool."""
+    return _tool_class(name).traits if name in _BY_NAME else None
+
+
+def iter_builtin_traits() -> Iterator[tuple[str, ToolTraits]]:
+    """Yield every built-in tool's name with its traits."""
+    for name in BUILTIN_NAMES:
+        yield name, _tool_class(name).traits
+
+
+def _tools_in(folder: str, services: Services) -> list[Tool[Any]]:
+    rows = [name for name, row in _BY_NAME.items() if row.module.startswith(f"{folder}.")]
+    return [build_tool(name, services) for name in rows]
+
+
+@cache
+def _tool_class(name: str) -> type[Tool[Any]]:
+    row = _BY_NAME[name]
+    found: type[Tool[Any]] = getattr(import_module(f"handrail.tools.{row.module}"), row.class_name)
+    return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from handrail.core.tool_traits import RuleFamily, ToolTraits
 from handrail.core.verdicts import Effect
@@ -83,18 +83,17 @@ MCP_PREFIX: Final = "mcp__"
 
 def declared_traits(tool: str) -> ToolTraits:
     """What a built-in tool declares about itself; for any other name, the defaults."""
-    return _builtin_traits().get(tool, _NO_TRAITS)
+    return _builtin().builtin_traits(tool) or _NO_TRAITS
 
 
 @cache
 def tools_in_profile(profile: str) -> tuple[str, ...]:
     """The built-in tools that agents of a read-only profile may call."""
-    found = _builtin_traits().items()
+    found = _builtin().iter_builtin_traits()
     return tuple(name for name, traits in found if profile in traits.agent_profiles)
 
 
-@cache
-def _builtin_traits() -> dict[str, ToolTraits]:
-    from handrail.tools.builtin import builtin_traits  # noqa: PLC0415 - only where there are rules
+def _builtin() -> Any:
+    from handrail.tools import builtin  # noqa: PLC0415 - only where there are rules
 
-    return builtin_traits()
+    return builtin

@@ -33,15 +33,16 @@ class Builtin(Tool[P]):
     def describe(self, session: Session) -> str:
         """The prose, with `[[argument]]` and `[[tool:name]]` for names that dialects change."""
         del session
-        return prose(self.name)
+        return read_prose(type(self).__module__)
 
 
 @cache
-def prose(name: str) -> str:
-    """The text of a built-in's prose file."""
+def read_prose(module: str) -> str:
+    """Return the text of the prose file beside a tool's module."""
     from importlib.resources import files  # noqa: PLC0415 - 5 ms, and only when shown
 
-    return files("handrail.tools").joinpath(f"{name}.md").read_text("utf-8").strip()
+    package, _, name = module.rpartition(".")
+    return files(package).joinpath(f"{name}.md").read_text("utf-8").strip()
 
 
 async def sized(size: int, work: Callable[[*A], T], *args: *A) -> T:

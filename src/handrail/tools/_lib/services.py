@@ -42,15 +42,15 @@ class Shell:
 class Services:
     """The machine as tools see it; `allow_delete` is the person's setting.
 
-    `shell` None: no command can be run here. `planning` None: there is no plan mode. `locks`
+    `shell` None: no command can be run here. `plan_mode` None: there is no plan mode. `locks`
     None: paths cannot be reserved. `outputs` None: no earlier result can be read again.
     """
 
     files: Files
     search: Search
-    past: UndoService
+    undo: UndoService
     allow_delete: bool = False
     shell: Shell | None = None
-    planning: PlanModeControl | None = None
+    plan_mode: PlanModeControl | None = None
     locks: PathReserver | None = None
     outputs: Outputs | None = None

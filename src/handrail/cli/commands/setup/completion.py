@@ -102,7 +102,8 @@ def _value(action: argparse.Action) -> CompletionValue:
 
 def tool_arguments() -> dict[str, tuple[str, ...]]:
     """The canonical arguments of every built-in tool."""
-    from handrail.tools.builtin import Services, builtin_tools
+    from handrail.tools._lib.services import Services
+    from handrail.tools.builtin import builtin_tools
 
     # The tools are only looked at, so they get no machine.
     nothing: Any = None

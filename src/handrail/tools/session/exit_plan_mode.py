@@ -14,7 +14,7 @@ from handrail.core.tool_effects import Effects
 from handrail.core.tool_traits import ToolTraits
 from handrail.core.verdicts import Risk
 from handrail.tools._lib.builtin import INTEGER, STRING, Builtin, object_schema
-from handrail.tools.enter_plan_mode import MODE_CHANGE
+from handrail.tools.session.enter_plan_mode import MODE_CHANGE
 
 
 class AllowedPrompt(Params):

@@ -1,0 +1,1 @@
+"""Tools that run programs, and tools for background jobs."""

@@ -1,0 +1,1 @@
+"""Tools that read or change named files and directories."""

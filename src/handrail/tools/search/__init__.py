@@ -1,0 +1,1 @@
+"""Tools that find files by name or content."""

@@ -1,0 +1,1 @@
+"""Tools about the session: plan mode, path locks, undo, history."""
