@@ -6,11 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.support.protected_workspace import TABLE, build, put, tree
+from tests.support.protected_workspace import TABLE, build, put, run, tree
 
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.protected import restore
-from handrail.host.sandbox.protected.guard import ProtectedState
+from handrail.host.sandbox.protected.guard import ProtectedState, read_only_paths
 
 
 class Neighbour:
@@ -106,3 +106,33 @@ def test_a_directory_exchanged_right_after_the_look_is_not_followed(tmp_path, mo
     assert tree(outside) == untouched
     assert done
     assert not (work / "sub" / ".envrc").exists()
+
+
+PLANTED = {
+    "a file": ("echo evil > sub/.envrc", "sub/.envrc"),
+    "a repository": ("mkdir -p new/.git; echo evil > new/.git/config", "new/.git"),
+    "a file in a folder": ("echo evil > .vscode/tasks.json", ".vscode/tasks.json"),
+}
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_another_runtime_took_away_is_not_put_back(work, top, tmp_path, name, held, again):
+    command, planted = PLANTED[name]
+    one, other = (ProtectedState(TABLE, tmp_path / "state") for _ in range(2))
+    before = tree(work)
+    first = one.take([top])
+    run(work, command)
+    second = other.take([top], git_writable=True)
+    # A folder that is held as a whole can have nothing planted in it again.
+    kept = read_only_paths(second) if held and name != "a file in a folder" else ()
+
+    assert [path for path, *_ in one.repair(first)] == [str(work / planted)]
+    if again:
+        run(work, command)
+    done = other.repair(second, held=kept)
+
+    assert [(path, what) for path, what, *_ in done] == [(str(work / planted), "created")] * again
+    assert not os.path.lexists(work / planted)
+    assert before.items() <= tree(work).items()

@@ -57,6 +57,18 @@ class Quarantine:
         """The directory with a handle of it, once there is one."""
         return RootHandle(str(self._directory), self._handle) if self._handle >= 0 else None
 
+    def taken_by_others(self) -> frozenset[tuple[int, int]]:
+        """Device and inode of all that other commands' repairs have moved here."""
+        found = set[tuple[int, int]]()
+        with suppress(OSError), os.scandir(self._directory.parent) as folders:
+            for folder in folders:
+                if folder.name == self._directory.name:
+                    continue
+                with suppress(OSError), os.scandir(folder.path) as entries:
+                    infos = [entry.stat(follow_symlinks=False) for entry in entries]
+                    found.update((info.st_dev, info.st_ino) for info in infos)
+        return frozenset(found)
+
     def close(self) -> None:
         """Let go of the handle; what was taken stays."""
         if self._handle >= 0:

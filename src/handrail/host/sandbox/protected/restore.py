@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -44,6 +45,17 @@ class EntryRestorer:
         self._tops = tops
         self._images = images
         self._quarantine = quarantine
+
+    def taken_by_others(self) -> AbstractSet[str]:
+        """The entries that the repair of another command has taken away since: they appeared
+        while that command ran, and must not be put back.
+        """
+        taken = self._quarantine.taken_by_others()
+        return {
+            rel
+            for rel, seen in self._view.entries.items()
+            if (seen.info.st_dev, seen.info.st_ino) in taken
+        }
 
     def take_away(self, rel: str) -> str:
         """Move what stands there to the quarantine; returns where it is. Raises OSError."""

@@ -45,14 +45,19 @@ class BaselineComparison:
         self._held = held
         self._restore = restore
         self._quiet: frozenset[str] = frozenset()
+        # What counts as if it had not been there: see `taken_by_others`.
+        self._taken: AbstractSet[str] = frozenset()
 
     def differences(self, scan: ProtectedScan) -> list[ProtectedChange]:
         """Everything that differs, upper entries before lower ones."""
+        self._taken = self._restore.taken_by_others()
         self._quiet = frozenset(filter(self._stands, self._held))
         return [*_uppermost(self._lost(scan)), *_uppermost(self._created(scan))]
 
     def _stands(self, rel: str) -> bool:
         """Whether what was kept read-only was not moved as a whole, with a directory above."""
+        if _is_inside(rel, self._taken):
+            return False
         for above in path_prefixes(rel)[:-1]:
             seen = self._view.ways.get(above)
             now = self._view.top.lstat_beneath(above)
@@ -62,7 +67,7 @@ class BaselineComparison:
 
     def _lost(self, scan: ProtectedScan) -> Iterator[ProtectedChange]:
         for rel, seen in self._view.entries.items():
-            if self._lifted.covers(rel):
+            if self._lifted.covers(rel) or _is_inside(rel, self._taken):
                 continue
             # A look that ended early says nothing about what it did not come to.
             now = scan.entries.get(rel) or self._view.top.lstat_beneath(rel)
@@ -83,7 +88,8 @@ class BaselineComparison:
         made = self._new_repositories(scan)
         ignored = self._view.cut | self._quiet | made
         for rel, info in scan.entries.items():
-            if rel in self._view.entries or _is_inside(rel, ignored):
+            known = rel in self._view.entries and not _is_inside(rel, self._taken)
+            if known or _is_inside(rel, ignored):
                 continue
             if rel in self._view.ways:
                 yield ProtectedChange(rel, "replaced")
