@@ -12,3 +12,8 @@ ROOT_REPLACED: Final = ProblemTemplate(
     "was put or mounted in its place, so no command is run there",
     hint="move it back, or open the workspace again at its new path",
 )
+READ_DENIED: Final = ProblemTemplate(
+    "denied",
+    "{path!r} is withheld by a rule",
+    hint="leave it; only a person can change that",
+)

@@ -16,6 +16,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.read_denials import HiddenPaths, PathGlob, ReadDenyPatterns
 from handrail.host.denials.denied_inodes import DeniedInodes, InodeSet
 from handrail.host.denials.denied_paths import DeniedPathFinder
+from handrail.host.messages import READ_DENIED
 from handrail.host.search.filters import PathFilter
 from handrail.host.search.globs import literal
 from handrail.host.search.search_roots import SearchRoot, open_beneath
@@ -89,12 +90,7 @@ def _check_inode(root: SearchRoot, place: Place, inodes: InodeSet) -> None:
 
 
 def _denied(place: Place) -> ProblemRaised:
-    return ProblemRaised(
-        "denied",
-        f"{place.path!r} is withheld by a rule",
-        hint="leave it; only a person can change that",
-        field="path",
-    )
+    return READ_DENIED.error(path=place.path, field="path")
 
 
 def _hints(globs: Sequence[PathGlob], root: str) -> Iterator[str]:

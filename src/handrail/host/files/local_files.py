@@ -12,6 +12,7 @@ from handrail.core.plan import Change
 from handrail.core.ports import FileContent, Named, Staged, Window
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import FAILING, problem_from_oserror, quoted
+from handrail.host.files.messages import NOT_A_DIRECTORY_TO_LIST
 from handrail.host.files.paths.entry import find_entry
 from handrail.host.files.paths.locate import Locator
 from handrail.host.files.paths.openat2 import LIST
@@ -100,11 +101,7 @@ class LocalFiles:
         except FileNotFoundError as error:
             raise open_file.missing_file_problem(self._roots, place) from error
         except NotADirectoryError as error:
-            raise ProblemRaised(
-                "not_found",
-                f"{quoted(place.path)} is not a directory",
-                hint="use read_file to read a file",
-            ) from error
+            raise NOT_A_DIRECTORY_TO_LIST.error(path=quoted(place.path)) from error
         except OSError as error:
             raise problem_from_oserror(error, place.path) from error
         try:

@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Ended, Launch, Strength
 from handrail.host.processes import landlock
 from handrail.host.processes.binaries import find_binary, sha256
 from handrail.host.sandbox.backends.bubblewrap import BubblewrapBackend, mounts_handles
 from handrail.host.sandbox.backends.landlock_backend import LandlockBackend
 from handrail.host.sandbox.failure_hints import explain_failure
+from handrail.host.sandbox.messages import BACKEND_FAILED, NO_TEMP_DIRECTORY, UNKNOWN_BACKEND
 from handrail.host.sandbox.probe import measure, probe_cache
 from handrail.host.sandbox.probe.stale_probes import remove_stale_probes
 from handrail.host.sandbox.recipe import Recipe
@@ -53,12 +53,7 @@ def open_sandbox(
     """
     backends = BACKENDS if backend is None or backend == "auto" else (backend,)
     if not set(backends) <= set(BACKENDS):
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"there is no sandbox {backend!r}",
-            hint=f"sandbox is one of: auto, {', '.join(BACKENDS)}",
-            field="sandbox",
-        )
+        raise UNKNOWN_BACKEND.error(backend=backend, names=", ".join(BACKENDS), field="sandbox")
     real = tuple(os.path.realpath(root) for root in roots)
     return LocalSandbox(
         SandboxOptions(
@@ -133,9 +128,7 @@ class LocalSandbox:
         try:
             temporary = self._temporary.path
         except OSError as error:
-            raise ProblemRaised(
-                "unavailable", f"commands get no temporary directory: {error}"
-            ) from error
+            raise NO_TEMP_DIRECTORY.error(reason=error) from error
         recipe = chosen.recipe(launch, self._scene(temporary))
         return recipe._replace(notes=launch.confinement.notes)
 
@@ -203,11 +196,7 @@ class LocalSandbox:
             except measure.BackendUnusable as error:
                 passed_over[name] = str(error)
         forced = self._wanted.backends[0]
-        raise ProblemRaised(
-            "unavailable",
-            f"the sandbox {forced!r} does not work here: {passed_over[forced]}",
-            hint="set sandbox to 'auto', or mend what is missing; `handrail doctor` tells more",
-        )
+        raise BACKEND_FAILED.error(forced=forced, reason=passed_over[forced])
 
     def _first_usable(self, name: str, passed_over: Mapping[str, str]) -> BackendChoice:
         failure = measure.BackendUnusable("it does not exist on this machine")

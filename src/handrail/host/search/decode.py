@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from handrail.core.places import Kind, Place
-from handrail.core.problems import ProblemRaised
+from handrail.host.search.messages import BINARY_NOT_SEARCHED
 from handrail.host.search.search_roots import SearchRoot, open_beneath
 
 # ripgrep looks for NUL in pieces of this size, and forgets a file in whose first it finds one.
@@ -30,12 +30,7 @@ def check_text(root: SearchRoot, place: Place) -> None:
     finally:
         os.close(handle)
     if binary_start(start):
-        raise ProblemRaised(
-            "not_text",
-            f"{place.path!r} is binary; only text is searched.",
-            hint="read some of its bytes with read_file and max_bytes",
-            field="path",
-        )
+        raise BINARY_NOT_SEARCHED.error(path=place.path, field="path")
 
 
 def binary_start(start: bytes) -> bool:

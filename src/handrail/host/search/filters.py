@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from handrail.core.places import Kind, Place
-from handrail.core.problems import ProblemRaised
 from handrail.host.search.globs import BadGlob, expand, literal, pattern, widened
+from handrail.host.search.messages import BAD_GLOB, BAD_GLOB_SET, EMPTY_GLOB, GLOB_LEAVES_PATH
 from handrail.host.search.search_roots import SearchRoot
 
 
@@ -82,21 +82,11 @@ def path_filter(root: SearchRoot, place: Place, globs: Sequence[str], field: str
 
 def _expand(glob: str, given: str, field: str) -> tuple[str, ...]:
     if not glob or "\0" in glob:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"The glob {given!r} is empty or holds a NUL.",
-            hint="write it like '*.py' or 'src/**/*.ts'",
-            field=field,
-        )
+        raise EMPTY_GLOB.error(given=given, field=field)
     try:
         return expand(glob)
     except BadGlob as error:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"The glob {given!r} {error}.",
-            hint="put a backslash before a character that stands for itself",
-            field=field,
-        ) from error
+        raise BAD_GLOB.error(given=given, reason=error, field=field) from error
 
 
 def _from_root(glob: str, root: SearchRoot, place: Place, given: str, field: str) -> str:
@@ -106,13 +96,7 @@ def _from_root(glob: str, root: SearchRoot, place: Place, given: str, field: str
         if glob.startswith(own):
             return "./" + glob.removeprefix(own)
     if glob.startswith("/") or ".." in glob.split("/"):
-        raise ProblemRaised(
-            "outside_workspace",
-            f"The glob {given!r} leads out of {place.path!r}.",
-            hint="write it relative to the searched path, like 'src/**/*.py'; to search "
-            "elsewhere give that directory as the path",
-            field=field,
-        )
+        raise GLOB_LEAVES_PATH.error(given=given, path=place.path, field=field)
     base = _base(place)
     if "/" not in glob.rstrip("/"):
         return f"{base}**/{glob}"
@@ -154,9 +138,4 @@ def _compile(patterns: Sequence[str], globs: Sequence[str], field: str) -> re.Pa
     try:
         return re.compile("|".join(f"(?:{one})" for one in patterns), re.DOTALL)
     except re.error as error:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"One of the globs {list(globs)!r} has a character set that cannot be read: {error}.",
-            hint="write a set like [a-z]",
-            field=field,
-        ) from error
+        raise BAD_GLOB_SET.error(globs=list(globs), reason=error, field=field) from error

@@ -9,24 +9,21 @@ from handrail.core.places import Kind, Place
 from handrail.core.ports import GrepQuery
 from handrail.core.problems import ProblemRaised
 from handrail.host.search.limits import MAX_PATTERN
+from handrail.host.search.messages import (
+    BAD_PATTERN,
+    NOT_A_REGULAR_EXPRESSION,
+    NOT_SEARCHABLE,
+    NOTHING_TO_SEARCH,
+    UNKNOWN_FILE_TYPE,
+)
 
 
 def check_place(place: Place) -> None:
     """Raise `not_found` or `not_text` for a place that cannot be searched."""
     if place.kind is Kind.MISSING:
-        raise ProblemRaised(
-            "not_found",
-            f"There is no {place.path!r} to search.",
-            hint="list its parent directory to see what is there",
-            field="path",
-        )
+        raise NOTHING_TO_SEARCH.error(path=place.path, field="path")
     if place.kind is Kind.SPECIAL:
-        raise ProblemRaised(
-            "not_text",
-            f"{place.path!r} is neither a file nor a directory.",
-            hint="search the directory it is in",
-            field="path",
-        )
+        raise NOT_SEARCHABLE.error(path=place.path, field="path")
 
 
 def check_pattern(query: GrepQuery) -> None:
@@ -41,11 +38,7 @@ def check_pattern(query: GrepQuery) -> None:
     elif not query.multiline and "\n" in query.pattern:
         complaint = "holds a line break, and lines are searched one by one; set multiline"
     if complaint:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"The pattern {_short(query.pattern)} {complaint}.",
-            field="pattern",
-        )
+        raise BAD_PATTERN.error(pattern=_short(query.pattern), reason=complaint, field="pattern")
 
 
 def bad_pattern(query: GrepQuery, reason: str) -> ProblemRaised:
@@ -56,25 +49,17 @@ def bad_pattern(query: GrepQuery, reason: str) -> ProblemRaised:
         hint = "set multiline to match across lines"
     else:
         hint = "set literal to search for the text as it is, or escape special characters with \\"
-    return ProblemRaised(
-        "invalid_arguments",
-        f"The pattern {_short(query.pattern)} is not a regular expression: {reason}.",
-        hint=hint,
-        field="pattern",
+    return NOT_A_REGULAR_EXPRESSION.error(
+        pattern=_short(query.pattern), reason=reason, hint=hint, field="pattern"
     )
 
 
 def unknown_type(name: str, known: Collection[str]) -> ProblemRaised:
     """The problem of a file type that nobody knows."""
     close = difflib.get_close_matches(name, known, n=3)
-    return ProblemRaised(
-        "invalid_arguments",
-        f"There is no file type {name!r}.",
-        hint=f"did you mean {' or '.join(map(repr, close))}?"
-        if close
-        else "use a glob like '*.py' instead",
-        field="type",
-    )
+    meant = f"did you mean {' or '.join(map(repr, close))}?"
+    hint = meant if close else "use a glob like '*.py' instead"
+    return UNKNOWN_FILE_TYPE.error(name=name, hint=hint, field="type")
 
 
 def understands_crlf(query: GrepQuery) -> bool:

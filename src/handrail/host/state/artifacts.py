@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from handrail.core.ports import Clock
 from handrail.core.problems import ProblemRaised
 from handrail.host.clock import SystemClock
+from handrail.host.state.messages import ARTIFACT_GONE, ARTIFACT_NOT_KEPT, ARTIFACT_TOO_LARGE
 
 QUOTA_BYTES: Final = 64 * 1024 * 1024
 _ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -53,7 +54,7 @@ class DirectoryArtifacts:
         Raises `too_large` if they alone exceed the quota, `unavailable` if the disk is full.
         """
         if len(data) > self._quota_bytes:
-            raise ProblemRaised("too_large", f"{len(data)} bytes are too many to keep")
+            raise ARTIFACT_TOO_LARGE.error(count=len(data))
         reference = f"{os.urandom(4).hex()}-{_ODD.sub('-', name).strip('-.')[:80] or 'artifact'}"
         try:
             self._make_room(len(data))
@@ -62,9 +63,7 @@ class DirectoryArtifacts:
             else:
                 _write(self._directory / reference, data)
         except OSError as error:
-            raise ProblemRaised(
-                "unavailable", f"{name!r} could not be kept: {error.strerror}"
-            ) from error
+            raise ARTIFACT_NOT_KEPT.error(name=name, reason=error.strerror) from error
         return reference
 
     def load(self, reference: str) -> bytes:
@@ -139,8 +138,4 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _gone(reference: str) -> ProblemRaised:
-    return ProblemRaised(
-        "not_found",
-        f"nothing is kept under {reference!r}",
-        hint="old artifacts are removed to make room; run the call again",
-    )
+    return ARTIFACT_GONE.error(reference=reference)

@@ -11,6 +11,7 @@ from typing import Final
 
 from handrail.core.content import Content
 from handrail.core.problems import ProblemRaised
+from handrail.host.state.messages import BLOB_DAMAGED, BLOB_MISSING, BLOB_NOT_KEPT, BLOB_UNREADABLE
 
 QUOTA_BYTES: Final = 2 << 30
 _PACKED: Final = ".z"
@@ -39,10 +40,8 @@ class DirectoryBlobs:
         try:
             self._write(target, content)
         except OSError as error:
-            raise ProblemRaised(
-                "unavailable",
-                f"the old content could not be kept in {str(self._directory)!r}: {error.strerror}",
-                hint="free some space, or run with journal=false and do without undo",
+            raise BLOB_NOT_KEPT.error(
+                directory=str(self._directory), reason=error.strerror
             ) from error
         self._count(content.size)
         return digest
@@ -60,7 +59,7 @@ class DirectoryBlobs:
             raise _unreadable(path, error) from error
         content = Content(data)
         if content.digest != digest:
-            raise ProblemRaised("not_found", f"the content kept as {digest} is damaged")
+            raise BLOB_DAMAGED.error(digest=digest)
         return data
 
     def target(self, digest: str) -> str | None:
@@ -168,11 +167,11 @@ class DirectoryBlobs:
             packed = path.read_bytes()
             return zlib.decompress(packed)
         except FileNotFoundError:
-            raise ProblemRaised("not_found", f"no content with hash {digest} is kept") from None
+            raise BLOB_MISSING.error(digest=digest) from None
         except OSError as error:
             raise _unreadable(path, error) from error
         except zlib.error:
-            raise ProblemRaised("not_found", f"the content kept as {digest} is damaged") from None
+            raise BLOB_DAMAGED.error(digest=digest) from None
 
 
 class MemoryBlobs:
@@ -195,7 +194,7 @@ class MemoryBlobs:
         try:
             return self._contents[digest]
         except KeyError:
-            raise ProblemRaised("not_found", f"no content with hash {digest} is kept") from None
+            raise BLOB_MISSING.error(digest=digest) from None
 
     def target(self, digest: str) -> str | None:
         """Memory has no path."""
@@ -245,8 +244,7 @@ def _packed(path: Path) -> bytes | None:
 
 
 def _unreadable(path: Path, error: OSError) -> ProblemRaised:
-    message = f"the disk could not read the old content kept in {str(path)!r}: {error.strerror}"
-    return ProblemRaised("unavailable", message, hint="check the disk, then call again")
+    return BLOB_UNREADABLE.error(path=str(path), reason=error.strerror)
 
 
 def _sync_directory(directory: Path) -> None:

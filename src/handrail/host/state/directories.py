@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from handrail.core.problems import ProblemRaised
+from handrail.host.state.messages import STATE_UNTRUSTED
 
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -105,8 +106,4 @@ def _inside(path: str, top: str) -> bool:
 
 
 def _untrusted(path: Path, why: str) -> ProblemRaised:
-    return ProblemRaised(
-        "unavailable",
-        f"Handrail cannot keep its state in {str(path)!r}: {why}",
-        hint="set XDG_STATE_HOME or store= to a directory of your own, or use store=':memory:'",
-    )
+    return STATE_UNTRUSTED.error(path=str(path), reason=why)

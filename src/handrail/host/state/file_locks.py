@@ -14,7 +14,7 @@ from typing import Final
 
 import anyio
 
-from handrail.core.problems import ProblemRaised
+from handrail.host.state.messages import LOCKS_UNAVAILABLE
 
 _BUCKETS: Final = 1024
 _FIRST_WAIT_S: Final = 0.001
@@ -65,10 +65,8 @@ class FileLocks:
             return None
         except OSError as error:
             BucketLocks(descriptors).release()
-            raise ProblemRaised(
-                "unavailable",
-                f"files cannot be locked in {str(self._directory)!r}: {error.strerror}",
-                hint="check that this directory exists and can be written",
+            raise LOCKS_UNAVAILABLE.error(
+                directory=str(self._directory), reason=error.strerror
             ) from error
         return BucketLocks(descriptors)
 

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import anyio
 
-from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Job, JobOutput, JobRequest, JobState, Launch
 from handrail.host.processes.procfs import ProcessIdentity
 from handrail.host.sandbox.recipe import Recipe
 from handrail.host.supervisor import job_output, job_records
+from handrail.host.supervisor.messages import JOB_OVER, NO_SUCH_JOB
 from handrail.host.supervisor.runner.runner_process import END_JOB
 from handrail.host.supervisor.runner_connection import RunnerConnection, start_problem
 from handrail.host.supervisor.runner_pool import RunnerPool
@@ -87,9 +87,7 @@ class SupervisedJobs:
         """End a job; raises `not_found`, `conflict` if it is over."""
         record = self._record(number)
         if record.job.state is not JobState.RUNNING:
-            raise ProblemRaised(
-                "conflict", f"job {number!r} is over already: {record.job.state.value}"
-            )
+            raise JOB_OVER.error(number=number, state=record.job.state.value)
         if number in self._own:
             self._own[number].end()
         elif not _signal(record.runner, END_JOB):
@@ -128,11 +126,8 @@ class SupervisedJobs:
         record = job_records.read_record(self._directory(), number)
         if record is None:
             known = ", ".join(job.id for job in self.all())
-            raise ProblemRaised(
-                "not_found",
-                f"there is no job {number!r}",
-                hint=f"jobs: {known}" if known else "no job was started yet",
-            )
+            hint = f"jobs: {known}" if known else "no job was started yet"
+            raise NO_SUCH_JOB.error(number=number, hint=hint)
         return record
 
 

@@ -17,6 +17,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput
 from handrail.host.messages import ROOT_REPLACED
 from handrail.host.sandbox.recipe import Recipe
+from handrail.host.supervisor.messages import DIRECTORY_NOT_ENTERED, PROGRAM_NOT_STARTED
 from handrail.host.supervisor.wire import (
     Frame,
     FrameDecoder,
@@ -181,12 +182,8 @@ def start_problem(frame: Frame, program: str, cwd: str) -> ProblemRaised:
     if frame.header["errno"] == errno.ESTALE and name is not None:
         return ROOT_REPLACED.error(path=name)
     if name == cwd != program:
-        return ProblemRaised(
-            "unavailable",
-            f"the directory {cwd!r} cannot be entered: {text}",
-            hint="start in another directory",
-        )
-    return ProblemRaised("unavailable", f"{program!r} could not be started: {text}")
+        return DIRECTORY_NOT_ENTERED.error(cwd=cwd, reason=text)
+    return PROGRAM_NOT_STARTED.error(program=program, reason=text)
 
 
 def _shown(frame: Frame) -> bytes:

@@ -14,6 +14,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.core.processes import OnOutput
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.sandbox.recipe import Recipe
+from handrail.host.supervisor.messages import LOCK_NOT_CREATED, RUNNER_LOST, RUNTIME_CLOSED
 from handrail.host.supervisor.orphans import runtime_lock_path
 from handrail.host.supervisor.runner_connection import RunnerConnection
 from handrail.host.supervisor.start import Supervisor
@@ -75,12 +76,7 @@ class RunnerPool:
     def lost(self) -> ProblemRaised:
         """What to say when a runner went without an answer."""
         words = "" if self._supervisor is None else self._supervisor.last_words()
-        return ProblemRaised(
-            "unavailable",
-            "the helper process that watched over the program was ended, and the program with it"
-            + (f"; it said: {words}" if words else ""),
-            hint="see what the program has done so far before it is run again",
-        )
+        return RUNNER_LOST.error(details=f"; it said: {words}" if words else "")
 
     async def aclose(self, *, kept: bool) -> None:
         """End all programs but kept jobs, then the helper processes."""
@@ -104,7 +100,7 @@ class RunnerPool:
         # A second try with a new supervisor, should the first have been killed meanwhile.
         for _ in range(2):
             if self._closed:
-                raise ProblemRaised("unavailable", "the runtime is closed: nothing can be started")
+                raise RUNTIME_CLOSED.error()
             if self._supervisor is None:
                 scratch = self.scratch() if self._needs_scratch else ""
                 sign = self._sign()
@@ -128,9 +124,7 @@ class RunnerPool:
         try:
             return str(runtime_lock_path(self._directory))
         except OSError as error:
-            raise ProblemRaised(
-                "unavailable", f"no program can be announced in {error.filename}: {error.strerror}"
-            ) from error
+            raise LOCK_NOT_CREATED.error(path=error.filename, reason=error.strerror) from error
 
     def _forget(self, connection: RunnerConnection) -> None:
         self._connections.discard(connection)

@@ -18,9 +18,13 @@ from typing import Final
 
 import anyio
 
-from handrail.core.problems import ProblemRaised
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.processes import spawn
+from handrail.host.supervisor.messages import (
+    NO_INTERPRETER,
+    PLATFORM_UNSUPPORTED,
+    SUPERVISOR_NOT_STARTED,
+)
 
 
 async def wait_exit(pid: int, *, still: Callable[[], bool] = lambda: True) -> None:
@@ -83,9 +87,7 @@ class Supervisor:
             except OSError as error:
                 ours.close()
                 os.close(self._last_words)
-                raise ProblemRaised(
-                    "unavailable", f"no helper process could be started: {error.strerror}"
-                ) from error
+                raise SUPERVISOR_NOT_STARTED.error(reason=error.strerror) from error
 
     @property
     def pid(self) -> int:
@@ -130,17 +132,9 @@ class Supervisor:
 
 def _check_supported() -> None:
     if not spawn.supported():
-        raise ProblemRaised(
-            "unavailable",
-            "programs can only be run on Linux with process handles (kernel 5.4 or later)",
-            hint="work with the file tools, or run Handrail inside a Linux container",
-        )
+        raise PLATFORM_UNSUPPORTED.error()
     if not Path(sys.executable or "").name.startswith("python"):
-        raise ProblemRaised(
-            "unavailable",
-            f"{sys.executable!r} is not a Python interpreter, so no helper can be started",
-            hint="run Handrail from an ordinary Python interpreter",
-        )
+        raise NO_INTERPRETER.error(interpreter=sys.executable)
 
 
 def _interpreter() -> str:

@@ -17,9 +17,15 @@ from typing import Any, Final, NamedTuple
 import anyio
 
 from handrail.core.approval import Answer, ApprovalRequest, Reply
-from handrail.core.problems import ProblemRaised
 from handrail.host.state.directories import private_directory, state_home, workspace_state
 from handrail.host.state.process_identity import may_still_run, process_name, this_process
+from handrail.host.terminal.messages import (
+    ALREADY_ANSWERED,
+    AMBIGUOUS_ID,
+    NO_LONGER_ASKED,
+    NO_NARROW_RULE,
+    NO_SUCH_APPROVAL,
+)
 from handrail.host.terminal.prompt import user_name
 
 VIA: Final = "approvals"
@@ -128,14 +134,8 @@ def find_pending(waiting: list[PendingApproval], name: str) -> PendingApproval:
     if len(found) == 1:
         return found[0]
     if found:
-        raise ProblemRaised(
-            "ambiguous", f"{len(found)} questions begin with {name!r}", hint="give more of the id"
-        )
-    raise ProblemRaised(
-        "not_found",
-        f"nothing waits for an answer under {name!r}",
-        hint="`handrail approvals` lists what does; what changed is asked anew, under a new id",
-    )
+        raise AMBIGUOUS_ID.error(count=len(found), name=name)
+    raise NO_SUCH_APPROVAL.error(name=name)
 
 
 def answer_pending(asked: PendingApproval, given: Answer) -> None:
@@ -143,11 +143,7 @@ def answer_pending(asked: PendingApproval, given: Answer) -> None:
     it is no longer asked, `invalid_arguments` for an always without a rule.
     """
     if given is Answer.ALWAYS and asked.request.always is None:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"no rule is narrow enough to allow {asked.id} always",
-            hint=f"`handrail approvals yes {asked.id}` allows it once",
-        )
+        raise NO_NARROW_RULE.error(id=asked.id)
     draft = _hidden(asked.folder)
     said = {
         "v": _VERSION,
@@ -160,11 +156,9 @@ def answer_pending(asked: PendingApproval, given: Answer) -> None:
         # A link, not a rename: it fails if there is an answer already.
         os.link(draft, asked.folder / _ANSWER)
     except FileExistsError as error:
-        raise ProblemRaised("conflict", f"{asked.id} has been answered already") from error
+        raise ALREADY_ANSWERED.error(id=asked.id) from error
     except FileNotFoundError as error:
-        raise ProblemRaised(
-            "not_found", f"{asked.id} is no longer asked", hint="see `handrail approvals`"
-        ) from error
+        raise NO_LONGER_ASKED.error(id=asked.id) from error
     finally:
         draft.unlink(missing_ok=True)
 

@@ -12,8 +12,8 @@ import stat
 from typing import Final
 
 from handrail.core.places import Kind, Place, is_utf8
-from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import problem_from_oserror, quoted
+from handrail.host.files.messages import INVALID_PATH, NAME_NOT_UTF8, RUNTIME_PATH
 from handrail.host.files.paths.openat2 import LOOK, LOOK_IN
 from handrail.host.files.paths.path_walk import PathResolver
 from handrail.host.files.paths.roots import Roots
@@ -81,9 +81,7 @@ class Locator:
             walk.close()
         if is_utf8(path) and not is_utf8(found.rel):
             # Who cannot spell the name is not handed it on the way of a link.
-            raise ProblemRaised(
-                "invalid_arguments", f"{quoted(path)} leads to a name that is not valid UTF-8"
-            )
+            raise NAME_NOT_UTF8.error(path=quoted(path))
         place = self._place(found.root, found.rel, walk.kind)
         ways = dict.fromkeys([*self._written(path), *walk.passed])
         ways.pop(place.absolute, None)
@@ -102,11 +100,7 @@ class Locator:
     def _place(self, root: int, rel: str, kind: Kind) -> Place:
         absolute = self._roots.absolute(root, rel)
         if self._roots.hidden and self._roots.hides(absolute):
-            raise ProblemRaised(
-                "outside_workspace",
-                f"{quoted(absolute)} belongs to Handrail itself and is out of reach",
-                hint=f"work on other files of {self._roots.paths[0]!r}",
-            )
+            raise RUNTIME_PATH.error(absolute=quoted(absolute), root=self._roots.paths[0])
         missing = self._missing_above(root, rel) if kind is Kind.MISSING else 0
         path = absolute if root else rel or "."
         return Place(root, rel, path, absolute, kind, missing_above=missing)
@@ -131,11 +125,7 @@ def check(path: str) -> None:
     """Raise `invalid_arguments` for what can be no path at all."""
     wrong = _wrong(path)
     if wrong:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"{quoted(path)} is not a path: {wrong}",
-            hint="give a path relative to the workspace, such as 'src/main.py'",
-        )
+        raise INVALID_PATH.error(path=quoted(path), reason=wrong)
 
 
 def _wrong(path: str) -> str | None:

@@ -13,8 +13,15 @@ import stat
 from typing import Final, NoReturn
 
 from handrail.core.places import Kind
-from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import quoted
+from handrail.host.files.messages import (
+    LINK_LOOP,
+    LINK_OUTSIDE_WORKSPACE,
+    NOT_A_DIRECTORY_NAME,
+    OUTSIDE_WORKSPACE,
+    PARENT_NOT_A_DIRECTORY,
+    UP_FROM_MISSING,
+)
 from handrail.host.files.paths.openat2 import LOOK_IN
 from handrail.host.files.paths.roots import PathInRoot, Roots
 
@@ -83,11 +90,7 @@ class PathResolver:
 
     def _up(self) -> None:
         if self.kind is Kind.MISSING:
-            raise ProblemRaised(
-                "not_found",
-                f"{quoted(self._path)} goes up from a directory that does not exist",
-                hint="give the path without '..'",
-            )
+            raise UP_FROM_MISSING.error(path=quoted(self._path))
         if self._root is not None and not self._names:
             top = self._roots.paths[self._root]
             self._stand(None, [name for name in top.split("/") if name])
@@ -95,11 +98,7 @@ class PathResolver:
 
     def _here(self) -> None:
         if self.kind is Kind.MISSING and not self._pending:
-            raise ProblemRaised(
-                "invalid_arguments",
-                f"{quoted(self._path)} ends like a directory, but there is none of that name",
-                hint="leave out the slash at the end to name a file",
-            )
+            raise NOT_A_DIRECTORY_NAME.error(path=quoted(self._path))
 
     def _down_from_above(self, name: str) -> None:
         below = f"/{'/'.join([*self._names, name])}"
@@ -140,9 +139,7 @@ class PathResolver:
             self._step_into(handle, name)
         elif self._pending:
             where = quoted("/".join([*self._names, name]))
-            raise ProblemRaised(
-                "not_found", f"{quoted(self._path)} does not exist: {where} is not a directory"
-            )
+            raise PARENT_NOT_A_DIRECTORY.error(path=quoted(self._path), where=where)
         else:
             self._names.append(name)
             self.kind = Kind.FILE if stat.S_ISREG(mode) else Kind.SPECIAL
@@ -155,9 +152,7 @@ class PathResolver:
     def _count_link(self) -> None:
         self._links += 1
         if self._links > _MAX_LINKS:
-            raise ProblemRaised(
-                "not_found", f"{quoted(self._path)} goes round in circles: too many symbolic links"
-            )
+            raise LINK_LOOP.error(path=quoted(self._path))
 
     def _step_into(self, handle: int, name: str) -> None:
         below = os.open(name, LOOK_IN | os.O_NOFOLLOW, dir_fd=handle) if self._pending else None
@@ -180,11 +175,7 @@ class PathResolver:
         self.kind = Kind.DIRECTORY
 
     def _outside(self) -> NoReturn:
-        ways = "leads outside the workspace through a symbolic link"
+        template = LINK_OUTSIDE_WORKSPACE if self._links else OUTSIDE_WORKSPACE
         others = self._roots.paths[1:]
         also = f" (also open: {', '.join(map(repr, others))})" if others else ""
-        raise ProblemRaised(
-            "outside_workspace",
-            f"{quoted(self._path)} {ways if self._links else 'is outside the workspace'}",
-            hint=f"stay inside {self._roots.paths[0]!r}{also}; relative paths start there",
-        )
+        raise template.error(path=quoted(self._path), root=self._roots.paths[0], also=also)

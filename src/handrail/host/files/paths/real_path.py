@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from handrail.core.problems import ProblemRaised
+from handrail.host.files.messages import LINKS_KEEP_CHANGING
 
 _TRIES: Final = 100
 
@@ -22,9 +22,4 @@ def real_path(path: str | os.PathLike[str]) -> str:
             return os.path.realpath(path)
         except OSError:
             continue
-    raise ProblemRaised(
-        "stale",
-        f"{os.fspath(path)!r} cannot be resolved: another process keeps replacing links on the way",
-        hint="find out which process does that, then call it again",
-        retryable=True,
-    )
+    raise LINKS_KEEP_CHANGING.error(path=os.fspath(path))

@@ -14,6 +14,13 @@ from typing import Final, NamedTuple
 from handrail.core.places import Place
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import problem_from_oserror, quoted
+from handrail.host.files.messages import (
+    ROOT_HAS_NUL,
+    ROOT_KEEPS_CHANGING,
+    ROOT_MISSING,
+    ROOT_NOT_A_DIRECTORY,
+    ROOT_NOT_UTF8,
+)
 from handrail.host.files.paths.openat2 import Opener, choose_opener, open_canonical
 from handrail.host.files.paths.real_path import real_path
 
@@ -116,34 +123,21 @@ def _open_all(opener: Opener, given: Sequence[str | Path]) -> list[_OpenRoot]:
 
 def _open_root(opener: Opener, given: str) -> _OpenRoot:
     if "\0" in given:
-        raise ProblemRaised(
-            "invalid_arguments", f"{quoted(given)} is not a directory: it contains a NUL character"
-        )
+        raise ROOT_HAS_NUL.error(given=quoted(given))
     for _ in range(_TRIES):
         path = real_path(given)
         try:
             return _OpenRoot(path, open_canonical(opener, path))
         except UnicodeEncodeError:
-            raise ProblemRaised(
-                "invalid_arguments", f"the directory {path!r} has a name that is not valid UTF-8"
-            ) from None
+            raise ROOT_NOT_UTF8.error(path=path) from None
         except FileNotFoundError:
-            raise ProblemRaised(
-                "not_found",
-                f"the directory {quoted(path)} does not exist",
-                hint="create it first, or open another directory as the workspace",
-            ) from None
+            raise ROOT_MISSING.error(path=quoted(path)) from None
         except NotADirectoryError:
-            raise ProblemRaised("not_found", f"{quoted(path)} is not a directory") from None
+            raise ROOT_NOT_A_DIRECTORY.error(path=quoted(path)) from None
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise problem_from_oserror(error, path) from error
-    raise ProblemRaised(
-        "stale",
-        f"a part of {quoted(given)} keeps being exchanged for a symbolic link",
-        hint="find out which process does that, then open the directory again",
-        retryable=True,
-    )
+    raise ROOT_KEEPS_CHANGING.error(given=quoted(given))
 
 
 def _ordered(named: Iterable[tuple[str, int]]) -> tuple[RootPrefix, ...]:

@@ -16,6 +16,7 @@ from handrail.core.places import Kind, Place, Stat
 from handrail.core.ports import FileContent
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import not_regular_problem, problem_from_oserror, quoted
+from handrail.host.files.messages import FILE_GROWS, FILE_MISSING, FILE_TOO_LARGE
 from handrail.host.files.paths.openat2 import LOOK, READ
 from handrail.host.files.paths.roots import Roots
 from handrail.host.files.reading.suggest import suggest_names
@@ -94,9 +95,7 @@ def read_all(descriptor: int, size: int, place: Place) -> bytes:
         parts.append(part)
         had += len(part)
         if had > 2 * size + _GROWTH:
-            raise ProblemRaised(
-                "unavailable", f"{quoted(place.path)} grows while it is read", retryable=True
-            )
+            raise FILE_GROWS.error(path=quoted(place.path))
     return b"".join(parts)
 
 
@@ -139,7 +138,7 @@ def missing_file_problem(roots: Roots, place: Place) -> ProblemRaised:
         if names
         else "list_files shows what is there"
     )
-    return ProblemRaised("not_found", f"{quoted(place.path)} does not exist", hint=hint)
+    return FILE_MISSING.error(path=quoted(place.path), hint=hint)
 
 
 def _refuse_special(roots: Roots, place: Place) -> None:
@@ -149,11 +148,7 @@ def _refuse_special(roots: Roots, place: Place) -> None:
 
 
 def _too_large(place: Place, size: int, max_bytes: int) -> ProblemRaised:
-    return ProblemRaised(
-        "too_large",
-        f"{quoted(place.path)} has {size} bytes, more than the {max_bytes} that are read at once",
-        hint="read a part of it with offset and limit",
-    )
+    return FILE_TOO_LARGE.error(path=quoted(place.path), size=size, max_bytes=max_bytes)
 
 
 def content_equals(descriptor: int, content: Content) -> bool:

@@ -17,6 +17,7 @@ from handrail.core.ports import Window
 from handrail.core.problems import ProblemRaised
 from handrail.core.text import TextForm, detect
 from handrail.host.files.errors import problem_from_oserror, quoted
+from handrail.host.files.messages import BINARY_FILE, CHANGED_WHILE_READ, LINE_NOT_REACHED
 from handrail.host.files.paths.roots import Roots
 from handrail.host.files.reading.line_index import (
     LONGEST_LINE,
@@ -109,17 +110,12 @@ class Windows:
                 descriptor, first, count, lambda: self._closed or time.monotonic() > until
             )
         except ValueError:
-            raise ProblemRaised(
-                "stale", f"{quoted(place.path)} changed while it was read", retryable=True
-            ) from None
+            raise CHANGED_WHILE_READ.error(path=quoted(place.path)) from None
         except UnreadableHole:
             raise binary(place) from None
         except IndexClosed:
-            raise ProblemRaised(
-                "timeout",
-                f"line {first} of {quoted(place.path)} was not reached in {_COUNTING_S:.0f} s",
-                hint="ask again to go on from where it stopped, or search with grep",
-                retryable=True,
+            raise LINE_NOT_REACHED.error(
+                first=first, path=quoted(place.path), counting_s=_COUNTING_S
             ) from None
 
     def _index(self, descriptor: int, stat: Stat, place: Place) -> LineIndex:
@@ -152,11 +148,7 @@ def split_lines(text: str) -> list[str]:
 
 def binary(place: Place) -> ProblemRaised:
     """The problem of a file that is not text."""
-    return ProblemRaised(
-        "not_text",
-        f"{quoted(place.path)} is a binary file",
-        hint="pass max_bytes to read some of its bytes",
-    )
+    return BINARY_FILE.error(path=quoted(place.path))
 
 
 def _small(data: bytes, form: TextForm, stat: Stat, first: int, count: int) -> Window:

@@ -19,6 +19,7 @@ from handrail.core.places import Form
 from handrail.core.plan import Change, temp_name
 from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import not_regular_problem, problem_from_oserror, quoted
+from handrail.host.files.messages import CHANGED_MEANWHILE, CHANGED_SINCE_READ, HARD_LINKS
 from handrail.host.files.paths.entry import read_link_target
 from handrail.host.files.paths.openat2 import READ
 from handrail.host.files.paths.roots import Roots
@@ -267,12 +268,7 @@ class StagedChange:
 
     def _check_links(self) -> None:
         if not self._break_links:
-            raise ProblemRaised(
-                "conflict",
-                f"{quoted(self._change.path)} has other names (hard links), whose content a "
-                "write would either change too or part from it",
-                hint="write to another path; a person may allow it with break_hard_links = true",
-            )
+            raise HARD_LINKS.error(path=quoted(self._change.path))
 
     def _appeared(self) -> bool:
         """Whether a new file bears its name although giving it failed."""
@@ -286,9 +282,7 @@ class StagedChange:
     def _ours(self) -> None:
         info = stat_target(self._parent)
         if (file_fingerprint(info) if info is not None else None) != self._new:
-            raise ProblemRaised(
-                "conflict", f"{quoted(self._change.path)} was changed by somebody else meanwhile"
-            )
+            raise CHANGED_MEANWHILE.error(path=quoted(self._change.path))
 
     def _sync(self) -> None:
         if self._durable:
@@ -370,11 +364,7 @@ def _what_happened(change: Change, info: os.stat_result | None) -> str:
 
 def stale_problem(change: Change, why: str) -> ProblemRaised:
     """The problem of a target that is not what the plan saw."""
-    return ProblemRaised(
-        "stale",
-        f"{quoted(change.path)} was changed by somebody else: {why}",
-        hint="read the file again and redo the change on what it is now",
-    )
+    return CHANGED_SINCE_READ.error(path=quoted(change.path), reason=why)
 
 
 @contextmanager

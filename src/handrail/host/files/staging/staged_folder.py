@@ -12,8 +12,8 @@ import stat
 from pathlib import Path
 
 from handrail.core.plan import Change
-from handrail.core.problems import ProblemRaised
 from handrail.host.files.errors import FAILING, quoted
+from handrail.host.files.messages import KIND_CHANGED
 from handrail.host.files.paths.openat2 import LIST, LOOK_IN
 from handrail.host.files.paths.roots import Roots
 from handrail.host.files.staging.parents import Parent
@@ -168,9 +168,8 @@ def refuse_exchange(change: Change) -> None:
     """Raise `conflict` for a folder that would have to become something else."""
     both = change.before is not None and change.after is not None
     if both and change.before_form is not change.after_form:
-        raise ProblemRaised(
-            "conflict",
-            f"{quoted(change.path)} is a {change.before_form.value} now, and cannot become a "
-            f"{change.after_form.value} again",
-            hint="take the calls back one by one, or move it away first",
+        raise KIND_CHANGED.error(
+            path=quoted(change.path),
+            before_form=change.before_form.value,
+            after_form=change.after_form.value,
         )

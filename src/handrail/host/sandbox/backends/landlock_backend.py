@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from handrail.core.problems import ProblemRaised
 from handrail.core.processes import Confinement, Launch
 from handrail.host.files.paths.real_path import real_path
 from handrail.host.sandbox.backends.landlock_grants import inode_chain
 from handrail.host.sandbox.backends.syscall_filter import command_filter
+from handrail.host.sandbox.messages import HIDDEN_PATH_MOVED
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
 from handrail.host.sandbox.visible_paths import SharedMounts, is_inside_any, list_except
 
@@ -105,12 +105,7 @@ def _chain(path: str, *, needed: bool) -> list[str]:
     except OSError as error:
         if not needed:
             return []
-        raise ProblemRaised(
-            "stale",
-            f"{path!r} must be hidden from the command, and was moved or replaced meanwhile",
-            hint="call it again",
-            retryable=True,
-        ) from error
+        raise HIDDEN_PATH_MOVED.error(path=path) from error
 
 
 def _hidden(wanted: Confinement, scene: SharedMounts) -> list[str]:

@@ -16,7 +16,6 @@ import anyio.to_thread
 
 from handrail.core.places import Kind, Place
 from handrail.core.ports import FilesFound, FilesQuery, GrepFound, GrepMode, GrepQuery
-from handrail.core.problems import ProblemRaised
 from handrail.host.denials.denied_inodes import InodeSet
 from handrail.host.denials.search_filter import ReadDenyFilter, ReadDenyView
 from handrail.host.files.paths.root_identity import RootHandle
@@ -24,6 +23,7 @@ from handrail.host.processes import landlock, spawn
 from handrail.host.search import limits
 from handrail.host.search.decode import check_text
 from handrail.host.search.filters import PathFilter, path_filter
+from handrail.host.search.messages import RIPGREP_FAILED
 from handrail.host.search.query import bad_pattern, check_pattern, check_place, unknown_type
 from handrail.host.search.ripgrep.command_line import WalkOptions, files_command, grep_command
 from handrail.host.search.ripgrep.output import candidates, files_answer, grep_answer, run_notes
@@ -280,11 +280,7 @@ class RipgrepSearch:
                 handed=handed,
             )
         except OSError as error:
-            raise ProblemRaised(
-                "unavailable",
-                f"ripgrep ({self.binary!r}) could not be started: {error.strerror}.",
-                hint="`handrail doctor` shows which programs are found",
-            ) from error
+            raise RIPGREP_FAILED.error(binary=self.binary, reason=error.strerror) from error
 
     async def _check_type(self, name: str) -> None:
         if self._types is None:

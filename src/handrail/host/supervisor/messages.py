@@ -1,0 +1,49 @@
+"""The wording of problems of starting and supervising programs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handrail.core.problems import ProblemTemplate
+
+DIRECTORY_NOT_ENTERED: Final = ProblemTemplate(
+    "unavailable",
+    "the directory {cwd!r} cannot be entered: {reason}",
+    hint="start in another directory",
+)
+JOB_OVER: Final = ProblemTemplate(
+    "conflict",
+    "job {number!r} is over already: {state}",
+)
+LOCK_NOT_CREATED: Final = ProblemTemplate(
+    "unavailable",
+    "no program can be announced in {path}: {reason}",
+)
+NO_INTERPRETER: Final = ProblemTemplate(
+    "unavailable",
+    "{interpreter!r} is not a Python interpreter, so no helper can be started",
+    hint="run Handrail from an ordinary Python interpreter",
+)
+PLATFORM_UNSUPPORTED: Final = ProblemTemplate(
+    "unavailable",
+    "programs can only be run on Linux with process handles (kernel 5.4 or later)",
+    hint="work with the file tools, or run Handrail inside a Linux container",
+)
+PROGRAM_NOT_STARTED: Final = ProblemTemplate(
+    "unavailable",
+    "{program!r} could not be started: {reason}",
+)
+RUNTIME_CLOSED: Final = ProblemTemplate(
+    "unavailable",
+    "the runtime is closed: nothing can be started",
+)
+SUPERVISOR_NOT_STARTED: Final = ProblemTemplate(
+    "unavailable",
+    "no helper process could be started: {reason}",
+)
+NO_SUCH_JOB: Final = ProblemTemplate("not_found", "there is no job {number!r}", hint="{hint}")
+RUNNER_LOST: Final = ProblemTemplate(
+    "unavailable",
+    "the helper process that watched over the program was ended, and the program with it{details}",
+    hint="see what the program has done so far before it is run again",
+)
