@@ -8,8 +8,10 @@ from pathlib import Path
 from handrail.core.commands import ExecutionContext, UnreadableCommand
 from handrail.host.processes.binaries import find_binary
 from handrail.host.processes.shfmt import Shfmt
+from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.analyze.walk import flatten
 from handrail.shell.blocklist import matcher
+from handrail.shell.expand import Expander
 from handrail.shell.parse.reader import read
 
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "corpus"
@@ -38,7 +40,9 @@ def refused(command, *, where=WHERE, extra=(), env=None):
     script, flat = understood(command)
     if script is None:
         return matcher.find_in_text(command, where, extra)
-    return matcher.find(flat, where, extra, script, env)
+    bindings = bind_variables(script, flat, env or {})
+    expander = Expander(bindings, where.home, invocations=len(flat.invocations))
+    return matcher.find(flat, where, expander, script, extra)
 
 
 def rows(name):

@@ -21,14 +21,15 @@ from handrail.core.commands import (
 from handrail.shell.analysis_cache import Answers, Disk, Remembered, noting
 from handrail.shell.analyze import evaluated_names
 from handrail.shell.analyze.invocation import Flat
-from handrail.shell.analyze.variables import bindings
+from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.analyze.walk import flatten
 from handrail.shell.blocklist import matcher
 from handrail.shell.blocklist.writes import derived
 from handrail.shell.classify import allowlist, environment
-from handrail.shell.classify.classifier import Classifier, Values
+from handrail.shell.classify.classifier import Classifier
 from handrail.shell.classify.effects import Tally
 from handrail.shell.classify.rule_parts import is_plain, is_told, parts_of
+from handrail.shell.expand import Expander
 from handrail.shell.parse.reader import read
 from handrail.shell.parse.syntax import Script
 from handrail.shell.tables.program_table import Programs, load
@@ -89,10 +90,9 @@ class ShellCommandAnalyzer:
             known = self._read(command)
         except UnreadableCommand as error:
             return self._unreadable(command, str(error), where, tally)
-        values = bindings(known.script, known.flat, env)
         asked: Answers = {}
         disk = noting(Disk(where.find_program, where.resolve, self._tame), asked)
-        judgement = self._judgement(known, values, where, disk, tally, env)
+        judgement = self._judgement(known, where, disk, tally, env)
         if len(command) <= _MAX_KEPT_TEXT:
             self._remembered.keep(key, judgement, asked)
         return judgement
@@ -100,7 +100,6 @@ class ShellCommandAnalyzer:
     def _judgement(
         self,
         known: _Read,
-        values: Values,
         where: ExecutionContext,
         disk: Disk,
         tally: Tally,
@@ -110,13 +109,15 @@ class ShellCommandAnalyzer:
         if self._programs is None:
             self._programs = load()
         flat = known.flat
+        bindings = bind_variables(known.script, flat, env)
+        expander = Expander(bindings, where.home, invocations=len(flat.invocations))
         for doubt in evaluated_names.given(flat.evaluates, env):
             tally.note(CommandClass.DANGEROUS, doubt.text, doubt.part)
         classifier = Classifier(self._programs, where, protected=self._protected, tame=disk.tame)
-        classes = classifier.weigh(flat, values, tally)
+        classes = classifier.weigh(flat, expander, tally)
         # What only looks can be no catastrophe, unless the person says what else is one.
         if tally.safety_class > CommandClass.SAFE or self._blocked:
-            for reason in matcher.find(flat, where, self._blocked, known.script, env):
+            for reason in matcher.find(flat, where, expander, known.script, self._blocked):
                 tally.note(CommandClass.BLOCKED, reason.text, reason.part)
             for reason in derived(tally.effects().writes, where):
                 tally.note(CommandClass.BLOCKED, reason.text, reason.part)

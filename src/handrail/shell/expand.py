@@ -1,207 +1,433 @@
-"""What words stand for before they run: brace expansion `{a,b}`, static beginnings and texts.
+"""Word expansion: what the words of a command become when the shell expands them.
 
-Where a shell's rules for odd braces are not worth knowing, the whole word is opaque.
+The parser has removed quotes. This module does the rest: braces, tilde, variables, output of
+`$(echo …)`, splitting at blanks. There are two views of one expansion. The *certain* view leaves a
+gap wherever only the run time decides; the classifier uses it. The *likely* view fills each gap
+with the best guess that the text of the command allows; the blocklist uses it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, product
+from math import prod
+from typing import Final, NamedTuple
 
-from handrail.shell.parse.syntax import Braces, Opaque, Part, Substitution, Text, Variable, Word
+from handrail.shell.parse.syntax import (
+    Braces,
+    Opaque,
+    Part,
+    Script,
+    Simple,
+    Substitution,
+    Text,
+    Variable,
+    Word,
+)
 
-MAX_WORDS: Final = 256
-_MAX_BRACES: Final = 50
+# Marks in the likely view. Private code points cannot occur in a path or an option by accident.
+UNKNOWN: Final = "\ue003"
+# The value of a variable that the command does not set: empty unless it is inherited.
+UNSET: Final = "\ue005"
+_SPLIT: Final = "\ue004"
+# Glob characters that stand for themselves.
+_QUOTED: Final = {"*": "\ue000", "?": "\ue001", "[": "\ue002"}
+_HIDE: Final = str.maketrans(_QUOTED)
+_SHOW: Final = str.maketrans({mark: char for char, mark in _QUOTED.items()})
 
-# A letter of unquoted text, or a part that no brace can cut.
-_Piece = str | Part
-
-
-def find(source: str, parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """The parts with their braces found; the same parts where there is nothing to expand."""
-    braces = sum(p.text.count("{") for p in parts if isinstance(p, Text) and not p.quoted)
-    if not braces:
-        return parts
-    if braces > _MAX_BRACES:
-        return (Opaque(source, (Word(source, parts),)),)
-    pieces: list[_Piece] = []
-    for part in parts:
-        if isinstance(part, Text) and not part.quoted:
-            pieces.extend(part.text)
-        else:
-            pieces.append(part)
-    found = _read(pieces)
-    return (Opaque(source, (Word(source, parts),)),) if found is None else found
-
-
-def _read(pieces: Sequence[_Piece]) -> tuple[Part, ...] | None:
-    """The parts of some pieces; None if their braces are odd."""
-    done: list[_Piece] = []
-    index = 0
-    while index < len(pieces):
-        piece = pieces[index]
-        if piece != "{":
-            done.append(piece)
-            index += 1
-            continue
-        end = _closing(pieces, index)
-        inside = pieces[index + 1 : end] if end else pieces[index + 1 :]
-        if not _expands(inside):
-            done.append(piece)
-            index += 1
-            continue
-        braces = _alternatives(inside) if end else None
-        if not end or braces is None:
-            return None
-        done.append(braces)
-        index = end + 1
-    return _joined(done)
+MAX_READINGS: Final = 256
+_MIN_READINGS: Final = 16
+_MAX_READINGS_PER_COMMAND: Final = 20_000
+_MAX_LIKELY_PARTS: Final = 64
+_MAX_DEPTH: Final = 4
+_MAX_STEPS: Final = 100_000
+# Numbers that the shell maintains: never an option, never a path that leads elsewhere.
+_NUMBERS: Final = re.compile(
+    r"[?#$!]|PPID|UID|EUID|RANDOM|SRANDOM|SECONDS|LINENO|BASHPID|SHLVL|EPOCHSECONDS|OPTIND"
+    r"|COLUMNS|LINES|HISTCMD|BASH_SUBSHELL"
+)
+_ARITHMETIC: Final = re.compile(r"\$\(\([\s\d+\-*/%()<>=!&|^~?:,]*\)\)")
+SEQUENCE: Final = re.compile(r"\{(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(?:\.\.(-?\d+))?\}")
+_DEFAULTS: Final = frozenset({"-", ":-", "=", ":="})
+_ALTERNATES: Final = frozenset({"+", ":+"})
+_DIRECTIVE: Final = re.compile(r"%%|%[-+ #0'\d.*]*[A-Za-z]|\\n")
 
 
-def _closing(pieces: Sequence[_Piece], start: int) -> int:
-    depth = 0
-    for index in range(start, len(pieces)):
-        depth += {"{": 1, "}": -1}.get(_letter(pieces[index]), 0)
-        if not depth:
-            return index
-    return 0
+class Binding(NamedTuple):
+    """The values of a variable that a command sets or is given."""
+
+    # Every value written anywhere in the command or its environment.
+    assigned: tuple[Word, ...]
+    # All values that the variable can have once it is set; None if others may occur.
+    complete: tuple[Word, ...] | None
+    # The command may use the variable before it sets it.
+    may_be_unset: bool = True
 
 
-def _expands(inside: Sequence[_Piece]) -> bool:
-    letters = "".join(_letter(piece) or "\0" for piece in inside)
-    return "," in letters or ".." in letters
+class Piece(NamedTuple):
+    """A stretch of an expanded word."""
+
+    # The part of the written word, or of a variable's value, that the piece comes from.
+    part: Part
+    # None: a gap, known only at run time.
+    text: str | None
+    # Glob characters in the text are active.
+    globs: bool = False
+    # A leading `~` in the text is active.
+    tilde: bool = False
+    # Blanks in the text separate words.
+    splits: bool = False
 
 
-def _alternatives(inside: Sequence[_Piece]) -> Part | None:
-    """What the braces stand for; None for a sequence or for braces that stay as they are."""
-    choices: list[list[_Piece]] = [[]]
-    depth = 0
-    for piece in inside:
-        depth += {"{": 1, "}": -1}.get(_letter(piece), 0)
-        if piece == "," and not depth:
-            choices.append([])
-        else:
-            choices[-1].append(piece)
-    if len(choices) == 1:
+class Field(NamedTuple):
+    """One word after expansion. `source` is the written word that it comes from."""
+
+    source: str
+    pieces: tuple[Piece, ...]
+
+
+class _Value(NamedTuple):
+    word: Word
+    pieces: tuple[Piece, ...]
+
+
+_NO_VALUE: Final = _Value(Word("", ()), ())
+
+
+class Expander:
+    """Expands the words of one command, given the variables that the command sets."""
+
+    def __init__(self, bindings: Mapping[str, Binding], home: str, *, invocations: int = 1) -> None:
+        self.bindings = bindings
+        self.home = home
+        share = _MAX_READINGS_PER_COMMAND // max(1, invocations)
+        self._limit = max(_MIN_READINGS, min(MAX_READINGS, share))
+
+    def certain(self, words: Sequence[Word], cwd: str | None) -> Iterator[tuple[Field, ...]]:
+        """The fields for each combination of variable values; gaps where a value is not certain.
+
+        With too many combinations every variable is a gap.
+        """
+        for chosen in self._choices(words, cwd, likely=False):
+            yield _Reading(self, cwd, chosen, likely=False).fields(words)
+
+    def likely(self, words: Sequence[Word], cwd: str | None) -> Iterator[tuple[str, ...]]:
+        """The fields as text for each combination of values, gaps filled with a guess.
+
+        Inactive glob characters are marked, see `literal`. Combinations beyond a limit are left out.
+        """
+        for chosen in self._choices(words, cwd, likely=True):
+            yield tuple(_Reading(self, cwd, chosen, likely=True).texts(words))
+
+    def _choices(
+        self, words: Sequence[Word], cwd: str | None, *, likely: bool
+    ) -> Iterator[Mapping[str, Sequence[_Value]]]:
+        names = sorted(
+            name for name in _used_names(words, nested=likely) if self._words(name, likely=likely)
+        )
+        values = [self.values(name, cwd, likely=likely) for name in names]
+        if not likely:
+            # A word that is nothing but an unset variable vanishes; only a longer one changes.
+            partly = _used_names([word for word in words if len(word.parts) > 1], nested=False)
+            for name, known in zip(names, values, strict=True):
+                if name in partly and self.bindings[name].may_be_unset:
+                    known.append(_NO_VALUE)
+        if not likely and prod(map(len, values)) > self._limit:
+            yield {}
+            return
+        for chosen in islice(product(*values), self._limit):
+            yield {name: (one,) for name, one in zip(names, chosen, strict=True)}
+
+    def values(
+        self, name: str, cwd: str | None, *, likely: bool, inside: frozenset[str] = frozenset()
+    ) -> list[_Value]:
+        """The expanded values of a variable. `inside`: variables whose values refer to `name`."""
+        inside |= {name}
+        found: list[_Value] = []
+        for word in self._words(name, likely=likely):
+            nested = {
+                other: self.values(other, cwd, likely=likely, inside=inside)
+                for other in _used_names([word], nested=likely) - inside
+                if len(inside) <= _MAX_DEPTH and self._words(other, likely=likely)
+            }
+            reading = _Reading(self, cwd, nested, likely=likely, depth=len(inside))
+            found += [_Value(word, pieces) for pieces in reading.alternatives(word.parts)]
+            if len(found) > self._limit:
+                break
+        if not likely and len(inside) > 1 and self.bindings[name].may_be_unset:
+            found.append(_NO_VALUE)
+        return found[: self._limit + 1]
+
+    def _words(self, name: str, *, likely: bool) -> tuple[Word, ...]:
+        binding = self.bindings.get(name)
+        if binding is None:
+            return ()
+        return binding.assigned if likely else binding.complete or ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One way to expand words: `chosen` holds the values that each variable may have in it."""
+
+    expander: Expander
+    cwd: str | None
+    chosen: Mapping[str, Sequence[_Value]]
+    likely: bool
+    depth: int = 0
+
+    def fields(self, words: Iterable[Word]) -> tuple[Field, ...]:
+        """The fields that the words become; braces make several of one word."""
+        found: list[Field] = []
+        for word in words:
+            ways = self.alternatives(word.parts)
+            if len(ways) > MAX_READINGS:
+                ways = [(Piece(Opaque(word.source), None),)]
+            found += [
+                Field(word.source, _merged(pieces))
+                for pieces in ways
+                if not _vanishes(word, pieces)
+            ]
+        return tuple(found)
+
+    def alternatives(self, parts: Sequence[Part]) -> list[tuple[Piece, ...]]:
+        """All that the parts may become, braces and known variables filled in."""
+        if self.likely and len(parts) > _MAX_LIKELY_PARTS:
+            return [(Piece(Opaque(""), None),)]
+        made: list[tuple[Piece, ...]] = [()]
+        for number, part in enumerate(parts):
+            options = self._options(part, first=number == 0)
+            made = [start + end for start in made for end in options][: MAX_READINGS + 1]
+        return made
+
+    def _options(self, part: Part, *, first: bool) -> Sequence[tuple[Piece, ...]]:
+        match part:
+            case Text(text, quoted):
+                tilde = first and not quoted and text.startswith("~")
+                return [(Piece(part, text, globs=not quoted, tilde=tilde),)]
+            case Braces(alternatives):
+                ways = [way for one in alternatives for way in self.alternatives(one.parts)]
+                return ways if first else [_without_tilde(way) for way in ways]
+            case Variable(plain=True) if part.name in self.chosen:
+                return [self._value(part, one) for one in self.chosen[part.name]]
+            case Variable(plain=False) if self.likely and part.inner:
+                return self._defaulted(part)
+        return [(self._piece(part),)]
+
+    def _value(self, variable: Variable, value: _Value) -> tuple[Piece, ...]:
+        """A value as it stands where the variable stood."""
+        made: list[Piece] = []
+        for piece in value.pieces:
+            if isinstance(piece.part, Text):
+                text = self._home_text(piece)
+                if not self.likely and not variable.quoted and re.search(r"\s", text):
+                    # Which words the value becomes is not worked out.
+                    made.append(Piece(Opaque(value.word.source), None))
+                    continue
+                made.append(
+                    Piece(
+                        piece.part,
+                        text,
+                        globs=value.word.globs or not variable.quoted,
+                        tilde=piece.tilde and text.startswith("~"),
+                        splits=not variable.quoted,
+                    )
+                )
+            elif isinstance(piece.part, Variable | Substitution):
+                part = replace(piece.part, quoted=variable.quoted)
+                made.append(piece._replace(part=part, splits=not variable.quoted))
+            else:
+                made.append(piece)
+        if not made and variable.quoted:
+            made.append(Piece(Text("", quoted=True), ""))
+        return tuple(made)
+
+    def _home_text(self, piece: Piece) -> str:
+        """A `~` at the start of a value was expanded when the value was assigned."""
+        text = piece.text or ""
+        mine = piece.tilde and (text == "~" or text.startswith("~/"))
+        return self.expander.home + text[1:] if mine else text
+
+    def _defaulted(self, part: Variable) -> Sequence[tuple[Piece, ...]]:
+        """`${x:-y}` and `${x:+y}` in the likely view."""
+        default = Word("", part.inner[0].parts)
+        ways = [self._value(part, _Value(default, way)) for way in self.alternatives(default.parts)]
+        if part.operator in _ALTERNATES:
+            return ways
+        if part.operator not in _DEFAULTS:
+            return [(Piece(part, None),)]
+        plain = replace(part, plain=True)
+        known = [
+            way
+            for way in self._options(plain, first=False)
+            if all(piece.text is not None for piece in way)
+        ]
+        return known or ways
+
+    def _piece(self, part: Part) -> Piece:
+        """A part that is neither text nor braces nor a chosen variable."""
+        match part:
+            case Variable(plain=True, name=name):
+                if _NUMBERS.fullmatch(name):
+                    return Piece(part, "*", globs=True)
+                known = {"HOME": self.expander.home, "PWD": self.cwd}.get(name)
+                return Piece(part, known, splits=not part.quoted)
+            case Substitution(kind=kind):
+                # Bash opens the first free descriptor below 64.
+                text = None if kind == "output" else "/dev/fd/63"
+                return Piece(part, text, splits=not part.quoted)
+            case Opaque(source=source) if _is_small_number(source):
+                return Piece(part, "*", globs=True)
+        return Piece(part, None)
+
+    def texts(self, words: Iterable[Word]) -> Iterator[str]:
+        """The fields of the likely view as text."""
+        for field in self.fields(words):
+            text = "".join(self._guess(piece) for piece in field.pieces)
+            yield from (one for one in text.split(_SPLIT) if one or _SPLIT not in text)
+
+    def _guess(self, piece: Piece) -> str:
+        part, text = piece.part, piece.text
+        if isinstance(part, Substitution):
+            text = self._output(part.script)
+        elif isinstance(part, Opaque) or (isinstance(part, Variable) and text in (None, "*")):
+            text = _unknown(part)
+        if text is None:
+            return UNKNOWN
+        if piece.tilde:
+            text = self._tilde(text)
+        if piece.splits:
+            return re.sub(r"[ \t\n]+", _SPLIT, text)
+        return text if piece.globs else literal(text)
+
+    def _tilde(self, text: str) -> str:
+        name, slash, rest = text[1:].partition("/")
+        if name == "+":
+            return (self.cwd or UNKNOWN) + slash + rest
+        if name.startswith("-"):
+            return UNKNOWN + slash + rest
+        home = {"": self.expander.home, "root": "/root"}.get(name, f"/home/{name}")
+        return home + slash + rest
+
+    def _output(self, script: Script) -> str:
+        """What a substitution prints, if it is one `echo`, `printf` or `pwd`."""
+        if len(script.statements) != 1 or self.depth >= _MAX_DEPTH:
+            return UNKNOWN
+        command = script.statements[0].command
+        if not isinstance(command, Simple) or not command.words:
+            return UNKNOWN
+        deeper = replace(self, depth=self.depth + 1)
+        return printed_text(list(deeper.texts(command.words)), self.cwd).rstrip("\n")
+
+
+def plain_text(field: str) -> str:
+    """A field of the likely view with the marks of inactive glob characters removed."""
+    return field.translate(_SHOW)
+
+
+def literal(text: str) -> str:
+    """Text as a field of the likely view in which no glob is active."""
+    return text.translate(_HIDE)
+
+
+def printed_text(fields: Sequence[str], cwd: str | None) -> str:
+    """What `echo`, `printf` or `pwd` with these fields prints; `UNKNOWN` for another program."""
+    program, rest = (fields[0] if fields else "").rpartition("/")[2], list(fields[1:])
+    if program == "pwd":
+        return cwd or UNKNOWN
+    if program in ("which", "command", "type") and rest:
+        return rest[-1]
+    if program == "echo":
+        while rest and re.fullmatch(r"-[neE]+", rest[0]):
+            rest.pop(0)
+        return " ".join(rest)
+    if program == "printf" and rest:
+        return format_printf(rest[0], rest[1:])
+    return UNKNOWN
+
+
+def format_printf(form: str, arguments: Sequence[str]) -> str:
+    """What printf prints; the format is used again until no argument is left."""
+    made: list[str] = []
+    left = list(arguments)
+
+    def fill(directive: re.Match[str]) -> str:
+        fixed = {"%%": "%", "\\n": "\n"}.get(directive[0])
+        return fixed or (left.pop(0) if left else "")
+
+    while True:
+        before = len(left)
+        made.append(_DIRECTIVE.sub(fill, form))
+        if not left or len(left) == before:
+            return "".join(made)
+
+
+def _unknown(part: Part) -> str | None:
+    """The mark of a gap."""
+    if not isinstance(part, Variable):
         return None
-    words = []
-    for choice in choices:
-        parts = _read(choice)
-        if parts is None:
-            return None
-        words.append(Word(_spelled(choice), parts))
-    return Braces(tuple(words))
+    if part.name == "IFS":
+        return " "
+    unset = part.plain and part.name.isidentifier() and part.name != "PWD"
+    return UNSET if unset else None
 
 
-def _letter(piece: _Piece) -> str:
-    return piece if isinstance(piece, str) else ""
-
-
-def _spelled(pieces: Sequence[_Piece]) -> str:
-    return "".join(
-        piece if isinstance(piece, str) else getattr(piece, "text", "…") for piece in pieces
-    )
-
-
-def _joined(pieces: Sequence[_Piece]) -> tuple[Part, ...]:
-    parts: list[Part] = []
-    letters: list[str] = []
+def _merged(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    """The pieces with neighbouring written text joined: `~{root,u}` is `~root` and `~u`."""
+    made: list[Piece] = []
     for piece in pieces:
-        if isinstance(piece, str):
-            letters.append(piece)
-            continue
-        if letters:
-            parts.append(Text("".join(letters)))
-            letters = []
-        parts.append(piece)
-    if letters:
-        parts.append(Text("".join(letters)))
-    return tuple(parts)
-
-
-def words_of(word: Word) -> tuple[Word, ...]:
-    """The words that a word's braces make, in order; itself if it has none.
-
-    More than `MAX_WORDS` are not worked out: the word is then opaque.
-    """
-    if not any(isinstance(part, Braces) for part in word.parts):
-        return (word,)
-    made: list[tuple[Part, ...]] = [()]
-    for part in word.parts:
-        if isinstance(part, Braces):
-            endings = [one.parts for choice in part.alternatives for one in words_of(choice)]
+        last = made[-1] if made and isinstance(piece.part, Text) else None
+        if (
+            last is not None
+            and isinstance(last.part, Text)
+            and (last.globs, last.splits) == (piece.globs, piece.splits)
+        ):
+            made[-1] = last._replace(text=(last.text or "") + (piece.text or ""))
         else:
-            endings = [(part,)]
-        if len(made) * len(endings) > MAX_WORDS:
-            return (Word(word.source, (Opaque(word.source, (word,)),)),)
-        made = [start + end for start in made for end in endings]
-    return tuple(Word(word.source, parts) for parts in made if parts)
+            made.append(piece)
+    return tuple(made)
 
 
-def start_of(word: Word) -> str:
-    """The word's text up to the first part that is computed."""
-    letters: list[str] = []
-    for part in word.parts:
-        if not isinstance(part, Text):
-            break
-        letters.append(part.text)
-    return "".join(letters)
+def _vanishes(word: Word, pieces: Sequence[Piece]) -> bool:
+    """Whether nothing is left of a word: its unquoted variables are empty."""
+    return bool(word.parts) and all(piece.splits and piece.text == "" for piece in pieces)
 
 
-def after(word: Word, count: int) -> Word:
-    """The word without so many of its first letters."""
-    parts: list[Part] = []
-    for part in word.parts:
-        if count and isinstance(part, Text):
-            kept = part.text[count:]
-            count = max(0, count - len(part.text))
-            if kept:
-                parts.append(Text(kept, part.quoted))
-        else:
-            parts.append(part)
-    return Word(word.source, tuple(parts))
+def _without_tilde(pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    return tuple(piece._replace(tilde=False) for piece in pieces)
 
 
-def becomes_several(word: Word) -> bool:
-    """Whether the shell may make several words of it: by file names, or at blanks."""
-    return word.globs or not all(isinstance(part, Text) or stays_one(part) for part in word.parts)
+def _is_small_number(source: str) -> bool:
+    """Whether an opaque expansion makes numbers or letters, and not too many of them."""
+    if _ARITHMETIC.fullmatch(source):
+        return True
+    sequence = SEQUENCE.fullmatch(source)
+    if sequence is None:
+        return False
+    first, last = sequence.group(1), sequence.group(2)
+    if first.isalpha() or last.isalpha():
+        return first.isalpha() and last.isalpha()
+    return not first.startswith("-") and abs(int(first) - int(last)) <= _MAX_STEPS
 
 
-def stays_one(part: Part) -> bool:
-    """Whether what a part becomes is surely one word; `"$@"` and `"${list[@]}"` are not."""
-    if isinstance(part, Variable):
-        return part.quoted and part.plain and part.name not in ("@", "*")
-    return isinstance(part, Substitution) and part.quoted
+def _used_names(words: Iterable[Word], depth: int = 0, *, nested: bool) -> set[str]:
+    """The variables that the words contain; `nested`: inside `${x:-…}` and `$(…)` as well."""
+    names: set[str] = set()
+    if depth > _MAX_DEPTH:
+        return names
+    for part in (part for word in words for part in word.parts):
+        match part:
+            case Variable(name=name, plain=plain, inner=inner) if plain or nested:
+                names |= {name} | _used_names(inner, depth + 1, nested=nested)
+            case Braces(alternatives):
+                names |= _used_names(alternatives, depth + 1, nested=nested)
+            case Substitution(script) if nested:
+                names |= _used_names(_simple_words(script), depth + 1, nested=nested)
+    return names
 
 
-def marked(word: Word, mark: str) -> Word:
-    """The word with every placeholder made unknown; itself if it has none."""
-    parts: list[Part] = []
-    for part in word.parts:
-        if not (isinstance(part, Text) and mark in part.text):
-            parts.append(part)
-            continue
-        for index, piece in enumerate(part.text.split(mark)):
-            if index:
-                parts.append(Opaque(mark, placed=True))
-            if piece:
-                parts.append(Text(piece, part.quoted))
-    return Word(word.source, tuple(parts))
-
-
-def spelled(word: Word) -> tuple[str, bool]:
-    """The word's text and whether that is exact; `$x` is kept as it is written, other
-    expansions become a variable that nobody knows, so that what stands around them is read.
-    """
-    letters: list[str] = []
-    exact = not word.globs and not word.tilde
-    for part in word.parts:
-        if isinstance(part, Text):
-            letters.append(part.text)
-            continue
-        exact = False
-        if isinstance(part, Variable):
-            letters.append(f"${{{part.name}}}")
-        elif not isinstance(part, Opaque) or part.source:
-            letters.append("${_}")
-    return "".join(letters), exact
+def _simple_words(script: Script) -> Iterator[Word]:
+    for statement in script.statements:
+        if isinstance(statement.command, Simple):
+            yield from statement.command.words

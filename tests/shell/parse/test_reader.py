@@ -116,7 +116,7 @@ def test_variables_say_whether_only_their_value_is_asked_for():
     assert parts == [
         Variable("a", quoted=False, plain=True),
         Variable("b", quoted=True, plain=True),
-        Variable("c", quoted=False, plain=False, inner=(plain("d"),)),
+        Variable("c", quoted=False, plain=False, inner=(plain("d"),), operator=":-"),
         Variable("e", quoted=False, plain=False),
         Variable("f", quoted=False, plain=False),
     ]

@@ -11,7 +11,7 @@ from tests.support.random_commands import random_command, random_words
 from tests.support.shell import flat, tree
 
 from handrail.core.commands import UnreadableCommand
-from handrail.shell.expand import words_of
+from handrail.shell.parse.braces import expand_braces
 from handrail.shell.parse.syntax import Simple
 
 RECORD = 'command_not_found_handle() { builtin printf \'%s\\0\' "$1" >>"$RAN"; }\n'
@@ -47,7 +47,7 @@ def known_words(command):
     (statement, *more) = script.statements
     if more or not isinstance(statement.command, Simple):
         return None
-    words = [one for word in statement.command.words for one in words_of(word)]
+    words = [one for word in statement.command.words for one in expand_braces(word)]
     if any(word.value is None or word.globs or word.tilde for word in words):
         return None
     return [word.value for word in words[1:]]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from handrail.shell.expand import after, start_of
 from handrail.shell.parse.syntax import Assignment, Opaque, Word
+from handrail.shell.parse.words import drop_prefix, static_prefix
 
 _REDEFINING: Final = {
     "alias": "an alias makes another command of a name",
@@ -32,7 +32,7 @@ _ANYTHING: Final = Word("", (Opaque(""),))
 def doubts(words: Sequence[Word]) -> Iterator[str]:
     """Why a builtin with these arguments makes the rest uncertain."""
     program = words[0].value or ""
-    starts = [start_of(word) for word in words[1:]]
+    starts = [static_prefix(word) for word in words[1:]]
     if program in _REDEFINING and (starts or program != "alias"):
         yield _REDEFINING[program]
     if program == "hash" and any(start[:1] in ("", "-") for start in starts):
@@ -55,14 +55,14 @@ def sets(words: Sequence[Word]) -> tuple[Assignment, ...]:
     """The variables that a builtin sets, or unsets, by the names in its arguments."""
     program = words[0].value or ""
     if program in _DECLARING:
-        found = ((_ASSIGNMENT.match(start_of(word)), word) for word in words[1:])
-        return tuple(Assignment(m[1], after(word, m.end())) for m, word in found if m)
-    names = [_NAME.match(start_of(word)) for word in _names(program, words)]
+        found = ((_ASSIGNMENT.match(static_prefix(word)), word) for word in words[1:])
+        return tuple(Assignment(m[1], drop_prefix(word, m.end())) for m, word in found if m)
+    names = [_NAME.match(static_prefix(word)) for word in _names(program, words)]
     return tuple(Assignment(match[0], _ANYTHING) for match in names if match)
 
 
 def _is_computed(word: Word) -> bool:
-    start = start_of(word)
+    start = static_prefix(word)
     return not start or (word.value is None and not _ASSIGNMENT.match(start))
 
 
@@ -77,7 +77,7 @@ def _names(program: str, words: Sequence[Word]) -> Iterator[Word]:
         return
     left = iter(words[1:])
     for word in left:
-        start = start_of(word)
+        start = static_prefix(word)
         if not start.startswith("-"):
             if program != "printf":
                 yield word
@@ -85,7 +85,7 @@ def _names(program: str, words: Sequence[Word]) -> Iterator[Word]:
         valued = next((i for i, letter in enumerate(start) if letter in takes_value), None)
         if valued is None:
             continue
-        given = after(word, valued + 1) if len(start) > valued + 1 else next(left, word)
+        given = drop_prefix(word, valued + 1) if len(start) > valued + 1 else next(left, word)
         if start[valued] in "av" or program == "wait":
             yield given
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from handrail.shell.analyze.invocation import Run, Unwrapped
-from handrail.shell.expand import after, marked, start_of
 from handrail.shell.parse.syntax import Word
+from handrail.shell.parse.words import drop_prefix, mark_placeholder, static_prefix
 
 _FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FD_RUNS: Final = frozenset({"--exec", "--exec-batch"})
@@ -44,7 +44,7 @@ def _find(words: Sequence[Word]) -> Unwrapped:
 
 def _a_place(word: Word) -> bool:
     """Whatever follows, a word with such a start cannot become an option or a test."""
-    return start_of(word)[:1] not in ("", "-", "(", "!", ",")
+    return static_prefix(word)[:1] not in ("", "-", "(", "!", ",")
 
 
 def _ends(words: Sequence[Word], index: int) -> bool:
@@ -53,12 +53,14 @@ def _ends(words: Sequence[Word], index: int) -> bool:
 
 
 def _run(words: Sequence[Word], *, moves: bool) -> Run:
-    return Run("words", tuple(marked(word, "{}") for word in words), extra=True, moves=moves)
+    return Run(
+        "words", tuple(mark_placeholder(word, "{}") for word in words), extra=True, moves=moves
+    )
 
 
 def _fd(words: Sequence[Word]) -> Unwrapped:
     for index, word in enumerate(words[1:], 1):
-        start = start_of(word)
+        start = static_prefix(word)
         if start == "--":
             break
         attached = _after_long(word, start) if start.startswith("--") else _after_short(word, start)
@@ -73,7 +75,7 @@ def _after_long(word: Word, start: str) -> Word | None:
     # `--ex` could still become `--exclude` or `--extension`.
     if not (name.startswith("--exe") and any(option.startswith(name) for option in _FD_RUNS)):
         return None
-    return after(word, len(name) + len(equals))
+    return drop_prefix(word, len(name) + len(equals))
 
 
 def _after_short(word: Word, start: str) -> Word | None:
@@ -81,7 +83,7 @@ def _after_short(word: Word, start: str) -> Word | None:
         return None
     for index, letter in enumerate(start[1:], 1):
         if letter in "xX":
-            return after(word, index + 1)
+            return drop_prefix(word, index + 1)
         if letter in _FD_VALUES:
             return None
     return None

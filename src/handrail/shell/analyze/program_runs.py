@@ -12,8 +12,8 @@ from handrail.shell.analyze.invocation import Invocation, Run, Unwrapped
 from handrail.shell.analyze.walk_state import Context, Found
 from handrail.shell.analyze.working_directory import Flow, Places
 from handrail.shell.analyze.wrappers import unwrap
-from handrail.shell.expand import spelled
 from handrail.shell.parse.syntax import Script, Word
+from handrail.shell.parse.words import approximate_text
 
 _MAX_WRAPPED: Final = 20
 _STDIN: Final = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
@@ -105,7 +105,7 @@ class Programs:
                 if fed is None or fed is static_text.UNKNOWN:
                     self._found.doubt(f"{one.program} runs what it reads", one.source)
                     return working_directory.stays(at)
-                if "\n" in spelled(fed)[0].strip():
+                if "\n" in approximate_text(fed)[0].strip():
                     # `read -N1` on one line eats the `#` of the next.
                     self._found.doubt(f"{one.program} and what it runs read the same", one.source)
                 unknown = replace(context, stdin=static_text.UNKNOWN)
@@ -125,7 +125,7 @@ class Programs:
         return self._anywhere(context)
 
     def _text(self, run: Run, words: Sequence[Word], context: Context, at: Places) -> Flow:
-        texts = [spelled(word) for word in words]
+        texts = [approximate_text(word) for word in words]
         text = " ".join(letters for letters, _ in texts)
         if not all(exact for _, exact in texts):
             self._found.doubt("a text is run that is put together first", text)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from handrail.shell.analyze.invocation import Run, Unwrapped
-from handrail.shell.expand import start_of
 from handrail.shell.parse.syntax import Word
+from handrail.shell.parse.words import static_prefix
 
 _BASH: Final = frozenset({"bash", "rbash"})
 _POSIX: Final = frozenset({"sh", "dash", "ash"})
@@ -66,7 +66,7 @@ def _shell(name: str, words: Sequence[Word]) -> Unwrapped:
     index = 0
     while index < len(words):
         value = words[index].value
-        start = start_of(words[index])
+        start = static_prefix(words[index])
         if value is None and start[:1] in ("", "-", "+"):
             doubts.append(f"{name} has an argument that is not known")
         if start[:1] not in ("-", "+") or start in ("-", "--", "+"):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from handrail.shell.expand import spelled
+from handrail.shell.expand import format_printf
 from handrail.shell.parse.syntax import (
     Opaque,
     Redirect,
@@ -17,6 +17,7 @@ from handrail.shell.parse.syntax import (
     Text,
     Word,
 )
+from handrail.shell.parse.words import approximate_text
 
 _INPUTS: Final = frozenset({"<", "<<", "<<-", "<<<", "<>", "<&"})
 _FORMAT: Final = re.compile(r"(?:[^%\\]|%s|%%|\\n)*")
@@ -76,7 +77,7 @@ def _of_script(script: Script) -> Word:
 def _echo(words: Sequence[Word]) -> Word:
     while words and re.fullmatch(r"-[neE]+", words[0].value or ""):
         words = words[1:]
-    texts = [spelled(word) for word in words]
+    texts = [approximate_text(word) for word in words]
     return _told(" ".join(text for text, _ in texts), exact=all(sure for _, sure in texts))
 
 
@@ -89,26 +90,10 @@ def _told(text: str, *, exact: bool) -> Word:
 def _printf(words: Sequence[Word]) -> Word:
     if words and words[0].value == "--":
         words = words[1:]
-    texts = [spelled(word) for word in words]
+    texts = [approximate_text(word) for word in words]
     if not texts or texts[0][0].startswith("-"):
         return UNKNOWN
     form, arguments = texts[0][0], [text for text, _ in texts[1:]]
     exact = all(sure for _, sure in texts) and bool(_FORMAT.fullmatch(form))
-    made = _formatted(form, arguments)
+    made = format_printf(form, arguments)
     return Word(made, (Text(made, quoted=True),) if exact else (Text(made, quoted=True), *UNSURE))
-
-
-def _formatted(form: str, arguments: list[str]) -> str:
-    """Printf's answer; the format is used again until no argument is left."""
-    per_round = form.replace("%%", "").count("%s")
-    made: list[str] = []
-    left = list(arguments)
-    while True:
-        filled = re.sub(
-            r"%%|%s|\\n",
-            lambda m: {"%%": "%", "\\n": "\n"}.get(m[0]) or (left.pop(0) if left else ""),
-            form,
-        )
-        made.append(filled)
-        if not left or not per_round:
-            return "".join(made)

@@ -1,7 +1,7 @@
-"""The variables that a command sets itself, with every value that they may have.
+"""The variables that a command sets, with the values that they may have.
 
-The order in which things run is not followed, so each value counts wherever the variable is
-used; and "not set" counts too, unless the command starts with setting it.
+The order of execution is not followed: each value counts wherever the variable is used. The empty
+value counts as well, unless the command starts with the assignment.
 """
 
 from __future__ import annotations
@@ -10,43 +10,61 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from handrail.shell.analyze.invocation import Flat, Invocation
-from handrail.shell.parse.syntax import Assignment, Script, Simple, Statement, Word
+from handrail.shell.expand import Binding
+from handrail.shell.parse.syntax import Assignment, Script, Simple, Statement, Text, Word
 
-_EMPTY: Final = Word("", ())
-# They set variables which their arguments name.
+# Builtins that set the variables which their arguments name.
 _SETTERS: Final = frozenset(
     (
         *("read", "mapfile", "readarray", "printf", "getopts", "unset", "declare", "typeset"),
         *("local", "export", "readonly", "let", "wait", "source", ".", "eval"),
     )
 )
+# Builtins that can set any variable.
+_SET_ANYTHING: Final = frozenset({"source", ".", "eval", "let"})
 
 
-def bindings(
-    script: Script, flat: Flat, given: Mapping[str, str]
-) -> Mapping[str, tuple[Word, ...]]:
-    """The values by name; a name that is set in any other way is missing."""
-    sure = {one.name for one in _leading(script.statements)}
-    values: dict[str, list[Word]] = {}
-    unknown = set(given)
+def bind_variables(
+    script: Script | None, flat: Flat, env: Mapping[str, str]
+) -> Mapping[str, Binding]:
+    """The values of every variable that is set in the command or in `env`."""
+    assigned = {name: [Word(value, (Text(value, quoted=True),))] for name, value in env.items()}
     for one in flat.invocations:
-        unknown |= set(_set_elsewhere(one))
-        if not one.words:
-            for assignment in one.assignments:
-                if assignment.value is None or assignment.inner or "+=" in one.source:
-                    unknown.add(assignment.name)
-                else:
-                    values.setdefault(assignment.name, []).append(assignment.value)
-    if any(one.program in ("source", ".", "eval", "let") for one in flat.invocations):
+        for assignment in one.assignments:
+            if assignment.value is not None:
+                assigned.setdefault(assignment.name, []).append(assignment.value)
+    statements = () if script is None else script.statements
+    leading = {one.name for one in _leading_assignments(statements)}
+    complete = _complete_values(flat, env)
+    return {
+        name: Binding(tuple(words), complete.get(name), may_be_unset=name not in leading)
+        for name, words in assigned.items()
+    }
+
+
+def _complete_values(flat: Flat, env: Mapping[str, str]) -> Mapping[str, tuple[Word, ...]]:
+    """All values of the variables that are set by plain assignments only."""
+    values: dict[str, list[Word]] = {}
+    unknown = set(env)
+    for one in flat.invocations:
+        unknown |= set(_names_set_by_builtin(one))
+        if one.words:
+            continue
+        for assignment in one.assignments:
+            if assignment.value is None or assignment.inner or "+=" in one.source:
+                unknown.add(assignment.name)
+            else:
+                values.setdefault(assignment.name, []).append(assignment.value)
+    if any(one.program in _SET_ANYTHING for one in flat.invocations):
         return {}
     return {
-        name: tuple(words) if name in sure else (*words, _EMPTY)
+        name: tuple(words)
         for name, words in values.items()
         if name not in unknown and name not in flat.evaluates
     }
 
 
-def _leading(statements: Sequence[Statement]) -> Iterator[Assignment]:
+def _leading_assignments(statements: Sequence[Statement]) -> Iterator[Assignment]:
     """The assignments with which a script starts, before anything could use them."""
     for statement in statements:
         command = statement.command
@@ -59,7 +77,7 @@ def _leading(statements: Sequence[Statement]) -> Iterator[Assignment]:
             return
 
 
-def _set_elsewhere(one: Invocation) -> Iterator[str]:
+def _names_set_by_builtin(one: Invocation) -> Iterator[str]:
     if one.program in _SETTERS:
         for word in one.words[1:]:
             yield (word.value or "").partition("[")[0].partition("=")[0]

@@ -15,7 +15,7 @@ from handrail.shell.analyze.invocation import Flat, Invocation
 from handrail.shell.analyze.program_runs import Programs
 from handrail.shell.analyze.walk_state import Context, Found
 from handrail.shell.analyze.working_directory import Flow, Places
-from handrail.shell.expand import words_of
+from handrail.shell.parse.braces import expand_braces
 from handrail.shell.parse.syntax import (
     Assignment,
     Block,
@@ -216,7 +216,7 @@ class _Walk:
         return working_directory.stays(at)
 
     def _simple(self, command: Simple, statement: Statement, context: Context, at: Places) -> Flow:
-        words = [one for word in command.words for one in words_of(word)]
+        words = [one for word in command.words for one in expand_braces(word)]
         if len(words) > _MAX_WORDS:
             raise UnreadableCommand(f"it makes more than {_MAX_WORDS} words of its braces")
         assignments = command.assignments

@@ -14,8 +14,8 @@ from typing import Final
 
 from handrail.shell.analyze import finders, shells
 from handrail.shell.analyze.invocation import Run, Unwrapped
-from handrail.shell.expand import after, becomes_several, marked, start_of
 from handrail.shell.parse.syntax import Assignment, Text, Word
+from handrail.shell.parse.words import drop_prefix, mark_placeholder, may_split, static_prefix
 from handrail.shell.tables.wrapper_table import Options, Wrapper, table
 
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
@@ -106,14 +106,14 @@ class _Reading:
             if mark is None:
                 self._doubt("has a placeholder that is not known")
             else:
-                words = [marked(word, mark or "{}") for word in words]
+                words = [mark_placeholder(word, mark or "{}") for word in words]
         return tuple(words)
 
     def _take_options(self) -> None:
         operands: list[Word] = []
         while self.words and self._is_own(self.words[0]):
             word = self.words.pop(0)
-            start = start_of(word)
+            start = static_prefix(word)
             if start == "--":
                 break
             if not start.startswith("-") or start == "-":
@@ -127,7 +127,7 @@ class _Reading:
 
     def _is_own(self, word: Word) -> bool:
         """Whether the options go on with this word."""
-        start = start_of(word)
+        start = static_prefix(word)
         if word.value is None and not start and self.wrapper.operands:
             self._doubt("has an argument that is not known")
         if start == "-":
@@ -144,7 +144,7 @@ class _Reading:
         option = min(fitting, default=name)
         given = _NO_VALUE
         if equals:
-            given = after(word, len("--") + len(name) + len("="))
+            given = drop_prefix(word, len("--") + len(name) + len("="))
         elif option.endswith("="):
             given = self._next()
         self._keep("--" + option.rstrip("="), given)
@@ -153,7 +153,7 @@ class _Reading:
         if self.wrapper.numbers and start[1:].isdigit():
             return
         for index, letter in enumerate(start[1:], 1):
-            rest = after(word, index + 1)
+            rest = drop_prefix(word, index + 1)
             if letter in self.wrapper.values:
                 self._keep("-" + letter, rest if rest.parts else self._next())
                 return
@@ -174,7 +174,7 @@ class _Reading:
 
     def _stays_one(self, word: Word) -> None:
         """The second of several words would be the program."""
-        if becomes_several(word):
+        if may_split(word):
             self._doubt(f"{word.source!r} may become several words")
 
     def _keep(self, option: str, value: Word) -> None:
@@ -191,11 +191,11 @@ class _Reading:
         self.words[:0] = [Word(piece, (Text(piece, quoted=True),)) for piece in pieces]
 
     def _take_assignments(self) -> None:
-        while self.words and "=" in start_of(self.words[0]):
+        while self.words and "=" in static_prefix(self.words[0]):
             word = self._next()
-            match = _ASSIGNMENT.match(start_of(word))
+            match = _ASSIGNMENT.match(static_prefix(word))
             if match:
-                self.assignments.append(Assignment(match[1], after(word, match.end())))
+                self.assignments.append(Assignment(match[1], drop_prefix(word, match.end())))
             else:
                 self._doubt("sets a variable with an odd name")
 

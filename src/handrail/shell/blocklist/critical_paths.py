@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from handrail.core.commands import ExecutionContext
-from handrail.shell.blocklist.words import UNKNOWN, UNSET, plain
+from handrail.shell.expand import UNKNOWN, UNSET, plain_text
 
 # A system does not start, or forgets what it is for, without one of these.
 _TOPS: Final = (
@@ -98,7 +98,7 @@ class Places:
         """The system file or device that a write to the field would change."""
         for parts in self._ways(field, cwd, follow=follow):
             if not self._inside(parts) and self._is_system(parts):
-                return "/" + "/".join(map(plain, parts))
+                return "/" + "/".join(map(plain_text, parts))
         return None
 
     def owned(self, field: str, cwd: str | None) -> bool:
@@ -137,7 +137,7 @@ class Places:
             known += 1
         if known == len(names) and not follow and known:
             known -= 1
-        start = self._where.resolve("/" + plain("/".join(names[:known])))
+        start = self._where.resolve("/" + plain_text("/".join(names[:known])))
         return _normal("/".join((start, *names[known:])))
 
     def _lost(self, parts: Sequence[str]) -> str | None:
@@ -146,7 +146,7 @@ class Places:
         if any(_covers(parts, root) for root in self._roots if root):
             return "the directories around the workspace"
         if any(_takes(parts, dear) for dear in self._person) or self._is_dear(parts):
-            return "/" + "/".join(map(plain, parts))
+            return "/" + "/".join(map(plain_text, parts))
         # Deleting all that is in a directory is deleting the directory; /tmp is meant for it.
         if wide(parts[-1]) and tuple(parts[:-1]) != ("tmp",):
             return self._lost(parts[:-1])

@@ -8,7 +8,7 @@ from typing import Final
 from handrail.core.commands import Reason
 from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.blocklist.program_calls import Act, Scene, base
-from handrail.shell.blocklist.words import plain, printed
+from handrail.shell.expand import plain_text, printed_text
 
 _INSTEAD: Final = "name the files below the workspace that should go"
 _DELETERS: Final = frozenset(("rm", "unlink", "shred", "srm", "rimraf", "trash", "grm", "wipe"))
@@ -107,7 +107,7 @@ def _commands(fields: Sequence[str]) -> Iterator[str]:
 
 
 def _ruinous(command: str) -> bool:
-    return any(base(plain(word)) in _RUIN for word in command.split())
+    return any(base(plain_text(word)) in _RUIN for word in command.split())
 
 
 def _synced(act: Act, scene: Scene) -> Iterator[Reason]:
@@ -124,19 +124,19 @@ def handed_over(act: Act, scene: Scene) -> Iterator[str]:
     for wrapper in wrappers(act.invocation, scene.flat.invocations):
         for redirect in wrapper.redirects:
             if redirect.operator.startswith("<<"):
-                for fields in scene.values.readings([redirect.body or redirect.target], act.cwd):
+                for fields in scene.expander.likely([redirect.body or redirect.target], act.cwd):
                     yield from " ".join(fields).split()
         told = [word.value or "" for word in wrapper.words]
         yield from told[told.index(":::") :] if ":::" in told else ()
     for producer in origins(act.invocation, scene.flat.invocations):
-        for fields in scene.values.readings(producer.words, act.cwd):
+        for fields in scene.expander.likely(producer.words, act.cwd):
             yield from _produced(fields, act, producer)
 
 
 def _produced(fields: Sequence[str], act: Act, producer: Invocation) -> Iterator[str]:
     name = base(fields[0]) if fields else ""
     if name in ("echo", "printf"):
-        yield from printed(fields, act.cwd).split()
+        yield from printed_text(fields, act.cwd).split()
     elif name in ("find", "fd"):
         yield from _unfiltered(Act(name, tuple(fields[1:]), act.cwd, producer))
     elif name == "ls":

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import Flat, Invocation
+from handrail.shell.analyze.variables import bind_variables
 from handrail.shell.blocklist import fallback_parser
 from handrail.shell.blocklist.deletes import deletes, origins
 from handrail.shell.blocklist.inline_code import inline
@@ -23,8 +23,8 @@ from handrail.shell.blocklist.permissions import rights
 from handrail.shell.blocklist.processes import bombs, endless_loops, processes
 from handrail.shell.blocklist.program_calls import Act, Scene, base, scene
 from handrail.shell.blocklist.remote_code import remote
-from handrail.shell.blocklist.words import UNKNOWN, UNSET, plain, printed
 from handrail.shell.blocklist.writes import disks, redirected, writes
+from handrail.shell.expand import UNKNOWN, UNSET, Expander, plain_text, printed_text
 from handrail.shell.parse.syntax import Script, Word
 from handrail.shell.tables.catastrophes import (
     ALWAYS,
@@ -52,53 +52,51 @@ _DEEPEST: Final = 3
 def find(
     flat: Flat,
     where: ExecutionContext,
+    expander: Expander,
+    script: Script,
     extra: Sequence[str] = (),
-    script: Script | None = None,
-    env: Mapping[str, str] | None = None,
 ) -> tuple[Reason, ...]:
     """Why the command is refused in every mode; empty if it is not.
 
-    `extra` are further programs or beginnings of commands (`terraform destroy`) that a
-    person refuses. `script` is the tree of the command, for what only its shape shows;
-    `env` the variables that it is given.
+    `expander` expands the words of the command, `script` is its tree. `extra` are further
+    programs or beginnings of commands (`terraform destroy`) that the user's settings refuse.
     """
-    loops = endless_loops(script) if script is not None else ()
-    return _distinct(chain(_reasons(flat, where, _Told(extra, env or {}), 0), loops))
+    found = _reasons(flat, where, expander, extra, 0)
+    return _distinct(chain(found, endless_loops(script)))
 
 
 def find_in_text(
     command: str, where: ExecutionContext, extra: Sequence[str] = ()
 ) -> tuple[Reason, ...]:
     """The same for a command that could not be parsed, taken apart as well as it can be."""
-    return _distinct(_rough_reasons(command, where, _Told(extra), 0))
+    return _distinct(_rough_reasons(command, where, extra, 0))
 
 
-class _Told(NamedTuple):
-    """What the caller adds to the command itself."""
-
-    extra: Sequence[str] = ()
-    env: Mapping[str, str] = MappingProxyType({})
-
-
-def _reasons(flat: Flat, where: ExecutionContext, told: _Told, depth: int) -> Iterator[Reason]:
-    seen = scene(flat, where, told.env, _GLOBBED)
+def _reasons(
+    flat: Flat, where: ExecutionContext, expander: Expander, extra: Sequence[str], depth: int
+) -> Iterator[Reason]:
+    seen = scene(flat, where, expander, _GLOBBED)
     for act in seen.acts:
-        yield from _named(act, told.extra)
+        yield from _named(act, extra)
         for check in _CHECKS:
             yield from check(act, seen)
     for one in flat.invocations:
         yield from redirected(one, seen)
         if depth < _DEEPEST:
-            yield from _handed(one, seen, told, depth)
+            yield from _handed(one, seen, extra, depth)
     yield from bombs(seen)
     yield from remote(seen)
 
 
-def _rough_reasons(text: str, where: ExecutionContext, told: _Told, depth: int) -> Iterator[Reason]:
+def _rough_reasons(
+    text: str, where: ExecutionContext, extra: Sequence[str], depth: int
+) -> Iterator[Reason]:
     if fallback_parser.bomb(text):
         yield Reason("it starts processes without end; start a known number of them", text)
     if depth <= _DEEPEST:
-        yield from _reasons(fallback_parser.flatten(text), where, told, depth + 1)
+        flat = fallback_parser.flatten(text)
+        expander = Expander(bind_variables(None, flat, {}), where.home)
+        yield from _reasons(flat, where, expander, extra, depth + 1)
 
 
 def _named(act: Act, extra: Sequence[str]) -> Iterator[Reason]:
@@ -111,7 +109,7 @@ def _named(act: Act, extra: Sequence[str]) -> Iterator[Reason]:
         refusal = SELF
     if refusal is not None:
         yield act.because(*refusal)
-    told = [act.name, *(plain(field) for field in act.fields)]
+    told = [act.name, *(plain_text(field) for field in act.fields)]
     for row in extra:
         words = row.split()
         if words and told[: len(words)] == words:
@@ -119,7 +117,7 @@ def _named(act: Act, extra: Sequence[str]) -> Iterator[Reason]:
 
 
 def _starts_handrail(act: Act) -> bool:
-    fields = [plain(field) for field in act.fields]
+    fields = [plain_text(field) for field in act.fields]
     if act.name in _LAUNCHERS:
         return any(field.partition("@")[0] == "handrail" for field in fields[:4])
     if not act.name.startswith(("python", "pypy")) or "-m" not in fields[:-1]:
@@ -127,11 +125,11 @@ def _starts_handrail(act: Act) -> bool:
     return fields[fields.index("-m") + 1].partition(".")[0] == "handrail"
 
 
-def _handed(one: Invocation, seen: Scene, told: _Told, depth: int) -> Iterator[Reason]:
+def _handed(one: Invocation, seen: Scene, extra: Sequence[str], depth: int) -> Iterator[Reason]:
     """Catastrophes in the program text that an interpreter is given."""
 
     def look(command: str) -> Iterator[Reason]:
-        return _rough_reasons(command, seen.where, told, depth + 1)
+        return _rough_reasons(command, seen.where, extra, depth + 1)
 
     runner = interpreter_of(one.words)
     if runner is None:
@@ -165,10 +163,10 @@ def _input(one: Invocation, seen: Scene) -> Iterator[str]:
 
 
 def _printed(one: Invocation, seen: Scene, depth: int) -> Iterator[str]:
-    for fields in seen.values.readings(one.words, seen.where.cwd):
+    for fields in seen.expander.likely(one.words, seen.where.cwd):
         name = base(fields[0]) if fields else ""
         if name in ("echo", "printf"):
-            yield plain(printed(fields, seen.where.cwd)).replace("\\n", "\n")
+            yield plain_text(printed_text(fields, seen.where.cwd)).replace("\\n", "\n")
         elif one.feeds and depth < _DEEPEST:
             for feeder in one.feeds[:_MOST_REASONS]:
                 for text in _printed(feeder, seen, depth + 1):
@@ -192,8 +190,8 @@ def _changed(name: str, fields: Sequence[str], text: str) -> str:
 
 
 def _texts(word: Word, seen: Scene) -> Iterator[str]:
-    for fields in seen.values.readings([word], seen.where.cwd):
-        text = plain(" ".join(fields))
+    for fields in seen.expander.likely([word], seen.where.cwd):
+        text = plain_text(" ".join(fields))
         yield text.replace(UNKNOWN, "").replace(UNSET, "")
 
 

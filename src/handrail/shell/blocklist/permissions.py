@@ -9,7 +9,7 @@ from typing import Final
 from handrail.core.commands import Reason
 from handrail.shell.blocklist.deletes import handed_over
 from handrail.shell.blocklist.program_calls import Act, Scene
-from handrail.shell.blocklist.words import plain
+from handrail.shell.expand import plain_text
 from handrail.shell.tables.catastrophes import ACCOUNTS
 
 _CHANGERS: Final = frozenset(("chmod", "chown", "chgrp", "setfacl", "chattr", "chflags", "gchmod"))
@@ -35,7 +35,7 @@ def rights(act: Act, scene: Scene) -> Iterator[Reason]:
 
 def _modes(act: Act, scene: Scene) -> Iterator[Reason]:
     # A mode may begin with a minus; it only ever takes rights away.
-    modes = plain(act.operands[0]).split(",") if act.operands else []
+    modes = plain_text(act.operands[0]).split(",") if act.operands else []
     if any(_EVERYBODY.fullmatch(mode) for mode in modes):
         yield act.because(_ALL_RIGHTS, "give only what is needed, such as u+x or 755")
     if any(_SET_ID.fullmatch(mode) for mode in modes):

@@ -11,7 +11,7 @@ from handrail.core.commands import Reason
 from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.blocklist.deletes import origins
 from handrail.shell.blocklist.program_calls import Act, Scene, base
-from handrail.shell.blocklist.words import plain
+from handrail.shell.expand import plain_text
 from handrail.shell.parse.syntax import Compound, Script, Simple, Statement, simples, statements
 from handrail.shell.tables.catastrophes import POWER, POWER_VERBS
 
@@ -30,7 +30,7 @@ _BOMB: Final = ("it starts processes without end", "start a known number of them
 def processes(act: Act, scene: Scene) -> Iterator[Reason]:
     """Kills and shutdowns that are refused."""
     verbs = POWER_VERBS.get(act.name, frozenset())
-    if not act.own and not verbs.isdisjoint(map(plain, act.fields)):
+    if not act.own and not verbs.isdisjoint(map(plain_text, act.fields)):
         yield act.because(*POWER)
     if act.name == "kill":
         yield from _kill(act)
@@ -96,7 +96,7 @@ def _reached(start: str, calls: dict[str, set[str]]) -> set[str]:
 
 
 def _kill(act: Act) -> Iterator[Reason]:
-    fields = [plain(field) for field in act.fields]
+    fields = [plain_text(field) for field in act.fields]
     if any(field in ("-l", "-L", "--list", "--table") for field in fields):
         return
     if fields and fields[0] in ("-s", "-n", "--signal"):
@@ -111,7 +111,7 @@ def _kill(act: Act) -> Iterator[Reason]:
 
 
 def _by_name(act: Act) -> Iterator[Reason]:
-    fields = [plain(field) for field in act.fields]
+    fields = [plain_text(field) for field in act.fields]
     named = {field.lstrip("-").upper() for field in fields if _SIGNAL.fullmatch(field)}
     value = act.value("s" if act.name == "killall" else "", "signal")
     lower = [field for field in fields if not _SIGNAL.fullmatch(field) or len(field) == 2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -11,7 +11,7 @@ from typing import Final
 from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import Flat, Invocation
 from handrail.shell.blocklist.critical_paths import Places, plain_glob
-from handrail.shell.blocklist.words import UNKNOWN, UNSET, Values, plain
+from handrail.shell.expand import UNKNOWN, UNSET, Expander, plain_text
 
 # Where a program that is spelled with a glob (`/???/rm`) would be found.
 _FOLDERS: Final = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin")
@@ -84,7 +84,7 @@ class Scene:
 
     flat: Flat
     acts: tuple[Act, ...]
-    values: Values
+    expander: Expander
     places: Places
     where: ExecutionContext
     moves: tuple[str | None, ...]
@@ -94,20 +94,17 @@ class Scene:
         return _cwds(invocation, self.where, self.moves)
 
 
-def scene(
-    flat: Flat, where: ExecutionContext, env: Mapping[str, str], names: Sequence[str]
-) -> Scene:
+def scene(flat: Flat, where: ExecutionContext, expander: Expander, names: Sequence[str]) -> Scene:
     """The command spelled out; `names` are the programs that a glob could stand for."""
-    values = Values(flat.invocations, where.home, env)
     places = Places(where)
-    moves = _everywhere(flat, values, where)
+    moves = _everywhere(flat, expander, where)
     acts = tuple(
         act
         for one in flat.invocations
         for cwd in _cwds(one, where, moves)
-        for act in _acts(one, values, cwd, places, names)
+        for act in _acts(one, expander, cwd, places, names)
     )
-    return Scene(flat, acts, values, places, where, moves)
+    return Scene(flat, acts, expander, places, where, moves)
 
 
 def base(program: str) -> str:
@@ -117,12 +114,12 @@ def base(program: str) -> str:
 
 def _acts(
     invocation: Invocation,
-    values: Values,
+    expander: Expander,
     cwd: str | None,
     places: Places,
     names: Sequence[str],
 ) -> Iterator[Act]:
-    for fields in values.readings(invocation.words, cwd):
+    for fields in expander.likely(invocation.words, cwd):
         if fields:
             own = "/" in fields[0] and places.owned(fields[0], cwd)
             for name in _programs(fields[0], names):
@@ -139,21 +136,21 @@ def _cwds(
     return (f"{where.cwd}/{invocation.cwd}" if invocation.cwd else where.cwd,)
 
 
-def _everywhere(flat: Flat, values: Values, where: ExecutionContext) -> tuple[str | None, ...]:
+def _everywhere(flat: Flat, expander: Expander, where: ExecutionContext) -> tuple[str | None, ...]:
     """Wherever the command goes, as far as it can be known."""
     if not flat.changes_directory:
         return (where.cwd,)
-    moves = dict.fromkeys(_moves(flat.invocations, values, where))
+    moves = dict.fromkeys(_moves(flat.invocations, expander, where))
     return tuple(islice(moves, _MOST_MOVES)) or (None,)
 
 
 def _moves(
-    invocations: Sequence[Invocation], values: Values, where: ExecutionContext
+    invocations: Sequence[Invocation], expander: Expander, where: ExecutionContext
 ) -> Iterator[str]:
     for one in invocations:
         if one.program not in ("cd", "pushd", "chdir"):
             continue
-        for fields in values.readings(one.words[1:], where.cwd):
+        for fields in expander.likely(one.words[1:], where.cwd):
             targets = [field for field in fields if not field.startswith("-")] or [where.home]
             if targets[0].startswith("/"):
                 yield targets[0]
@@ -164,7 +161,7 @@ def _moves(
 def _programs(field: str, names: Sequence[str]) -> Iterator[str]:
     folder, slash, name = field.rpartition("/")
     if not any(char in name for char in "*?["):
-        yield plain(name)
+        yield plain_text(name)
         return
     if slash and any(fnmatchcase(one, plain_glob(folder) or "/") for one in _FOLDERS):
         yield from (one for one in names if fnmatchcase(one, plain_glob(name)))

@@ -136,7 +136,8 @@ class Remote:
             case Substitution():
                 return any(self._fetching(simple, depth) for simple in simples(part.script))
             case Variable():
-                given = self._scene.values.words(part.name)
+                binding = self._scene.expander.bindings.get(part.name)
+                given = () if binding is None else binding.assigned
                 return any(self._fetched_word(word, depth + 1) for word in (*given, *part.inner))
             case Opaque():
                 return any(self._fetched_word(word, depth + 1) for word in part.inner)

@@ -9,7 +9,7 @@ from handrail.core.commands import ExecutionContext, Reason
 from handrail.shell.analyze.invocation import Invocation
 from handrail.shell.blocklist.critical_paths import Places
 from handrail.shell.blocklist.program_calls import Act, Scene
-from handrail.shell.blocklist.words import plain
+from handrail.shell.expand import plain_text
 from handrail.shell.tables.catastrophes import DISK, DISK_TOOLS, DISK_VERBS, LOOKING
 
 _INSTEAD: Final = "write below the workspace, and let the person install it"
@@ -46,7 +46,7 @@ def redirected(invocation: Invocation, scene: Scene) -> Iterator[Reason]:
         if redirect.operator not in _OUTPUTS:
             continue
         for cwd in scene.cwds(invocation):
-            for fields in scene.values.readings([redirect.target], cwd):
+            for fields in scene.expander.likely([redirect.target], cwd):
                 for field in fields:
                     what = scene.places.system(field, cwd)
                     if what is not None:
@@ -73,7 +73,7 @@ def disks(act: Act, scene: Scene) -> Iterator[Reason]:
     elif act.name in ("mount", "umount") and act.operands:
         for field in act.operands:
             if scene.places.lost(field, act.cwd, follow=True) is not None:
-                yield act.because(f"it covers or removes {plain(field)}", "leave mounts alone")
+                yield act.because(f"it covers or removes {plain_text(field)}", "leave mounts alone")
                 return
 
 

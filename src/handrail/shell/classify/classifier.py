@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,14 +15,13 @@ from handrail.core.commands import CommandClass, ExecutionContext
 from handrail.core.sensitive import is_sensitive
 from handrail.shell.analyze.invocation import Flat, Invocation
 from handrail.shell.classify import environment, hosts, identity, listing, redirects, roles
-from handrail.shell.classify.arguments import Argument, Known, arguments
+from handrail.shell.classify.arguments import Argument, argument_readings
 from handrail.shell.classify.effects import Tally
 from handrail.shell.classify.options import Parsed, parse, split
 from handrail.shell.classify.roles import Site
-from handrail.shell.parse.syntax import Word
+from handrail.shell.expand import Expander
 from handrail.shell.tables.program_table import Program, Programs, Slot
 
-Values = Mapping[str, tuple[Word, ...]]
 _SHELLS: Final = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "fish"})
 _DEEPEST: Final = 8
 _WRITING: Final = frozenset({"write", "wtree", "etree", "swept", "new-archive"})
@@ -50,7 +49,7 @@ class Classifier:
         self._tame = tame
         self._seeks = False
 
-    def weigh(self, flat: Flat, values: Values, tally: Tally) -> list[CommandClass]:
+    def weigh(self, flat: Flat, expander: Expander, tally: Tally) -> list[CommandClass]:
         """Adds everything to the tally; answers the class of each invocation."""
         for doubt in flat.doubts:
             tally.note(CommandClass.DANGEROUS, doubt.text, doubt.part)
@@ -61,20 +60,20 @@ class Classifier:
         self._seeks = _seeks_secrets(flat)
         classes = []
         for one in flat.invocations:
-            self._invocation(one, flat, values, tally)
+            self._invocation(one, flat, expander, tally)
             classes.append(tally.take_part())
         return classes
 
-    def _invocation(self, one: Invocation, flat: Flat, values: Values, tally: Tally) -> None:
+    def _invocation(self, one: Invocation, flat: Flat, expander: Expander, tally: Tally) -> None:
         cwd = self._cwd(one)
         # Another shell sees none of the variables that this one has set.
-        seen = {} if _SHELLS.intersection(one.wrapped_by) else values
-        known = Known(cwd, self._where.home, seen)
+        if _SHELLS.intersection(one.wrapped_by):
+            expander = Expander({}, self._where.home)
         site = Site(self._where, cwd, tally, one.source, protected=self._protected)
         if one.background:
             tally.background = True
             site.note(CommandClass.DEV, "it goes on in the background")
-        redirects.weigh(one.redirects, known, site)
+        redirects.weigh(one.redirects, expander, site)
         self._assignments(one, site)
         if not one.words:
             return
@@ -86,7 +85,7 @@ class Classifier:
             site.danger(f"the program {one.words[0].source!r} is computed")
             tally.open_ended = True
         elif name not in flat.functions:
-            self._program(name, one, known, site)
+            self._program(name, one, expander, site)
         elif one.function == name:
             site.danger(f"the function {name!r} calls itself")
 
@@ -103,13 +102,18 @@ class Classifier:
             if one.words or safety_class is CommandClass.DANGEROUS:
                 site.note(safety_class, f"the variable {assignment.name} is set")
 
-    def _program(self, name: str, one: Invocation, known: Known, site: Site) -> None:
+    def _program(self, name: str, one: Invocation, expander: Expander, site: Site) -> None:
         site.tally.runs(name)
-        given = arguments(one.words[1:], known)
         found = identity.identify(name, one.words[0], site, self._programs)
-        if found is None:
-            hosts.gather(given, site.tally, strict=True)
-            return
+        for given in argument_readings(one.words[1:], expander, site.cwd):
+            if found is None:
+                hosts.gather(given, site.tally, strict=True)
+            else:
+                self._with_arguments(found, given, one, site)
+
+    def _with_arguments(
+        self, found: Program, given: Sequence[Argument], one: Invocation, site: Site
+    ) -> None:
         added = self._adds_found(one)
         given = tuple(
             replace(word, found=True) if self._is_found(word, added=added) else word
@@ -292,7 +296,9 @@ class Classifier:
         if name is None or first.glob or depth > _DEEPEST:
             site.danger(f"{program.name} runs a program that is computed")
             return
-        site.tally.runs(name)
+        if name not in site.launched:
+            site.launched.add(name)
+            site.tally.runs(name)
         if identity.is_handrail(name):
             site.note(CommandClass.BLOCKED, "a command may not run Handrail itself")
         inner = identity.lookup(name, self._programs)

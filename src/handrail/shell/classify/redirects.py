@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from handrail.shell.classify import roles
-from handrail.shell.classify.arguments import Known, arguments
+from handrail.shell.classify.arguments import Argument, argument_readings
 from handrail.shell.classify.roles import Site
-from handrail.shell.parse.syntax import Redirect
+from handrail.shell.expand import Expander
+from handrail.shell.parse.syntax import Redirect, Word
 
 _TEXT: Final = frozenset({"<<", "<<-", "<<<"})
 _COPIES: Final = frozenset({">&", "<&"})
 _SOCKET: Final = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/.*")
 
 
-def weigh(redirects: Sequence[Redirect], known: Known, site: Site) -> None:
+def weigh(redirects: Sequence[Redirect], expander: Expander, site: Site) -> None:
     """Adds the redirects of one command to the tally."""
     for redirect in redirects:
-        _one(redirect, known, site)
+        _one(redirect, expander, site)
 
 
 def writes(redirects: Sequence[Redirect]) -> bool:
@@ -32,15 +33,15 @@ def writes(redirects: Sequence[Redirect]) -> bool:
     )
 
 
-def _one(redirect: Redirect, known: Known, site: Site) -> None:
+def _one(redirect: Redirect, expander: Expander, site: Site) -> None:
     if redirect.operator in _TEXT:
         word = redirect.target if redirect.body is None else redirect.body
-        for argument in arguments((word,), known):
+        for argument in _arguments(word, expander, site):
             roles.text(argument, site)
         return
     if _copies(redirect):
         return
-    for argument in arguments((redirect.target,), known):
+    for argument in _arguments(redirect.target, expander, site):
         socket = _SOCKET.match(argument.text or "")
         if socket is not None:
             site.danger("the shell opens a connection")
@@ -49,6 +50,11 @@ def _one(redirect: Redirect, known: Known, site: Site) -> None:
             roles.weigh("read", argument, site)
         else:
             roles.weigh("write", argument, site)
+
+
+def _arguments(word: Word, expander: Expander, site: Site) -> Iterator[Argument]:
+    for reading in argument_readings((word,), expander, site.cwd):
+        yield from reading
 
 
 def _copies(redirect: Redirect) -> bool:

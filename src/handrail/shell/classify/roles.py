@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from handrail.core.commands import CommandClass, ExecutionContext
@@ -74,6 +74,8 @@ class Site:
     found: bool = False
     seeks: bool = False
     protected: Callable[[str], str | None] | None = None
+    # Programs that this one was found to start, in any reading of its arguments.
+    launched: set[str] = field(default_factory=set)
 
     def note(self, safety_class: CommandClass, text: str) -> None:
         """The command is at least of that class."""

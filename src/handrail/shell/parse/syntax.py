@@ -30,6 +30,8 @@ class Variable:
     plain: bool
     # Words inside an operator, `${x:-$(rm y)}`: their substitutions run too.
     inner: tuple[Word, ...] = ()
+    # `:-`, `+`, `#` … if the expansion has one.
+    operator: str = ""
 
 
 @dataclass(frozen=True, slots=True)

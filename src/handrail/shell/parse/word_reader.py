@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from handrail.core.commands import UnreadableCommand
-from handrail.shell import expand
 from handrail.shell.parse import quoting
+from handrail.shell.parse.braces import find_braces
 from handrail.shell.parse.shfmt_nodes import Node, Source, check, items, kind_of, offset, text
 from handrail.shell.parse.syntax import Opaque, Part, Script, Substitution, Text, Variable, Word
 
@@ -44,7 +44,7 @@ class Words:
         source = self._source.of(known)
         with self._source:
             parts = self._parts(known, quoted=False)
-        return Word(source, expand.find(source, parts) if expands_braces else parts)
+        return Word(source, find_braces(source, parts) if expands_braces else parts)
 
     def optional(self, node: object) -> tuple[Word, ...]:
         """A word that may be missing."""
@@ -231,7 +231,8 @@ class Words:
             self.evaluates.add(name)
         extra = ("Excl", "Length", "Index", "Slice", "Repl", "Names", "Exp")
         plain = not any(node.get(field) for field in extra)
-        return Variable(name, quoted=quoted, plain=plain, inner=inner)
+        operator = text(node["Exp"], "Op") if node.get("Exp") else ""
+        return Variable(name, quoted=quoted, plain=plain, inner=inner, operator=operator)
 
     def _index(self, node: Node) -> tuple[Word, ...]:
         return self.subscript(node.get("Index"))
