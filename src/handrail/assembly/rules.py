@@ -152,16 +152,6 @@ def canonical_names(
     return canonical
 
 
-def registry_origin(registry: Registry) -> Callable[[str], ToolOrigin | None]:
-    """Answers where the tool of a name comes from, None if none is registered."""
-
-    def origin(name: str) -> ToolOrigin | None:
-        entry = registry.entry(name)
-        return None if entry is None else entry.origin
-
-    return origin
-
-
 def pattern_obstacle(registry: Registry) -> GrantObstacle:
     """Answers why an allow rule with a pattern can cover no call of its tool; None if it can."""
 

@@ -18,7 +18,7 @@ from handrail.assembly.machine import Machine, open_blobs, open_machine
 from handrail.assembly.plan_mode import open_plan_mode, resume_plan_mode
 from handrail.assembly.policy_services import open_policy
 from handrail.assembly.resolved_settings import ResolvedSettings, resolve_settings
-from handrail.assembly.rules import canonical_names, pattern_obstacle, registry_origin
+from handrail.assembly.rules import canonical_names, pattern_obstacle
 from handrail.assembly.session import (
     SessionKeeper,
     answered_in,
@@ -62,7 +62,7 @@ from handrail.policy.approval.grants import GrantObstacle
 from handrail.policy.modes import Mode
 from handrail.policy.rules.rule import Rule
 from handrail.tools._lib.services import Services
-from handrail.tools.builtin import builtin_tools
+from handrail.tools.builtin import BUILTIN_NAMES, build_tool
 
 _log = logging.getLogger("handrail")
 
@@ -213,7 +213,7 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     begun = await _begin(opening, meant.mode, machine, clock)
     registry, vocabulary = Registry(bus), meant.vocabulary
     names, obstacle = (
-        canonical_names(vocabulary, registry_origin(registry)),
+        canonical_names(vocabulary, registry.origin),
         pattern_obstacle(registry),
     )
     named = opening.session is not None
@@ -232,12 +232,14 @@ async def _connect(opening: RuntimeOpener, meant: ResolvedSettings, machine: Mac
     principals = Principals(meant.agents, policy, user_policy)
     preparer = Preparer(registry, vocabulary, begun.plans.files, begun.session, principals)
     stored = _stored(machine, begun, preparer, policy)
-    registry.register_builtin(_tools(opening.settings, machine, begun, stored))
+    services = _tool_services(opening.settings, machine, begun, stored)
+    for name in BUILTIN_NAMES:
+        registry.defer_builtin(name, partial(build_tool, name, services))
     for tool in opening.tools:
         registry.register(tool)
     _warn_of_useless_rules(meant.rules, obstacle)
     catalog = Catalog(registry, vocabulary, begun.session)
-    await catalog.refresh()
+    await catalog.refresh(opening.tools)
     await resume_plan_mode(begun.plans, begun.session, machine, named=named)
     guardrails = policy.services.guardrails
     keeper = SessionKeeper(begun.session, machine.store, guardrails) if named else None
@@ -289,22 +291,20 @@ def _stored(
     return StoredResults(session.id, machine.store, session.artifacts, review)
 
 
-def _tools(
+def _tool_services(
     settings: Settings, machine: Machine, begun: SessionParts, outputs: Outputs
-) -> list[Tool[Any]]:
+) -> Services:
     commands, plans = machine.commands, begun.plans
     shell = None if commands is None else commands.shell_in(begun.session.whereabouts)
-    return builtin_tools(
-        Services(
-            plans.files,
-            machine.search,
-            begun.past,
-            settings.allow_delete,
-            shell,
-            plans.mode,
-            begun.reserved,
-            outputs,
-        )
+    return Services(
+        plans.files,
+        machine.search,
+        begun.past,
+        settings.allow_delete,
+        shell,
+        plans.mode,
+        begun.reserved,
+        outputs,
     )
 
 

@@ -6,7 +6,7 @@ Worked out once and kept until a tool comes or goes; asking again costs a shallo
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -45,9 +45,11 @@ class Catalog:
         """The names a model is shown and may use."""
         return self._vocabulary
 
-    async def refresh(self) -> None:
-        """Ask every tool what it says about itself here and now."""
-        for tool in self._registry.list_all():
+    async def refresh(self, tools: Iterable[Tool[Any]] | None = None) -> None:
+        """Ask these tools for their descriptions again; None: all. A tool that was never asked is
+        asked when it is first declared, if its description needs no waiting.
+        """
+        for tool in self._registry.list_all() if tools is None else tools:
             said = tool.describe(self._session)
             self._prose[tool.name] = said if isinstance(said, str) else await said
         self._cache.clear()

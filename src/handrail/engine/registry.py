@@ -84,11 +84,15 @@ _EDITS: Final = Effects.WRITES_PATHS | Effects.OPEN_ENDED
 
 
 class Registry:
-    """The set of tools; deterministic order, so that prompt caches stay warm."""
+    """The set of tools; deterministic order, so that prompt caches stay warm.
+
+    A built-in tool is deferred: it is built when its entry is first asked for.
+    """
 
     def __init__(self, bus: EventBus | None = None) -> None:
         self._bus = bus or EventBus()
         self._entries: dict[str, ToolEntry] = {}
+        self._deferred: dict[str, Callable[[], Tool[Any]]] = {}
         # Counts changes, so that what is derived from the tools knows when it is stale.
         self.version = 0
 
@@ -99,44 +103,60 @@ class Registry:
         if it has no usable name, does not state its effects or its parameters contradict them.
         """
         _check_is_tool(tool)
-        old = self._entries.get(tool.name)
+        old = self.origin(tool.name)
         if old is not None and not allow_override:
             raise DuplicateToolError(f"a tool named {tool.name!r} exists already")
-        if (
-            old is not None
-            and old.origin is ToolOrigin.BUILTIN
-            and origin is not ToolOrigin.BUILTIN
-        ):
+        if old is ToolOrigin.BUILTIN and origin is not ToolOrigin.BUILTIN:
             raise DuplicateToolError(f"{tool.name!r} is built in and cannot be replaced")
+        self._deferred.pop(tool.name, None)
         self._entries[tool.name] = _entry(tool, origin)
         self.version += 1
         self._bus.emit(ToolRegistered(tool.name))
 
-    def register_builtin(self, tools: Iterable[Tool[Any]]) -> None:
-        """Add the tools that nobody can replace."""
-        for tool in tools:
-            self.register(tool, origin=ToolOrigin.BUILTIN)
+    def defer_builtin(self, name: str, build: Callable[[], Tool[Any]]) -> None:
+        """Add a built-in tool, which `build` returns when its entry is first asked for."""
+        if self.has_tool(name):
+            raise DuplicateToolError(f"a tool named {name!r} exists already")
+        self._deferred[name] = build
+        self.version += 1
 
     def with_retry(self, name: str, attempts: int) -> None:
         """Try calls of a tool up to so many times; raises ValueError unless it is idempotent,
         `ToolNotFoundError` if it does not exist.
         """
-        entry = self._entries.get(name)
+        entry = self.entry(name)
         if entry is None:
             raise ToolNotFoundError(name)
         self._entries[name] = replace(entry, attempts=_attempts(entry.tool, attempts))
 
     def unregister(self, name: str) -> None:
         """Remove a tool; raises `ToolNotFoundError`."""
-        if name not in self._entries:
+        if not self.has_tool(name):
             raise ToolNotFoundError(name)
-        del self._entries[name]
+        self._entries.pop(name, None)
+        self._deferred.pop(name, None)
         self.version += 1
         self._bus.emit(ToolUnregistered(name))
 
     def entry(self, name: str) -> ToolEntry | None:
         """The tool with what a call of it needs, None if there is none."""
-        return self._entries.get(name)
+        found = self._entries.get(name)
+        if found is None and name in self._deferred:
+            found = self._entries[name] = _entry(self._deferred[name](), ToolOrigin.BUILTIN)
+            del self._deferred[name]
+        return found
+
+    def origin(self, name: str) -> ToolOrigin | None:
+        """Where the tool of a name comes from, None if there is none; builds nothing."""
+        if name in self._deferred:
+            return ToolOrigin.BUILTIN
+        found = self._entries.get(name)
+        return None if found is None else found.origin
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all tools, sorted; builds nothing."""
+        return sorted((*self._entries, *self._deferred))
 
     def get(self, name: str) -> Tool[Any]:
         """The tool of a name; raises `ToolNotFoundError`."""
@@ -147,36 +167,34 @@ class Registry:
 
     def find(self, name: str) -> Tool[Any] | None:
         """The tool of a name, None if there is none."""
-        entry = self._entries.get(name)
+        entry = self.entry(name)
         return entry.tool if entry else None
 
     def has_tool(self, name: str) -> bool:
         """Whether a tool of that name exists."""
-        return name in self._entries
+        return name in self._entries or name in self._deferred
 
     def count(self) -> int:
         """How many tools there are."""
-        return len(self._entries)
+        return len(self._entries) + len(self._deferred)
 
     def clear(self) -> None:
         """Remove every tool."""
-        for name in list(self._entries):
+        for name in self.names:
             self.unregister(name)
 
     def list_all(self, *, groups: Iterable[Group | str] | None = None) -> list[Tool[Any]]:
         """All tools, or those of some groups, sorted by name; ValueError for an unknown group."""
         wanted = None if groups is None else _read_groups(groups)
-        return [
-            self._entries[name].tool
-            for name in sorted(self._entries)
-            if wanted is None or self._entries[name].tool.group in wanted
-        ]
+        tools = [self.get(name) for name in self.names]
+        return [tool for tool in tools if wanted is None or tool.group in wanted]
 
     def filter_by_names(self, names: Iterable[str]) -> Registry:
         """A registry with only these tools; names that do not exist are left out."""
         wanted = set(names)
         chosen = Registry(self._bus)
         chosen._entries = {name: one for name, one in self._entries.items() if name in wanted}
+        chosen._deferred = {name: one for name, one in self._deferred.items() if name in wanted}
         return chosen
 
     @classmethod
@@ -189,7 +207,7 @@ class Registry:
 
     def missing(self, names: Iterable[str]) -> list[str]:
         """The names among these that no tool has, for diagnostics."""
-        return [name for name in names if name not in self._entries]
+        return [name for name in names if not self.has_tool(name)]
 
     def subscribe(self, listener: Listener) -> None:
         """Be told when tools come and go."""

@@ -74,8 +74,7 @@ class Preparer:
     def callable_tools(self, agent: str) -> list[str]:
         """The canonical names of all tools that an agent may call."""
         access, entry = self.principals.agents.of(agent), self._registry.entry
-        names = [tool.name for tool in self._registry.list_all()]
-        return [name for name in names if _open_to(access, entry(name))]
+        return [name for name in self._registry.names if _open_to(access, entry(name))]
 
     def prepare(self, call: ToolCall) -> PreparedCall:
         """Prepare the call; never raises: what is wrong becomes the problem of the result."""
@@ -187,10 +186,11 @@ class Preparer:
         """The problem as its caller may read it: no hint names a tool that it cannot use."""
         if problem.hint is None:
             return problem
+        hint = problem.hint
         hidden = frozenset(
-            tool.name
-            for tool in self._registry.list_all()
-            if not self._open_to(prepared, self._registry.entry(tool.name))
+            name
+            for name in self._registry.names
+            if name in hint and not self._open_to(prepared, self._registry.entry(name))
         )
         return drop_hidden_names(problem, hidden) if hidden else problem
 
