@@ -1,6 +1,6 @@
-"""Programs for a runtime: what `core.processes.Processes` promises, kept by runners.
+"""Runs programs for a runtime through runners; implements `core.processes.Processes`.
 
-All of it runs on the event loop of whoever opened the runtime; no thread is involved.
+Everything runs on the runtime's event loop; no threads are used.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from handrail.host.supervisor.runner_connection import RunnerConnection, start_p
 from handrail.host.supervisor.runner_pool import RunnerPool
 from handrail.host.supervisor.wire import Frame, FrameKind
 
-# Two streams of it leave room for others in the 64 MB that are kept of all artifacts.
+# Two such streams leave room for others in the 64 MB quota of all artifacts.
 SPILL_BYTES: Final = 16 << 20
-# Longer than a runner needs to end any tree; after that it is given up.
+# Longer than a runner needs to end any process tree; a runner that takes longer is abandoned.
 _ENDING_S: Final = 15.0
 
 
 class SupervisedProcesses:
-    """Starts programs through a supervisor of its own, which starts with the first of them.
+    """Starts programs through a supervisor process, which is started with the first program.
 
-    `recipe_of` says how a program is confined. `directory` is the workspace's state, with
-    its jobs in `jobs/`; None: nothing outlives the runtime. `spill` is where the full text
-    of long output is kept, up to `spill_bytes` of a stream; None: as long as the runtime.
-    `memory_mb` limits the address space of every process; 0: no limit. `roots` are the
-    directories that programs start in: the process that starts a program refuses it while one of
-    them is not in its place.
+    `recipe_of` returns how a program is confined. `directory` is the workspace's state directory,
+    with jobs in `jobs/`; None: nothing outlives the runtime. `spill` is the directory for the full
+    text of long output, up to `spill_bytes` per stream; None: a directory that is removed with the
+    runtime. `memory_mb` limits the address space of every process; 0: no limit. `roots` are the
+    directories that programs start in: a program is refused while one of them has been moved or
+    replaced.
     """
 
     def __init__(
@@ -65,7 +65,9 @@ class SupervisedProcesses:
         check_in_place(self._roots)
 
     async def run(self, launch: Launch, on_output: OnOutput | None = None) -> Ended:
-        """Run a program to its end; `unavailable` if it cannot be started, or is lost."""
+        """Run a program to its end. Raises `unavailable` if it cannot be started or its runner is
+        lost.
+        """
         recipe = self._recipe_of(launch)
         header = {
             "timeout_s": launch.timeout_s,
@@ -86,32 +88,34 @@ class SupervisedProcesses:
         return _ended(connection.answer)
 
     async def start(self, launch: Launch, request: JobRequest) -> Job:
-        """Start a background job; `unavailable`."""
+        """Start a background job. Raises `unavailable`."""
         if self._directory is None:
             request = request._replace(keep=False)
         return await self._jobs.start(launch, self._recipe_of(launch), request)
 
     async def jobs(self) -> Sequence[Job]:
-        """All jobs of this workspace, the oldest first."""
+        """All jobs of this workspace, oldest first."""
         return self._jobs.all()
 
     async def output(self, job_id: str, offset: int, wait_s: float, limit: int) -> JobOutput:
-        """What a job wrote from `offset` on; `not_found`."""
+        """The output of a job from `offset` on. Raises `not_found`."""
         return await self._jobs.output(job_id, offset, wait_s, limit)
 
     async def kill(self, job_id: str) -> Job:
-        """End a job and everything it started; `not_found`, `conflict`."""
+        """End a job and everything it started. Raises `not_found` or `conflict`."""
         return await self._jobs.kill(job_id)
 
     async def aclose(self) -> None:
-        """End every program but kept jobs, and the helper processes."""
+        """End every program except kept jobs, and the helper processes."""
         await self._runners.aclose(kept=self._jobs.kept)
 
     async def _wait(self, connection: RunnerConnection, timeout_s: float | None) -> None:
-        """Until it is over; a caller that is cancelled still waits for that."""
+        """Wait for the answer of a runner. A cancelled caller also waits until the program has
+        ended.
+        """
         guard = None
         if timeout_s is not None:
-            # The deadline is the runner's; this one only helps if the runner is stopped.
+            # The runner enforces the deadline; this timer helps only if the runner is stopped.
             loop = asyncio.get_running_loop()
             guard = loop.call_later(timeout_s + _ENDING_S, connection.abandon)
         try:
@@ -127,7 +131,7 @@ class SupervisedProcesses:
                     connection.abandon()
 
     def spill_directory(self) -> str:
-        """Where the full text of long output is kept."""
+        """The directory for the full text of long output."""
         return self._runners.scratch() if self._spill is None else str(self._spill)
 
     def _jobs_directory(self) -> Path:

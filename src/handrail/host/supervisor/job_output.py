@@ -1,7 +1,7 @@
-"""The output of a job on disk: its first megabyte and its last fifteen, in equal pieces.
+"""The output of a job on disk: its first megabyte and its last fifteen, in segments of equal size.
 
-The name of a piece is its place in the whole, so that a reader in another process needs
-neither a lock nor an index. Only the runner of the job writes.
+The name of a segment is its position, so a reader in another process needs neither a lock nor an
+index. Only the job's runner writes.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 SEGMENT_BYTES: Final = 1 << 20
-# Besides the first one.
+# In addition to the first one.
 LAST_SEGMENTS: Final = 15
 _PREFIX: Final = "output."
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class JobOutputWriter:
-    """Takes what a job writes, both streams in the order of arrival."""
+    """Writes the output of a job, both streams in order of arrival."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -28,7 +28,7 @@ class JobOutputWriter:
         self._free = 0
 
     def take(self, data: memoryview) -> None:
-        """Keep some more; after an error of the disk nothing more is kept."""
+        """Write more output. After a disk error nothing more is written."""
         try:
             while data:
                 if not self._free:
@@ -41,7 +41,7 @@ class JobOutputWriter:
             self._directory = Path(os.devnull)
 
     def close(self) -> None:
-        """No more will come."""
+        """Close the current segment."""
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
@@ -58,7 +58,7 @@ class JobOutputWriter:
 
 
 class JobOutputPart(NamedTuple):
-    """Some of a job's output; see `JobOutput`."""
+    """A part of a job's output; see `JobOutput`."""
 
     data: bytes
     next_offset: int
@@ -66,7 +66,7 @@ class JobOutputPart(NamedTuple):
 
 
 def read_output(directory: Path, offset: int, limit: int) -> JobOutputPart:
-    """What lies at `offset`, at most `limit` bytes; up to the next gap."""
+    """Read at most `limit` bytes at `offset`, up to the next gap."""
     sizes = _sizes(directory)
     offset = max(offset, 0)
     start = _first_kept(sizes, offset)
@@ -83,12 +83,12 @@ def read_output(directory: Path, offset: int, limit: int) -> JobOutputPart:
 
 
 def _first_kept(sizes: Mapping[int, int], offset: int) -> int:
-    """The first kept byte at or after the offset; the end if there is none."""
+    """The first kept byte at or after the offset; the offset itself if there is none."""
     for number in sorted(sizes):
         start = number * SEGMENT_BYTES
         if start + sizes[number] > offset:
             return max(start, offset)
-    # Beyond the end there is nothing yet, and nothing is missing.
+    # Past the end nothing is missing: it was not written yet.
     return offset
 
 
@@ -101,7 +101,7 @@ def _sizes(directory: Path) -> dict[int, int]:
                 try:
                     sizes[int(number)] = entry.stat(follow_symlinks=False).st_size
                 except FileNotFoundError:
-                    # The job went on and dropped it while we looked.
+                    # The job dropped this segment during the scan.
                     continue
     return sizes
 

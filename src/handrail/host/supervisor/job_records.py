@@ -1,7 +1,7 @@
 """The record of a job on disk: written by its runner, read by every runtime of the workspace.
 
-A record says "running" until somebody writes how it ended; whether that is still true is
-asked of the kernel, never of the record.
+A record says "running" until the end is written. Whether the job really runs is asked of the
+kernel.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from typing import Any, Final, NamedTuple
 from handrail.core.processes import Job, JobState
 from handrail.host.processes.procfs import ProcessIdentity
 
-# Ended jobs whose output is kept; older ones make room when a new job starts.
+# Ended jobs whose output is kept; older ones are removed when a new job starts.
 KEPT_ENDED: Final = 20
 _FILE: Final = "job.json"
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
-# A number that was taken and never used is a crash, unless it was taken a moment ago.
+# A claimed id without a record after this time was left by a crash.
 _UNUSED_S: Final = 60.0
 
 
 class JobRecord(NamedTuple):
-    """A job, the process that it started with, and the one that watches over it."""
+    """A job, its first process, and the runner that supervises it."""
 
     job: Job
     program: ProcessIdentity
     runner: ProcessIdentity
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of the file."""
+        """The record as JSON values."""
         return {
             "job": self.job._asdict(),
             "program": self.program.to_dict(),
@@ -44,7 +44,7 @@ class JobRecord(NamedTuple):
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> JobRecord:
-        """What `to_dict` wrote."""
+        """The record that `to_dict` returned."""
         job = {**fields["job"], "state": JobState(fields["job"]["state"])}
         return cls(
             Job(**job),
@@ -54,7 +54,7 @@ class JobRecord(NamedTuple):
 
 
 def claim_job_id(directory: Path) -> tuple[str, Path]:
-    """Take the next free number; nobody else gets it, in any process."""
+    """Create the directory of the next free job id; atomic between processes."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     _make_room(directory)
     number = max(map(int, _numbers(directory)), default=0) + 1
@@ -69,7 +69,7 @@ def claim_job_id(directory: Path) -> tuple[str, Path]:
 
 
 def write_record(place: Path, record: JobRecord) -> None:
-    """Make the record what readers see, in one step."""
+    """Replace the record atomically."""
     temporary = place / f"{_FILE}.new"
     handle = os.open(
         temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
@@ -80,13 +80,13 @@ def write_record(place: Path, record: JobRecord) -> None:
 
 
 def read_record(directory: Path, number: str) -> JobRecord | None:
-    """A job's record with the state it is really in; None if there is no such job."""
+    """A job's record with its actual state; None if there is no such job."""
     if not _NUMBER.fullmatch(number):
         return None
     record = _stored(directory / number)
     if record is None or record.job.state is not JobState.RUNNING or record.runner.alive:
         return record
-    # It may have written its last word between the two looks.
+    # The runner may have written the final record between the two reads.
     record = _stored(directory / number)
     if record is None or record.job.state is not JobState.RUNNING or record.program.alive:
         return record
@@ -94,7 +94,7 @@ def read_record(directory: Path, number: str) -> JobRecord | None:
 
 
 def read_all_records(directory: Path) -> list[JobRecord]:
-    """All jobs, the oldest first."""
+    """All jobs, oldest first."""
     found = [read_record(directory, number) for number in sorted(_numbers(directory), key=int)]
     return [record for record in found if record is not None]
 
@@ -107,7 +107,7 @@ def _stored(place: Path) -> JobRecord | None:
     try:
         return JobRecord.from_dict(json.loads(text))
     except (ValueError, KeyError, TypeError):
-        # Not written by us, or by another version: there is nothing to say about it.
+        # Not a record of this version.
         return None
 
 

@@ -1,4 +1,6 @@
-"""Background jobs as a runtime sees them: its own by their runners, all others by records."""
+"""Background jobs of a workspace: jobs of this runtime through their runners, all others by
+records.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,12 @@ from handrail.host.supervisor.runner_pool import RunnerPool
 from handrail.host.supervisor.start import wait_exit
 from handrail.host.supervisor.wire import FrameKind
 
-# Longer than a runner needs to end any tree.
+# Longer than a runner needs to end any process tree.
 _ENDING_S: Final = 15.0
 
 
 class SupervisedJobs:
-    """The jobs of one workspace. `directory` answers where they are recorded."""
+    """The jobs of one workspace. `directory` returns where they are recorded."""
 
     def __init__(self, runners: RunnerPool, directory: Callable[[], Path]) -> None:
         self._runners = runners
@@ -36,7 +38,7 @@ class SupervisedJobs:
         self._own: dict[str, RunnerConnection] = {}
 
     async def start(self, launch: Launch, recipe: Recipe, request: JobRequest) -> Job:
-        """Start a job; raises `unavailable`."""
+        """Start a job. Raises `unavailable`."""
         number, place = job_records.claim_job_id(self._directory())
         fields = {"id": number, **request._asdict()}
         fields["kept"] = fields.pop("keep")
@@ -59,7 +61,7 @@ class SupervisedJobs:
         try:
             first = await connection.wait_started()
         except BaseException:
-            # Also if it is to be kept: nobody would know its number.
+            # Even if the job is to be kept: its id was never returned to the caller.
             connection.end()
             connection.close()
             raise
@@ -70,11 +72,11 @@ class SupervisedJobs:
         return connection
 
     def all(self) -> list[Job]:
-        """All jobs, the oldest first."""
+        """All jobs, oldest first."""
         return [record.job for record in job_records.read_all_records(self._directory())]
 
     async def output(self, number: str, offset: int, wait_s: float, limit: int) -> JobOutput:
-        """Wait for the end of a job, but not longer than that; then read."""
+        """Wait at most `wait_s` for the end of a job, then read its output."""
         record = self._record(number)
         if record.job.state is JobState.RUNNING and wait_s > 0:
             with anyio.move_on_after(wait_s):
@@ -84,7 +86,7 @@ class SupervisedJobs:
         return JobOutput(record.job, part.data, part.next_offset, part.missing)
 
     async def kill(self, number: str) -> Job:
-        """End a job; raises `not_found`, `conflict` if it is over."""
+        """End a job. Raises `not_found`, or `conflict` if it has ended."""
         record = self._record(number)
         if record.job.state is not JobState.RUNNING:
             raise JOB_OVER.error(number=number, state=record.job.state.value)
@@ -98,7 +100,7 @@ class SupervisedJobs:
 
     @property
     def kept(self) -> bool:
-        """Whether a job of ours goes on when we go."""
+        """Whether a job of this runtime continues after the runtime ends."""
         if not self._own:
             return False
         return any(
@@ -109,13 +111,13 @@ class SupervisedJobs:
         if number in self._own:
             await self._own[number].wait_answer()
             return
-        # A runner ends with its job; only if it was killed the program itself may live on.
+        # A runner ends with its job. The program can only survive if the runner was killed.
         record = self._record(number)
         await wait_exit(record.runner.pid, still=lambda: record.runner.alive)
         await wait_exit(record.program.pid, still=lambda: record.program.alive)
 
     def _end_orphan(self, number: str, record: job_records.JobRecord) -> None:
-        """Its runner was killed and its supervisor too; what can still be named is its group."""
+        """End a job whose runner and supervisor were killed, by its process group."""
         if record.program.alive:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(record.program.pid, signal.SIGKILL)
@@ -132,13 +134,13 @@ class SupervisedJobs:
 
 
 def _signal(process: ProcessIdentity, number: int) -> bool:
-    """Send a signal to that very process; False if it is gone."""
+    """Send a signal to exactly this process; False if it has ended."""
     try:
         handle = os.pidfd_open(process.pid)
     except OSError:
         return False
     try:
-        # Looked at with the handle open: from here on the number cannot become another's.
+        # Checked while the pidfd is open, so the pid cannot be reused.
         if not process.alive:
             return False
         signal.pidfd_send_signal(handle, number)

@@ -1,7 +1,7 @@
-"""Whether anything of a dead runtime's programs may still write.
+"""Waits for programs that outlived their killed runtime and may still write.
 
-A supervisor locks a file that is named after its runtime, and every runner holds that lock from
-birth: the kernel lets go of it with the last of them. Kept jobs do not hold it.
+A supervisor locks a file named after its runtime, and every runner inherits the lock: the kernel
+releases it when the last of them ends. Kept jobs do not hold the lock.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from handrail.host.state.process_identity import may_still_run, this_process
 
 _log = logging.getLogger("handrail")
 _FLAGS: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-# A tree may tidy up for half a second, and is then killed for at most five.
+# A process tree gets half a second after SIGTERM and is then killed for at most five.
 _ENDING_S: Final = 8.0
 _ROUND_S: Final = 0.01
 
 
 def runtime_lock_path(directory: Path) -> Path:
-    """The file that a supervisor of this process locks; its directory is made. Raises OSError."""
+    """The lock file of this process's supervisor; creates its directory. Raises OSError."""
     place = _place(directory)
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     return place / this_process().replace("/", "+")
 
 
 async def wait_for_orphans(directory: Path) -> None:
-    """Until the programs of every runtime that was killed here are gone, for a while at most."""
+    """Wait until the programs of every killed runtime have ended, for a bounded time."""
     try:
         signs = sorted(_place(directory).iterdir())
     except OSError:
@@ -48,7 +48,7 @@ async def wait_for_orphans(directory: Path) -> None:
 
 
 def _released(sign: Path) -> bool:
-    """Whether nobody holds it any more; then it is removed."""
+    """Whether the lock is free; if so, remove the file."""
     with suppress(OSError):
         handle = os.open(sign, _FLAGS)
         try:

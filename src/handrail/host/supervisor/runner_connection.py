@@ -27,12 +27,14 @@ from handrail.host.supervisor.wire import (
 )
 
 _CHUNK: Final = 1 << 16
-# To start an interpreter and to fork it, on a machine that is very busy.
+# Time to start and fork an interpreter on a very busy machine.
 _HELLO_S: Final = 30.0
 
 
 class RunnerConnection:
-    """One runner. It serves one request at a time; `answer` is the last word on that."""
+    """A connection to one runner, which serves one request at a time. `answer` is its final
+    answer.
+    """
 
     def __init__(self, sock: socket.socket, forget: Callable[[RunnerConnection], None]) -> None:
         self._sock = sock
@@ -56,11 +58,11 @@ class RunnerConnection:
         stdin: bytes = b"",
         on_output: OnOutput | None = None,
     ) -> bool:
-        """Send a request; False if it cannot have arrived, because nobody is there.
+        """Send a request; False if it cannot have arrived because the runner is gone.
 
-        What comes of it is told by `wait_started` and `wait_answer`.
+        The outcome is returned by `wait_started` and `wait_answer`.
         """
-        # What was run to its end is what the runner surely knows.
+        # The runner knows the last recipe only if its request was answered.
         known = self.answer is not None and self.answer.kind is FrameKind.ENDED
         wanted = encode_recipe(recipe, self._recipe if known else None)
         frame = encode_frame(kind, {**header, "recipe": wanted}, recipe.filter + stdin)
@@ -73,7 +75,7 @@ class RunnerConnection:
             self.close()
             return False
         except BaseException:
-            # Half a request may be on its way; the runner must not wait for the rest.
+            # A partial request may have been sent; the runner must not wait for the rest.
             self.close()
             raise
         return True
@@ -83,12 +85,12 @@ class RunnerConnection:
             sent = self._sock.send(frame)
         except (BlockingIOError, InterruptedError):
             sent = 0
-        # Nearly always all of it, and the loop need not hear of that.
+        # Nearly always the whole frame is sent at once, without the event loop.
         if sent < len(frame):
             await self._loop.sock_sendall(self._sock, frame[sent:])
 
     async def wait_hello(self) -> bool:
-        """Whether there is a runner; nothing is asked of it before it has said so."""
+        """Wait until the runner is ready; False if there is none."""
         try:
             with anyio.move_on_after(_HELLO_S):
                 while self._pid is None and not self.closed:
@@ -99,35 +101,35 @@ class RunnerConnection:
         return not self.closed
 
     async def wait_answer(self) -> Frame | None:
-        """How the request ended; None if the runner is gone."""
+        """Wait for the final answer; None if the runner is gone."""
         while self.answer is None and not self.closed:
             await self._wait()
         return self.answer
 
     async def wait_started(self) -> Frame | None:
-        """The first word on the request: that it runs, or why it does not."""
+        """Wait for the first answer: that the program runs, or why it does not."""
         while self.started is None and self.answer is None and not self.closed:
             await self._wait()
         return self.started or self.answer
 
     async def wait_closed(self) -> None:
-        """Until the runner has gone."""
+        """Wait until the runner is gone."""
         while not self.closed:
             await self._wait()
 
     def end(self) -> None:
-        """Ask the runner to end what runs."""
-        # So small that it goes through, unless nobody is there.
+        """Ask the runner to end the program."""
+        # So small that it is written at once, unless the runner is gone.
         with suppress(OSError):
             self._sock.send(encode_frame(FrameKind.END, {}))
 
     def leave(self) -> None:
-        """Say that no more will come: the runner ends what is not kept, and goes."""
+        """Close the sending side: the runner ends what is not kept, and exits."""
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """Leave without waiting."""
+        """Close without waiting."""
         if self.closed:
             return
         self.closed = True
@@ -138,7 +140,7 @@ class RunnerConnection:
         self._forget(self)
 
     def abandon(self) -> None:
-        """Leave a runner that does not answer; the supervisor sees to what it watched over."""
+        """Close the connection to a runner that does not answer; the supervisor ends its program."""
         if self._pid is not None and not self.closed:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(self._pid, signal.SIGKILL)
@@ -164,7 +166,8 @@ class RunnerConnection:
     def _on_frame(self, frame: Frame) -> None:
         if frame.kind is FrameKind.OUTPUT:
             if self._on_output is not None:
-                # Not from here: should it fail, the frames behind it must still be read.
+                # Scheduled, not called: if the listener fails, the following frames must still be
+                # read.
                 self._loop.call_soon(self._on_output, frame.header["stream"], _shown(frame))
             return
         if frame.kind is FrameKind.HELLO:
@@ -177,7 +180,7 @@ class RunnerConnection:
 
 
 def start_problem(frame: Frame, program: str, cwd: str) -> ProblemRaised:
-    """Why a program could not be started."""
+    """The problem of a program that could not be started."""
     name, text = frame.header["name"], frame.header["text"]
     if frame.header["errno"] == errno.ESTALE and name is not None:
         return ROOT_REPLACED.error(path=name)

@@ -1,4 +1,4 @@
-"""The runners of one runtime: taken when a program is to run, given back when it is over."""
+"""The runners of one runtime: acquired for a program, released afterwards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEAVING_S: Final = 10.0
 
 
 class RunnerPool:
-    """A supervisor, started when first needed, and connections to the runners that it forked."""
+    """A supervisor, started when first needed, and connections to the runners it forked."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class RunnerPool:
         self._closed = False
 
     def scratch(self) -> str:
-        """A private directory that goes when the runtime goes, in whatever way it does."""
+        """A private directory that is removed when the runtime ends, in whatever way."""
         if self._scratch is None:
             self._scratch = tempfile.mkdtemp(prefix="handrail-")
         return self._scratch
@@ -59,14 +59,14 @@ class RunnerPool:
         stdin: bytes = b"",
         on_output: OnOutput | None = None,
     ) -> RunnerConnection:
-        """Hand a request to a free runner, or to a new one; raises `unavailable`."""
+        """Send a request to an idle runner or a new one. Raises `unavailable`."""
         while True:
             connection = self._idle.pop() if self._idle else await self._new()
             if await connection.ask(kind, recipe, header, stdin, on_output):
                 return connection
 
     def give_back(self, connection: RunnerConnection) -> None:
-        """The runner has answered and is free, or else is not wanted any more."""
+        """Keep an answered runner for the next request, or close its connection."""
         usable = connection.answer is not None and not connection.closed and not self._closed
         if usable and len(self._idle) < _MAX_IDLE:
             self._idle.append(connection)
@@ -74,12 +74,12 @@ class RunnerPool:
             connection.close()
 
     def lost(self) -> ProblemRaised:
-        """What to say when a runner went without an answer."""
+        """The problem of a runner that ended without an answer."""
         words = "" if self._supervisor is None else self._supervisor.last_words()
         return RUNNER_LOST.error(details=f"; it said: {words}" if words else "")
 
     async def aclose(self, *, kept: bool) -> None:
-        """End all programs but kept jobs, then the helper processes."""
+        """End all programs except kept jobs, then the helper processes."""
         self._closed = True
         with anyio.CancelScope(shield=True):
             connections = list(self._connections)
@@ -97,7 +97,7 @@ class RunnerPool:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     async def _new(self) -> RunnerConnection:
-        # A second try with a new supervisor, should the first have been killed meanwhile.
+        # Try again with a new supervisor if the first was killed meanwhile.
         for _ in range(2):
             if self._closed:
                 raise RUNTIME_CLOSED.error()

@@ -1,7 +1,7 @@
-"""Starts the supervisor for a runtime, and asks it for runners.
+"""Starts the supervisor process of a runtime and requests runners from it.
 
-The supervisor inherits one socket and handles of the roots, which programs start from, and nothing
-else: no variable, no directory, no site package.
+The supervisor inherits one socket and the root descriptors, from which programs start, and nothing
+else: no environment, no working directory, no site packages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from handrail.host.supervisor.messages import (
 
 
 async def wait_exit(pid: int, *, still: Callable[[], bool] = lambda: True) -> None:
-    """Until that process has ended. `still` says whether the number is still the one meant."""
+    """Wait until a process has ended. `still` returns whether the pid still is the process meant."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -37,7 +37,7 @@ async def wait_exit(pid: int, *, still: Callable[[], bool] = lambda: True) -> No
     ended = asyncio.Event()
     loop.add_reader(handle, ended.set)
     try:
-        # Asked with the handle open, which cannot become another's.
+        # Checked while the pidfd is open, which cannot refer to another process.
         if still():
             await ended.wait()
     finally:
@@ -54,16 +54,16 @@ _MAX_LAST_WORDS: Final = 2000
 
 
 class Supervisor:
-    """The helper process of one runtime, once it has been started."""
+    """The supervisor process of one runtime."""
 
     def __init__(
         self, *, memory_mb: int, scratch: str, sign: str, roots: Sequence[RootHandle] = ()
     ) -> None:
-        """Start it; raises `unavailable`."""
+        """Start it. Raises `unavailable`."""
         _check_supported()
         ours, theirs = socket.socketpair()
-        # Its last words if it fails; a file of the caller's could be a pipe that somebody
-        # reads to the end, and a kept job would hold it open.
+        # Its stderr, read if it fails. Not a file of the caller, which may be a pipe that is read
+        # to the end and would be held open by a kept job.
         self._last_words = os.memfd_create("handrail-warden", os.MFD_CLOEXEC)
         self._control = ours
         with theirs:
@@ -91,11 +91,11 @@ class Supervisor:
 
     @property
     def pid(self) -> int:
-        """The number of the helper process."""
+        """The pid of the supervisor."""
         return self._process.pid
 
     def runner(self) -> socket.socket:
-        """A socket to a new runner; it is at its end if the supervisor is gone."""
+        """A socket to a new runner; it is at end of file if the supervisor is gone."""
         ours, theirs = socket.socketpair()
         with theirs, suppress(OSError):
             socket.send_fds(self._control, [b"k"], [theirs.fileno()])
@@ -103,13 +103,13 @@ class Supervisor:
         return ours
 
     def last_words(self) -> str:
-        """What it said when it failed."""
+        """The end of the supervisor's stderr."""
         size = os.fstat(self._last_words).st_size
         start = max(size - _MAX_LAST_WORDS, 0)
         return os.pread(self._last_words, _MAX_LAST_WORDS, start).decode("utf-8", "replace")
 
     async def aclose(self, *, wait: bool) -> None:
-        """Let it go. `wait`: nothing keeps it, so it ends now."""
+        """Close the control socket. `wait`: no kept job, so the supervisor ends now."""
         self._control.close()
         if wait:
             with anyio.move_on_after(_CLOSING_S):
@@ -118,12 +118,12 @@ class Supervisor:
                 self._process.kill()
                 self._process.wait()
         elif self._process.poll() is None:
-            # It stays with the jobs that are kept; whoever ends our process inherits it.
+            # The supervisor stays with the kept jobs and is reparented when this process ends.
             self._process.returncode = 0
         os.close(self._last_words)
 
     def discard(self) -> None:
-        """Forget a supervisor that has gone by itself."""
+        """Discard a supervisor that has ended by itself."""
         self._control.close()
         self._process.kill()
         self._process.wait()
@@ -138,7 +138,7 @@ def _check_supported() -> None:
 
 
 def _interpreter() -> str:
-    # Behind a virtual environment's link: the helper has no use for the environment.
+    # Resolved, because the helper does not need the virtual environment.
     return os.path.realpath(sys.executable)
 
 

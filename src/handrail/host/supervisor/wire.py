@@ -1,6 +1,6 @@
-"""What the runtime and its runners say to each other, as frames on a private socket.
+"""The messages between the runtime and its runners: frames on a private socket.
 
-No program inherits the socket, so nothing that a program prints can pass for a frame.
+No program inherits the socket, so program output cannot be taken for a frame.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
 
-# Length of all that follows it, kind, length of the header.
+# Length of the rest, kind, length of the header.
 _PREFIX: Final = struct.Struct("!IBI")
 _LENGTH: Final = 4
 _encoded: Final = json.JSONEncoder(separators=(",", ":")).encode
@@ -21,7 +21,7 @@ _decoded: Final = json.JSONDecoder().decode
 
 
 class FrameKind(IntEnum):
-    """What a frame is about: the first three go to the runner, the others come from it."""
+    """Frame types: the first three are sent to the runner, the others by it."""
 
     RUN = 1
     JOB = 2
@@ -34,7 +34,7 @@ class FrameKind(IntEnum):
 
 
 class Frame(NamedTuple):
-    """One message: a JSON header, and bytes that are nobody's text."""
+    """One message: a JSON header and a binary body."""
 
     kind: FrameKind
     header: Mapping[str, Any]
@@ -42,20 +42,20 @@ class Frame(NamedTuple):
 
 
 def encode_frame(kind: FrameKind, header: Mapping[str, Any], body: bytes = b"") -> bytes:
-    """A frame as it travels."""
+    """The frame as bytes."""
     text = _encoded(header).encode("ascii")
     size = _PREFIX.size - _LENGTH + len(text) + len(body)
     return b"".join((_PREFIX.pack(size, kind, len(text)), text, body))
 
 
 class FrameDecoder:
-    """Puts frames together again from pieces of any size."""
+    """Decodes frames from chunks of any size."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that are complete with these bytes."""
+        """The frames that these bytes complete."""
         self._buffer += data
         while len(self._buffer) >= _PREFIX.size:
             size, kind, text = _PREFIX.unpack_from(self._buffer)
@@ -70,8 +70,8 @@ class FrameDecoder:
 
 
 def encode_recipe(recipe: Recipe, before: Recipe | None = None) -> dict[str, Any]:
-    """A recipe without its filter, which travels in the body, and without what is as in the
-    one `before`: from command to command that is nearly all of it.
+    """A recipe as JSON fields, without the filter, which is the body, and without fields equal to
+    `before`: between commands nearly all are.
     """
     fields = {
         name: value
@@ -87,7 +87,7 @@ def encode_recipe(recipe: Recipe, before: Recipe | None = None) -> dict[str, Any
 
 
 def decode_recipe(header: Mapping[str, Any], body: bytes, before: Recipe | None = None) -> Recipe:
-    """The recipe that `encode_recipe` described."""
+    """The recipe that `encode_recipe` encoded."""
     fields = _with_tuples(header)
     if fields.get("landlock") is not None:
         fields["landlock"] = LandlockRules(**_with_tuples(fields["landlock"]))

@@ -1,7 +1,6 @@
-"""What a program says, kept within bounds: beginning and end in memory, the rest in a file.
+"""The output of a program within bounds: head and tail in memory, the full text in a file.
 
-Whatever arrives is counted, kept somewhere or counted as dropped; nothing here may block on
-the reader of the result.
+Every byte is kept or counted as dropped. Nothing here waits for a reader.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-# A result shows at most 30,000 characters, each at most four bytes, a third of them from the end.
+# A result shows at most 30,000 characters of up to four bytes, a third of them from the end.
 HEAD_BYTES: Final = 128 * 1024
 TAIL_BYTES: Final = 64 * 1024
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# Live output: at most so much of a stream at a time, and so often.
+# Live output: at most this much per stream, at most this often.
 _LIVE_BYTES: Final = 64 * 1024
 _LIVE_EVERY_S: Final = 0.05
 
 
 class SpillTarget(NamedTuple):
-    """Where the full text of a stream goes that is too long, and how much of it."""
+    """The directory for the full text of a long stream, and its size limit."""
 
     directory: str
     max_bytes: int
@@ -42,7 +41,7 @@ class OutputCapture:
         self._saved_bytes = 0
 
     def take(self, data: memoryview) -> None:
-        """Keep some more."""
+        """Append output."""
         free = HEAD_BYTES - len(self._head)
         self._total += len(data)
         if free > 0:
@@ -56,12 +55,12 @@ class OutputCapture:
             self._tail[:] = data[-TAIL_BYTES:]
             return
         self._tail += data
-        # Not at every piece: to cut the front costs a copy of what stays.
+        # Not on every call: cutting the front copies the rest.
         if len(self._tail) > 4 * TAIL_BYTES:
             del self._tail[:-TAIL_BYTES]
 
     def close(self) -> tuple[dict[str, Any], bytes]:
-        """The fields of `Captured`, and its head and tail as one."""
+        """The fields of `Captured` as a header, and head and tail as one body."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -91,7 +90,7 @@ class OutputCapture:
         except OSError:
             return False
         self._saved = str(path)
-        # Until now head and tail were all there is.
+        # Until now head and tail held everything.
         self._write(memoryview(self._head))
         self._write(memoryview(self._tail))
         return True
@@ -106,13 +105,13 @@ class OutputCapture:
                 self._saved_bytes += written
                 data = data[written:]
             return
-        # A full disk: what is there stays, and there is no hole in it.
+        # Disk full: the file keeps what was written, without a hole.
         os.close(self._file)
         self._file = -1
 
 
 class LiveOutput:
-    """What a person watches while it happens: a few pieces a second, the rest left out."""
+    """Output for a live view: a few updates per second, the rest is skipped."""
 
     def __init__(self, send: Callable[[str, bytes, int], bool]) -> None:
         self._send = send
@@ -121,7 +120,7 @@ class LiveOutput:
         self._next = 0.0
 
     def take(self, stream: str, data: memoryview) -> None:
-        """Remember it for the next time, as much as may be shown then."""
+        """Buffer output for the next update, up to the limit."""
         waiting = self._waiting.setdefault(stream, bytearray())
         free = _LIVE_BYTES - len(waiting)
         if free > 0:
@@ -130,11 +129,11 @@ class LiveOutput:
             self._skipped[stream] = self._skipped.get(stream, 0) + len(data) - max(free, 0)
 
     def due(self) -> float | None:
-        """When `flush` wants to be called; None if there is nothing to show."""
+        """When `flush` should be called next; None if nothing is buffered."""
         return self._next if self._waiting else None
 
     def flush(self, now: float) -> None:
-        """Show what waits, unless the time for it has not come."""
+        """Send the buffered output if an update is due."""
         if now < self._next or not self._waiting:
             return
         self._next = now + _LIVE_EVERY_S

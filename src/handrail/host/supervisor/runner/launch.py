@@ -1,8 +1,8 @@
-"""Starts one program as its recipe says: rights given up first, then nothing inherited.
+"""Starts one program as its recipe says, after dropping rights and with nothing inherited.
 
-Rights are given up by a thread, for ever, so a restricted program gets a thread of its own.
-That thread lives as long as the program: when it ends, the kernel tells the program's
-parent-death signal, and bubblewrap would end with it.
+Dropping rights binds a thread for good, so a restricted program is started by a thread of its own.
+That thread lives as long as the program: its end would trigger the parent-death signal, on which
+bubblewrap ends.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
 from handrail.host.supervisor.runner.root_handles import ResolvedLaunch, RootHandles
 from handrail.host.supervisor.tracing.syscall_tracer import can_trace, start_tracer
 
-# Where a program writes its last directory.
+# The descriptor on which a program reports its last directory.
 REPORT_HANDLE: Final = 9
 _NOWHERE: Final = RootHandles()
 
 
 class StartedProgram(NamedTuple):
-    """A program that runs. `release` lets the thread go that started it."""
+    """A running program. `release` ends the thread that started it."""
 
     process: subprocess.Popen[bytes]
     release: Callable[[], None]
 
 
 class OutputPipes(NamedTuple):
-    """Handles that the program writes to: the streams, and its last directory if asked.
-    `stdin` is the one that it reads; None: there is nothing to read.
+    """Descriptors of the program: the streams it writes, the directory report if requested, and
+    `stdin`; None: nothing to read.
     """
 
     stdout: int
@@ -43,7 +43,7 @@ class OutputPipes(NamedTuple):
 
 
 def reserve_handles() -> None:
-    """Keep the number of the report handle from being given to anything else."""
+    """Occupy the number of the report descriptor, so that nothing else gets it."""
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     os.dup2(null, REPORT_HANDLE, inheritable=False)
     os.close(null)
@@ -52,7 +52,7 @@ def reserve_handles() -> None:
 def start_program(
     recipe: Recipe, outputs: OutputPipes, root_handles: RootHandles = _NOWHERE
 ) -> StartedProgram:
-    """Start it; raises OSError or ValueError if that cannot be done."""
+    """Start a program. Raises OSError or ValueError if it cannot be started."""
     if outputs.report is not None:
         os.dup2(outputs.report, REPORT_HANDLE, inheritable=False)
     try:
@@ -86,7 +86,7 @@ def _needs_thread(recipe: Recipe) -> bool:
 
 
 class _StarterThread(threading.Thread):
-    """Gives up its rights, starts the program, and stays until the program is over."""
+    """Drops its rights, starts the program, and waits until the program has ended."""
 
     def __init__(
         self, recipe: Recipe, ready: ResolvedLaunch, outputs: OutputPipes, root_handles: RootHandles
@@ -103,14 +103,14 @@ class _StarterThread(threading.Thread):
         self._tracer = start_tracer(recipe)
 
     def release(self) -> None:
-        """The program is over, or never was."""
+        """End the thread: the program has ended or was not started."""
         self.over.set()
         if self._tracer is not None:
             self._tracer.finish()
 
     def run(self) -> None:
         try:
-            # Opened before, because this thread will not be able to in a moment.
+            # Opened now, because the restricted thread will not be allowed to.
             with Path(os.devnull).open("rb") as nothing:
                 if self._tracer is not None:
                     self._tracer.install()
@@ -142,7 +142,7 @@ def _popen(
             stdin=stdin if outputs.stdin is None else outputs.stdin,
             stdout=outputs.stdout,
             stderr=outputs.stderr,
-            # A handle is entered before handles are closed.
+            # The child enters the directory before descriptors are closed.
             cwd=ready.cwd,
             env=recipe.env,
             pass_fds=handed,
@@ -154,14 +154,14 @@ def _popen(
 
 
 def _words(words: Sequence[str]) -> bytes:
-    # Each ends with a zero byte: one inside a word would make two of it, the second an option.
+    # Words are separated by NUL: one inside a word would create an extra option.
     if any("\0" in word for word in words):
         raise ValueError("embedded null byte")
     return b"".join(os.fsencode(word) + b"\0" for word in words)
 
 
 def memory_file(data: bytes) -> int:
-    """The handle of a file in memory that holds this, to be read from its beginning."""
+    """A descriptor of an in-memory file with this content, at its beginning."""
     handle = os.memfd_create("handrail-options", os.MFD_CLOEXEC)
     view = memoryview(data)
     while view:

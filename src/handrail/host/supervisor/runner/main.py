@@ -1,7 +1,6 @@
-"""The supervisor: starts small, forks a runner whenever the runtime wants one, and sweeps.
+"""The supervisor process: forks a runner on request and ends what killed runners leave behind.
 
-It never runs a program itself and has one thread only, so that a fork is safe. If a runner
-is killed, what that watched over becomes the supervisor's, which ends it.
+It runs no program itself and has only one thread, so forking is safe.
 """
 
 from __future__ import annotations
@@ -35,8 +34,9 @@ _FIRST_ROOT: Final = 64
 
 
 def main(arguments: list[str]) -> None:
-    """`HANDLE PID MEMORY_MB SCRATCH SIGN [ROOT PATH]...`: the socket, the runtime, a limit or
-    0, a place or "", a file to lock or "", and for each root its handle and its path.
+    """Entry point: `HANDLE PID MEMORY_MB SCRATCH SIGN [ROOT PATH]...`: the control socket, the
+    runtime's pid, a memory limit or 0, a directory to remove at the end or "", a file to lock or
+    "", and for each root its descriptor and path.
     """
     handle, pid, memory_mb, scratch, sign, *roots = arguments
     pairs = zip(roots[::2], roots[1::2], strict=True)
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> None:
     control = socket.socket(fileno=int(handle))
     control.set_inheritable(False)
     control.setblocking(False)
-    # Locked first: whoever finds it free after the runtime's end knows that nothing follows.
+    # Locked first: if the lock is free after the runtime has ended, no program can follow.
     held = _lock(sign) if sign else -1
     if os.getppid() != int(pid):
         return
@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> None:
     if int(memory_mb):
         resource.setrlimit(resource.RLIMIT_AS, (int(memory_mb) * _MB, int(memory_mb) * _MB))
     process_tree.become_subreaper("handrail-warden")
-    # What exists now is shared with every runner, as long as nobody writes to it.
+    # Existing objects stay shared with every runner while unchanged.
     gc.freeze()
     SupervisorProcess(control, runtime, held, root_handles).serve()
     if scratch:
@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _moved_up(handle: int, path: str) -> RootHandle:
-    """A root under a number that no program's own handle gets, and that no program inherits."""
+    """A root with a descriptor number that no program uses and no program inherits."""
     moved = fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, _FIRST_ROOT)
     os.close(handle)
     return RootHandle(path, moved)
@@ -76,12 +76,12 @@ def _lock(sign: str) -> int:
 
 
 class SupervisorProcess:
-    """Forks runners until the runtime goes; stays until the last of them has ended."""
+    """Forks runners until the runtime ends; stays until the last runner has ended."""
 
     def __init__(
         self, control: socket.socket, runtime: int, held: int, root_handles: RootHandles
     ) -> None:
-        """`held` is locked as long as something may run that is not kept; see `remains`."""
+        """`held` stays locked while a program runs that is not kept; see `orphans`."""
         self._control = control
         self._runtime = runtime
         self._held = held
@@ -95,7 +95,7 @@ class SupervisorProcess:
         self._loop.add(self._signals.handle, self._on_signals)
 
     def serve(self) -> None:
-        """Until the runtime has gone, and every runner."""
+        """Run until the runtime and all runners have ended."""
         orphans = False
         while self._runners or orphans or not self._closing:
             self._loop.turn(time.monotonic() + _SWEEP_S if orphans else None)
@@ -104,7 +104,7 @@ class SupervisorProcess:
                 self._let_go()
 
     def _let_go(self) -> None:
-        """Each runner has the lock too, and holds it until its own program is gone."""
+        """Release the lock; each runner holds it until its program has ended."""
         held, self._held = self._held, -1
         if held >= 0:
             os.close(held)
@@ -117,7 +117,7 @@ class SupervisorProcess:
         except OSError:
             data, handles = b"", []
         for handle in handles:
-            # Handles that are received are inheritable; no program may have this one.
+            # Received descriptors are inheritable; no program may inherit this one.
             os.set_inheritable(handle, False)
             self._fork(handle)
         if not data:
@@ -132,7 +132,7 @@ class SupervisorProcess:
         self._signals.take()
 
     def _sweep(self) -> bool:
-        """Reap, and end what a killed runner left; whether there may be more of it."""
+        """Reap children and kill what a killed runner left; whether more may be left."""
 
         def ended(pid: int, exit_code: int) -> None:
             del exit_code
@@ -157,7 +157,7 @@ class SupervisorProcess:
             run_runner(connection, self._runtime, self._let_go, self._root_handles)
             code = 0
         finally:
-            # Nothing of the supervisor's own may run on in here, whatever happened.
+            # Never continue in the supervisor's code, whatever happened.
             if code:
                 traceback.print_exc(file=sys.stderr)
                 sys.stderr.flush()
@@ -170,7 +170,9 @@ def run_runner(
     let_go: Callable[[], None],
     root_handles: RootHandles | None = None,
 ) -> None:
-    """A runner's whole life; nobody has to wait for a job that is kept."""
+    """Serve requests until the runtime ends. The lock is released for kept jobs, which recovery
+    does not wait for.
+    """
     runner = Runner(connection, runtime, root_handles or RootHandles())
     while (request := runner.next_request()) is not None:
         if request.kind is FrameKind.JOB:

@@ -1,7 +1,7 @@
-"""All that descends from this process: found, signalled, and proven to be gone.
+"""All descendants of this process: finding, signalling, and proving that none is left.
 
-This process is a subreaper: an orphan below it becomes its child. So when it has no child
-left, it has no descendant left, whatever those did with sessions, groups and names.
+This process is a subreaper, so orphans below it become its children. No child left means no
+descendant left, whatever sessions, groups or names they used.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from handrail.host.processes.procfs import child_pids, process_stat
 _PR_SET_DUMPABLE: Final = 4
 _PR_SET_NAME: Final = 15
 _PR_SET_CHILD_SUBREAPER: Final = 36
-# Nobody has so many processes in good order.
+# More than any well-behaved program has.
 MANY: Final = 1000
 
 
 class TreeMember(NamedTuple):
-    """A descendant, with the parent through which it was found and its process group."""
+    """A descendant, the parent through which it was found, and its process group."""
 
     pid: int
     parent: int
@@ -33,17 +33,17 @@ class TreeMember(NamedTuple):
 
 
 def become_subreaper(name: str) -> None:
-    """Inherit the orphans below; be seen under a name; let no equal look into us."""
+    """Become a subreaper with this process name, protected from ptrace."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "this kernel lets no process adopt orphans")
     libc.prctl(_PR_SET_NAME, name.encode("ascii"), 0, 0, 0)
-    # Otherwise a program of the same user could take our socket out of us by ptrace.
+    # Otherwise a program of the same user could take the socket by ptrace.
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def members(spare: Container[int] = (), at_most: int = sys.maxsize) -> list[TreeMember]:
-    """Every living descendant now, but for the `spare` ones and what is below them."""
+    """Every living descendant, except those in `spare` and their descendants."""
     found: list[TreeMember] = []
     seen: set[int] = set()
     parents = [os.getpid()]
@@ -61,20 +61,19 @@ def members(spare: Container[int] = (), at_most: int = sys.maxsize) -> list[Tree
 
 
 def ask_to_end(*, omit: Container[int] = ()) -> None:
-    """Send SIGTERM to every descendant once; `omit` is passed over, what is below it is not."""
+    """Send SIGTERM to every descendant once, except to those in `omit`."""
     found = members()
     _send_each(found, [member for member in found if member.pid not in omit], signal.SIGTERM)
 
 
 def kill(until: float, spare: Container[int] = ()) -> None:
-    """Stop them all until no new one shows up, then kill them all; not longer than `until`.
+    """Stop all descendants until no new one appears, then kill them; until `until` at most.
 
-    What is stopped can not fork, and while the process table is full nobody gets the place
-    that a stopped one holds.
+    A stopped process cannot fork, and with a full process table nobody can take its slot.
     """
     some = members(spare, MANY)
     if len(some) >= MANY:
-        # To look at them all takes long, and they are probably getting more meanwhile.
+        # Finding them all takes long, and more may be forked meanwhile.
         _send_groups(some, signal.SIGKILL)
     stopped: set[int] = set()
     while time.monotonic() < until:
@@ -91,7 +90,7 @@ def kill(until: float, spare: Container[int] = ()) -> None:
 
 
 def reap(ended: Callable[[int, int], None]) -> bool:
-    """Collect what has ended, `ended(pid, exit_code)` each; whether no child is left."""
+    """Reap ended children, calling `ended(pid, exit_code)` for each; whether no child is left."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -103,8 +102,8 @@ def reap(ended: Callable[[int, int], None]) -> bool:
 
 
 def _send_groups(found: Iterable[TreeMember], number: int) -> None:
-    """To whole process groups: in one step, in which none of them can fork."""
-    # Our own group is that of the supervisor and all runners.
+    """Signal whole process groups, in one step in which none of them can fork."""
+    # The group of the supervisor and all runners is this one.
     for group in {member.group for member in found} - {os.getpgrp()}:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, number)
@@ -122,7 +121,7 @@ def _send(pid: int, number: int, family: Container[int]) -> None:
     except OSError:
         return
     try:
-        # The number may have become a stranger's since it was read; the handle cannot.
+        # The pid may have been reused since it was read; the pidfd cannot.
         stat = process_stat(pid)
         if stat is not None and stat.parent in family:
             signal.pidfd_send_signal(handle, number)

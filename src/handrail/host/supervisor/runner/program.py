@@ -1,7 +1,7 @@
-"""One program from its start until nothing of it is left: heard, timed, ended, proven gone.
+"""One program from its start until all its processes have ended: output, deadline, termination.
 
-It is over when its first process is: what that left behind is ended too. Whatever happens,
-the runner goes on only when it has no child left, or says whom it could not end.
+A program ends with its first process; processes left behind are killed. The runner continues only
+when it has no child left, or reports the survivors.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from handrail.host.supervisor.runner.launch import StartedProgram
 
 Sink = Callable[[memoryview], None]
 
-# How long a tree may tidy up after SIGTERM, and how long we try to kill it.
+# How long a process tree may clean up after SIGTERM, and how long killing is tried.
 GRACE_S: Final = 0.5
 _KILLING_S: Final = 5.0
 _ROUND_S: Final = 0.02
-# How much is read at a time, at most, and how wide a talkative program's pipe is: as much as
-# the kernel gives everybody, so that neither end has to wake the other up often.
+# Bytes read at once, and the pipe size for programs with much output: the kernel's default
+# maximum, so that neither end has to wake the other often.
 CHUNK: Final = 1 << 20
 _PIPE_BYTES: Final = 1 << 16
-# What may still lie in the pipes of a program that is over.
+# How much can be left in the pipes of a program that has ended.
 _REST_BYTES: Final = 4 << 20
 
 
 class ExitReason(Enum):
-    """Why a program is over."""
+    """Why a program ended."""
 
     ENDED = "ended"
     TIMED_OUT = "timed_out"
@@ -42,7 +42,7 @@ class ExitReason(Enum):
 
 
 class ProgramExit(NamedTuple):
-    """How it ended; see `Ended`."""
+    """How a program ended; see `Ended`."""
 
     why: ExitReason
     exit_code: int
@@ -52,7 +52,7 @@ class ProgramExit(NamedTuple):
 
 
 class RunningProgram:
-    """A program that has been started, on the runner's loop."""
+    """A started program, on the runner's loop."""
 
     def __init__(
         self, started: StartedProgram, loop: EventLoop, *, begun: float, own_pids: bool
@@ -67,16 +67,16 @@ class RunningProgram:
 
     @property
     def pid(self) -> int:
-        """The number of its first process."""
+        """The pid of the first process."""
         return self._started.process.pid
 
     def cancel(self) -> None:
-        """End it at the next turn."""
+        """End the program at the next turn."""
         self._cancelled = True
 
     def watch(self, timeout_s: float | None, each_turn: Callable[[], float | None]) -> ProgramExit:
-        """Stay with it to the end. `each_turn` is called often and says when it wants to be
-        called again at the latest.
+        """Supervise the program to its end. `each_turn` is called often and returns when it must
+        be called again at the latest.
         """
         deadline = None if timeout_s is None else self._begun + timeout_s
         try:
@@ -88,7 +88,7 @@ class RunningProgram:
                 gone = self._reap()
             why = self._why()
             if self._own_pids and self._exit_code is not None and not gone:
-                # The kernel is ending the rest of their process table by itself.
+                # The kernel ends the rest of the pid namespace by itself.
                 gone = self._wait_until_gone(time.monotonic() + GRACE_S, each_turn)
             ended_children = 0 if gone else self._end(each_turn)
             return self._outcome(why, ended_children)
@@ -101,14 +101,16 @@ class RunningProgram:
         return ExitReason.CANCELLED if self._cancelled else ExitReason.TIMED_OUT
 
     def _end(self, each_turn: Callable[[], float | None]) -> int:
-        """End all that is left; how many of them besides the first process, as far as counted."""
+        """End all processes that are left; the number of them besides the first, as far as
+        counted.
+        """
         others = {member.pid for member in process_tree.members(at_most=process_tree.MANY)} - {
             self.pid
         }
         gone = False
         if len(others) + 1 < process_tree.MANY:
-            # The first process of a process table of its own takes the others with it at
-            # once; they are asked politely first.
+            # The first process of a pid namespace takes the others with it at once, so those get
+            # SIGTERM first.
             process_tree.ask_to_end(omit={self.pid} if self._own_pids and others else ())
             gone = self._wait_until_gone(time.monotonic() + GRACE_S, each_turn)
         limit = time.monotonic() + _KILLING_S
@@ -125,7 +127,7 @@ class RunningProgram:
     def _outcome(self, why: ExitReason, ended_children: int) -> ProgramExit:
         survivors = () if self._reap() else tuple(member.pid for member in process_tree.members())
         ended_at = self._ended_at or time.monotonic()
-        # One that cannot be ended has at least been sent this.
+        # A process that cannot be killed has at least been sent this signal.
         code = -signal.SIGKILL if self._exit_code is None else self._exit_code
         return ProgramExit(why, code, ended_at - self._begun, ended_children, survivors)
 
@@ -150,7 +152,7 @@ class OutputSinks:
         self._view = memoryview(buffer)
 
     def open(self, sink: Sink) -> int:
-        """A new pipe; the handle to write to, which the caller closes."""
+        """Create a pipe; returns the writing descriptor, which the caller closes."""
         reading, writing = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(reading, False)
         self._sinks[reading] = sink
@@ -158,7 +160,7 @@ class OutputSinks:
         return writing
 
     def close(self) -> None:
-        """Take what still lies in the pipes, and forget them."""
+        """Read what is left in the pipes, and close them."""
         for handle in list(self._sinks):
             rest = _REST_BYTES
             while rest > 0 and (heard := self._hear(handle)):
@@ -169,7 +171,7 @@ class OutputSinks:
         self._hear(handle)
 
     def _hear(self, handle: int) -> int:
-        """Read once; how much it was."""
+        """Read once; the number of bytes."""
         if handle not in self._sinks:
             return 0
         try:
@@ -185,12 +187,12 @@ class OutputSinks:
         return count
 
     def _widen(self, handle: int) -> None:
-        """A talkative program gets a wider pipe: fewer turns for the same text."""
+        """Enlarge the pipe of a program with much output, which saves turns."""
         self._wide.add(handle)
         try:
             fcntl.fcntl(handle, fcntl.F_SETPIPE_SZ, CHUNK)
         except OSError as error:
-            # The user's share of pipe memory is used up; the old width does too.
+            # The user's quota of pipe memory is used up; the old size works too.
             if error.errno != errno.EPERM:
                 raise
 

@@ -1,7 +1,7 @@
-"""Handles of the roots in the process that starts programs: these start from the handles.
+"""Root descriptors in the process that starts programs.
 
-A directory that was moved or replaced since the roots were opened is noticed here, in the last
-moment before a program starts, and what is shown to the program is bound by handle.
+A root that was moved or replaced is noticed here, immediately before a program starts, and mounts
+for the program are bound by descriptor.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from handrail.host.files.paths.root_identity import RootHandle, is_in_place
 from handrail.host.sandbox.backends.landlock_grants import inode_key, open_without_links
 from handrail.host.sandbox.recipe import Recipe
 
-# What bubblewrap calls a mount of a path if there is one, and of a handle.
+# Bubblewrap's options for a mount by path and by descriptor.
 _BY_HANDLE: Final = {"--bind-try": "--bind-fd", "--ro-bind-try": "--ro-bind-fd"}
 
 
 class ResolvedLaunch(NamedTuple):
-    """A recipe whose places are open: words, directory to start in, handles to hand over, and
-    how many words after the first are read from a file.
+    """A recipe with opened paths: arguments, working directory, descriptors to pass on, and how
+    many arguments after the first are read from a file.
     """
 
     argv: list[str]
@@ -34,14 +34,14 @@ class ResolvedLaunch(NamedTuple):
 
 
 class RootHandles:
-    """The roots of one runtime; without any, every place is used by its name."""
+    """The roots of one runtime; without any, every path is used by name."""
 
     def __init__(self, roots: Sequence[RootHandle] = ()) -> None:
         self._roots = sorted(roots, key=lambda root: -len(root.path))
 
     @contextmanager
     def open(self, recipe: Recipe) -> Iterator[ResolvedLaunch]:
-        """Open what a program starts from; raises OSError, ESTALE if a root is not in place."""
+        """Open what a program starts from. Raises OSError; ESTALE if a root was moved or replaced."""
         for root in self._roots:
             if not is_in_place(root):
                 raise OSError(errno.ESTALE, "it was moved or replaced", root.path)
@@ -62,27 +62,27 @@ class RootHandles:
                 os.close(handle)
 
     def open_top(self, path: str) -> int:
-        """A handle of a path for looking only, through no link: beneath a root's own handle if
-        it lies in one. Raises OSError.
+        """Open a path for stat only, without following links, beneath a root's handle if it lies
+        in one. Raises OSError.
         """
         found = self._beneath(path, LOOK)
         return open_without_links(path) if found is None else found
 
     def _directory(self, path: str) -> int | None:
-        """A handle of a directory in a root; None if it lies in none."""
+        """Open a directory in a root; None if it lies in no root."""
         try:
             return self._beneath(path, LOOK_IN)
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise OSError(error.errno, error.strerror, path) from error
-        # Named through a link: what that leads to must lie in a root, too.
+        # The path leads through a link, whose target must lie in a root too.
         found = self._beneath(os.path.realpath(path), LOOK_IN)
         if found is None:
             raise OSError(errno.EXDEV, "it leads out of the workspace", path)
         return found
 
     def _bind(self, recipe: Recipe, handles: list[int]) -> list[str]:
-        """The words, with those mounts by handle that can be; what is not there is left out."""
+        """The arguments, with mounts by descriptor where possible; missing paths are left out."""
         if not self._roots or not recipe.binds:
             return list(recipe.argv)
         argv: list[str] = []
@@ -104,7 +104,7 @@ class RootHandles:
         return [*argv, *recipe.argv[last:]]
 
     def _beneath(self, path: str, flags: int) -> int | None:
-        """A handle of a path in a root, through no link; None if it lies in none of them."""
+        """Open a path in a root without following links; None if it lies in no root."""
         for root in self._roots:
             top = root.path.rstrip("/")
             if path == root.path or path.startswith(f"{top}/"):

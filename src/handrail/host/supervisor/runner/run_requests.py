@@ -1,4 +1,4 @@
-"""A runner runs one program for a call, and tells the runtime all about its end."""
+"""How a runner serves requests: one program for a call, or one background job."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from handrail.host.supervisor.runner.program import ExitReason, OutputSinks, Pro
 from handrail.host.supervisor.runner.runner_process import Runner
 from handrail.host.supervisor.wire import Frame, FrameKind, decode_recipe
 
-# A path cannot be longer than half of it.
+# A path is at most half as long.
 _MAX_REPORT: Final = 8192
 
 
 def run_foreground(runner: Runner, request: Frame) -> bool:
-    """Run it to the end; whether the runner is fit for another."""
+    """Run a program to its end; whether the runner can serve another request."""
     wanted = request.header
     hearing = _CallOutput(
         SpillTarget(*wanted["spill"]) if wanted["spill"] is not None else None,
@@ -48,7 +48,7 @@ def run_foreground(runner: Runner, request: Frame) -> bool:
 
 
 class _CallOutput:
-    """What a program says, on its streams and about its directory."""
+    """The output of a program and its reported directory."""
 
     def __init__(self, room: SpillTarget | None, live: LiveOutput | None) -> None:
         self._stdout = OutputCapture("stdout", room)
@@ -65,14 +65,14 @@ class _CallOutput:
         )
 
     def each_turn(self) -> float | None:
-        """Show what there is to show; when it wants to show more."""
+        """Send live output if due; returns when to call again."""
         if self._live is None:
             return None
         self._live.flush(time.monotonic())
         return self._live.due()
 
     def told(self, outcome: ProgramExit) -> tuple[dict[str, Any], bytes]:
-        """The end of a program as a frame's header and body."""
+        """The end of a program as header and body of a frame."""
         if self._live is not None:
             self._live.flush(float("inf"))
         stdout, out_body = self._stdout.close()
@@ -102,12 +102,12 @@ class _CallOutput:
             self._live.take("stderr", data)
 
     def _on_report(self, data: memoryview) -> None:
-        # One byte more than is allowed, so that too much is seen to be too much.
+        # One byte more than allowed, so that an oversized report is recognised.
         self._report += data[: _MAX_REPORT + 1 - len(self._report)]
 
 
 def _directory(report: bytearray) -> str | None:
-    """One absolute path, as `pwd` prints it; anything else is no report at all."""
+    """The reported directory: one absolute path as `pwd` prints it, or None."""
     path = bytes(report).removesuffix(b"\n")
     if len(report) > _MAX_REPORT or not path.startswith(b"/") or b"\n" in path or b"\0" in path:
         return None
@@ -122,7 +122,7 @@ _STATES: Final = {
 
 
 def run_background(runner: Runner, request: Frame) -> None:
-    """Run a job to its end; the runner ends with it, so that its number means this job."""
+    """Run a job to its end. The runner ends with the job, so that its pid identifies the job."""
     wanted = request.header
     place = Path(wanted["place"])
     runner.is_job = True
@@ -130,7 +130,7 @@ def run_background(runner: Runner, request: Frame) -> None:
     segments = JobOutputWriter(place)
     sinks = runner.sinks()
     writing = sinks.open(segments.take)
-    # One pipe for both streams: their order is the order of arrival.
+    # One pipe for both streams keeps their order.
     outputs = OutputPipes(writing, os.dup(writing))
     program = runner.start(decode_recipe(wanted["recipe"], request.body, runner.recipe), outputs)
     if program is None:
@@ -150,7 +150,7 @@ def run_background(runner: Runner, request: Frame) -> None:
     job = record.job._replace(
         state=_STATES[outcome.why], exit_code=outcome.exit_code, ended_at=time.time(), pid=None
     )
-    # Without a last word the job is lost to readers, but it is over all the same.
+    # If the final record cannot be written, readers see the job as lost.
     with suppress(OSError):
         job_records.write_record(place, record._replace(job=job))
     runner.channel.send(FrameKind.ENDED, {"survivors": outcome.survivors})
@@ -162,5 +162,5 @@ def _record(fields: dict[str, str | bool], pid: int) -> job_records.JobRecord:
     program = ProcessIdentity.of(pid)
     if runner is None:
         raise RuntimeError("this process is not in /proc")
-    # One that has already ended is no less a job.
+    # A job that has already ended gets an identity that no process has.
     return job_records.JobRecord(job, program or runner._replace(pid=pid, start=-1), runner)

@@ -1,7 +1,7 @@
-"""A runner: a process that watches over one program at a time, for one runtime.
+"""A runner: a process that supervises one program at a time for one runtime.
 
-It is the parent of last resort of whatever the program starts. When the runtime goes, it
-ends its program, unless that is a job to be kept.
+It is the subreaper of everything the program starts. When the runtime ends, it ends its program,
+unless that is a kept job.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from handrail.host.supervisor.runner.root_handles import RootHandles
 from handrail.host.supervisor.wire import Frame, FrameDecoder, FrameKind, encode_frame
 
 _CHUNK: Final = 1 << 14
-# A runtime that does not read for so long is gone or stuck for good.
+# A runtime that does not read for this long has hung or ended.
 _PATIENCE_MS: Final = 60_000
 
 
 class RuntimeChannel:
-    """One socket; `closed` once the other end has gone."""
+    """The socket to the runtime. `closed` is true once the runtime has closed its end."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
@@ -39,11 +39,11 @@ class RuntimeChannel:
         self.closed = False
 
     def fileno(self) -> int:
-        """The handle to wait for."""
+        """The descriptor to poll."""
         return self._connection.fileno()
 
     def receive(self) -> list[Frame]:
-        """What has arrived; empty too if the other end has gone."""
+        """The received frames; empty also if the runtime has closed its end."""
         try:
             data = self._connection.recv(_CHUNK)
         except (BlockingIOError, InterruptedError):
@@ -56,7 +56,7 @@ class RuntimeChannel:
         return list(self._unpacker.feed(data))
 
     def offer(self, stream: str, data: bytes, skipped: int) -> bool:
-        """Send live output if there is room for it; whether it was sent."""
+        """Send live output if that is possible without waiting; whether it was sent."""
         self._push()
         if self._unsent or self.closed:
             return False
@@ -65,7 +65,7 @@ class RuntimeChannel:
         return True
 
     def send(self, kind: FrameKind, header: Mapping[str, Any], body: bytes = b"") -> None:
-        """Send an answer and wait until it is on its way, unless nobody is there."""
+        """Send an answer, waiting until it is written, unless the runtime is gone."""
         self._unsent += encode_frame(kind, header, body)
         self._push()
         poll = select.poll()
@@ -77,7 +77,7 @@ class RuntimeChannel:
             self._push()
 
     def close(self) -> None:
-        """Say goodbye; the other end sees it. The handle stays, so that its number does."""
+        """Shut the socket down. The descriptor stays open, so that its number is not reused."""
         self.closed = True
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
@@ -93,24 +93,22 @@ class RuntimeChannel:
             self.closed = True
 
 
-# Sent to the runner of a job by whoever wants the job ended, from any process.
+# Sent to a job's runner to end the job, by any process.
 END_JOB: Final = signal.SIGUSR1
 
 
 class Runner:
-    """Waits for requests, and for all that can happen while a program runs."""
+    """Waits for requests, and for events while a program runs."""
 
     def __init__(self, connection: socket.socket, runtime: int, root_handles: RootHandles) -> None:
-        """`runtime` is a handle of the runtime's process, ready once that has ended; programs
-        start from the `root_handles`.
-        """
+        """`runtime` is a pidfd of the runtime; programs start from the `root_handles`."""
         process_tree.become_subreaper("handrail-keeper")
         launch.reserve_handles()
         self.channel = RuntimeChannel(connection)
-        # A job can be ended by a signal, from anywhere; a kept one goes on when the runtime goes.
+        # A job can be ended by a signal; a kept job survives the runtime.
         self.is_job = False
         self.keeps = False
-        # The last one, of which the next request only says what is different.
+        # The recipe of the last request; the next request contains only the differences.
         self.recipe: Recipe | None = None
         self._runtime = runtime
         self._root_handles = root_handles
@@ -118,7 +116,7 @@ class Runner:
         self._loop = EventLoop()
         self._program: RunningProgram | None = None
         self._requests: list[Frame] = []
-        # One for all its programs: to make it anew costs more than to start some of them.
+        # Shared by all programs: allocating it costs more than starting a small program.
         self._buffer = bytearray(CHUNK)
         self._loop.add(self.channel.fileno(), self._on_channel)
         self._loop.add(runtime, self._on_runtime_gone)
@@ -126,7 +124,7 @@ class Runner:
         self.channel.send(FrameKind.HELLO, {"pid": os.getpid()})
 
     def next_request(self) -> Frame | None:
-        """Wait for the next thing to do; None if the runtime has gone."""
+        """Wait for the next request; None if the runtime is gone."""
         while not self._requests:
             if self.channel.closed:
                 return None
@@ -134,11 +132,11 @@ class Runner:
         return self._requests.pop(0)
 
     def sinks(self) -> OutputSinks:
-        """Pipes to be heard while a program runs."""
+        """New pipes for the output of a program."""
         return OutputSinks(self._loop, self._buffer)
 
     def start(self, recipe: Recipe, outputs: launch.OutputPipes) -> RunningProgram | None:
-        """Start a program; if that cannot be done the runtime is told. Closes the outputs."""
+        """Start a program; on failure send the reason to the runtime. Closes the outputs."""
         begun = time.monotonic()
         self.recipe = recipe
         try:
@@ -158,7 +156,7 @@ class Runner:
     def watch(
         self, timeout_s: float | None, each_turn: Callable[[], float | None] = lambda: None
     ) -> ProgramExit:
-        """Stay with the program that was started, until nothing of it is left."""
+        """Supervise the started program until all its processes have ended."""
         if self._program is None:
             raise RuntimeError("no program was started")
         try:
@@ -173,14 +171,14 @@ class Runner:
             elif self._program is not None:
                 self._program.cancel()
             elif self._requests:
-                # Taken back before it was begun. What is over already has been answered.
+                # Cancelled before it was started.
                 self._requests.clear()
                 self.channel.send(FrameKind.FAILED, _reason(OSError(errno.ECANCELED, "taken back")))
         if self.channel.closed:
             self._on_runtime_gone()
 
     def _on_runtime_gone(self) -> None:
-        # Both stay ready for ever; nobody waits for them again.
+        # Both stay readable for good.
         self._loop.remove(self.channel.fileno())
         self._loop.remove(self._runtime)
         self.channel.close()

@@ -1,9 +1,9 @@
-"""Sees which files a program's processes are about to write, so that their doings can be told
-from everybody else's. It watches and never decides: every call goes on as if nobody looked.
+"""Traces which files a program's processes are about to write, to attribute changes to the
+program.
 
-The kernel stops a process in the few calls that change a name or open a file for writing, asks
-us, and lets it go on. A program that races with our reading can hide a write from the notes,
-which then counts as nobody's; the notes are evidence, not a fence.
+The kernel stops a process in the few system calls that change a name or open a file for writing,
+notifies the tracer, and lets the call continue unchanged. A program that races with the tracer can
+hide a write, which is then attributed to no program: the log is evidence, not enforcement.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from handrail.host.supervisor.tracing.write_log import WriteLog
 _SYS_SECCOMP: Final = 317 if platform.machine() == "x86_64" else 277
 _SET_MODE_FILTER: Final = 1
 _NEW_LISTENER: Final = 1 << 3
-# Only a deadly signal ends the wait of a process that we are looking at (Linux 5.19).
+# Only a fatal signal interrupts the wait of a traced process (Linux 5.19).
 _WAIT_KILLABLE: Final = 1 << 5
 _RECEIVE: Final = 0xC0502100
 _ANSWER: Final = 0xC0182101
@@ -43,8 +43,8 @@ _log = logging.getLogger("handrail")
 
 
 def can_trace(recipe: Recipe) -> bool:
-    """Whether a program started by this recipe can be watched: one that is to gain rights by
-    its setuid bit must not be held from that.
+    """Whether a program with this recipe can be traced. Tracing would disable the setuid bit, so
+    setuid programs are not traced.
     """
     if not recipe.notes or sys.platform != "linux" or platform.machine() not in TRACED_SYSCALLS:
         return False
@@ -55,7 +55,7 @@ def can_trace(recipe: Recipe) -> bool:
 
 
 def start_tracer(recipe: Recipe) -> SyscallTracer | None:
-    """A tracer for a program that is about to be started; None if there cannot be one."""
+    """A tracer for a program about to be started; None if tracing is not possible."""
     if not can_trace(recipe):
         return None
     try:
@@ -65,19 +65,19 @@ def start_tracer(recipe: Recipe) -> SyscallTracer | None:
 
 
 class SyscallTracer:
-    """Watches one program; `install` on the thread that will start it, `finish` at its end."""
+    """Traces one program: `install` on the thread that will start it, `finish` at its end."""
 
     def __init__(self, path: str) -> None:
         self._write_log = WriteLog(path)
         self._ready = threading.Event()
         self._handle = -1
         self._thread = threading.Thread(target=self._watch, name="handrail-witness", daemon=True)
-        # Started before the filter is there, because a new thread inherits it.
+        # Started before the filter is installed, because a new thread would inherit it.
         self._thread.start()
 
     def install(self) -> None:
-        """Put this thread, and all it starts, before our eyes; without effect where the kernel
-        cannot do it: then the notes say so.
+        """Trace this thread and everything it starts. If the kernel cannot, the log is marked
+        incomplete.
         """
         code = filter_for(platform.machine())
         buffer = ctypes.create_string_buffer(code, len(code))
@@ -89,7 +89,7 @@ class SyscallTracer:
         self._ready.set()
 
     def finish(self) -> None:
-        """The program is over: write down the rest."""
+        """Write the rest of the log; called when the program has ended."""
         self._ready.set()
         self._thread.join(_LAST_WORDS_S)
 
@@ -105,7 +105,7 @@ class SyscallTracer:
             _log.exception("what a program writes could not be noted")
         finally:
             if self._handle >= 0:
-                # Whoever waits for an answer must not wait for ever.
+                # Closing it lets processes continue that wait for an answer.
                 os.close(self._handle)
 
     def _serve(self) -> None:
@@ -124,7 +124,7 @@ class SyscallTracer:
             try:
                 fcntl.ioctl(self._handle, _RECEIVE, buffer)
             except FileNotFoundError:
-                # It was killed in between.
+                # The process was killed meanwhile.
                 continue
             number, pid, _, call, _, _, *arguments = _NOTICE.unpack(buffer)
             self._write_log.note(pid, call, arguments)

@@ -1,4 +1,4 @@
-"""The system calls that a tracer looks at: which argument is what, and the filter for them."""
+"""The traced system calls, the meaning of their arguments, and the seccomp filter for them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _AUDIT: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 class PathArgument(NamedTuple):
-    """A path of a call: which argument it is, and which one the directory it starts from
-    (-1: the current one). `follows`: a link at its end is followed. `handle`: it is an open
-    file instead.
+    """A path argument of a system call. `path` is the argument's index, `directory` that of the
+    directory descriptor (-1: current directory). `follows`: a final link is followed. `handle`:
+    the argument is an open file.
     """
 
     path: int
@@ -37,8 +37,8 @@ class PathArgument(NamedTuple):
 
 
 class TracedSyscall(NamedTuple):
-    """A call that changes something. `flags`: which argument says how it opens a file; then
-    only those that write count. `moves`: what it names may be a whole directory.
+    """A system call that changes something. `flags` is the index of the open flags: only calls
+    that write count. `moves`: the paths may be whole directories.
     """
 
     names: tuple[PathArgument, ...]
@@ -49,7 +49,7 @@ class TracedSyscall(NamedTuple):
 _AT: Final = PathArgument(1, 0)
 _AT_FOLLOWING: Final = PathArgument(1, 0, follows=True)
 _RENAME_AT: Final = TracedSyscall((_AT, PathArgument(3, 2)), moves=True)
-# openat2 (its flags cannot be seen by a filter), fchmodat2: the same everywhere.
+# openat2 (a filter cannot read its flags) and fchmodat2 have these numbers on all machines.
 _SHARED: Final = {437: TracedSyscall((_AT_FOLLOWING,)), 452: TracedSyscall((_AT_FOLLOWING,))}
 TRACED_SYSCALLS: Final[dict[str, dict[int, TracedSyscall]]] = {
     "x86_64": {
@@ -95,7 +95,7 @@ TRACED_SYSCALLS: Final[dict[str, dict[int, TracedSyscall]]] = {
 
 @cache
 def filter_for(machine: str) -> bytes:
-    """The filter that asks us about these calls and lets all others pass."""
+    """The seccomp filter that notifies the tracer of these calls and allows all others."""
     calls = TRACED_SYSCALLS[machine]
     opens = {number: call.flags for number, call in calls.items() if call.flags >= 0}
     lines = [

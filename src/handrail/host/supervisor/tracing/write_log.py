@@ -1,8 +1,8 @@
-"""What a tracer has seen, as a file: one line for each path, told once.
+"""The log of traced writes: a file with one line for each path.
 
-A path is taken as the kernel of the process that named it would: from its directory, through
-links. It is read from another process's memory: anything may stand there, and nothing is done
-with it but to look at the entry that it names and to write it down.
+Paths are resolved as the kernel would for the calling process, from its directory and through
+links. They are read from that process's memory and untrusted: the entry they name is only stat'ed
+and logged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from handrail.host.files.paths.real_path import real_path
 from handrail.host.supervisor.tracing.traced_syscalls import TRACED_SYSCALLS, PathArgument
 
 _PAGE: Final = 4096
-# Beyond these nothing more is noted, so that it counts as nobody's.
+# Limits of the log; later writes are attributed to no program.
 _MOST: Final = 200_000
 _MOST_BYTES: Final = 64 << 20
 _MOST_KNOWN: Final = 4096
@@ -33,8 +33,8 @@ _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class WriteLog:
-    """Paths that were about to be written, in a file made for them. Lines are
-    `[path, [size, written_ns] or null]`, `[path]` for a tree, and `null` if we are not let see.
+    """Logs paths that are about to be written. Lines are `[path, [size, written_ns] or null]`,
+    `[path]` for a moved directory, and `null` if the log is incomplete.
     """
 
     def __init__(self, path: str) -> None:
@@ -45,13 +45,13 @@ class WriteLog:
         self._known: set[str] = set()
         self._trees: set[str] = set()
         self._room = _MOST_BYTES
-        # Directory as written → where it leads; emptied when a name may lead elsewhere now.
+        # Directory as written → resolved; cleared when a rename may have changed it.
         self._leads: dict[str, str] = {}
         self._lines: list[str] = []
         self._blind = False
 
     def note(self, pid: int, number: int, arguments: Sequence[int]) -> None:
-        """A process is about to make this call."""
+        """Log the paths of a system call that a process is about to make."""
         call = self._calls.get(number)
         if call is None or self._blind or self._room <= 0 or len(self._known) > _MOST:
             return
@@ -62,7 +62,7 @@ class WriteLog:
             return
         paths = [path for path in found if path is not None]
         if call.moves and any(map(_is_folder, paths)):
-            # With all that is in it, from here to there.
+            # With everything below it, at both paths.
             for path in set(paths) - self._trees:
                 self._trees.add(path)
                 self._add([path])
@@ -72,7 +72,7 @@ class WriteLog:
             self._leads.clear()
 
     def flush(self) -> None:
-        """Write down what was noted so far."""
+        """Write the buffered lines."""
         if self._lines:
             data = "".join(self._lines).encode("ascii")
             self._lines.clear()
@@ -80,13 +80,13 @@ class WriteLog:
                 data = data[os.write(self._file, data) :]
 
     def give_up(self) -> None:
-        """We cannot see what they do, so that our silence means nothing."""
+        """Mark the log as incomplete: missing paths prove nothing."""
         self._blind = True
         self._lines.append("null\n")
 
     def close(self) -> None:
-        """The end; nothing can be noted any more. When that was, the file's time tells: a
-        program writes to what it has opened without another word.
+        """Close the log. Its modification time is the end of tracing: open files can be written
+        without further traced calls.
         """
         try:
             self.flush()
@@ -110,7 +110,7 @@ class WriteLog:
             self.flush()
 
     def _path(self, pid: int, named: PathArgument, arguments: Sequence[int]) -> str | None:
-        """The path that is named, links on the way followed; None if there is none, so that
+        """The path an argument names, with links on the way followed; None if there is none, and
         the call will fail. Raises PermissionError.
         """
         if named.handle:
@@ -142,19 +142,19 @@ class WriteLog:
 
 
 class _ProcessMemory:
-    """Reads texts from the memory of other processes."""
+    """Reads strings from the memory of other processes."""
 
     def __init__(self) -> None:
         self._call = ctypes.CDLL(None, use_errno=True).process_vm_readv
         self._buffer = ctypes.create_string_buffer(_PAGE)
 
     def text(self, pid: int, address: int) -> bytes | None:
-        """The bytes up to the next zero, None if there is no such text: the kernel will not
-        find one either. Raises PermissionError if we may not look.
+        """The bytes up to the next NUL; None if the address is not readable, as it is for the
+        kernel. Raises PermissionError if reading is not allowed.
         """
         text = b""
         while len(text) <= _PAGE:
-            # Not across the end of a page: the next one may not be there.
+            # Not across a page boundary: the next page may be unmapped.
             count = _PAGE - address % _PAGE
             local = struct.pack("@PN", ctypes.addressof(self._buffer), count)
             remote = struct.pack("@PN", address, count)
