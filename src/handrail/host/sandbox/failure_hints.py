@@ -1,7 +1,6 @@
-"""Whether the confinement made a program fail, judged by what the program said.
+"""Guesses from a program's output whether the confinement made it fail.
 
-A guess, told as one. Nothing here looks at the machine: an answer must not tell a model which
-files exist outside.
+Nothing here looks at the machine: a hint must not reveal which files exist outside.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ _FORBIDDEN: Final = re.compile(
 )
 _MISSING: Final = re.compile(r"no such file or directory|\bENOENT\b", re.IGNORECASE)
 _PATH: Final = re.compile(r"[\w.+@~-]*(?:/[\w.+@~-]+)+/?|\.[A-Za-z][\w.-]+")
-# A program that says its own name first, as a shell does before the target of a redirect.
+# A program's own path before the message, as a shell prints before the target of a redirect.
 _SPEAKER: Final = re.compile(r"\s*/[^\s:]+:\s+(?:(?:line )?\d+:\s+)?")
-# What every command sees; a file that is missing there is missing.
+# Visible to every command; a file missing there does not exist.
 _SYSTEM: Final = (
     "/usr",
     "/bin",
@@ -49,7 +48,9 @@ _LOOKED_AT: Final = 16 * 1024
 
 
 def explain_failure(ended: Ended, confinement: Confinement, backend: str) -> str | None:
-    """A sentence on what was probably in the way and what lifts it; None if nothing says so."""
+    """A sentence on the probable cause and the setting that lifts it; None if nothing points to
+    one.
+    """
     if confinement.off or backend == "none" or ended.exit_code == 0:
         return None
     said = _said(ended)
@@ -102,7 +103,9 @@ def _files(line: str, confinement: Confinement, backend: str) -> str | None:
 
 
 def _withheld(line: str, withheld: Sequence[str]) -> str | None:
-    """What of it the line names; relative paths are taken to lie where one of them does."""
+    """The denied path that the line names; relative paths are tried in each denied path's
+    directory.
+    """
     for token in _PATH.findall(line) if withheld else ():
         path = token.rstrip("/")
         relative = f"/{path.removeprefix('./')}"
@@ -132,7 +135,7 @@ def _outside(path: str, what: str) -> str:
 
 
 def _paths(line: str, roots: Sequence[str]) -> Iterator[str]:
-    """Absolute paths that stand in the line; relative ones as if each root were meant."""
+    """Absolute paths in the line; relative ones as if relative to each root."""
     rest = line[spoken.end() :] if (spoken := _SPEAKER.match(line)) else line
     for token in _PATH.findall(rest) or _PATH.findall(line):
         if token.startswith("/"):

@@ -1,7 +1,7 @@
 """The sandbox of a runtime: the best confinement that works here, chosen when first needed.
 
-What cannot be had is said, never passed over: a forced backend that does not work is a
-problem, and without any the answer is `none`, with every property absent.
+A forced backend that does not work is a problem, never replaced silently. Without any backend the
+result is `none`, with every property absent.
 """
 
 from __future__ import annotations
@@ -42,14 +42,13 @@ def open_sandbox(
     temporary: Path | None = None,
     aliases: Sequence[tuple[str, str]] = (),
 ) -> LocalSandbox:
-    """A sandbox for the commands of a workspace; nothing is tried until it is needed.
+    """A sandbox for the commands of a workspace; nothing is measured until needed.
 
-    `backend` forces one of `BACKENDS`; None or "auto" is the best that works. `readable` are
-    further trees that commands may read. `memory_limited`: the supervisor limits each process.
-    Measurements are kept in `cache`, a private directory. `temporary` is what commands see as
-    /tmp, and stays; None: a new directory, removed on closing. `aliases` are further paths of
-    roots, each with the real one. Raises `invalid_arguments` for
-    a backend that does not exist.
+    `backend` forces one of `BACKENDS`; None or "auto": the best that works. `readable` are further
+    readable trees. `memory_limited`: the supervisor limits each process. `cache` is a private
+    directory for measurements. `temporary` is shown to commands as /tmp and kept; None: a new
+    directory, removed by `close`. `aliases` are further paths of roots, each with the resolved
+    one. Raises `invalid_arguments` for an unknown backend.
     """
     backends = BACKENDS if backend is None or backend == "auto" else (backend,)
     if not set(backends) <= set(BACKENDS):
@@ -71,7 +70,7 @@ def open_sandbox(
 
 
 class SandboxOptions(NamedTuple):
-    """What was asked for; `backends` in the order in which they are tried."""
+    """Arguments of `open_sandbox`; `backends` in the order in which they are tried."""
 
     backends: tuple[str, ...]
     roots: tuple[str, ...]
@@ -85,7 +84,9 @@ class SandboxOptions(NamedTuple):
 
 
 class BackendChoice(NamedTuple):
-    """What was chosen. `facts` is what `describe` adds; `passed_over`: better ones, and why not."""
+    """The chosen backend. `facts` are shown by `describe`; `passed_over`: better backends and why
+    they were rejected.
+    """
 
     backend: BubblewrapBackend | LandlockBackend | None
     measured: Mapping[str, Strength]
@@ -114,13 +115,13 @@ class LocalSandbox:
         """Property → strength, with the network closed."""
         measured = self._choice().measured
         if self._wanted.memory_limited:
-            # Each process has its own limit; a tree of them may still use all there is.
+            # The limit is per process; a process tree can still use all memory.
             return {**measured, "memory_limit": Strength.PARTIAL}
         return measured
 
     def recipe(self, launch: Launch) -> Recipe:
-        """How to start a program, confined as it says. Raises `unavailable` if a forced
-        backend does not work here, or the private temporary directory cannot be made.
+        """The recipe for a launch. Raises `unavailable` if a forced backend does not work here, or
+        the private temporary directory cannot be created.
         """
         chosen = None if launch.confinement.off else self._choice().backend
         if chosen is None:
@@ -133,7 +134,7 @@ class LocalSandbox:
         return recipe._replace(notes=launch.confinement.notes)
 
     def unhidden(self, confinement: Confinement) -> str | None:
-        """Why a program so confined might read its withheld paths; None if it cannot."""
+        """Why a confined program might read its denied paths; None if it cannot."""
         if not confinement.withheld:
             return None
         choice = self._choice()
@@ -150,16 +151,16 @@ class LocalSandbox:
         return SharedMounts(self._wanted.roots, hidden, temporary, places, self._wanted.aliases)
 
     def why_failed(self, ended: Ended, confinement: Confinement) -> str | None:
-        """What was probably in a failed program's way, and which setting lifts it."""
+        """The probable cause of a failure, and the setting that lifts it."""
         return explain_failure(ended, confinement, self.backend)
 
     def held(self, confinement: Confinement) -> tuple[str, ...]:
-        """Which of its read-only paths no program so confined can change."""
+        """The read-only paths that no program so confined can change."""
         chosen = None if confinement.off else self._choice().backend
         return chosen.held(confinement) if isinstance(chosen, BubblewrapBackend) else ()
 
     def describe(self) -> Mapping[str, Any]:
-        """For `doctor` and the audit: the backend, what it is made of, and what it holds."""
+        """For `doctor` and the audit: the backend, its programs, and its properties."""
         choice = self._choice()
         return {
             "backend": self.backend,
@@ -185,7 +186,7 @@ class LocalSandbox:
             return self._chosen
 
     def _choose(self) -> BackendChoice:
-        # What was measured once is remembered: the next probe may be long in coming.
+        # Results are cached, so the next probe may be far away.
         remove_stale_probes()
         passed_over: dict[str, str] = {}
         for name in self._wanted.backends:
@@ -221,7 +222,7 @@ def _candidates(
             raise measure.BackendUnusable("this kernel has no Landlock")
         yield LandlockBackend(), {"landlock_abi": landlock.abi()}
         return
-    # Where distributions have it, and where their own profiles allow it what it needs.
+    # The distributions' path, for which their own security profiles are written.
     program = find_binary("bwrap", roots, search_path=_SYSTEM_BWRAP) or find_binary("bwrap", roots)
     if program is None:
         raise measure.BackendUnusable(
@@ -235,7 +236,7 @@ def _candidates(
     yield shared, {**facts, "proc": "the machine's, read-only"}
 
 
-# Within one process what was measured once need not even be read from a file again.
+# Results of this process, read from the file only once.
 _known: dict[str, Mapping[str, Strength]] = {}
 
 
@@ -256,7 +257,7 @@ def _measured(
 
 
 def _understood(kept: Mapping[str, Any] | None) -> dict[str, Strength] | None:
-    """What a file said, if it says everything and nothing else."""
+    """The properties of a stored result, if it has exactly the known ones."""
     if kept is None or set(kept) != set(measure.PROPERTIES):
         return None
     try:

@@ -1,7 +1,7 @@
-"""The private temporary directory that the commands of one runtime share.
+"""The private temporary directory that the commands of one runtime share as /tmp.
 
-It stands in place of /tmp and is removed when the sandbox is closed. One that a killed
-runtime left behind is removed by the next: whoever lives holds a lock on its own.
+It is removed when the sandbox is closed. A runtime holds a lock on its directory, so directories
+of killed runtimes are recognised and removed by the next one.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-# In front of the name until the folder is locked.
+# Name prefix until the directory is locked.
 UNLOCKED: Final = "handrail-unlocked-"
 
 
 class LockedDirectory(NamedTuple):
-    """A folder, and the handle that holds its lock until it is closed."""
+    """A directory, and the handle that holds its lock."""
 
     path: Path
     handle: int
 
 
 def create_locked_directory(prefix: str) -> LockedDirectory:
-    """A new folder among the temporary files, its name beginning so; raises OSError."""
+    """Create a locked directory with this name prefix in the temporary directory; raises OSError."""
     made = Path(os.path.realpath(tempfile.mkdtemp(prefix=f"{UNLOCKED}{prefix}")))
     handle = os.open(made, _OPEN)
     try:
@@ -47,9 +47,9 @@ _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class TempDirectory:
-    """One such directory, made when it is first asked for.
+    """A temporary directory, created when first needed.
 
-    `lasting` is used instead where programs may outlive the runtime: it stays.
+    `lasting` is used instead, and kept, where programs may outlive the runtime.
     """
 
     def __init__(self, lasting: Path | None = None) -> None:
@@ -59,7 +59,7 @@ class TempDirectory:
 
     @property
     def path(self) -> str:
-        """The directory; raises OSError if it cannot be made."""
+        """The directory; raises OSError if it cannot be created."""
         if self._lasting is not None:
             self._lasting.mkdir(mode=0o700, parents=True, exist_ok=True)
             return os.path.realpath(self._lasting)
@@ -70,7 +70,7 @@ class TempDirectory:
         return self._path
 
     def close(self) -> None:
-        """Remove it with all that is in it; safe to call twice."""
+        """Remove the directory and its content; may be called twice."""
         if self._path is None:
             return
         _remove(Path(self._path))
@@ -100,8 +100,8 @@ def _abandoned(top: Path) -> Iterator[Path]:
 
 
 def _remove(path: Path) -> None:
-    # Programs leave folders behind that nobody may write to or enter (caches of modules, say).
-    # The walk enters a folder only after its name was handed out here.
+    # Programs leave directories without write or search permission (module caches, for example).
+    # The walk enters a directory only after its name was yielded here.
     for folder, names, _ in os.walk(path):
         for name in names:
             _make_enterable(os.path.join(folder, name))  # noqa: PTH118 - names from the walk
@@ -109,7 +109,7 @@ def _remove(path: Path) -> None:
 
 
 def _make_enterable(folder: str) -> None:
-    """Give the owner of a folder all rights to it; never follows a link."""
+    """Give the owner all rights on a directory; never follows a link."""
     try:
         handle = os.open(folder, _LOOK)
     except OSError:

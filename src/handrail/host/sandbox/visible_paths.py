@@ -1,6 +1,6 @@
-"""What a confined program may read beside the workspace: the system and the toolchains.
+"""What a confined program may read besides the workspace: the system and toolchains.
 
-Everything else is not there for it: a place that nobody thought of is hidden, not shown.
+Every path that is not listed here is hidden.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SYSTEM: Final = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
     "/snap", "/sys/devices/system/cpu",
 )  # fmt: skip
-# Below the person's home: programs and libraries, not settings; and who is the author.
+# Below the user's home: programs and libraries, not settings; and the git identity.
 _TOOLCHAINS: Final = (
     ".asdf", ".bun/bin", ".bun/install/global", ".cabal/bin", ".cabal/store", ".cache/ms-playwright",
     ".cache/puppeteer", ".cargo", ".deno/bin", ".dotnet", ".fnm", ".gem/ruby", ".ghcup",
@@ -26,7 +26,7 @@ _TOOLCHAINS: Final = (
     ".rvm", ".sdkman", ".stack/programs", ".volta", "bin", "go/bin", "go/pkg/mod", "sdk",
     ".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes",
 )  # fmt: skip
-# Hidden wherever a root or a toolchain would show them.
+# Hidden wherever a root or a toolchain contains them.
 _SECRETS: Final = (
     ".ssh", ".gnupg", ".pki", ".aws", ".azure", ".boto", ".oci", ".config/gcloud", ".config/gh",
     ".config/hub", ".config/glab-cli", ".config/op", ".config/rclone", ".config/sops",
@@ -37,15 +37,15 @@ _SECRETS: Final = (
     ".cargo/credentials.toml", ".gem/credentials", ".bash_history", ".zsh_history",
     ".python_history", ".node_repl_history", ".psql_history", ".local/share/fish/fish_history",
 )  # fmt: skip
-# A folder of programs whose neighbours belong to it: `venv/bin` needs `venv/lib`.
+# Directories of programs that need their siblings: `venv/bin` needs `venv/lib`.
 _PROGRAM_FOLDERS: Final = ("bin", "sbin", "shims", "Scripts")
-# Folders of a home that hold more than one thing.
+# Directories of a home that hold unrelated things.
 _MIXED: Final = ("", ".local", ".config", ".cache", ".local/share", ".local/state")
 _DEEPEST: Final = 3
 
 
 class VisiblePaths(NamedTuple):
-    """Absolute paths that exist. `hidden` lie inside `read`, or may lie inside a root."""
+    """Existing absolute paths. `hidden` lie inside `read`, or may lie inside a root."""
 
     home: str
     read: tuple[str, ...]
@@ -55,7 +55,7 @@ class VisiblePaths(NamedTuple):
 def find_visible_paths(
     roots: Sequence[str], readable: Sequence[str] = (), environ: Mapping[str, str] = os.environ
 ) -> VisiblePaths:
-    """Look around on this machine; `readable` are further trees that a person names."""
+    """Find the visible paths of this machine; `readable` are further trees named by the user."""
     home = user_home(environ)
     below_home = [f"{home}/{name}" for name in _TOOLCHAINS] if home else []
     wanted = [
@@ -63,7 +63,7 @@ def find_visible_paths(
         *below_home,
         *_prefixes((sys.prefix, sys.base_prefix), home),
         *_of_search_path(environ.get("PATH", ""), home, roots),
-        # Often a link into /run, which is not shown as a whole.
+        # Often a link into /run, which is not visible as a whole.
         os.path.realpath("/etc/resolv.conf"),
         *readable,
     ]
@@ -75,7 +75,7 @@ def find_visible_paths(
 
 
 def user_home(environ: Mapping[str, str]) -> str:
-    """The person's home; empty if there is none that could be told from the system."""
+    """The user's home; "" if there is none distinct from system directories."""
     given = environ.get("HOME", "")
     home = os.path.realpath(given) if given.startswith("/") else ""
     return "" if home == "/" or is_inside_any(home, _SYSTEM) else home
@@ -87,14 +87,14 @@ def is_inside(path: str, top: str) -> bool:
 
 
 def is_inside_any(path: str, tops: Iterable[str]) -> bool:
-    """Whether one of them holds the path."""
+    """Whether the path lies in one of them."""
     return any(is_inside(path, top) for top in tops)
 
 
 def list_except(top: str, hidden: Sequence[str]) -> list[str]:
-    """What is left of a tree without the hidden parts: as few whole trees as possible.
+    """A tree without its hidden parts, as few whole trees as possible.
 
-    Links in it are left out: what one leads to is granted for itself or not at all.
+    Links are left out: a target is granted separately or not at all.
     """
     within = [path for path in hidden if is_inside(path, top)]
     if top in within:
@@ -110,7 +110,7 @@ def list_except(top: str, hidden: Sequence[str]) -> list[str]:
 
 
 def _both(path: str) -> set[str]:
-    """A place, and where it leads if it is a link: one is of no use without the other."""
+    """A path, and its target if it is a link: both are needed."""
     return {path, os.path.realpath(path)}
 
 
@@ -127,7 +127,7 @@ def _without_nested(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _prefixes(prefixes: Iterable[str], home: str) -> Iterator[str]:
-    """Interpreters; never so much that a home would show."""
+    """Interpreter prefixes; never one that contains a home."""
     for prefix in map(os.path.realpath, prefixes):
         if prefix != "/" and not (home and is_inside(home, prefix)):
             yield prefix
@@ -152,7 +152,7 @@ def _of_search_path(search_path: str, home: str, roots: Sequence[str]) -> Iterat
 
 
 def _private_to_root(top: str, depth: int = 1) -> list[str]:
-    """What other users may not read: root keeps that right when it gives up its capabilities."""
+    """What other users may not read: root keeps that right without capabilities."""
     found = []
     try:
         entries = list(os.scandir(top))
@@ -165,7 +165,7 @@ def _private_to_root(top: str, depth: int = 1) -> list[str]:
         needed = stat.S_IROTH | (stat.S_IXOTH if is_directory else 0)
         info = entry.stat(follow_symlinks=False)
         if info.st_mode & needed != needed:
-            # A lock file holds nothing to hide.
+            # An empty lock file holds nothing to hide.
             found += [entry.path] if info.st_size else []
         elif is_directory and depth < _DEEPEST:
             found += _private_to_root(entry.path, depth + 1)
@@ -173,8 +173,8 @@ def _private_to_root(top: str, depth: int = 1) -> list[str]:
 
 
 class SharedMounts(NamedTuple):
-    """The roots, what is never shown, the private temporary directory, and the rest that is
-    readable. All paths are real ones, but for `aliases`: further paths of roots, through links.
+    """The roots, hidden paths, private temporary directory and visible paths of a sandbox. All
+    paths are resolved, except `aliases`: further paths of roots, through links.
     """
 
     roots: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Confinement by bubblewrap: a program sees a machine put together from the places it may see.
+"""Confinement by bubblewrap: a program sees a file system composed of the paths it may see.
 
-Mounts go from the top down, so that the deepest one that names a path decides. Nothing is
-ever mounted on a name that does not exist: bubblewrap would create it in the person's tree.
+Mounts are ordered from the top down, so the deepest mount decides. Nothing is mounted on a path
+that does not exist: bubblewrap would create it in the user's tree.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from handrail.host.sandbox.backends.syscall_filter import command_filter
 from handrail.host.sandbox.recipe import FILTER_HANDLE, Recipe
 from handrail.host.sandbox.visible_paths import SharedMounts, is_inside, is_inside_any
 
-# Variables that tell a C program nothing it would act on. All others are given to the command
-# by bubblewrap, which must not see them itself: LD_PRELOAD would run in it, unconfined.
+# Variables that a C program does not act on. All others are set by bubblewrap for the command and
+# hidden from bubblewrap itself: LD_PRELOAD would run in it, unconfined.
 _INERT: Final = frozenset({"HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "USER"})
 _APART: Final = (
     "--unshare-pid",
@@ -35,10 +35,10 @@ _APART: Final = (
 )
 
 
-# Each costs a fraction of a millisecond, growing with their number; beyond it, those nearest to
-# the top are held, and the others put back afterwards as the missing ones are.
+# Each mount costs a fraction of a millisecond, growing with their number. Beyond this, the paths
+# nearest to the top are mounted; the others are repaired afterwards, like missing ones.
 _MOST_HELD: Final = 200
-# The same holds of what is withheld; but nothing puts that back, so that more is a gap.
+# Likewise for hidden paths; but these cannot be repaired afterwards, so more are a gap.
 MAX_HIDDEN_PATHS: Final = 100
 
 
@@ -55,7 +55,7 @@ class _MountKind(Enum):
 
 class _Mount(NamedTuple):
     how: _MountKind
-    # What is shown there, or where a link leads.
+    # The path that is shown, or the target of a link.
     source: str = ""
 
 
@@ -64,7 +64,7 @@ _BOUND: Final = (_MountKind.SHOWN.value, _MountKind.WRITABLE.value)
 
 
 def mounts_handles(program: str) -> bool:
-    """Whether this bubblewrap has the option that mounts a handle (0.10, and some before it)."""
+    """Whether this bubblewrap can mount file descriptors (0.10, and some earlier builds)."""
     try:
         return b"--ro-bind-fd" in Path(program).read_bytes()
     except OSError:
@@ -72,11 +72,11 @@ def mounts_handles(program: str) -> bool:
 
 
 class BubblewrapBackend:
-    """Recipes that start a program through bubblewrap.
+    """Makes recipes that start a program through bubblewrap.
 
-    `own_proc` False: this machine (a container, most likely) lets nobody mount a fresh
-    /proc, so that the programs outside stay visible in the old one. `by_handle`: it can mount
-    what a handle is, so that what lies in a root is not looked up by name again.
+    `own_proc` False: this machine (most likely a container) does not allow mounting a new /proc,
+    so processes outside stay visible. `by_handle`: bubblewrap can mount descriptors, so paths in a
+    root need not be looked up by name again.
     """
 
     name = "bubblewrap"
@@ -87,7 +87,7 @@ class BubblewrapBackend:
         self.by_handle = by_handle
 
     def recipe(self, launch: Launch, scene: SharedMounts) -> Recipe:
-        """How to start it, confined as the launch says."""
+        """The recipe for a launch."""
         wanted = launch.confinement
         code = command_filter(inet=True, ipc=True)
         mounts = self._mounts(launch, scene)
@@ -116,7 +116,7 @@ class BubblewrapBackend:
         )
 
     def _mounts(self, launch: Launch, scene: SharedMounts) -> _Mounts:
-        """Path → what is there; a later line overrules an earlier one."""
+        """Path → mount; later entries overrule earlier ones."""
         wanted = launch.confinement
         mounts: _Mounts = {"/run": _Mount(_MountKind.EMPTY), "/var/tmp": _Mount(_MountKind.EMPTY)}  # noqa: S108 - private
         mounts["/var/run"] = _Mount(_MountKind.LINK, "/run")
@@ -142,13 +142,13 @@ class BubblewrapBackend:
             mounts |= _held(path, mounts)
         mounts |= {path: _mask(path) for path in hidden}
         if wanted.withheld:
-            # In what is empty there is nothing to mount on.
+            # There is nothing to mount on in an empty directory.
             empty = frozenset(hidden)
             mounts = {path: one for path, one in mounts.items() if not _lies_in(path, empty)}
         return mounts | _sealed(mounts)
 
     def unhidden(self, confinement: Confinement, scene: SharedMounts) -> str | None:
-        """Why its withheld paths are not all hidden; None if they are."""
+        """Why some denied paths are not hidden; None if all are."""
         del scene
         number = len(confinement.withheld)
         if number <= MAX_HIDDEN_PATHS:
@@ -156,7 +156,7 @@ class BubblewrapBackend:
         return f"{number:,} withheld paths exist, and at most {MAX_HIDDEN_PATHS} can be hidden"
 
     def held(self, confinement: Confinement) -> tuple[str, ...]:
-        """Which of its read-only paths are mounted so, by their real names."""
+        """The resolved read-only paths that are mounted read-only."""
         writable = [path for path in map(real_path, confinement.writable) if _there(path)]
         return tuple(_read_only(confinement, writable))
 
@@ -168,16 +168,16 @@ def _arguments(mounts: _Mounts) -> Iterator[str]:
             yield from ("--tmpfs", path)
         yield from (mount.how.value, *([mount.source] if mount.source else []), path)
         if mount.how is _MountKind.PROCESSES:
-            # Root may write /proc/sys without any capability: a core dump handler, for one.
+            # Root may write /proc/sys without any capability, for example a core dump handler.
             yield from ("--remount-ro", path)
     if "/" not in mounts:
-        # What is written beside all mounts should fail, not vanish.
+        # Writing outside all mounts should fail instead of being lost.
         yield from ("--remount-ro", "/")
 
 
 def _binds(mounted: Sequence[str], start: int, roots: Sequence[str]) -> Iterator[int]:
-    """Where in the words what lies in a root is mounted: option, source and target. A source
-    that is an option's name would be a relative path, which none is.
+    """Positions in the arguments at which a path in a root is mounted: option, source and target.
+    No source can look like an option, because sources are absolute.
     """
     for at, word in enumerate(mounted[:-2]):
         if word in _BOUND and is_inside_any(mounted[at + 1], roots):
@@ -185,7 +185,7 @@ def _binds(mounted: Sequence[str], start: int, roots: Sequence[str]) -> Iterator
 
 
 def _inodes(paths: Iterable[str]) -> Iterator[str]:
-    """The inodes of those paths that exist."""
+    """The inodes of the paths that exist."""
     for path in paths:
         with suppress(OSError):
             yield inode_key(os.lstat(path))
@@ -207,14 +207,14 @@ def _mask(path: str) -> _Mount:
 
 
 def _alias_links(scene: SharedMounts, mounts: _Mounts) -> _Mounts:
-    """Links for the other paths of roots, where nothing that is shown has them already."""
+    """Links for the alias paths of roots, where no mount provides the path."""
     shown = [path for path, mount in mounts.items() if mount.how is _MountKind.SHOWN]
     links: _Mounts = {}
     for alias, root in scene.aliases:
         if is_inside_any(alias, (*shown, *scene.roots)):
             continue
         if alias.rpartition("/")[0] == "/tmp":  # noqa: S108 - the private one
-            # It outlives the program, and a link cannot be made twice.
+            # The directory outlives the program, so the link may exist.
             with suppress(FileExistsError):
                 os.symlink(root, f"{scene.temporary}/{alias.rpartition('/')[2]}")  # noqa: PTH211
         else:
@@ -223,12 +223,12 @@ def _alias_links(scene: SharedMounts, mounts: _Mounts) -> _Mounts:
 
 
 def _can_be_empty(home: str, mounts: _Mounts) -> bool:
-    """Whether a private home can stand there; not inside what is shown, if it has no place."""
+    """Whether an empty private home can be mounted there."""
     return bool(home) and home not in mounts and (_there(home) or not is_inside_any(home, mounts))
 
 
 def _readable(wanted: Confinement, shown: Sequence[str]) -> list[str]:
-    """What is shown besides; a link only where nothing that is shown has it already."""
+    """Further readable paths; a link only where no mount provides the path."""
     there = [path for path in wanted.readable if _there(path) and not is_inside_any(path, shown)]
     real = [path for path in there if real_path(path) == path]
     return [path for path in there if path in real or not is_inside_any(path, real)]
@@ -239,20 +239,20 @@ def _read_only(wanted: Confinement, writable: Sequence[str]) -> list[str]:
 
 
 def _within(paths: Iterable[str], writable: Iterable[str]) -> Iterator[str]:
-    """Those that lie in what is writable, by their real names; the rest is not to be shown."""
+    """The resolved paths that lie in writable trees; others are not visible at all."""
     tops = list(writable)
     for path in paths:
-        # Nothing can be mounted on a link itself: what it leads to is held instead.
+        # A link cannot be mounted on; its target is mounted instead.
         real = real_path(path)
         if is_inside_any(real, tops) and _there(real):
             yield real
 
 
 def _pins(read_only: Collection[str], writable: Sequence[str]) -> Iterator[str]:
-    """Each `.git` of which parts are held: as a mount of its own it cannot be moved away."""
+    """Each `.git` of which parts are read-only: as a mount point it cannot be renamed."""
     for path in read_only:
         top, found, _ = path.rpartition("/.git/")
-        # In what is held as a whole, it must not become writable.
+        # A whole read-only tree must not become writable again.
         if found and is_inside_any(top, writable) and not is_inside_any(f"{top}/.git", read_only):
             yield f"{top}/.git"
 
@@ -278,7 +278,7 @@ def _lies_in(path: str, empty: Collection[str]) -> bool:
 
 
 def _held(hidden: str, mounts: _Mounts) -> _Mounts:
-    """The folders on the way to what is hidden: moved away, they would take it into the light."""
+    """The directories leading to a hidden path, as mount points: renamed, they would reveal it."""
     holders: _Mounts = {}
     folder = hidden.rpartition("/")[0]
     while folder and folder not in mounts:
@@ -289,8 +289,8 @@ def _held(hidden: str, mounts: _Mounts) -> _Mounts:
 
 
 def _sealed(mounts: _Mounts) -> _Mounts:
-    """What lies on the way to a mount below /tmp: the private /tmp outlives this program, so
-    a link planted there would lead the next one's mounts astray.
+    """Directories leading to a mount below /tmp. The private /tmp outlives this program, so a link
+    planted there would redirect the mounts of the next one.
     """
     top = "/tmp"  # noqa: S108 - the private one
     if mounts.get(top, _Mount(_MountKind.EMPTY)).source == top:

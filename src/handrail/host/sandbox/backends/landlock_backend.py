@@ -1,8 +1,8 @@
-"""Confinement by Landlock: a program keeps the view of the machine and loses rights on it.
+"""Confinement by Landlock: a program sees the whole machine but loses rights on it.
 
-Landlock only grants, down a whole tree. So what lies inside a writable tree cannot be held
-read-only, and a hidden part costs the right to make new names in the folders above it. That
-is too much for withheld paths: they are hidden where a program may only read, and not else.
+Landlock only grants, for whole trees. So a path inside a writable tree cannot be read-only, and a
+hidden path costs the right to create names in the directories above it. That is too much for
+denied paths: they are hidden only where a program may not write.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from handrail.host.sandbox.messages import HIDDEN_PATH_MOVED
 from handrail.host.sandbox.recipe import LandlockRules, Recipe
 from handrail.host.sandbox.visible_paths import SharedMounts, is_inside_any, list_except
 
-# Not the terminals: their screens are the person's.
+# Not the terminals, whose screens belong to the user.
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-# Semaphores of several processes live there; shared with all programs of the same user.
+# POSIX semaphores live there; shared with all programs of this user.
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - there is no private one without a mount
 
-# Each grant costs some microseconds when a program starts.
+# Each grant costs microseconds at every program start.
 _MOST_GRANTS: Final = 4000
 
 
 class LandlockBackend:
-    """Recipes that start a program on a thread which gave up its rights."""
+    """Makes recipes that start a program on a restricted thread."""
 
     name = "landlock"
 
     def recipe(self, launch: Launch, scene: SharedMounts) -> Recipe:
-        """How to start it, confined as far as Landlock can. Raises `stale` if what must be
-        hidden from it was moved a moment ago.
+        """The recipe for a launch, as far as Landlock can confine it. Raises `stale` if a path to
+        hide was moved meanwhile.
         """
         wanted = launch.confinement
         hidden = _hidden(wanted, scene)
@@ -59,7 +59,7 @@ class LandlockBackend:
         )
 
     def unhidden(self, confinement: Confinement, scene: SharedMounts) -> str | None:
-        """Why its withheld paths are not all hidden; None if they are."""
+        """Why some denied paths are not hidden; None if all are."""
         writable = _writable(confinement)
         if any(is_inside_any(path, writable) for path in confinement.withheld):
             return "Landlock cannot hide a part of what a command may write"
@@ -77,7 +77,7 @@ def _rules(
     *,
     network: bool,
 ) -> LandlockRules:
-    """The rules, with what must stay closed known by its inodes."""
+    """The rules, with closed paths given as inodes."""
     tops = [*read, *write]
     closed: dict[str, None] = {}
     above_hidden: dict[str, None] = {}
@@ -94,7 +94,7 @@ def _rules(
         network,
         closed=tuple(closed),
         ways=tuple(above_hidden | above_withheld),
-        # Not the folders above what is not even seen.
+        # Not the directories above paths that are invisible anyway.
         listed=tuple(one for one in above_withheld if one not in above_hidden),
     )
 
@@ -118,7 +118,7 @@ def _writable(wanted: Confinement) -> list[str]:
 
 def _readable(wanted: Confinement, scene: SharedMounts, writable: Sequence[str]) -> list[str]:
     roots = [root for root in scene.roots if not is_inside_any(root, writable)]
-    # Links are not followed when rules are made: what they lead to is named as well.
+    # Rules do not follow links, so their targets are listed as well.
     further = dict.fromkeys((*wanted.readable, *map(real_path, wanted.readable)))
     return ["/proc", *scene.places.read, *further, *roots]
 
@@ -128,6 +128,8 @@ def _granted(paths: Iterable[str], hidden: Sequence[str]) -> tuple[str, ...]:
 
 
 def _elsewhere(launch: Launch, temporary: str) -> dict[str, str]:
-    """The places that a program writes to unasked, since /tmp and home are closed."""
+    """Environment variables that direct caches and temporary files to writable paths, since /tmp
+    and the home are closed.
+    """
     caches = {} if "XDG_CACHE_HOME" in launch.env else {"XDG_CACHE_HOME": f"{temporary}/cache"}
     return {"TMPDIR": temporary, **caches}

@@ -1,8 +1,8 @@
-"""What Landlock's rules are made from: open handles, chosen by inode and never by name.
+"""The inputs of Landlock rules: open descriptors, chosen by inode and never by name.
 
-A name that was looked at may lead elsewhere by the time a rule is made. So what must stay closed,
-and the folders on the way to it, are known by their inodes. Each tree is opened through no link. A
-closed inode is left out, a folder on the way is opened entry by entry, all else is granted whole.
+A name may lead elsewhere by the time a rule is made, so closed paths and the directories leading
+to them are identified by inode. Trees are opened without following links. A closed inode is left
+out, a directory on the way to one is granted entry by entry, everything else as a whole.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _LISTING: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MOST: Final = 20_000
 
 
-# Opens a tree by its path, for looking only; raises OSError.
+# Opens a tree by its path, for stat only; raises OSError.
 OpenTree = Callable[[str], int]
 
 
 class AccessRight(Enum):
-    """What a rule allows beneath its handle."""
+    """What a rule allows beneath its descriptor."""
 
     READ = "read"
     LIST = "list"
@@ -36,7 +36,7 @@ class AccessRight(Enum):
 
 
 class PathGrant(NamedTuple):
-    """One rule to be: a handle, what is allowed beneath it, and the inode that it is."""
+    """One rule: a descriptor, the right beneath it, and its inode."""
 
     handle: int
     right: AccessRight
@@ -44,12 +44,12 @@ class PathGrant(NamedTuple):
 
 
 def inode_key(info: os.stat_result) -> str:
-    """An inode as a word that travels to the process that starts programs."""
+    """An inode as text, for transfer to the process that starts programs."""
     return f"{info.st_dev}:{info.st_ino}"
 
 
 def open_without_links(path: str) -> int:
-    """A handle of an absolute path, for looking only; raises OSError if a part is a link."""
+    """Open an absolute path for stat only; raises OSError if a part of it is a link."""
     top = os.open("/", LOOK | os.O_DIRECTORY)
     try:
         return _opener()(top, os.fsencode(path.strip("/")) or b".", LOOK)
@@ -58,9 +58,7 @@ def open_without_links(path: str) -> int:
 
 
 def inode_chain(path: str) -> list[str]:
-    """The inodes of `/` and of each part of a path, down to itself; raises OSError if a part is
-    missing or a link.
-    """
+    """The inodes of `/` and of each part of a path; raises OSError if a part is missing or a link."""
     handle = os.open("/", LOOK | os.O_DIRECTORY)
     try:
         chain = [inode_key(os.fstat(handle))]
@@ -78,10 +76,10 @@ def inode_chain(path: str) -> list[str]:
 
 
 class GrantSet:
-    """Collects the grants of a set of rules. `close` lets go of their handles."""
+    """The grants for a set of rules. `close` closes their descriptors."""
 
     def __init__(self, rules: LandlockRules, open_top: OpenTree | None = None) -> None:
-        """Open everything, trees by `open_top`; raises OSError if there is too much of it."""
+        """Open everything, trees by `open_top`; raises OSError if there are too many."""
         self._open_top = open_top or open_without_links
         self._closed = frozenset(rules.closed)
         self._ways = frozenset(rules.ways)
@@ -96,15 +94,15 @@ class GrantSet:
 
     @property
     def inodes(self) -> tuple[tuple[AccessRight, str], ...]:
-        """What is granted, to be compared with another time."""
+        """What is granted, for comparison with a later call."""
         return tuple((one.right, one.inode) for one in self._all)
 
     def handles(self, right: AccessRight) -> list[int]:
-        """The handles that are granted so."""
+        """The descriptors with this right."""
         return [one.handle for one in self._all if one.right is right]
 
     def close(self) -> None:
-        """Let go of the handles; the rules that were made of them stay."""
+        """Close the descriptors; rules made from them stay in force."""
         granted, self._all = self._all, []
         for one in granted:
             os.close(one.handle)
@@ -114,12 +112,12 @@ class GrantSet:
             try:
                 handle = self._open_top(top)
             except OSError:
-                # Missing, or a link: what that leads to is granted for itself or not at all.
+                # Missing, or a link, whose target is granted separately or not at all.
                 continue
             self._grant(handle, right)
 
     def _grant(self, handle: int, right: AccessRight) -> None:
-        """Grant what a handle is, as far as it may be; takes the handle over."""
+        """Grant what a descriptor refers to, as far as allowed; takes ownership of the descriptor."""
         info = os.fstat(handle)
         inode = inode_key(info)
         if stat.S_ISLNK(info.st_mode) or inode in self._closed:

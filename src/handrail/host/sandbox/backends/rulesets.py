@@ -1,8 +1,8 @@
-"""Landlock's rules, made once for programs that are confined alike.
+"""A cache of the Landlock ruleset made last, for programs confined alike.
 
-A rule is about a file or folder, not about its name: so the rules that were made before are
-used again only while every name leads where it led then. Looking costs a tenth of making. Where
-folders are granted entry by entry, every entry is opened again and compared.
+Rules refer to inodes, so a ruleset is reused only while every path leads to the inode it led to.
+Checking costs a tenth of making one. Directories that are granted entry by entry are opened again
+and compared.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from handrail.host.sandbox.backends.landlock_grants import AccessRight, GrantSet
 from handrail.host.sandbox.recipe import LandlockRules
 
 _MOUNTS: Final = "/proc/self/mountinfo"
-# What a name leads to: its file system and its number there; None if there is nothing.
+# Device and inode of each path; None if there is nothing.
 _Seen = tuple[tuple[int, int] | None, ...]
-# And what was granted, where that had to be opened to know it.
+# And the grants, where they had to be opened to be known.
 _Wanted = tuple[_Seen, tuple[tuple[AccessRight, str], ...] | None]
 
 
@@ -32,14 +32,14 @@ class _CachedRuleset(NamedTuple):
 
 
 def enter_ruleset(rules: LandlockRules, open_top: OpenTree | None = None) -> bool:
-    """Leave the calling thread only what the rules allow, trees being opened by `open_top`;
-    whether the kernel agreed. True can not be taken back.
+    """Restrict the calling thread to the rules, opening trees by `open_top`; whether the kernel
+    agreed. Cannot be undone.
     """
     return _last.enter(rules, open_top)
 
 
 class RulesetCache:
-    """The ruleset that was made last; safe in any thread."""
+    """The last ruleset. Thread-safe."""
 
     def __init__(self) -> None:
         self._made: _CachedRuleset | None = None
@@ -47,9 +47,9 @@ class RulesetCache:
         self._lock = threading.Lock()
 
     def enter(self, rules: LandlockRules, open_top: OpenTree | None = None) -> bool:
-        """See the function."""
+        """See `enter_ruleset`."""
         with self._lock:
-            # Looked at first: what is replaced meanwhile is then seen to be new the next time.
+            # Before making rules: a path replaced meanwhile then differs at the next call.
             mounted, seen = self._mounted(), _look(rules)
             grants = GrantSet(rules, open_top) if rules.ways else None
             try:
@@ -80,8 +80,8 @@ class RulesetCache:
         return self._made
 
     def _mounted(self) -> bool:
-        """Whether something was mounted or unmounted since the last time. The kernel forgets
-        its rules with a file system, and the next one may have the same numbers.
+        """Whether anything was mounted or unmounted since the last call. An unmounted file system
+        takes its rules with it, and the next one may have equal inode numbers.
         """
         if self._mounts is None:
             with suppress(OSError):

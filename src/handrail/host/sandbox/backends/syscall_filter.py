@@ -1,7 +1,7 @@
-"""The system calls that a command must not make, as a filter for the kernel.
+"""The seccomp filter for commands: system calls that a command must not make.
 
-What ordinary programs need works; what reaches out of the confinement, or widens the part of
-the kernel that can be attacked, fails with an error that programs know how to take.
+What ordinary programs need works. Calls that reach out of the confinement, or widen the kernel's
+attack surface, fail with an error that programs can handle.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NETLINK_ROUTE: Final = 0
 _STREAM: Final = 1
 _SEQPACKET: Final = 5
 _TYPE_MASK: Final = 0xF
-# Types into a terminal as if the person had; speaks to the console.
+# Inserts input into a terminal, controls the console.
 _TIOCSTI: Final = 0x5412
 _TIOCLINUX: Final = 0x541C
 # CLONE_NEW: NS, CGROUP, UTS, IPC, USER, PID, NET; in `unshare` also TIME.
@@ -43,7 +43,7 @@ _NEW_TIME: Final = 0x80
 
 _CLONE3: Final = 435
 # io_uring x3 (calls that no filter sees), open_tree, move_mount, fsopen, fsconfig, fsmount,
-# fspick, pidfd_getfd, mount_setattr, quotactl_fd, open_tree_attr: the same everywhere.
+# fspick, pidfd_getfd, mount_setattr, quotactl_fd, open_tree_attr: equal on all machines.
 _SHARED: Final = (425, 426, 427, 428, 429, 430, 431, 432, 433, 438, 442, 443, 467)
 
 
@@ -55,7 +55,7 @@ class _SyscallNumbers(NamedTuple):
     socketpair: int
     ioctl: int
     denied: tuple[int, ...]
-    # shmget, semget, msgget, mq_open: shared with programs outside, where those are in reach.
+    # shmget, semget, msgget, mq_open: shared with programs outside, where reachable.
     ipc: tuple[int, ...]
 
 
@@ -98,10 +98,10 @@ _MACHINES: Final = {
 
 @cache
 def command_filter(*, inet: bool, ipc: bool) -> bytes:
-    """The filter for a command; empty where there is none for this machine.
+    """The filter for a command; empty if there is none for this machine.
 
-    `inet`: IP sockets may be made, because a network namespace holds them or because the
-    network is allowed. `ipc`: System V and POSIX queues may be made, because they are its own.
+    `inet`: IP sockets are allowed, because of a network namespace or because the network is open.
+    `ipc`: System V and POSIX queues are allowed, because of an IPC namespace.
     """
     machine = _MACHINES.get(platform.machine())
     if sys.platform != "linux" or machine is None:
@@ -114,7 +114,8 @@ def _lines(machine: _SyscallNumbers, *, inet: bool, ipc: bool) -> list[FilterLin
     return [
         *opening(machine.audit),
         FilterLine(JUMP_IF_EQUAL, machine.clone, to="clone"),
-        # Its flags lie in memory, out of a filter's sight; the C library then uses clone.
+        # Its flags are in memory, where a filter cannot read them; the C library falls back to
+        # clone.
         FilterLine(JUMP_IF_EQUAL, _CLONE3, to="unknown"),
         FilterLine(JUMP_IF_EQUAL, machine.unshare, to="unshare"),
         FilterLine(JUMP_IF_EQUAL, machine.socket, to="socket"),
@@ -141,21 +142,21 @@ def _lines(machine: _SyscallNumbers, *, inet: bool, ipc: bool) -> list[FilterLin
 
 
 def _socket_lines(*, inet: bool) -> list[FilterLine]:
-    """Path-name sockets lead to daemons outside, vsock to the host of a virtual machine."""
+    """Path-name sockets reach daemons outside, vsock the host of a virtual machine."""
     families = (_AF_INET, _AF_INET6) if inet else ()
     return [
         FilterLine(LOAD_WORD, _argument(0), name="socket"),
         *(FilterLine(JUMP_IF_EQUAL, family, to="allow") for family in families),
         FilterLine(JUMP_IF_EQUAL, _AF_NETLINK, to="netlink"),
         FilterLine(RETURN, error(errno.EAFNOSUPPORT)),
-        # Programs list their network interfaces by it; changing any needs a capability.
+        # Programs list network interfaces with it; changing one needs a capability.
         FilterLine(LOAD_WORD, _argument(2), name="netlink"),
         FilterLine(JUMP_IF_EQUAL, _NETLINK_ROUTE, to="allow"),
         FilterLine(RETURN, error(errno.EAFNOSUPPORT)),
         FilterLine(LOAD_WORD, _argument(0), name="pair"),
         FilterLine(JUMP_IF_EQUAL, _AF_UNIX, to="type"),
         FilterLine(RETURN, error(errno.EAFNOSUPPORT)),
-        # A datagram socket of a pair can still be sent to any path.
+        # A datagram socket of a pair can still send to any path.
         FilterLine(LOAD_WORD, _argument(1), name="type"),
         FilterLine(AND_WITH, _TYPE_MASK),
         FilterLine(JUMP_IF_EQUAL, _STREAM, to="allow"),
@@ -165,5 +166,5 @@ def _socket_lines(*, inet: bool) -> list[FilterLine]:
 
 
 def _argument(position: int) -> int:
-    """Where the low half of an argument lies; the kernel's own checks use no more of these."""
+    """The offset of the low half of an argument; the kernel checks no more of these arguments."""
     return ARGUMENTS + 8 * position

@@ -1,6 +1,7 @@
-"""A small world for the probe: files, sockets and a victim that a confined program must not get.
+"""What the probe attacks: files, sockets and a process that a confined program must not reach.
 
-All of it lies in a directory of its own and is gone afterwards. Nothing of the person's is touched.
+All of it lies in a directory of its own that is removed afterwards. Nothing of the user's is
+touched.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _MOMENT_S: Final = 0.5
 
 
 class ProbeFixture(NamedTuple):
-    """Where everything is. `mark` is a number that stands in the victim's command line."""
+    """The paths and names of the fixture. `mark` is a number in the victim's command line."""
 
     top: Path
     mark: str
@@ -38,27 +39,27 @@ class ProbeFixture(NamedTuple):
 
     @property
     def workspace(self) -> str:
-        """The one place that may be written to."""
+        """The only writable directory."""
         return str(self.top / "workspace")
 
     @property
     def shown(self) -> str:
-        """A place that may be read, but for what is hidden in it."""
+        """A readable directory that contains a hidden one."""
         return str(self.top / "shown")
 
     @property
     def hidden(self) -> str:
-        """A place inside a readable one that must not be seen."""
+        """A hidden directory inside a readable one."""
         return str(self.top / "shown" / "hidden")
 
     @property
     def withheld(self) -> tuple[str, ...]:
-        """A file and a folder that must not be read, where one may write and where not."""
+        """Denied files and directories, in a writable and in a read-only place."""
         tops = (self.workspace, self.shown)
         return tuple(f"{top}/way/{name}" for top in tops for name in ("withheld", "closed"))
 
     def told(self) -> dict[str, Any]:
-        """What the program inside has to know."""
+        """The arguments of the probe program."""
         return {
             "workspace": self.workspace,
             "shown": self.shown,
@@ -73,7 +74,7 @@ class ProbeFixture(NamedTuple):
         }
 
     def got_through(self) -> dict[str, bool]:
-        """What happened, seen from here: the program inside is not the only tracer."""
+        """Attack → whether it succeeded, as observed from outside."""
         return {
             "write_open_outside": _changed(self.top / "outside"),
             "write_open_shown": _changed(self.top / "shown"),
@@ -87,11 +88,11 @@ class ProbeFixture(NamedTuple):
         }
 
     def lingering(self) -> tuple[str, ...]:
-        """The words of a program that wants to outlive whoever started it."""
+        """The command line of a program that tries to outlive its parent."""
         return ("sleep", f"60.{self.mark}")
 
     def _left_behind(self) -> bool:
-        """Whether it did; the kernel ends a process table a moment after its first process."""
+        """Whether it did; the kernel ends a pid namespace shortly after its first process."""
         end = time.monotonic() + _MOMENT_S
         while self._lingers():
             if time.monotonic() > end:
@@ -106,7 +107,9 @@ class ProbeFixture(NamedTuple):
 
 @contextmanager
 def create_fixture(sleep: str) -> Iterator[ProbeFixture]:
-    """Build it, and take it down; raises OSError if the machine does not let us."""
+    """Create the fixture, and remove it at the end; raises OSError if the machine does not allow
+    it.
+    """
     remove_stale_probes()
     with ExitStack() as ends:
         top = create_probe_dir(ends)
@@ -133,7 +136,7 @@ def create_fixture(sleep: str) -> Iterator[ProbeFixture]:
 
 
 def _sockets(ends: ExitStack, workspace: Path, mark: str) -> dict[str, socket.socket]:
-    # By its handle: the address of a socket must be short, the way to a directory need not be.
+    # By descriptor: socket addresses are short, directory paths need not be.
     handle = os.open(workspace, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     ends.callback(os.close, handle)
     sockets: dict[str, socket.socket] = {}
@@ -173,7 +176,7 @@ def _heard(listener: socket.socket) -> bool:
 
 
 def _changed(folder: Path) -> bool:
-    """Whether the names or contents are no longer those that were laid down."""
+    """Whether names or contents differ from those created."""
     expected = {
         "outside": {"file", "attributes", "secret"},
         "shown": {"file", "attributes", "hidden", "way"},

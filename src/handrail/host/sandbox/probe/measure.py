@@ -1,6 +1,6 @@
-"""Measures, from inside a confinement, how far each of its properties holds on this machine.
+"""Measures from inside a confinement how far each of its properties holds on this machine.
 
-Fails closed: what did not answer, or cannot be judged, counts as absent.
+Fails closed: a property without a result counts as absent.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class BackendUnusable(Exception):
 
 
 class SandboxBackend(Protocol):
-    """What turns a launch into a recipe."""
+    """Turns launches into recipes."""
 
     name: str
 
     def recipe(self, launch: Launch, scene: SharedMounts) -> Recipe:
-        """How to start it, confined."""
+        """The recipe for a launch."""
 
 
 def measure_backend(backend: SandboxBackend, places: VisiblePaths) -> dict[str, Strength]:
-    """Try everything once; raises `BackendUnusable` if not even what is allowed works."""
+    """Run every attack once. Raises `BackendUnusable` if not even allowed actions work."""
     sleep, shell, setsid = (_needed(name) for name in ("sleep", "sh", "setsid"))
     try:
         with create_fixture(sleep) as stage:
@@ -52,7 +52,7 @@ def measure_backend(backend: SandboxBackend, places: VisiblePaths) -> dict[str, 
                 backend, places, stage, (shell, "-c", f'{leave} exec "$@"', "sh", *inner)
             )
             if not recipe.own_pids:
-                # What ends all it started is then the supervisor, which is not here.
+                # The supervisor, which normally ends the process tree, is not involved here.
                 recipe = _recipe(backend, places, stage, inner)
             outcome = run_probe.run_probe_program(recipe, deadline_s=DEADLINE_S)
             return _judge(_answers(outcome), stage.got_through(), own_pids=recipe.own_pids)
@@ -69,7 +69,7 @@ def _needed(name: str) -> str:
 
 def _inner(stage: ProbeFixture) -> tuple[str, ...]:
     source = Path(__file__).with_name("probe_child.py").read_text("utf-8")
-    # The real one: a virtual environment may lie where only its own programs look.
+    # Resolved: a virtual environment may lie in an invisible directory.
     python = os.path.realpath(sys.executable)
     return (python, "-I", "-S", "-B", "-c", source, json.dumps(stage.told()))
 
@@ -108,10 +108,12 @@ def _answers(outcome: run_probe.ProbeOutput) -> dict[str, bool]:
 def _judge(
     inside: Mapping[str, bool], outside: Mapping[str, bool], *, own_pids: bool
 ) -> dict[str, Strength]:
-    """`inside` and `outside`: attempt → whether it got through, as either side saw it."""
+    """Property → strength. `inside` and `outside`: attack → whether it succeeded, as seen by
+    either side.
+    """
 
     def through(*names: str) -> bool:
-        # An attempt that nobody reported is taken for one that succeeded.
+        # An attack without a result counts as successful.
         return any(inside.get(name, name not in outside) or outside.get(name) for name in names)
 
     def first(prefix: str) -> tuple[str, ...]:
@@ -135,7 +137,7 @@ def _judge(
         "proc_view": graded(("proc_environment",), ("proc_seen",)),
         "ptrace": graded(("ptrace",)),
         "userns": graded(("userns",)),
-        # Names that do not exist yet cannot be held, so what appears is put back afterwards.
+        # A path that does not exist cannot be made read-only; it is repaired afterwards.
         "protected_names": Strength.REPAIRED,
         "kill_tree": graded(("survivors",)) if own_pids else Strength.ENFORCED,
     }

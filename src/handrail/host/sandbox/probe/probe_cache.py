@@ -1,6 +1,7 @@
-"""Remembers what was measured, so that not every start measures anew.
+"""Stores probe results, so that not every start measures again.
 
-An answer holds for one boot, kernel, confiner, version of ours, user and set of namespaces.
+A result is valid for one boot, kernel, sandbox program, Handrail version, user and set of
+namespaces.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _NAMESPACES: Final = ("mnt", "net", "pid", "user")
 
 
 def cache_key(*parts: str) -> str:
-    """A name for this machine as it is now, for whoever asks, and the parts given."""
+    """The cache key: this machine and process, and the given parts."""
     facts = [platform.release(), platform.machine(), str(os.geteuid()), str(os.getegid()), *parts]
     facts += [_text(path) for path in _IDENTITY]
     facts += sorted(_own_code())
@@ -35,13 +36,13 @@ def cache_key(*parts: str) -> str:
 
 
 def load_result(directory: Path | None, key: str) -> Mapping[str, Any] | None:
-    """What was remembered under the key."""
+    """The result stored under the key."""
     found = _load(directory).get(key)
     return found if isinstance(found, dict) else None
 
 
 def save_result(directory: Path | None, key: str, facts: Mapping[str, Any]) -> None:
-    """Keep it for the next start; a directory that cannot be written to is no trouble."""
+    """Store a result; a directory that cannot be written is ignored."""
     if directory is None:
         return
     kept = {**_load(directory), key: facts}
@@ -56,7 +57,7 @@ def save_result(directory: Path | None, key: str, facts: Mapping[str, Any]) -> N
 
 
 def _load(directory: Path | None) -> dict[str, Any]:
-    # Looking must not make the directory.
+    # Reading must not create the directory.
     if directory is None or not directory.is_dir():
         return {}
     try:
@@ -68,7 +69,7 @@ def _load(directory: Path | None) -> dict[str, Any]:
 
 
 def _own_code() -> Iterator[str]:
-    """What made the answer: another version of ours may measure, or confine, in another way."""
+    """The source files of the sandbox: another version may measure or confine differently."""
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         info = path.stat()
         yield f"{path} {info.st_size} {info.st_mtime_ns}"

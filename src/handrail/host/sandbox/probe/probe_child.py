@@ -1,6 +1,6 @@
-"""What the probe tries from inside the confinement; run as a program of its own, never imported.
+"""The probe program that runs inside the confinement; never imported.
 
-Each attempt answers whether it got through. It needs nothing but Python's own library.
+Each attack returns whether it succeeded. It uses only the standard library.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DETACH: Final = 2
 
 
 def main(given: dict[str, Any]) -> dict[str, bool]:
-    """Every attempt by its name."""
+    """Run all attacks; name → whether it succeeded."""
     attempts = {
         **_controls(given),
         **_writing("shown", given),
@@ -54,7 +54,7 @@ def _succeeds(attempt: Callable[[], object]) -> bool:
 
 
 def _controls(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
-    """What must work: a program that can do nothing is not confined, it is broken."""
+    """Actions that must work: a program that can do nothing is broken, not confined."""
     return {
         "ok_workspace": lambda: _write(f"{given['workspace']}/new"),
         "ok_temporary": lambda: _write(f"{os.environ['TMPDIR']}/new"),
@@ -98,7 +98,7 @@ def _reading(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
 
 
 def _hiding(where: str, given: dict[str, Any]) -> dict[str, Callable[[], object]]:
-    """A file and a folder that are withheld, where a program may read, or write as well."""
+    """Denied files and directories, in a read-only and in a writable place."""
     way, moved = Path(given[where], "way"), Path(given[where], "moved")
     file, beside = way / "withheld", way / "beside"
     aside = Path(given["workspace"], f"{where}.aside")
@@ -119,13 +119,13 @@ def _network(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
     return {
         "tcp": lambda: _connect(socket.AF_INET, socket.SOCK_STREAM, 0, here),
         "mptcp": lambda: _connect(socket.AF_INET, socket.SOCK_STREAM, _MPTCP, here),
-        # It always leaves; only outside can be seen whether it arrived.
+        # Sending always works; only the receiver can tell whether it arrived.
         "sent_udp": lambda: _send(("127.0.0.1", given["udp"])),
     }
 
 
 def _sockets(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
-    # Relative to the workspace, in which this runs: the address of a socket must be short.
+    # Relative to the workspace, because socket addresses must be short.
     return {
         "unix_path": lambda: _connect(socket.AF_UNIX, socket.SOCK_STREAM, 0, "stream"),
         "unix_path_pair": lambda: _send_from_pair("datagram"),
@@ -142,7 +142,7 @@ def _processes(given: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "proc_seen": lambda: _sees(given["victim_argument"]),
         "ptrace": lambda: _call("ptrace", _PTRACE_SEIZE, victim, 0, 0),
         "signals": lambda: _kill(victim),
-        # Last: in a namespace of our own we would be somebody else.
+        # Last: a new user namespace changes the identity of this process.
         "userns": lambda: _call("unshare", _NEW_USER),
     }
 
@@ -165,7 +165,7 @@ def _read(path: str) -> str:
 
 
 def _says(path: Path) -> bool:
-    """Whether it tells what is withheld: a file that can be opened may be an empty one."""
+    """Whether a denied file's content can be read: an opened file may be an empty stand-in."""
     return path.read_text("utf-8", "replace") == "withheld"
 
 
@@ -228,7 +228,7 @@ def _call(name: str, *arguments: int) -> None:
 
 
 def _kill(victim: int) -> None:
-    # In a process table of our own the same number may be ours.
+    # In a pid namespace the number may be this process.
     if victim == os.getpid():
         raise ProcessLookupError
     os.kill(victim, signal.SIGTERM)

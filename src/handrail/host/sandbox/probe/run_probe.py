@@ -1,4 +1,4 @@
-"""Starts a recipe once while the caller waits, to see what it holds; not for commands."""
+"""Runs a recipe once while the caller waits; for the probe, not for commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_BYTES: Final = 1 << 20
 
 
 class ProbeOutput(NamedTuple):
-    """How a trial ended; `exit_code` None: it was still running when its time was up."""
+    """The result of a probe program; `exit_code` is None if it exceeded its time."""
 
     exit_code: int | None
     stdout: bytes
@@ -24,8 +24,8 @@ class ProbeOutput(NamedTuple):
 
 
 def run_probe_program(recipe: Recipe, *, deadline_s: float) -> ProbeOutput:
-    """Run it to the end, or until its time is up; raises OSError if it cannot start."""
-    # Files, because a pipe would have to be drained.
+    """Run a program to its end or deadline; raises OSError if it cannot start."""
+    # Files, because pipes would have to be drained.
     stdout, stderr = _memory(), _memory()
     try:
         with start_probe_program(recipe, OutputPipes(stdout, stderr)) as started:
@@ -38,7 +38,7 @@ def run_probe_program(recipe: Recipe, *, deadline_s: float) -> ProbeOutput:
 
 @contextmanager
 def start_probe_program(recipe: Recipe, outputs: OutputPipes) -> Iterator[StartedProgram]:
-    """A program for as long as the block lasts; its group is killed with it."""
+    """Run a program during the `with` block; its process group is killed at the end."""
     started = start_program(recipe, outputs)
     try:
         yield started

@@ -1,8 +1,7 @@
-"""The places of a probe of the sandbox, and what killed probes left of them.
+"""Directories and files of probes, and the removal of those that killed probes left.
 
-A probe holds a lock on its places as long as it lives. The kernel lets go of the lock however the
-probe ends, so that a place without one is removed by whoever comes next. A place gets its name
-only once it is locked.
+A probe holds a lock on its directory. The kernel releases the lock however the probe ends, so an
+unlocked directory is stale. A directory gets its final name only once it is locked.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from handrail.host.sandbox.temp_dirs import UNLOCKED, create_locked_directory
 
 PREFIX: Final = "handrail-probe-"
 SHARED: Final = "/dev/shm"  # noqa: S108 - shared memory has no other place
-# Locking a new folder takes much less than this.
+# Locking a new directory takes much less.
 _OLD_S: Final = 3600
 _LOOK: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def create_probe_dir(ends: ExitStack) -> Path:
-    """A new folder for a probe, locked, and removed by `ends`; raises OSError."""
+    """A new locked directory, removed by `ends`; raises OSError."""
     made = create_locked_directory(PREFIX)
     ends.callback(os.close, made.handle)
     ends.callback(shutil.rmtree, made.path, ignore_errors=True)
@@ -36,8 +35,8 @@ def create_probe_dir(ends: ExitStack) -> Path:
 
 
 def create_shared_file(path: str, content: bytes, ends: ExitStack) -> None:
-    """A new file in shared memory, locked, and removed by `ends`; nothing where there is no
-    shared memory. Raises OSError.
+    """A new locked file in shared memory, removed by `ends`; nothing where there is no shared
+    memory. Raises OSError.
     """
     folder = os.path.dirname(path)  # noqa: PTH120 - a string in, a string out
     if not os.path.isdir(folder):  # noqa: PTH112 - likewise
@@ -47,7 +46,7 @@ def create_shared_file(path: str, content: bytes, ends: ExitStack) -> None:
     os.write(handle, content)
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     ends.callback(Path(path).unlink, missing_ok=True)
-    # With a directory given, or Python would not follow the link to the open file.
+    # With a directory descriptor, or Python would not follow the link to the open file.
     os.link(str(handle), path, src_dir_fd=_own_handles(ends), follow_symlinks=True)
 
 
@@ -58,7 +57,7 @@ def _own_handles(ends: ExitStack) -> int:
 
 
 def remove_stale_probes() -> int:
-    """Remove what probes left that have ended; returns how many things there were."""
+    """Remove the directories and files of ended probes; returns their number."""
     return sum(map(_remove, _abandoned()))
 
 
@@ -69,7 +68,7 @@ def _abandoned() -> Iterator[Path]:
 
 
 def _is_free(path: Path) -> bool:
-    """Whether a place is ours and no living probe holds it."""
+    """Whether a path is owned by this user and not locked."""
     try:
         handle = os.open(path, _LOOK)
     except OSError:

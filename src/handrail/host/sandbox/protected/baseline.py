@@ -1,4 +1,4 @@
-"""What stood at protected names before a command, as one value per root."""
+"""The state of protected names before a command, one value per root."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ What = Literal["changed", "created", "removed", "replaced", "unchecked"]
 
 
 class RepairedEntry(NamedTuple):
-    """One protected name that was not what it had been, or a directory that could not be checked
-    for such names because the command made too many (`what` is "unchecked").
+    """One protected name that was changed, or a directory that could not be checked because the
+    command created too many entries (`what` is "unchecked").
 
-    `kept` is where the command's version lies now, None if there was none. `restored` is
-    False if what was there before could not be put back in full.
+    `kept` is the path of the command's version in the quarantine, None if there was none.
+    `restored` is False if the former state could not be restored completely.
     """
 
     path: str
@@ -31,7 +31,7 @@ class RepairedEntry(NamedTuple):
 
 
 class BaselineEntry(NamedTuple):
-    """An entry as it was; `image` is None for anything but files and links."""
+    """An entry before the command; `image` is None for anything but files and links."""
 
     info: os.stat_result
     image: FileImage | None
@@ -39,41 +39,42 @@ class BaselineEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RootBaseline:
-    """One root as it was.
-
-    `git` are git's own directories, `pending` what git has begun in them and a command may end.
-    `ways` are the ordinary directories that lead to entries. `held` are open handles of
-    directories: they tell where a directory went, and keep its number from being used again.
-    `cut` are tops that hold more than was looked at, `left` directories not looked into.
-    `repositories` are the `HEAD` files of repositories that have no name of their own.
-    """
+    """The protected names of one root before a command, by path beneath the root."""
 
     top: RootHandle
     entries: Mapping[str, BaselineEntry]
+    # Git's own directories.
     git: frozenset[str]
+    # Steps that git has begun in them, which a command may finish.
     pending: frozenset[str]
+    # Ordinary directories that lead to entries.
     ways: Mapping[str, os.stat_result]
+    # Open handles of directories, to find them after a move and to keep their inode from reuse.
     held: Mapping[str, int]
     aliases: Sequence[ProtectedHit]
+    # Paths that were not entered: hidden ones and other roots.
     skipped: frozenset[str]
+    # Directories that were not listed.
     left: frozenset[str]
+    # Names that hold more entries than were recorded.
     cut: frozenset[str]
+    # The `HEAD` files of repositories in directories of any name.
     repositories: frozenset[str] = frozenset()
 
     def absolute(self, rel: str) -> str:
-        """The path as people know it."""
+        """The absolute path."""
         return self.top.absolute(rel)
 
     def beneath(self, rel: str) -> Iterator[str]:
-        """The entry itself and all entries in it, upper ones first."""
+        """The entry and all entries below it, upper ones first."""
         inside = f"{rel}/"
         return (one for one in self.entries if one == rel or one.startswith(inside))
 
 
 @dataclass(slots=True)
 class ProtectedBaseline:
-    """All roots as they were before a command. `partial` says what could not be looked at,
-    `unchecked` what of it in roots that were looked at as a whole before the command.
+    """All roots before a command. `partial` are paths that could not be checked, `unchecked` those
+    of them in roots that were checked completely before the command.
     """
 
     views: Sequence[RootBaseline]
@@ -83,14 +84,14 @@ class ProtectedBaseline:
     _open: bool = True
 
     def leave(self, path: str) -> None:
-        """Leave what stands at an absolute path as it is: somebody was allowed to change it."""
+        """Exclude a path from the repair: a tool was allowed to change it."""
         for view in self.views:
             if path.startswith(view.top.prefix):
                 lifted = self.allowed.lifted.with_path(path.removeprefix(view.top.prefix))
                 self.allowed = self.allowed._replace(lifted=lifted)
 
     def close(self) -> None:
-        """Let go of the handles; safe to call twice."""
+        """Close the handles; may be called twice."""
         if not self._open:
             return
         self._open = False

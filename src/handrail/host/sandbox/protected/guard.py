@@ -1,7 +1,7 @@
-"""Protected names around a command: what stood there before it is put back after it.
+"""Protected names around a command: recorded before it, restored after it.
 
-The sandbox binds what exists read-only where it can; this repairs the rest, on every backend.
-Nothing that a command made is deleted: it goes to a quarantine in the state directory.
+The sandbox mounts existing names read-only where it can; this repairs the rest, on every backend.
+What a command created is not deleted but moved to a quarantine in the state directory.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from handrail.host.sandbox.protected.repair import ProtectedRepair
 
 
 class ProtectedState:
-    """Looks at protected names before a command and repairs them after it.
+    """Records protected names before a command and repairs them after it.
 
-    `directory` is a private place for copies and the quarantine; `hidden` are paths never
-    looked into, of which it is one if it lies in a root. Blocking; one for all commands.
+    `directory` is a private directory for copies and the quarantine; `hidden` are paths that are
+    never entered. Blocking; one instance serves all commands.
     """
 
     def __init__(self, table: NameTable, directory: Path, *, hidden: Sequence[str] = ()) -> None:
@@ -43,13 +43,13 @@ class ProtectedState:
         sequences: bool = False,
         repositories: bool = False,
     ) -> ProtectedBaseline:
-        """What stands at protected names now; `repair` or its `close` lets go of it.
+        """Record the protected names; `repair` or the baseline's `close` releases it.
 
-        `lifted` are paths and globs beneath a root that a person allowed for this command.
-        `git_writable`: it may write in `.git`, except where git finds programs or its way.
-        `sequences`: it is a rebase, a cherry-pick or another command that may leave steps for
-        git to continue with; such steps can be programs, so that no other command may.
-        `repositories`: it is a `git init` or the like, which may make new ones.
+        `lifted` are paths and globs beneath a root that the user allowed for this command.
+        `git_writable`: it may write in `.git`, except where git finds programs or configuration.
+        `sequences`: it may leave steps for git to continue, such as a rebase; steps can be
+        programs, so other commands may not. `repositories`: it may create repositories, such as
+        `git init`.
         """
         allowed = CommandAllowances(AllowedPaths(lifted), git_writable, sequences, repositories)
         return self._look.before(tops, allowed)
@@ -57,10 +57,10 @@ class ProtectedState:
     def repair(
         self, snapshot: ProtectedBaseline, *, held: Collection[str] = ()
     ) -> Sequence[RepairedEntry]:
-        """Put back what is not as it was, and say what that was; lets go of the snapshot.
+        """Restore what differs from the baseline, and return it; releases the baseline.
 
-        `held` are those of `read_only_paths` that the sandbox kept read-only throughout: what
-        changed inside them was not the command, and is left as it is.
+        `held` are those of `read_only_paths` that the sandbox kept read-only: the command cannot
+        have changed them, so changes inside them are left alone.
         """
         try:
             return ProtectedRepair(self._look, snapshot, self._directory, held).run()
@@ -69,7 +69,7 @@ class ProtectedState:
 
 
 def read_only_paths(snapshot: ProtectedBaseline) -> tuple[str, ...]:
-    """What to bind read-only for the command: absolute paths that exist and are no links."""
+    """Absolute paths to mount read-only for the command: existing, not links."""
     return tuple(
         dict.fromkeys(
             view.absolute(rel) for view in snapshot.views for rel in _bound(view, snapshot.allowed)
@@ -82,7 +82,7 @@ def _bound(view: RootBaseline, allowed: CommandAllowances) -> Iterator[str]:
     for rel, seen in view.entries.items():
         mode = seen.info.st_mode
         if stat.S_ISDIR(mode):
-            # Something in it must stay writable: only the rest of it is bound.
+            # A part of it must stay writable, so only its other entries are mounted.
             if allowed.lifted.reaches(rel) or (allowed.git_writable and rel in view.git):
                 continue
         elif not stat.S_ISREG(mode):

@@ -52,7 +52,7 @@ class FileImage(NamedTuple):
 
 
 class ImageCache:
-    """The contents of protected files, remembered from one command to the next."""
+    """The contents of protected files, kept from one command to the next."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory / "copies"
@@ -63,29 +63,29 @@ class ImageCache:
         self._lock = Lock()
 
     def recall(self, info: os.stat_result) -> FileImage | None:
-        """The image of a file or link that did not change since it was taken."""
+        """The image of an unchanged file or link; None if there is none."""
         known = self._known.get((info.st_dev, info.st_ino))
         return known if known is not None and known.held and known.proves(info) else None
 
     def take(self, handle: int, name: str, info: os.stat_result) -> FileImage:
-        """The image of a file or link in an open directory."""
+        """Read the image of a file or link in an open directory."""
         image = unread(info)
         with self._lock:
-            # Not to be read, or changing meanwhile: known by its stat alone.
+            # Unreadable, or changing meanwhile: only the signature is known.
             with suppress(OSError):
                 image = self._content(handle, name, info, image)
             self._remember(image)
             return image
 
     def keep_only(self, images: Iterable[FileImage]) -> None:
-        """Forget all others, so that memory holds no more than one snapshot needs."""
+        """Drop all other images, so that memory holds one baseline at most."""
         with self._lock:
             self._known, self._in_memory, self._copied = {}, 0, 0
             for image in images:
                 self._remember(image)
 
     def same(self, image: FileImage, handle: int, name: str, info: os.stat_result) -> bool:
-        """Whether the file or link still holds what it held; raises OSError."""
+        """Whether a file or link still has this content; raises OSError."""
         if image.proves(info):
             return True
         if info.st_size != image.size or not image.held:
@@ -98,7 +98,7 @@ class ImageCache:
             return hash_file(descriptor) == image.digest
 
     def parts(self, image: FileImage) -> Iterator[bytes]:
-        """The content in pieces; raises OSError if it was not kept, or is damaged."""
+        """The content in pieces; raises OSError if it was not kept or is damaged."""
         if image.data is not None:
             return iter((image.data,))
         if image.digest is not None:
@@ -142,7 +142,7 @@ def unread(info: os.stat_result) -> FileImage:
 
 @contextmanager
 def _opened(handle: int, name: str) -> Iterator[int]:
-    """A regular file in an open directory, for reading; anything else raises OSError."""
+    """Open a regular file for reading; raises OSError for anything else."""
     descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=handle)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,6 +1,6 @@
-"""Which names count as protected, and which of them a person lifted for one command.
+"""Which names are protected, and which of them the user allowed for one command.
 
-The table is the one of `core/protected_names`; nothing here adds to it.
+The table is that of `core/protected_names`; nothing is added here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from handrail.core.globs import fits, reaches, split_glob
 from handrail.core.protected_names import NamePath, NameTable, fold_name
 
-# What a name is, as bits: one name may be several.
+# Kinds of protected names, as bits: one name may have several.
 WHOLE: Final = 1  # a directory whose whole content counts
 FILE: Final = 2  # a file
 GIT: Final = 4  # git's own directory, or the file that points to it
@@ -24,8 +24,8 @@ _WILD: Final = frozenset("*?[")
 
 
 class ProtectedNameTable:
-    """Answers what a name is; asked for every entry of a workspace, so most are passed over
-    by what they begin and end with.
+    """Classifies names. It is called for every entry of a workspace, so most names are excluded by
+    their first and last characters.
     """
 
     def __init__(self, table: NameTable) -> None:
@@ -41,12 +41,12 @@ class ProtectedNameTable:
         self._literal[".git"] = GIT
         globs = list(table.globs)
         self._glob = re.compile("|".join(map(translate, globs)) or "(?!)").match
-        # Folding takes trailing dots and spaces away, so a name with some is looked at.
+        # Folding removes trailing dots and spaces, so such names are looked up.
         self._tails = (".", " ", *(glob.rpartition("*")[2] for glob in globs if glob[0] == "*"))
         self._heads = tuple(glob.partition("*")[0] for glob in globs if glob[0] != "*")
 
     def mark(self, name: str) -> int:
-        """The bits of a name, 0 for an ordinary one."""
+        """The bits of a name; 0 if it is not protected."""
         lowered = name.lower()
         if (
             lowered not in self._literal
@@ -59,7 +59,7 @@ class ProtectedNameTable:
         return self._literal.get(folded) or (FILE if self._glob(folded) else 0)
 
     def marks_below(self, rel: str) -> Mapping[str, int]:
-        """The folded names that count in a directory because of the path to it, with their bits."""
+        """Folded name → bits, for names that are protected in this directory because of its path."""
         return {
             rest[0]: WHOLE if path.whole else FILE
             for path, rest in self._continued(rel)
@@ -67,7 +67,7 @@ class ProtectedNameTable:
         }
 
     def rests(self, rel: str) -> list[tuple[str, int]]:
-        """What is left of each path of the table that the end of `rel` begins, with its bits."""
+        """The rest of each path of the table that begins with the end of `rel`, with its bits."""
         return [
             ("/".join(rest), WHOLE if path.whole else FILE) for path, rest in self._continued(rel)
         ]
@@ -81,9 +81,9 @@ class ProtectedNameTable:
 
 
 class AllowedPaths:
-    """What a person allowed for one command.
+    """Protected names that the user allowed for one command.
 
-    A plain path lifts what it names with everything in it; a glob lifts what it matches.
+    A plain path allows itself and everything below; a glob allows what it matches.
     """
 
     def __init__(self, given: Sequence[str]) -> None:
@@ -92,29 +92,26 @@ class AllowedPaths:
         self._plain = ["/".join(one) for one in split if one not in self._globs]
 
     def with_path(self, path: str) -> AllowedPaths:
-        """The same with one more path, taken by the letter."""
+        """A copy with one more path, taken literally."""
         more = AllowedPaths(())
         more._globs, more._plain = self._globs, [*self._plain, path]
         return more
 
     def covers(self, rel: str) -> bool:
-        """Whether the path itself is lifted."""
+        """Whether the path is allowed."""
         if any(rel == plain or rel.startswith(f"{plain}/") for plain in self._plain):
             return True
         return any(fits(rel.split("/"), glob) for glob in self._globs)
 
     def reaches(self, rel: str) -> bool:
-        """Whether something below the path is, or may be, lifted."""
+        """Whether something below the path is or may be allowed."""
         if any(plain.startswith(f"{rel}/") for plain in self._plain):
             return True
         return any(reaches(rel.split("/"), glob) for glob in self._globs)
 
 
 class CommandAllowances(NamedTuple):
-    """What a person allowed for one command; `git_writable`: it may write in `.git`, except
-    where git finds programs or its way. `sequences`: it may leave a rebase or the like there
-    that is to be continued. `repositories`: it may make repositories where there were none.
-    """
+    """What the user allowed for one command; see `ProtectedState.take`."""
 
     lifted: AllowedPaths
     git_writable: bool

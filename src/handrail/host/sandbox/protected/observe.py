@@ -1,4 +1,4 @@
-"""Looking at protected names: before a command for a snapshot, after it for a comparison."""
+"""Records protected names: before a command as a baseline, after it for comparison."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ _LONGEST: Final = 4096
 
 
 class ProtectedAliases:
-    """Finds the second names of what stands at protected names."""
+    """Finds other paths that act under a protected name: the target of a link there, and the
+    directory that a `.git` file points to. Looked up before a command only: a link that the
+    command made must not turn ordinary files into protected ones.
+    """
 
     def __init__(self, names: ProtectedNameTable, hidden: Sequence[str]) -> None:
         self._names = names
@@ -48,12 +51,12 @@ class ProtectedAliases:
     def find(
         self, hits: Mapping[RootHandle, Sequence[ProtectedHit]]
     ) -> dict[RootHandle, list[ProtectedHit]]:
-        """The targets below the roots, by the root that they lie in."""
+        """The targets below the roots, by root."""
         found: dict[RootHandle, list[ProtectedHit]] = {top: [] for top in hits}
         for top, hit in ((top, hit) for top, some in hits.items() for hit in some):
             for path, mark in self._targets(top, hit):
                 at = _owner(path, list(hits))
-                # A link to a directory above itself would make everything protected.
+                # A link to a directory above itself would protect everything.
                 if at is None or f"{top.path}/{hit.rel}".startswith(f"{path}/"):
                     continue
                 if not any(f"{path}/".startswith(f"{place}/") for place in self._hidden):
@@ -99,7 +102,7 @@ _MOST_HELD: Final = 64
 
 
 class ProtectedObserver:
-    """Sees what stands at protected names, and remembers what need not be looked at again."""
+    """Records protected names, and caches what did not change."""
 
     def __init__(self, table: NameTable, directory: Path, hidden: Sequence[str]) -> None:
         self.images = ImageCache(directory)
@@ -109,7 +112,7 @@ class ProtectedObserver:
         self._hidden = tuple(hidden)
 
     def before(self, tops: Sequence[RootHandle], allowed: CommandAllowances) -> ProtectedBaseline:
-        """Everything that is to be found again after the command."""
+        """The baseline of all roots."""
         skipped = {top: self._skipped(top, tops) for top in tops}
         walked = {top: self._listings.walk(top, skipped[top], frozenset()) for top in tops}
         aliases = self._aliases.find({top: one.hits for top, one in walked.items()})
@@ -118,7 +121,7 @@ class ProtectedObserver:
         return ProtectedBaseline(views, allowed, [gap for view in views for gap in _gaps(view)])
 
     def after(self, view: RootBaseline, snapshot: ProtectedBaseline) -> ProtectedScan:
-        """What stands at the names of one root now."""
+        """The protected names of one root now."""
         walked = self._listings.walk(view.top, view.skipped, view.left)
         missed = [view.absolute(rel) for rel in sorted(walked.left - view.left)]
         snapshot.partial += missed
@@ -187,7 +190,7 @@ class ProtectedObserver:
         return held
 
     def _skipped(self, top: RootHandle, tops: Sequence[RootHandle]) -> frozenset[str]:
-        """What another root or nobody looks into, as paths beneath this root."""
+        """Paths beneath this root that are not entered: hidden ones and other roots."""
         prefix = top.prefix
         others = (*self._hidden, *(one.path for one in tops))
         return frozenset(path[len(prefix) :] for path in others if path.startswith(prefix))
@@ -201,6 +204,6 @@ def _images(views: Sequence[RootBaseline]) -> Iterator[FileImage]:
 
 
 def _gaps(view: RootBaseline) -> Iterator[str]:
-    """What could not be looked at, or could not be put back."""
+    """Paths that were not recorded, or cannot be restored."""
     unheld = [rel for rel, seen in view.entries.items() if seen.image and not seen.image.held]
     return map(view.absolute, [*sorted(view.left), *sorted(view.cut), *unheld])

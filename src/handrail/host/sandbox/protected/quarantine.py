@@ -1,6 +1,6 @@
-"""Where what a command put at a protected name goes: out of the workspace, but not lost.
+"""The quarantine: where entries go that a command created at protected names.
 
-Entries are moved through open directories, never by a path, and no link is followed.
+Entries are moved through open directories, never by path, and no link is followed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OPEN: Final = LIST | os.O_NOFOLLOW
 
 
 class Quarantine:
-    """One directory of things taken away after one command, made when first needed."""
+    """The quarantine directory of one repair, created when first needed."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory / "quarantine" / os.urandom(6).hex()
@@ -35,10 +35,10 @@ class Quarantine:
         self._count = 0
 
     def take(self, handle: int, name: str, called: str | None = None) -> str:
-        """Move an entry of an open directory away; returns where it is now. Raises OSError.
+        """Move an entry of an open directory away; returns its new path. Raises OSError.
 
-        Between file systems it is copied. What is too large for that stays in its directory
-        under a name that means nothing to any program; `called` is the name it was known by.
+        Between file systems the entry is copied. If it is too large for that, it stays in its
+        directory under a meaningless name; `called` is its former name.
         """
         target = self._open()
         self._count += 1
@@ -54,11 +54,11 @@ class Quarantine:
 
     @property
     def top(self) -> RootHandle | None:
-        """The directory with a handle of it, once there is one."""
+        """The directory with its handle; None before it is created."""
         return RootHandle(str(self._directory), self._handle) if self._handle >= 0 else None
 
     def taken_by_others(self) -> frozenset[tuple[int, int]]:
-        """Device and inode of all that other commands' repairs have moved here."""
+        """Device and inode of all entries that the repairs of other commands moved here."""
         found = set[tuple[int, int]]()
         with suppress(OSError), os.scandir(self._directory.parent) as folders:
             for folder in folders:
@@ -70,7 +70,7 @@ class Quarantine:
         return frozenset(found)
 
     def close(self) -> None:
-        """Let go of the handle; what was taken stays."""
+        """Close the handle; the entries stay."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -87,7 +87,7 @@ class Quarantine:
         try:
             _BoundedCopy().entry(handle, aside, self._handle, kept, 0)
         except OSError:
-            # Too much, or not readable: it stays under the name that means nothing.
+            # Too large or unreadable: it stays under the meaningless name.
             with suppress(OSError):
                 _remove(self._handle, kept)
             return f"{handle_path(handle) or ''}/{aside}"
@@ -96,7 +96,7 @@ class Quarantine:
 
 
 class _BoundedCopy:
-    """Copies one tree, up to a limit; raises OSError beyond it."""
+    """Copies one tree up to a limit; raises OSError beyond it."""
 
     def __init__(self) -> None:
         self._bytes = _MOST_BYTES
@@ -133,7 +133,7 @@ class _BoundedCopy:
                 raise OSError(errno.EINVAL, "not a regular file")
             out = os.open(new, _CREATE, 0o600, dir_fd=target)
             try:
-                # It may grow meanwhile: no more than was counted.
+                # The file may grow meanwhile: copy no more than was counted.
                 _copy_bytes(inside, out, info.st_size)
                 os.fchmod(out, stat.S_IMODE(info.st_mode) & 0o777)
             finally:
@@ -154,7 +154,7 @@ def _rename(handle: int, name: str, target: int, kept: str) -> None:
     try:
         os.rename(name, kept, src_dir_fd=handle, dst_dir_fd=target)
     except PermissionError:
-        # A directory that its owner may not write to cannot be moved to another one either.
+        # Moving a directory needs write permission on the directory itself.
         inside = os.open(name, LOOK_IN | os.O_NOFOLLOW, dir_fd=handle)
         try:
             with writable_folder(inside):
@@ -181,7 +181,7 @@ def _entered(handle: int, name: str) -> Iterator[int]:
 
 @contextmanager
 def writable_folder(handle: int) -> Iterator[None]:
-    """Let its owner change a directory for a moment, whatever its mode says."""
+    """Give the owner write permission on a directory during the `with` block."""
     info = os.fstat(handle)
     mode, wanted = stat.S_IMODE(info.st_mode), stat.S_IWUSR | stat.S_IXUSR
     if mode & wanted == wanted or info.st_uid != os.geteuid():
@@ -195,18 +195,18 @@ def writable_folder(handle: int) -> Iterator[None]:
 
 
 def set_mode(handle: int, mode: int) -> None:
-    """Change the mode of an open directory, however it was opened; raises OSError."""
+    """Change the mode of an open directory; raises OSError."""
     try:
         os.fchmod(handle, mode)
     except OSError as error:
         if error.errno != errno.EBADF:
             raise
-        # A handle that only names its target has this one way.
+        # An O_PATH handle allows only this.
         Path(f"/proc/self/fd/{handle}").chmod(mode)
 
 
 def handle_path(handle: int) -> str | None:
-    """Where an open directory stands now; None if it is gone or that cannot be told."""
+    """The current path of an open directory; None if it was removed or is unknown."""
     try:
         path = str(Path(f"/proc/self/fd/{handle}").readlink())
     except OSError:

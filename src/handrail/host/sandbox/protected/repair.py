@@ -1,4 +1,4 @@
-"""Putting protected names back after a command, in rounds, until nothing differs any more."""
+"""Restores protected names after a command, in rounds, until nothing differs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from handrail.host.sandbox.protected.quarantine import Quarantine
 from handrail.host.sandbox.protected.restore import EntryRestorer
 from handrail.host.sandbox.protected.tampering import BaselineComparison, ProtectedChange
 
-# Each round mends what the last one uncovered, such as the next lower closed directory.
+# Each round can reveal further changes, such as those in a directory that was unreadable before.
 _ROUNDS: Final = 20
 _MOST_UNCHECKED: Final = 10
 
@@ -31,7 +31,7 @@ class _RootRepair(NamedTuple):
 
 
 class ProtectedRepair:
-    """One repair after one command."""
+    """The repair after one command."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class ProtectedRepair:
         ]
 
     def run(self) -> list[RepairedEntry]:
-        """Put everything back that can be; says what was not as it had been."""
+        """Restore everything possible; returns what had changed."""
         try:
             self._rounds()
         finally:
@@ -68,7 +68,8 @@ class ProtectedRepair:
         for _ in range(_ROUNDS):
             if not found or found == last:
                 break
-            # What was moved is moved back first: only then it is seen what is really new.
+            # Moved directories are moved back first; only then new entries can be told from moved
+            # ones.
             if not self._bring_all_back(found):
                 for side, one in found:
                     self._mend(side, one)
@@ -109,7 +110,7 @@ class ProtectedRepair:
         return False
 
     def _is_away(self, side: _RootRepair, rel: str, wanted: str) -> bool:
-        """Whether another thing, or nothing, stands at the name of a directory."""
+        """Whether a directory's path is missing or leads to something else."""
         info = side.view.top.lstat_beneath(rel)
         if info is None or not stat.S_ISDIR(info.st_mode):
             return True
@@ -129,7 +130,7 @@ class ProtectedRepair:
         if one.what == "changed":
             return
         for rel in side.view.beneath(one.rel):
-            # Of some directories more was lost than is known here.
+            # These directories had more entries than are recorded.
             whole = rel not in side.view.git and rel not in side.view.cut
             try:
                 if rel != one.rel:
@@ -151,5 +152,5 @@ class ProtectedRepair:
 
 
 def _checked(one: RepairedEntry) -> RepairedEntry:
-    """Without the name of something that was brought back from the quarantine itself."""
+    """Without the quarantine path of an entry that was moved back from there."""
     return one if one.kept is None or os.path.lexists(one.kept) else one._replace(kept=None)

@@ -1,7 +1,7 @@
-"""Putting back what stood at a protected name, through open directories only.
+"""Restores entries at protected names, through open directories only.
 
-The directories on the way may be exchanged for links at any moment: each step opens one name
-below a handle, and everything is made under a name of its own before it takes the place.
+Directories on the way can be exchanged for links at any moment, so each step opens one name
+beneath a handle, and an entry is built under a temporary name before it is put in place.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ENTER: Final = LOOK_IN | os.O_NOFOLLOW
 
 
 class EntryRestorer:
-    """Puts entries of one root back; what stands in the way goes to the quarantine."""
+    """Restores entries of one root; entries in the way are moved to the quarantine."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class EntryRestorer:
         self._quarantine = quarantine
 
     def taken_by_others(self) -> AbstractSet[str]:
-        """The entries that the repair of another command has taken away since: they appeared
-        while that command ran, and must not be put back.
+        """The entries that the repair of another command has moved away since: they appeared while
+        that command ran, and must not be restored.
         """
         taken = self._quarantine.taken_by_others()
         return {
@@ -58,12 +58,12 @@ class EntryRestorer:
         }
 
     def take_away(self, rel: str) -> str:
-        """Move what stands there to the quarantine; returns where it is. Raises OSError."""
+        """Move an entry to the quarantine; returns its path there. Raises OSError."""
         with self._parent(rel, make=False) as (handle, name):
             return self._quarantine.take(handle, name)
 
     def put_back(self, rel: str) -> str | None:
-        """Put one entry back; returns where the command's version is. Raises OSError."""
+        """Restore one entry; returns the quarantine path of the command's version. Raises OSError."""
         seen = self._view.entries[rel]
         with self._parent(rel, make=True) as (handle, name), writable_folder(handle):
             if stat.S_ISDIR(seen.info.st_mode):
@@ -74,17 +74,18 @@ class EntryRestorer:
             except OSError:
                 with suppress(FileNotFoundError):
                     os.unlink(temp, dir_fd=handle)
-                # What cannot be put back must not stay either: it could be run.
+                # An entry that cannot be restored must not stay as it is either: it could be
+                # executed.
                 if lstat_at(handle, name) is not None:
                     self._quarantine.take(handle, name)
                 raise
             return self._switch(handle, temp, name)
 
     def bring_back(self, rel: str) -> str | None:
-        """Move a directory that stands elsewhere below a root back to its name.
+        """Move a directory back to its name from elsewhere below a root.
 
-        Returns where the thing in its place went, if there was one; raises OSError,
-        FileNotFoundError if the directory is in no root any more.
+        Returns the quarantine path of the entry in its place, if there was one. Raises OSError;
+        FileNotFoundError if the directory is in no root.
         """
         held = self._view.held[rel]
         at = self.moved_to(rel)
@@ -97,7 +98,7 @@ class EntryRestorer:
         ):
             if not _is_same(source, now, held):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-            # First beside its place: it may lie inside of what stands in its way.
+            # First next to its name: it may lie inside the entry that is in the way.
             with writable_folder(source), writable_folder(handle):
                 os.rename(now, temp, src_dir_fd=source, dst_dir_fd=handle)
                 in_the_way = lstat_at(handle, name) is not None
@@ -106,7 +107,9 @@ class EntryRestorer:
             return kept
 
     def moved_to(self, rel: str) -> tuple[RootHandle, str] | None:
-        """Where a held directory stands now, below a root or in the quarantine; else None."""
+        """The current place of a held directory, in a root or the quarantine; None if it is
+        elsewhere.
+        """
         held = self._view.held.get(rel)
         path = handle_path(held) if held is not None else None
         if path is None:
@@ -120,7 +123,7 @@ class EntryRestorer:
 
     @contextmanager
     def _parent(self, rel: str, *, make: bool) -> Iterator[tuple[int, str]]:
-        """The directory of an entry, open, and the entry's name in it."""
+        """Open the directory of an entry; yields it with the entry's name."""
         handle = os.dup(self._view.top.handle)
         try:
             for above in path_prefixes(rel)[:-1]:
@@ -193,7 +196,7 @@ def _make_folder(handle: int, name: str, like: os.stat_result | None) -> None:
 def _dress_folder(handle: int, name: str, like: os.stat_result) -> None:
     inside = os.open(name, _ENTER, dir_fd=handle)
     try:
-        # Only root may give files away; without that the writer owns what it wrote.
+        # Only root may change the owner; otherwise the writing user owns the copy.
         with suppress(PermissionError):
             os.chown(name, like.st_uid, like.st_gid, dir_fd=handle, follow_symlinks=False)
         set_mode(inside, stat.S_IMODE(like.st_mode))

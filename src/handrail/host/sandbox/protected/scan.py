@@ -1,6 +1,6 @@
-"""What stands at protected names just now: every entry that counts, by its own lstat.
+"""The entries at protected names now, each by its own lstat.
 
-Upper entries come before lower ones. Nothing here follows a link or reads a content.
+Upper entries come before lower ones. No link is followed and no content is read.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from handrail.host.sandbox.protected.name_table import (
     ProtectedNameTable,
 )
 
-# In one directory of the table, and in all of them together.
+# Entries per name of the table, and in total.
 _MOST_ENTRIES: Final = 10_000
 _MOST_IN_ALL: Final = 200_000
 _DEEPEST_GROUP: Final = 8
 
-# What makes git run a program or look elsewhere. Not here: objects, refs, index, logs; a
-# commit changes those.
+# What makes git run a program or use other files. Not objects, refs, index and logs, which a
+# commit changes.
 _GIT_FILES: Final = ("config", "config.worktree", "commondir", "gitdir")
 _GIT_TREES: Final = ("hooks", "remotes", "branches")
-# These hold lines that `git rebase --continue` and the like run. A commit may end what was
-# begun there, but only commands that are meant to may begin it.
+# They hold lines that `git rebase --continue` and the like execute. A commit may finish such a
+# sequence, but only certain commands may begin one.
 _GIT_SEQUENCES: Final = ("rebase-merge", "rebase-apply", "sequencer", "BISECT_NAMES")
-# They come and go; one that stays keeps git from writing.
+# Temporary; one that stays prevents git from writing.
 _GIT_LOCKS: Final = ("config.lock", "config.worktree.lock")
 _GIT_INSIDE: Final = {
     "info": ("attributes",),
@@ -44,12 +44,7 @@ _GIT_GROUPS: Final = ("modules", "worktrees")
 
 
 class ProtectedScan:
-    """One look at a root: `entries` by path, `tops` the names that the table knows.
-
-    `ways` are directories of git that only lead to entries, `git` git's own directories,
-    `pending` what may go from them, `cut` the tops that hold more than is looked at.
-    `repositories` are the `HEAD` files by which directories of any name are repositories.
-    """
+    """The protected entries of one root."""
 
     def __init__(
         self,
@@ -58,11 +53,17 @@ class ProtectedScan:
         allowed: CommandAllowances,
     ) -> None:
         self.entries: dict[str, os.stat_result] = {}
+        # Entries whose own name is protected.
         self.tops: list[str] = []
+        # Directories of git that only lead to entries.
         self.ways: dict[str, os.stat_result] = {}
+        # Git's own directories.
         self.git: set[str] = set()
+        # Steps that git has begun in them, which may be finished.
         self.pending: set[str] = set()
+        # Names that hold more entries than were scanned.
         self.cut: set[str] = set()
+        # The `HEAD` files of repositories in directories of any name.
         self.repositories: set[str] = set()
         self._most = _MOST_ENTRIES
         self._root = root
@@ -72,7 +73,7 @@ class ProtectedScan:
         self._sequences = () if allowed.git_writable and allowed.sequences else _GIT_SEQUENCES
 
     def run(self, hits: Iterable[ProtectedHit]) -> ProtectedScan:
-        """Look at these names and at what lies below them; returns itself."""
+        """Scan these names and everything below them; returns itself."""
         for hit in hits:
             if hit.rel in self.entries or self._lifted.covers(hit.rel):
                 continue
@@ -117,7 +118,7 @@ class ProtectedScan:
                     pending.append(below)
 
     def _bare(self, rel: str) -> None:
-        """A repository without a name of its own: that it is one counts, and what git runs."""
+        """A repository in a directory of any name: its existence and what git runs are protected."""
         head = f"{rel}/HEAD".lstrip("/")
         if rel not in self.git and not self._lifted.covers(head):
             self.repositories.add(head)
@@ -142,7 +143,7 @@ class ProtectedScan:
                 self._group(f"{above}{name}", 0)
 
     def _group(self, rel: str, depth: int) -> None:
-        """Directories of git below this one: a submodule's name may have slashes."""
+        """Git directories below this one; a submodule's name may contain slashes."""
         for name, info in self._inside(rel):
             below = f"{rel}/{name}"
             if not stat.S_ISDIR(info.st_mode):
@@ -154,7 +155,7 @@ class ProtectedScan:
                 self._group(below, depth + 1)
 
     def _passes(self, rel: str) -> bool:
-        """Whether it is a directory; anything else at that name counts itself."""
+        """Whether it is a directory; any other entry of that name is protected itself."""
         info = self._root.lstat_beneath(rel)
         if info is None:
             return False
@@ -164,7 +165,7 @@ class ProtectedScan:
         return self._note(rel)
 
     def _note(self, rel: str) -> bool:
-        """Take the entry down, if it is there; whether it is a directory."""
+        """Record an entry if it exists; whether it is a directory."""
         info = self._root.lstat_beneath(rel)
         if info is None or self._lifted.covers(rel):
             return False

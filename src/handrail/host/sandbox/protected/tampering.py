@@ -1,4 +1,4 @@
-"""What is no longer as it was at protected names: a snapshot against a new look."""
+"""Compares protected names with their baseline."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from handrail.host.sandbox.protected.scan import ProtectedScan
 
 
 class ProtectedChange(NamedTuple):
-    """An entry that is not what it was; of a whole directory only its own name."""
+    """A changed entry; for a whole directory only the directory itself."""
 
     rel: str
     what: What
 
 
 class BaselineComparison:
-    """Compares one root with its snapshot."""
+    """Compares one root with its baseline."""
 
     def __init__(
         self,
@@ -45,17 +45,17 @@ class BaselineComparison:
         self._held = held
         self._restore = restore
         self._quiet: frozenset[str] = frozenset()
-        # What counts as if it had not been there: see `taken_by_others`.
+        # Entries treated as if they had not existed: see `taken_by_others`.
         self._taken: AbstractSet[str] = frozenset()
 
     def differences(self, scan: ProtectedScan) -> list[ProtectedChange]:
-        """Everything that differs, upper entries before lower ones."""
+        """All changes, upper entries before lower ones."""
         self._taken = self._restore.taken_by_others()
         self._quiet = frozenset(filter(self._stands, self._held))
         return [*_uppermost(self._lost(scan)), *_uppermost(self._created(scan))]
 
     def _stands(self, rel: str) -> bool:
-        """Whether what was kept read-only was not moved as a whole, with a directory above."""
+        """Whether a read-only path was not moved together with a directory above it."""
         if _is_inside(rel, self._taken):
             return False
         for above in path_prefixes(rel)[:-1]:
@@ -69,7 +69,7 @@ class BaselineComparison:
         for rel, seen in self._view.entries.items():
             if self._lifted.covers(rel) or _is_inside(rel, self._taken):
                 continue
-            # A look that ended early says nothing about what it did not come to.
+            # The scan may have ended at a limit, before this entry.
             now = scan.entries.get(rel) or self._view.top.lstat_beneath(rel)
             what = self._difference(rel, seen, now)
             if what == "removed" and _is_inside(rel, self._view.pending):
@@ -78,7 +78,7 @@ class BaselineComparison:
                 yield ProtectedChange(rel, what)
 
     def _new_repositories(self, scan: ProtectedScan) -> AbstractSet[str]:
-        """The repositories that the command was allowed to make, none of them in an old one."""
+        """Repositories that the command was allowed to create; none of them inside an older one."""
         if not self._repositories:
             return frozenset()
         old = self._view.git
@@ -100,7 +100,9 @@ class BaselineComparison:
                 yield ProtectedChange(rel, "created")
 
     def _is_kept(self, rel: str, info: os.stat_result, what: What) -> bool:
-        """Whether no command could do that; a file with another name it can change by that."""
+        """Whether the sandbox made this change impossible. A file with hard links can be changed
+        by another name.
+        """
         by_another = what == "changed" and stat.S_ISREG(info.st_mode) and info.st_nlink > 1
         return not by_another and _is_inside(rel, self._quiet)
 
@@ -118,7 +120,7 @@ class BaselineComparison:
         return None if self._holds(rel, seen, now) else "changed"
 
     def _holds(self, rel: str, seen: BaselineEntry, now: os.stat_result) -> bool:
-        # One more name: whoever writes by that name would change this file too.
+        # A new hard link would allow changing this file by another name.
         if _looks(now) != _looks(seen.info) or now.st_nlink > seen.info.st_nlink:
             return False
         image = seen.image
@@ -136,7 +138,7 @@ def _looks(info: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def _uppermost(found: Iterator[ProtectedChange]) -> Iterator[ProtectedChange]:
-    """Leave out what goes with a directory that is gone, new, another or perhaps closed."""
+    """Leave out entries below a directory that is gone, new, replaced or possibly unreadable."""
     whole, closed = set[str](), set[str]()
     for one in found:
         if _is_inside(one.rel, whole) or (one.what == "removed" and _is_inside(one.rel, closed)):
