@@ -1,4 +1,4 @@
-"""The door of the command line. `--version` is answered before anything else is imported."""
+"""Entry point of the command line. `--version` is answered before anything else is imported."""
 
 import sys
 from collections.abc import Sequence

@@ -1,45 +1,58 @@
-"""The words of the command line: which commands and options there are, and what was meant.
+"""The command-line parser: commands, common options, and suggestions for typing errors.
 
-Options that every command takes are accepted before and after the command's name.
+Common options are accepted before and after the command.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from handrail import __version__
 from handrail.core.safe_text import safe_text
 
-# Name to module below `cli.commands`, in the order in which `--help` lists them.
-COMMANDS: Final[Mapping[str, str]] = {
-    "demo": "setup.demo",
-    "call": "calls.call",
-    "batch": "calls.batch",
-    "tools": "calls.tools",
-    "explain": "calls.explain",
-    "log": "record.log",
-    "show": "record.show",
-    "undo": "record.undo",
-    "redo": "record.redo",
-    "recover": "record.recover",
-    "verify": "record.verify",
-    "approvals": "calls.approvals",
-    "plan": "calls.plan",
-    "gates": "calls.gates",
-    "jobs": "calls.jobs",
-    "letters": "calls.failed_calls",
-    "gc": "record.gc",
-    "config": "setup.config",
-    "trust": "setup.trust",
-    "serve": "setup.serve",
-    "doctor": "setup.doctor",
-    "completion": "setup.completion",
+
+class CommandInfo(NamedTuple):
+    """One command."""
+
+    module: str  # below `handrail.cli.commands`
+    summary: str
+
+
+# In the order of `--help`.
+COMMANDS: Final[Mapping[str, CommandInfo]] = {
+    "demo": CommandInfo("setup.demo", "run a scripted session on a sample project"),
+    "call": CommandInfo("calls.call", "call one tool"),
+    "batch": CommandInfo("calls.batch", "run calls from JSON lines"),
+    "tools": CommandInfo("calls.tools", "list the tools that models are offered"),
+    "explain": CommandInfo("calls.explain", "show what a command would do without running it"),
+    "log": CommandInfo("record.log", "list recent calls, or the changes of a file"),
+    "show": CommandInfo("record.show", "show the record of one call"),
+    "undo": CommandInfo("record.undo", "undo recorded changes"),
+    "redo": CommandInfo("record.redo", "restore changes that were undone"),
+    "recover": CommandInfo("record.recover", "finish or roll back changes interrupted by a crash"),
+    "verify": CommandInfo("record.verify", "check the integrity of the record"),
+    "approvals": CommandInfo(
+        "calls.approvals", "answer approval requests of servers and other processes"
+    ),
+    "plan": CommandInfo("calls.plan", "show, approve or reject the calls queued by plan mode"),
+    "gates": CommandInfo("calls.gates", "run the quality gates of the workspace"),
+    "jobs": CommandInfo("calls.jobs", "list background jobs, show their output, stop them"),
+    "failed-calls": CommandInfo(
+        "calls.failed_calls", "list, retry or discard calls that failed because of a bug"
+    ),
+    "gc": CommandInfo("record.gc", "delete old records, file copies and temporary files"),
+    "config": CommandInfo("setup.config", "show the settings in force, or check a settings file"),
+    "trust": CommandInfo("setup.trust", "trust the settings of this project"),
+    "serve": CommandInfo("setup.serve", "serve the tools to an MCP client"),
+    "doctor": CommandInfo("setup.doctor", "report what is installed, enforced and stored"),
+    "completion": CommandInfo("setup.completion", "print a shell completion script"),
 }
+ALIASES: Final[Mapping[str, str]] = {"letters": "failed-calls"}
 Subparsers = argparse._SubParsersAction  # noqa: SLF001 - argparse has no public name for it
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
@@ -54,13 +67,13 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
 }
 _NEGATIVE: Final = re.compile(r"-\d*\.?\d+")
 _EPILOG: Final = """\
-without a command: what is enforced here and what happened last
+Without a command: print an overview of this workspace.
 
-exit codes: 0 done, 1 failed or refused, 2 usage, 130 aborted"""
+Exit codes: 0 success, 1 failed or refused, 2 usage error, 130 aborted."""
 
 
 class UsageError(Exception):
-    """Words that are no command; `hint` says where to look."""
+    """Raised for an invalid command line."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -68,26 +81,26 @@ class UsageError(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse, with errors that suggest what was meant and cannot move the cursor."""
+    """argparse with suggestions for typing errors; values in messages are escaped."""
 
     def error(self, message: str) -> NoReturn:
-        """Leave, with a pointer to the help."""
+        """Raise `UsageError` with a pointer to the help."""
         raise UsageError(safe_text(message, one_line=True), f"see `{self.prog} --help`")
 
-    def parse_known_args(  # type: ignore[override]  # one shape is enough for ours
+    def parse_known_args(  # type: ignore[override]  # narrower than the base class
         self, args: Sequence[str], namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Options may stand between the other words of a command; leaves if a word is left."""
+        """Parse options in any position; raises `UsageError` for words that are left over."""
         if self._subparsers is not None:
             return super().parse_known_args(args, namespace)
         options, rest = super().parse_known_args(self._options_first(args), namespace)
         if rest:
-            self.error(f"unrecognised: {' '.join(rest)}")
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
         return options, rest
 
     def _options_first(self, words: Sequence[str]) -> list[str]:
-        """The same words. argparse itself fills every positional that may be missing as soon as
-        an option follows, and then knows no place for those that come after it.
+        """Move options before positionals: argparse would fill optional positionals as soon as
+        an option follows, and reject the positionals after it.
         """
         options: list[str] = []
         others: list[str] = []
@@ -118,12 +131,15 @@ class Parser(argparse.ArgumentParser):
         what = "command" if isinstance(action, Subparsers) else str(action.metavar or action.dest)
         self.error(f"there is no {what} {value!r}; {_suggest(str(value), known)}")
 
-    def check_options(self, words: Sequence[str]) -> None:
-        """Complain of an unknown option before its value is taken for a command."""
-        rest = iter(words)
-        for word in rest:
+    def command_position(self, words: Sequence[str]) -> int | None:
+        """Return the index of the command; None if there is none.
+
+        Raises `UsageError` for an unknown option before it.
+        """
+        rest = iter(enumerate(words))
+        for position, word in rest:
             if not word.startswith("-") or word == "-":
-                return
+                return position
             flag, equals, _ = word.partition("=")
             known = self._option_string_actions
             action = known.get(flag) or known.get(word[:2])
@@ -131,6 +147,7 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"there is no option {flag!r}; {_suggest(flag, list(known))}")
             if flag in known and action.nargs != 0 and not equals:
                 next(rest, None)
+        return None
 
 
 def _suggest(given: str, known: Sequence[str]) -> str:
@@ -139,14 +156,17 @@ def _suggest(given: str, known: Sequence[str]) -> str:
 
 
 def parse(words: Sequence[str], options: argparse.Namespace) -> None:
-    """Fill in what the words say; leaves by SystemExit for `--help` and for usage errors.
-
-    Raises `invalid_arguments` for a mode or dialect that does not exist.
+    """Parse a command line into `options`. Raises SystemExit for `--help`, `UsageError`, and
+    `invalid_arguments` for an unknown mode or dialect.
     """
-    parser = build_parser()
+    parser = build_parser(load=())
+    words = list(words)
+    position = parser.command_position(words)
+    if position is not None:
+        words[position] = ALIASES.get(words[position], words[position])
+        parser = build_parser(load=(words[position],))
     for name, value in {**_DEFAULTS, "command": None}.items():
         setattr(options, name, value)
-    parser.check_options(words)
     parser.parse_known_args(words, options)
     if options.command is None:
         options.run = import_module("handrail.cli.commands.setup.overview").run
@@ -154,7 +174,7 @@ def parse(words: Sequence[str], options: argparse.Namespace) -> None:
 
 
 def _check_names(options: argparse.Namespace) -> None:
-    """Refuse a mode or dialect that does not exist, also where the command needs none."""
+    """Reject an unknown mode or dialect, even if the command does not use it."""
     if options.mode is not None:
         from handrail.policy.modes import parse_mode
 
@@ -165,11 +185,13 @@ def _check_names(options: argparse.Namespace) -> None:
         vocabulary_of(options.dialect)
 
 
-def build_parser() -> Parser:
-    """The whole tree, also read by `completion`."""
+def build_parser(load: Collection[str] = COMMANDS) -> Parser:
+    """Build the parser. Only the modules of the commands in `load` are imported; the others have
+    a name and a summary.
+    """
     parser = Parser(
         prog="handrail",
-        description="The tool runtime for coding agents.",
+        description="Tool runtime for coding agents.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -179,21 +201,23 @@ def build_parser() -> Parser:
         "--version",
         action="version",
         version=f"handrail {__version__}",
-        help="print the version",
+        help="print the version and exit",
     )
     subparsers = parser.add_subparsers(
         dest="command", metavar="COMMAND", title="commands", parser_class=Parser
     )
     add_common_options(parser)
-    for module in COMMANDS.values():
-        import_module(f"handrail.cli.commands.{module}").add_parser(subparsers)
+    for name, info in COMMANDS.items():
+        if name in load:
+            import_module(f"handrail.cli.commands.{info.module}").add_parser(subparsers)
+        else:
+            subparsers.add_parser(name, help=info.summary)
     return parser
 
 
-def add_command(
-    subparsers: Subparsers[Parser], name: str, summary: str, **more: Any
-) -> argparse.ArgumentParser:
-    """A command's own parser, with the common options in it."""
+def add_command(subparsers: Subparsers[Parser], name: str, **more: Any) -> argparse.ArgumentParser:
+    """Add the parser of a command, with its summary and the common options."""
+    summary = COMMANDS[name].summary
     parser = subparsers.add_parser(
         name,
         help=summary,
@@ -207,19 +231,23 @@ def add_command(
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
-    """The options that every command takes; suppressed defaults, so that neither place of
-    an option wipes out the other.
+    """Add the common options, without defaults: the options are parsed at two positions, and a
+    default at one would overwrite the value at the other.
     """
     group = parser.add_argument_group("common options")
 
     def add(*flags: str, **more: Any) -> None:
         group.add_argument(*flags, default=argparse.SUPPRESS, **more)
 
-    add("-w", "--workspace", metavar="DIR", help="the workspace (default: here)")
-    add("--mode", metavar="MODE", help="how much happens without a question")
-    add("--dialect", metavar="DIALECT", help="whose tool names and arguments are used")
-    add("--session", metavar="NAME", help="a named session")
-    add("--store", metavar="FILE", help="where the record is kept, or :memory:")
-    add("--config", metavar="FILE", help="settings to use instead of your own file")
-    add("--dry-run", action="store_true", help="show what would change, change nothing")
-    add("--json", action="store_true", help="print JSON objects, one per line")
+    add("-w", "--workspace", metavar="DIR", help="workspace (default: current directory)")
+    add("--mode", metavar="MODE", help="permission mode: what runs without asking")
+    add(
+        "--dialect",
+        metavar="DIALECT",
+        help="tool vocabulary to use (canonical, claude, codex, ...)",
+    )
+    add("--session", metavar="NAME", help="name of the session")
+    add("--store", metavar="FILE", help="file of the record, or :memory:")
+    add("--config", metavar="FILE", help="settings file to use instead of your own")
+    add("--dry-run", action="store_true", help="show what would change without changing it")
+    add("--json", action="store_true", help="print JSON, one object per line")

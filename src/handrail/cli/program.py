@@ -1,4 +1,4 @@
-"""How a person types this program from where they are."""
+"""How to start this program: its path, and whether it is on PATH."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ NAME: Final = "handrail"
 
 
 def is_on_path() -> bool:
-    """Whether typing our name starts this installation, not none and not another."""
+    """Return whether `handrail` on PATH is this installation."""
     found = shutil.which(NAME)
     return found is not None and os.path.realpath(found) == os.path.realpath(script_path())
 
 
 def script_path() -> Path:
-    """The script that is running, or that would: the one beside this Python."""
+    """Return the path of the running script, else of the script beside this Python."""
     given = Path(sys.argv[0])
     if given.name == NAME and given.is_file():
         return given.absolute()
@@ -27,14 +27,12 @@ def script_path() -> Path:
 
 
 def command_name() -> str:
-    """The first word of a command that works in any directory."""
+    """Return the command that starts this installation from any directory."""
     return NAME if is_on_path() else shlex.quote(str(script_path()))
 
 
 def activation_command() -> str | None:
-    """The line that puts the program on the path of this shell, None if none is needed or
-    there is none.
-    """
+    """Return the shell command that activates the virtual environment; None if not needed."""
     activate = script_path().with_name("activate")
     if is_on_path() or not activate.is_file():
         return None

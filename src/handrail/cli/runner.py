@@ -1,6 +1,6 @@
-"""How a command ends: the one `try` around all of them, the exit codes, and what is told.
+"""Runs a command line and turns its outcome into an exit code and a message.
 
-A `Problem` never shows a traceback, and neither does a bug unless HANDRAIL_DEBUG is set.
+A traceback is printed only for internal errors, and only if HANDRAIL_DEBUG is set.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ABORTED: Final = 130
 
 
 def run_command_line(words: Sequence[str]) -> int:
-    """Carry out one command line."""
+    """Run one command line; return its exit code."""
     output.prepare_streams()
     options = Namespace(json=False)
     try:
@@ -31,20 +31,20 @@ def run_command_line(words: Sequence[str]) -> int:
         output.print_problem(raised.problem, as_json=options.json)
         return USAGE if raised.problem.code == "invalid_arguments" else FAILED
     except KeyboardInterrupt:
-        # On a line of its own: the terminal has echoed ^C, or a question stands there.
+        # On its own line: the terminal may show ^C or a question.
         output.warn("\ninterrupted" if sys.stderr.isatty() else "interrupted")
         return ABORTED
     except BrokenPipeError:
-        # Whoever read us has seen enough (`handrail log | head`).
+        # The reader has closed the pipe (`handrail log | head`).
         _discard_output()
         return DONE
     except OSError as error:
-        # The machine said no: a full disk, a terminal that went away.
-        # First of all let go of output that cannot be written: a warning flushes it once more.
+        # For example a full disk or a closed terminal. Buffered output is discarded first,
+        # because printing the warning would flush it and fail again.
         _discard_output()
         output.warn_titled("unavailable", error)
         return FAILED
-    except Exception as error:  # noqa: BLE001 - the last stop before the person
+    except Exception as error:  # noqa: BLE001 - the outermost handler
         return _report_bug(error)
     return code
 
@@ -77,11 +77,11 @@ def _discard_output() -> None:
 
 def _report_bug(error: Exception) -> int:
     output.warn_titled(f"internal: {type(error).__name__}", error)
-    output.warn("this is a bug in handrail; please report it with the line above")
+    output.warn("this is a bug in Handrail; please report it with the line above")
     if output.is_debug():
         import traceback
 
         traceback.print_exception(error)
     else:
-        output.warn("HANDRAIL_DEBUG=1 shows where it happened")
+        output.warn("set HANDRAIL_DEBUG=1 to print the traceback")
     return FAILED

@@ -1,4 +1,4 @@
-"""From options to a workspace: its settings, its record on disk, and a runtime on it."""
+"""Opens what the options name: the workspace, its settings, its record, a runtime."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.cli import messages
 from handrail.cli.render import output
 from handrail.core.problems import Problem, ProblemRaised
 
@@ -26,20 +27,17 @@ MEMORY: Final = ":memory:"
 ASK_CHOICES: Final = ("terminal", "approvals", "nobody")
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
-# Two digits, so that two calls of one millisecond differ.
+# Two random digits: two calls may start in the same millisecond.
 _RANDOM: Final = len(_DIGITS) ** 2
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What is known of a workspace without opening a session in it.
-
-    `problem` says why its record cannot be kept at all; `home` is then only where it would be.
-    """
+    """A workspace and its state directory, without an open session."""
 
     root: Path
     home: StatePaths
-    problem: Problem | None = None
+    problem: Problem | None = None  # why no record can be kept; `home` is then unused
 
     @property
     def recorded(self) -> bool:
@@ -50,7 +48,7 @@ class Workspace:
 
 
 def find_workspace(options: Namespace) -> Workspace:
-    """The workspace the options name; opens no session in it."""
+    """Return the workspace that the options name; opens no session."""
     from handrail.host.state.state_paths import find_state_paths
 
     root = workspace_directory(options)
@@ -58,7 +56,7 @@ def find_workspace(options: Namespace) -> Workspace:
 
 
 def find_workspace_or_problem(options: Namespace) -> Workspace:
-    """The same, but where no record can be kept that is said in the workspace's `problem`."""
+    """Like `find_workspace`, but set `problem` instead of raising if no record can be kept."""
     from handrail.host.state.directories import state_home
     from handrail.host.state.state_paths import StatePaths
 
@@ -69,19 +67,16 @@ def find_workspace_or_problem(options: Namespace) -> Workspace:
         return Workspace(root, StatePaths(str(state_home()), None), raised.problem)
 
 
-def refuse_session(options: Namespace, why: str) -> None:
-    """Raise `invalid_arguments` if a session was named where it would mean nothing."""
+def refuse_session(options: Namespace, reason: str) -> None:
+    """Raise `invalid_arguments` if --session was given to a command that does not use it."""
     if options.session is not None:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"`{options.command}` takes no --session: {why}",
-            hint="leave --session out; `handrail log --session NAME` shows the calls of one",
-            field="session",
+        raise messages.SESSION_NOT_ACCEPTED.error(
+            command=options.command, reason=reason, field="session"
         )
 
 
 def load_settings(options: Namespace) -> Settings:
-    """The settings in force; raises `invalid_arguments` if they cannot be read."""
+    """Load the settings in force; raises `invalid_arguments` if they are invalid."""
     from handrail.assembly.settings_files import load_from
 
     return load_from(
@@ -90,7 +85,7 @@ def load_settings(options: Namespace) -> Settings:
 
 
 def open_session(options: Namespace, **more: Any) -> RuntimeOpener:
-    """A runtime for `async with`, in the session that the command line uses."""
+    """Return a runtime for `async with`, in the session of the command line."""
     from handrail.assembly.runtime_opener import open as open_runtime
     from handrail.cli.render.recovery import warn_recovered
 
@@ -100,7 +95,7 @@ def open_session(options: Namespace, **more: Any) -> RuntimeOpener:
     opening = open_runtime(
         workspace_as_given(options), config=config_path(options), **_overrides(options), **settings
     )
-    # Every call is a process of its own: a job that ended with it could never be looked at.
+    # Each command is a process of its own: background jobs must outlive it.
     opening.keep_jobs()
     opening.hears = warn_recovered
     return opening
@@ -108,18 +103,14 @@ def open_session(options: Namespace, **more: Any) -> RuntimeOpener:
 
 @contextmanager
 def open_record(place: Workspace) -> Iterator[sqlite3.Connection]:
-    """The record of a workspace, read-only; `store_unavailable` if it cannot be read."""
+    """Open the record of a workspace read-only; raises `store_unavailable`."""
     import sqlite3
 
     from handrail.store.sqlite.connection import open_read_only
     from handrail.store.sqlite.errors import explain_error, problem_error
 
     if place.home.store == MEMORY:
-        raise ProblemRaised(
-            "store_unavailable",
-            "a store in memory ends with its process; there is nothing to read",
-            hint="leave --store out, or name a file",
-        )
+        raise messages.STORE_IN_MEMORY.error()
     db = open_read_only(place.home.store)
     try:
         yield db
@@ -130,7 +121,7 @@ def open_record(place: Workspace) -> Iterator[sqlite3.Connection]:
 
 
 def workspace_directory(options: Namespace) -> Path:
-    """The workspace as a real directory; raises `invalid_arguments` if it is none."""
+    """Return the resolved workspace; raises `invalid_arguments` if it is not a directory."""
     given = Path(options.workspace).expanduser()
     try:
         root = given.resolve(strict=True)
@@ -138,44 +129,38 @@ def workspace_directory(options: Namespace) -> Path:
             return root
     except (OSError, RuntimeError):
         pass
-    raise ProblemRaised(
-        "invalid_arguments",
-        f"the workspace {str(given)!r} is not a directory",
-        hint="name one that exists with -w DIR",
-    )
+    raise messages.WORKSPACE_NOT_A_DIRECTORY.error(path=str(given))
 
 
 def workspace_as_given(options: Namespace) -> Path:
-    """The workspace by the path that names it, links kept; raises `invalid_arguments` if it is
-    no directory.
+    """Return the workspace path as given, with symbolic links.
+
+    Raises `invalid_arguments` if it is not a directory.
     """
     workspace_directory(options)
     return Path(options.workspace)
 
 
 def config_path(options: Namespace) -> str | None:
-    """The settings file that was named, if one was; raises `invalid_arguments` if it is none."""
+    """Return the file given with --config, or None; raises `invalid_arguments` if it is missing."""
     given: str | None = options.config
     if given is not None and not Path(given).expanduser().is_file():
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"there is no configuration file {given!r}",
-            hint="leave --config out to use your own settings",
-        )
+        raise messages.NO_CONFIG_FILE.error(path=given)
     return None if given is None else str(Path(given).expanduser())
 
 
 def add_ask_option(parser: ArgumentParser) -> None:
-    """The option that says who is asked."""
+    """Add --ask."""
     parser.add_argument(
-        "--ask", choices=ASK_CHOICES, metavar="WHOM",
-        help="who is asked: terminal (default, if there is one), approvals or nobody",
+        "--ask", choices=ASK_CHOICES, metavar="WHERE",
+        help="where approvals are asked: terminal (default), approvals or nobody",
     )  # fmt: skip
 
 
 def choose_approver(options: Namespace | None = None) -> Any:
-    """Somebody to ask: whom the options name, or a person who looks at a terminal; else None.
-    Raises `unavailable` if the terminal is named and there is none.
+    """Return the approver that --ask names, by default the terminal if there is one, or None.
+
+    Raises `unavailable` if the terminal was named and there is none.
     """
     asked = getattr(options, "ask", None)
     if options is not None and asked == "approvals":
@@ -187,11 +172,7 @@ def choose_approver(options: Namespace | None = None) -> Any:
     except OSError:
         if asked is None:
             return None
-        raise ProblemRaised(
-            "unavailable",
-            "there is no terminal to ask at",
-            hint="use --ask approvals and answer with `handrail approvals` in another one",
-        ) from None
+        raise messages.NO_TERMINAL.error() from None
     from handrail.cli.render.screen import use_colour
     from handrail.host.terminal.prompt import TerminalApprover
 
@@ -207,17 +188,15 @@ def _queue_approver(options: Namespace) -> Any:
 
     root = workspace_directory(options)
 
-    def tell(name: str) -> None:
+    def notify(name: str) -> None:
         command = f"{command_name()} approvals -w {shlex.quote(str(root))}"
-        output.warn(f"{name} waits for an answer: {command}")
+        output.warn(f"{name} waits for approval; answer with: {command}")
 
-    return QueueApprover(root, time.time_ns, tell)
+    return QueueApprover(root, time.time_ns, notify)
 
 
 def new_call_id() -> str:
-    """A short id for a call that has none. Not a counter: a named session outlives this
-    process, and would use the same number twice.
-    """
+    """Return a new call id. Not a counter: a named session outlives this process."""
     import time
 
     number = time.time_ns() // 1_000_000 * _RANDOM + int.from_bytes(os.urandom(4)) % _RANDOM

@@ -17,6 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from handrail.config import messages
 from handrail.config.files.reading import FileText
 from handrail.core.problems import ProblemRaised
 
@@ -107,8 +108,4 @@ def _name(workspace: Path) -> str:
 
 
 def _unwritable(folder: Path, error: OSError) -> ProblemRaised:
-    return ProblemRaised(
-        "unavailable",
-        f"the record of trust in {str(folder)!r} cannot be changed: {error.strerror or error}",
-        hint="see `handrail doctor` about the state directory",
-    )
+    return messages.TRUST_NOT_WRITABLE.error(folder=str(folder), error=error.strerror or error)

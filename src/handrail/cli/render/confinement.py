@@ -1,4 +1,4 @@
-"""What confines commands here, for `doctor` and the overview: measured, property by property."""
+"""Measures and formats the confinement of commands, for `doctor` and the overview."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ if TYPE_CHECKING:
     from handrail.config.model import Settings
 
 _MEANINGS: Final = {
-    "fs_write": "no writing outside the roots",
-    "fs_read": "no reading outside the roots, the system and toolchains",
-    "fs_hide": "no reading of what rules withhold inside the roots",
-    "tcp": "no TCP connection to the outside",
-    "udp": "no UDP packet to the outside, so no question to a name server",
-    "mptcp": "no multipath TCP connection to the outside",
-    "unix_path": "no daemon reached by its socket's path",
-    "unix_abstract": "no daemon reached by its socket's name",
-    "signals": "no signal to programs outside",
-    "proc_view": "no view of programs outside",
-    "ptrace": "no looking into other programs",
-    "userns": "no user namespace of its own",
-    "protected_names": "no lasting change of what others execute later",
-    "kill_tree": "no process that outlives its command",
-    "memory_limit": "a limit on the memory of each process",
-    "pids_limit": "a limit on the number of processes",
+    "fs_write": "no writes outside the workspace",
+    "fs_read": "no reads outside the workspace, the system and toolchains",
+    "fs_hide": "no reads of files in the workspace that rules deny",
+    "tcp": "no TCP connections",
+    "udp": "no UDP packets, including DNS queries",
+    "mptcp": "no multipath TCP connections",
+    "unix_path": "no connections to Unix sockets by path",
+    "unix_abstract": "no connections to abstract Unix sockets",
+    "signals": "no signals to processes outside the sandbox",
+    "proc_view": "processes outside the sandbox are not visible",
+    "ptrace": "no tracing of other processes",
+    "userns": "no new user namespaces",
+    "protected_names": "no lasting changes to files that are executed later",
+    "kill_tree": "all processes end with the command",
+    "memory_limit": "memory limit for each process",
+    "pids_limit": "limit on the number of processes",
 }
 
 
 def measure_confinement(place: Workspace, settings: Settings) -> dict[str, Any]:
-    """The backend and its table, as JSON; with a `problem` if a forced one does not work."""
+    """Measure the sandbox; return backend and properties as JSON, or a `problem`."""
     from handrail.assembly.commands import sandbox_for
 
     roots = [str(place.root), *settings.directories]
     home = place.home
     if home.directory is not None and not home.directory.is_dir():
-        # Looking must not make anything.
+        # Measuring must not create the state directory.
         home = type(home)(home.store, None)
     sandbox = sandbox_for(roots, (), settings, home)
     try:
@@ -51,14 +51,14 @@ def measure_confinement(place: Workspace, settings: Settings) -> dict[str, Any]:
 
 
 def group_by_strength(measured: Mapping[str, str]) -> dict[str, list[str]]:
-    """Strength → properties, strongest first, none that is empty."""
+    """Group property names by strength, strongest first."""
     order = ("enforced", "repaired", "partial", "absent")
     found = {one: [name for name in measured if measured[name] == one] for one in order}
     return {one: names for one, names in found.items() if names}
 
 
 def doctor_rows(confinement: Mapping[str, Any]) -> dict[str, str]:
-    """The lines of `doctor`: what it is made of, then a line for each property."""
+    """Return the rows of `doctor`: the backend, then one row per property."""
     rows = {"backend": _backend(confinement)}
     rows |= {
         name: str(confinement[name])
@@ -69,15 +69,13 @@ def doctor_rows(confinement: Mapping[str, Any]) -> dict[str, str]:
         rows[f"not {name}"] = why
     for name, strength in confinement["measured"].items():
         rows[name] = f"{strength:<9} {_MEANINGS.get(name, '')}".rstrip()
-    if unasked := _nothing_unasked(confinement):
-        rows["unasked"] = unasked
+    if note := _approval_note(confinement):
+        rows["approval"] = note
     return rows
 
 
-def _nothing_unasked(confinement: Mapping[str, Any]) -> str | None:
-    """Why no mode runs a command that may change something without a question, and what would
-    help; None if the sandbox is strong enough.
-    """
+def _approval_note(confinement: Mapping[str, Any]) -> str | None:
+    """Explain why commands that may write always need approval; None if the sandbox suffices."""
     from handrail.policy.confinement import REQUIRED_FOR_AUTO_RUN
 
     measured = confinement["measured"]
@@ -86,17 +84,17 @@ def _nothing_unasked(confinement: Mapping[str, Any]) -> str | None:
     ]
     if not measured or not lacking:
         return None
-    told = (
-        f"no mode runs commands that may change something ({', '.join(lacking)} not enforced), "
-        "unless accept_no_sandbox is set"
+    note = (
+        f"commands that may change files need approval in every mode ({', '.join(lacking)} not "
+        "enforced), unless accept_no_sandbox is set"
     )
     if "bubblewrap" in confinement.get("passed_over", {}) and sys.platform == "linux":
-        told += "; install bubblewrap to change that"
-    return told
+        note += "; installing bubblewrap would change that"
+    return note
 
 
 def overview_rows(confinement: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The lines of the overview: the backend, then the properties by how far they hold."""
+    """Yield the rows of the overview: the backend, then the properties by strength."""
     yield "commands", _backend(confinement)
     for strength, names in group_by_strength(confinement["measured"]).items():
         yield from zip(_labels(strength), _wrapped(names), strict=False)
@@ -104,7 +102,7 @@ def overview_rows(confinement: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _backend(confinement: Mapping[str, Any]) -> str:
     backend = confinement["backend"]
-    return "none: nothing confines them" if backend == "none" else f"confined by {backend}"
+    return "not confined" if backend == "none" else f"confined by {backend}"
 
 
 def _labels(first: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""What leaves the command line: text for a person, JSON for a program, problems for both.
+"""Prints text, JSON and problems.
 
-Text that is not ours passes `safe_text` before a person sees it; JSON is ASCII, so that no
-control character reaches a terminal that way either.
+Untrusted text is escaped by `safe_text`. JSON is printed as ASCII, so that it contains no control
+characters either.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from handrail.core.safe_text import safe_text
 
 
 def prepare_streams() -> None:
-    """Let no character be unprintable (an odd locale shows escapes instead of failing), and
-    no stream be missing (a shell can close them).
-    """
+    """Escape characters that the locale cannot encode, and replace closed streams."""
     if sys.stdout is None:
         sys.stdout = _nowhere()
     if sys.stderr is None:
@@ -31,41 +29,41 @@ def prepare_streams() -> None:
 
 
 def print_line(text: str = "") -> None:
-    """One of our own lines, or text that is safe already."""
+    """Print a line of trusted or escaped text."""
     print(text)
 
 
 def print_untrusted(text: str) -> None:
-    """A piece of a text that is not ours, seen at once."""
+    """Print untrusted text without a newline, and flush."""
     print(safe_text(text), end="", flush=True)
 
 
 def warn(text: str) -> None:
-    """A line beside the output, for the person only."""
-    # After what was said so far, also where both streams are one file.
+    """Print a line on standard error."""
+    # Keeps the order if both streams go to the same file.
     sys.stdout.flush()
     print(safe_text(text), file=sys.stderr)
 
 
 def warn_titled(title: str, text: object) -> None:
-    """A title and what stands behind it. Lines of a text that is not ours stay behind an
-    indent, so that none can pass for one of our own.
+    """Print `title: text` on standard error. Further lines of `text` are indented, so that
+    untrusted text cannot imitate a message of Handrail.
     """
     warn(f"{title}: {text}".replace("\n", "\n    "))
 
 
 def print_json(value: Any) -> None:
-    """One value as one line of JSON."""
+    """Print a value as one line of JSON."""
     print(to_json(value))
 
 
 def to_json(value: Any) -> str:
-    """The value as JSON without a single control character."""
+    """Format a value as JSON without control characters."""
     return json.dumps(value).replace("\x7f", "\\u007f")
 
 
 def install_log_handler() -> None:
-    """Show our own log as plain lines: no traceback, and nothing that moves the cursor."""
+    """Print log records of Handrail as escaped lines, without tracebacks."""
     import logging
 
     class Lines(logging.Handler):
@@ -80,12 +78,12 @@ def install_log_handler() -> None:
 
 
 def is_debug() -> bool:
-    """Whether whoever looks wants to see where a bug is."""
+    """Return whether HANDRAIL_DEBUG is set."""
     return bool(os.environ.get("HANDRAIL_DEBUG"))
 
 
 def print_problem(problem: Problem, *, as_json: bool = False) -> None:
-    """Say what went wrong and what to do next."""
+    """Print a problem and its hint."""
     if as_json:
         print_json({"problem": problem.to_dict()})
         return

@@ -1,6 +1,6 @@
-"""Making text fit and stand out on a terminal: colour, width, tables, sizes, times.
+"""Formats text for a terminal: colour, width, tables, sizes and times.
 
-Colour only where a person looks at it: a terminal, and no NO_COLOR in the environment.
+Colour is used only on a terminal, and not if NO_COLOR is set.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NARROWEST: Final = 40
 
 
 class TextStyle(StrEnum):
-    """What a piece of text is, as its ANSI code."""
+    """The role of a piece of text, as its ANSI code."""
 
     HEADING = "1"
     FAINT = "2"
@@ -32,31 +32,31 @@ class TextStyle(StrEnum):
 
 
 def use_colour(stream: TextIO | None = None) -> bool:
-    """Whether colour is wanted on this stream (standard output if not given)."""
+    """Return whether to use colour on this stream (default: standard output)."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return (stream or sys.stdout).isatty()
 
 
 def paint(text: str, style: TextStyle) -> str:
-    """The text in a style, on a terminal that wants it; unchanged elsewhere."""
+    """Return the text with colour codes, or unchanged where colour is not used."""
     return f"\x1b[{style}m{text}\x1b[0m" if text and use_colour() else text
 
 
 def terminal_width() -> int:
-    """How many columns a line may use."""
+    """Return the number of columns."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
         return max(shutil.get_terminal_size().columns, _NARROWEST)
     return _NOT_A_TERMINAL
 
 
 def one_line(text: object) -> str:
-    """Foreign text made safe, on one line."""
+    """Escape untrusted text and join its lines."""
     return safe_text(str(text), one_line=True)
 
 
 def truncate(text: str, room: int) -> str:
-    """The text in at most `room` columns, with an ellipsis where something is missing."""
+    """Shorten text to `room` columns, with an ellipsis."""
     if cells(text) <= room:
         return text
     kept, used = "", 0
@@ -73,9 +73,9 @@ def table(
     heads: Sequence[str],
     styles: Mapping[str, TextStyle] | None = None,
 ) -> Iterator[str]:
-    """Aligned lines below their heads; the last column takes what is left of the width.
+    """Format rows as an aligned table; the last column takes the remaining width.
 
-    The cells are plain text that is safe already; `styles` paints cells of exactly that text.
+    Cells must be escaped already. `styles` maps the text of a cell to its style.
     """
     columns = list(zip(heads, *rows, strict=True))
     widths = [max(cells(cell) for cell in column) for column in columns]
@@ -86,7 +86,7 @@ def table(
 
 
 def colour_diff(text: str) -> Iterator[str]:
-    """Safe lines of a text, coloured from its first diff header on."""
+    """Escape text and colour the lines from its first diff header on."""
     inside = False
     for line in safe_text(text).split("\n"):
         inside = inside or line.startswith(("--- a/", "--- /dev/null"))
@@ -94,7 +94,7 @@ def colour_diff(text: str) -> Iterator[str]:
 
 
 def format_size(count: int) -> str:
-    """A number of bytes in words."""
+    """Format a number of bytes, such as `1.5 MB`."""
     amount = float(count)
     for unit in ("bytes", "kB", "MB"):
         if amount < 1000:
@@ -104,17 +104,17 @@ def format_size(count: int) -> str:
 
 
 def count_noun(count: int, thing: str) -> str:
-    """A number and its noun."""
+    """Format a number with its noun, such as `2 calls`."""
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def format_time(at_ns: int) -> str:
-    """A moment in the person's own time zone."""
+    """Format a time in the local time zone."""
     return _moment(at_ns).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def format_times(moments: Sequence[int]) -> list[str]:
-    """Moments for a column: without the day if all of them are today's."""
+    """Format times for a column, without the date if all are today."""
     today = datetime.now().astimezone().date()
     if all(_moment(at_ns).date() == today for at_ns in moments):
         return [format_time(at_ns)[11:] for at_ns in moments]
@@ -122,7 +122,7 @@ def format_times(moments: Sequence[int]) -> list[str]:
 
 
 def wrap(text: str, indent: str) -> Iterator[str]:
-    """Safe text folded into the width, every line behind the indent."""
+    """Escape text and wrap it to the terminal width with an indent."""
     import textwrap
 
     for line in safe_text(text).split("\n"):

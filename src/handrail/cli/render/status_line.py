@@ -1,6 +1,6 @@
-"""One line at the foot of a terminal while a call runs: how long, and what it said last.
+"""A status line on standard error while a call runs: elapsed time and the latest output.
 
-It is never there when something else is written, and nobody but a person at a terminal sees it.
+The line is shown only on a terminal, and is cleared before anything else is printed.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 
 
 class StatusLine:
-    """Follows the events of one call on standard error."""
+    """Shows the progress of one call."""
 
     def __init__(self) -> None:
         self._wanted = use_colour(sys.stderr)
         self._shown = False
-        self._said = ""
+        self._latest = ""
 
     def on_event(self, event: Event) -> None:
-        """Draw the line anew, or take it away."""
+        """Redraw or clear the line."""
         if not self._wanted:
             return
         if isinstance(event, CallOutput):
-            self._said = ([self._said, *filter(str.strip, event.text.splitlines())])[-1]
+            self._latest = ([self._latest, *filter(str.strip, event.text.splitlines())])[-1]
         elif isinstance(event, CallProgress):
-            self._said = event.text
+            self._latest = event.text
         elif isinstance(event, CallHeartbeat):
-            said = f": {one_line(self._said.strip())}" if self._said else ""
-            self._draw(f"{event.tool}, {event.elapsed_s:.0f} s{said}")
+            latest = f": {one_line(self._latest.strip())}" if self._latest else ""
+            self._draw(f"{event.tool}, {event.elapsed_s:.0f} s{latest}")
         elif isinstance(event, CallEnded):
             self.clear()
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
-        """While somebody is asked, the terminal is theirs."""
+        """Hide the line while the user is asked a question."""
         self.clear()
         wanted, self._wanted = self._wanted, False
         try:
@@ -50,7 +50,7 @@ class StatusLine:
             self._wanted = wanted
 
     def clear(self) -> None:
-        """Leave nothing on the screen."""
+        """Clear the line."""
         if self._shown:
             self._shown = False
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
@@ -63,18 +63,18 @@ class StatusLine:
 
 
 class ProgressLine(StatusLine):
-    """Follows a change of many files, which is carried out in several calls."""
+    """Shows the progress of a change that consists of several calls."""
 
     def __init__(self, what: str) -> None:
         super().__init__()
         self._what = what
 
     def on_event(self, event: Event) -> None:
-        """Draw the line anew; the end of one part is not the end."""
+        """Redraw the line; the end of one call does not clear it."""
         if not self._wanted:
             return
         if isinstance(event, CallProgress):
-            self._said = event.text
+            self._latest = event.text
             self._draw(f"{self._what}: {one_line(event.text)}")
         elif isinstance(event, CallHeartbeat):
-            self._draw(f"{self._what}: {self._said or f'{event.elapsed_s:.0f} s'}")
+            self._draw(f"{self._what}: {self._latest or f'{event.elapsed_s:.0f} s'}")

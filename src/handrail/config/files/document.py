@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from handrail.config import messages
 from handrail.config.files import toml_lines, yaml_values
 from handrail.config.files.reading import FileText
 from handrail.core.nesting import nested_deeper
@@ -50,7 +51,7 @@ def parse_document(file: FileText) -> Document:
     if values is None:
         values = {}
     if not isinstance(values, dict):
-        raise _invalid_file(file, 1, "the settings must be keys with values")
+        raise _invalid_file(file, 1, "the settings must be a table")
     return Document(file.path, values, lines)
 
 
@@ -110,12 +111,8 @@ def _lines(text: str) -> Mapping[Key, int]:
 
 def _why(message: str) -> str:
     unquoted = message == "Invalid value"
-    return "there is no such value; text needs quotes" if unquoted else message
+    return "invalid value; text needs quotes" if unquoted else message
 
 
 def _invalid_file(file: FileText, line: int | None, why: str) -> ProblemRaised:
-    return ProblemRaised(
-        "invalid_arguments",
-        f"the configuration {location(file.path, line)} cannot be read: {why}",
-        hint="mend the file, or move it away; `handrail config check FILE` tries it",
-    )
+    return messages.INVALID_FILE.error(location=location(file.path, line), reason=why)

@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from handrail.config import messages
 from handrail.core.problems import ProblemRaised
 
 MAX_BYTES: Final = 256_000
@@ -42,7 +43,7 @@ def read_user_file(path: Path) -> FileText | None:
         descriptor = os.open(path, _READ)
     except (FileNotFoundError, NotADirectoryError) as error:
         if path.is_symlink():
-            raise _unreadable(path, "the link leads nowhere") from error
+            raise _unreadable(path, "the symbolic link is broken") from error
         return None
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
@@ -57,11 +58,7 @@ def read_project_file(root: Path, names: tuple[str, ...]) -> FileText | None:
     """
     found = [one for one in (_read_inside(root, name) for name in names) if one is not None]
     if len(found) > 1:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"{str(root)!r} has both {found[0].name} and {found[1].name}",
-            hint="put all settings into one of them and remove the other",
-        )
+        raise messages.TWO_FILES.error(root=str(root), first=found[0].name, second=found[1].name)
     return found[0] if found else None
 
 
@@ -76,11 +73,7 @@ def _read_inside(root: Path, name: str) -> FileText | None:
     top = os.path.realpath(root)
     target = os.path.realpath(path)
     if not target.startswith(f"{top.rstrip('/')}/"):
-        raise ProblemRaised(
-            "outside_workspace",
-            f"the configuration {str(path)!r} is a link that leads out of the workspace",
-            hint="remove the link; settings of yours belong into your own file",
-        )
+        raise messages.LINK_OUT_OF_WORKSPACE.error(path=str(path))
     try:
         descriptor = _open_beneath(top, os.path.relpath(target, top).split("/"))
     except OSError as error:
@@ -122,8 +115,4 @@ def _read(name: str, path: Path, descriptor: int) -> FileText:
 
 def _unreadable(path: Path, why: str) -> ProblemRaised:
     # Falling back to defaults would silently drop what the file was written for.
-    return ProblemRaised(
-        "invalid_arguments",
-        f"the configuration {str(path)!r} cannot be read: {why}",
-        hint="mend the file, or move it away",
-    )
+    return messages.UNREADABLE_FILE.error(path=str(path), reason=why)

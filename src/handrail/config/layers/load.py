@@ -221,8 +221,8 @@ def _plain(value: Any) -> Any:
 
 def _notices(claims: Sequence[ProjectClaim], workspace: Path | None) -> tuple[str, ...]:
     reasons = {
-        ClaimStatus.UNTRUSTED: "ignored until you trust it (`handrail trust` shows what it would do)",
-        ClaimStatus.RESERVED: "ignored, because only your own settings can say it",
+        ClaimStatus.UNTRUSTED: "ignored until trusted (`handrail trust` shows what it would enable)",
+        ClaimStatus.RESERVED: "ignored: only the user configuration can set it",
     }
     rows = []
     for status, why in reasons.items():

@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from handrail.config import messages
 from handrail.config.files.document import Key, dotted, key_text
 from handrail.config.layers.sources import SettingSource
-from handrail.core.problems import ProblemRaised
 
 # These settings are merged; every other setting is replaced by the higher layer.
 MERGED_SETTINGS: Final = frozenset(
@@ -42,10 +42,8 @@ def merge_values(
     if new is None:
         return base
     if base is not None and _kind(base) != _kind(new):
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"{where(key)}: {key_text(dotted(key))} is {_kind(new)}, and {_kind(base)} elsewhere",
-            hint="write it the same way in both files",
+        raise messages.DIFFERENT_TYPES.error(
+            source=where(key), key=key_text(dotted(key)), new=_kind(new), base=_kind(base)
         )
     if isinstance(new, Mapping):
         return _table(base or {}, new, key, where, sources)

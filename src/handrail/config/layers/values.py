@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
+from handrail.config import messages
 from handrail.config.files.document import Document, dotted, key_text, location
 from handrail.config.layers.sources import Layer, SettingSource
 from handrail.config.model import Permissions, Settings
@@ -38,9 +39,9 @@ _BOUNDS: Final = {
     "greater_than": "it must be more than {gt}",
     "less_than_equal": "it must be at most {le}",
     "string_too_short": "it must not be empty",
-    "string_too_long": "it may have at most {max_length} letters",
+    "string_too_long": "it may have at most {max_length} characters",
     "missing": "it is missing",
-    "extra_forbidden": "there is no such key",
+    "extra_forbidden": "unknown key",
     "literal_error": "it must be {expected}",
 }
 
@@ -49,7 +50,7 @@ def format_validation_error(error: Mapping[str, Any]) -> str:
     """Describe one pydantic validation error as a clause."""
     kind, limits = str(error["type"]), error.get("ctx", {})
     if kind in _KINDS:
-        return f"it must be {_KINDS[kind]}, and is {_type_name(error['input'])}"
+        return f"it must be {_KINDS[kind]}, not {_type_name(error['input'])}"
     if kind in _BOUNDS:
         return _BOUNDS[kind].format_map(limits)
     return str(limits["error"]) if kind == "value_error" else str(error["msg"])
@@ -59,7 +60,7 @@ def _type_name(value: Any) -> str:
     if isinstance(value, bool):
         return "true or false"
     if isinstance(value, float):
-        return "a number with a point"
+        return "a decimal number"
     if isinstance(value, int):
         return "a number"
     if isinstance(value, str):
@@ -81,9 +82,7 @@ ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
     "sandbox": {"require": "sandbox_require"},
 }
 _ROOT: Final = "root"
-_MOST: Final = 10
-_HINT: Final = "`handrail config show` lists every setting and its value"
-_HINT_FILE: Final = "mend the file; `handrail config check FILE` tries it"
+_MAX_FAULTS: Final = 10
 
 
 class _SettingEntry(NamedTuple):
@@ -162,14 +161,14 @@ def _unknown_keys(entries: list[_SettingEntry], values: Mapping[str, Any]) -> It
     unknown = [entry.written for entry in entries if not entry.key]
     for number, written in enumerate(unknown):
         # Suggestions are slow to compute: only for the faults that are printed.
-        meant = _suggest(dotted(written), known) if number < _MOST else ""
-        yield written, f"there is no such setting{meant}"
+        meant = _suggest(dotted(written), known) if number < _MAX_FAULTS else ""
+        yield written, f"unknown setting{meant}"
     rules = values.get("permissions")
     for part in rules if isinstance(rules, dict) else ():
         if part not in Permissions.model_fields:
             lists = [f"permissions.{one}" for one in Permissions.model_fields]
             inside = ("permissions", part)
-            yield inside, f"there is no such list of rules{_suggest(dotted(inside), lists)}"
+            yield inside, f"unknown list of rules{_suggest(dotted(inside), lists)}"
 
 
 def _duplicates(entries: list[_SettingEntry]) -> Iterator[Fault]:
@@ -184,7 +183,7 @@ def _root_settings(entries: list[_SettingEntry], root: Path | None) -> Iterator[
     """Reject `root`, unless it names the workspace that the file is in."""
     for entry in entries:
         if entry.key == _ROOT and not _is_here(entry.value, root):
-            yield entry.written, "the workspace is chosen with -w or handrail.open(), not in a file"
+            yield entry.written, "the workspace is set with -w or handrail.open(), not in a file"
 
 
 def _is_here(value: Any, root: Path | None) -> bool:
@@ -208,15 +207,12 @@ def _validation_faults(
 
 
 def _invalid_settings(given: LayerValues, faults: list[Fault]) -> ProblemRaised:
-    rows = [_row(given, *fault) for fault in faults[:_MOST]]
-    if len(faults) > _MOST:
-        rows.append(f"and {len(faults) - _MOST} more")
-    return ProblemRaised(
-        "invalid_arguments",
-        f"these settings do not fit: {'; '.join(rows)}",
-        hint=_HINT_FILE if given.document is not None else _HINT,
-        field=key_text(dotted(faults[0][0])),
-    )
+    rows = [_row(given, *fault) for fault in faults[:_MAX_FAULTS]]
+    if len(faults) > _MAX_FAULTS:
+        rows.append(f"and {len(faults) - _MAX_FAULTS} more")
+    in_file = given.document is not None
+    template = messages.INVALID_SETTINGS_FILE if in_file else messages.INVALID_SETTINGS
+    return template.error(faults="; ".join(rows), field=key_text(dotted(faults[0][0])))
 
 
 def _row(given: LayerValues, written: tuple[str | int, ...], why: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from handrail.core.ports import Approver
-from handrail.core.problems import ProblemRaised
+from handrail.mcp.server import messages
 from handrail.mcp.server.results import TEXT
 
 if TYPE_CHECKING:
@@ -71,11 +71,8 @@ def restrict_tools(runtime: Runtime, offer: ServerConfig) -> None:
         return
     tools = runtime.registry.list_all()
     for name in runtime.registry.missing(offer.tools or ()):
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"there is no tool {name!r} to serve",
-            hint=f"tools: {', '.join(tool.name for tool in tools)}",
-            field="tools",
+        raise messages.UNKNOWN_TOOL.error(
+            name=name, tools=", ".join(tool.name for tool in tools), field="tools"
         )
     chosen = offer.tools if offer.tools is not None else _default_tools(runtime)
     allowed = [tool.name for tool in tools if tool.name in chosen]

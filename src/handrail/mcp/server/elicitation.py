@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from handrail.core.approval import Answer, ApprovalRequest, Reply, config_line
 from handrail.core.ports import Approver
 from handrail.core.problems import ProblemRaised
+from handrail.mcp.server import messages
 from handrail.mcp.server.form import SCHEMA, approval_message, parse_answer
 
 # Faster than a user can read and decline.
@@ -123,17 +124,14 @@ def no_approver(request: ApprovalRequest, *, elsewhere: bool) -> ProblemRaised:
     """Return a refusal that says how the call could be allowed."""
     ways = []
     if elsewhere:
-        ways.append(
-            "tell the person to run `handrail approvals` in another terminal, then call again"
-        )
+        ways.append("ask the user to run `handrail approvals` in another terminal, then call again")
     if request.always is not None:
         rule = config_line(request.always)
-        ways.append(f"the person can allow exactly this in their configuration: {rule}")
-    return ProblemRaised(
-        "needs_approval",
-        f"{request.tool} needs a person's approval ({request.reason}), and this client cannot "
-        "ask them",
-        hint="; or ".join(ways) or "nothing can allow this call here; find another way",
+        ways.append(f"the user can allow exactly this call in their configuration: {rule}")
+    return messages.CLIENT_CANNOT_ASK.error(
+        tool=request.tool,
+        reason=request.reason,
+        ways="; or ".join(ways) or "nothing can allow this call here; use another approach",
     )
 
 

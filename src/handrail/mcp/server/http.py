@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from handrail.core.problems import ProblemRaised
+from handrail.mcp.server import messages
 from handrail.mcp.server.config import ServerConfig
 from handrail.mcp.server.guard import APPROVES, Guard
 from handrail.mcp.server.serve import stop_on_signal
@@ -53,30 +53,18 @@ def listen(address: str, *, exposed: bool = False) -> socket.socket:
     host, separator, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if not separator or not port.isdecimal() or int(port) > 65535:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"{address!r} is not HOST:PORT",
-            hint="write 127.0.0.1:7331, or 127.0.0.1:0 for any free port",
-            field="http",
-        )
+        raise messages.NOT_AN_ADDRESS.error(address=address, field="http")
     try:
         found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
     except OSError as error:
-        raise ProblemRaised(
-            "invalid_arguments", f"there is no address {host!r}: {error}"
-        ) from error
+        raise messages.UNKNOWN_HOST.error(host=host, error=error) from error
     family, _, _, _, place = found[0]
     if not exposed and not ipaddress.ip_address(place[0]).is_loopback:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"{host!r} can be reached from other machines, and nothing here is encrypted",
-            hint="use 127.0.0.1, or say --expose if something in front of it does TLS",
-            field="http",
-        )
+        raise messages.EXPOSED_ADDRESS.error(host=host, field="http")
     try:
         listening = socket.create_server((place[0], place[1]), family=family, backlog=128)
     except OSError as error:
-        raise ProblemRaised("unavailable", f"cannot listen on {address}: {error}") from error
+        raise messages.CANNOT_LISTEN.error(address=address, error=error) from error
     # Inherited by accepted connections: Nagle's algorithm would delay responses.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening

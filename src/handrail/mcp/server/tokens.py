@@ -15,6 +15,7 @@ from typing import Final
 
 from handrail.core.problems import ProblemRaised
 from handrail.host.state.directories import private_directory, state_home
+from handrail.mcp.server import messages
 
 CALLS: Final = "call-token"
 APPROVALS: Final = "approval-token"
@@ -64,12 +65,12 @@ def _load(path: Path, *, renew: bool) -> str:
     try:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o077:
-            raise _unusable(path, "others than its owner could have read or written it")
+            raise _unusable(path, "other users could have read or written it")
         token = os.read(descriptor, _MAX_BYTES).decode("ascii", "replace").strip()
     finally:
         os.close(descriptor)
     if len(token) < 32:
-        raise _unusable(path, "it holds no token")
+        raise _unusable(path, "it contains no token")
     return token
 
 
@@ -98,8 +99,4 @@ def _equal(given: str | None, token: str) -> bool:
 
 
 def _unusable(path: Path, why: str) -> ProblemRaised:
-    return ProblemRaised(
-        "unavailable",
-        f"the token in {str(path)!r} cannot be used: {why}",
-        hint="remove the file, or start with --new-token, and tell your clients the new one",
-    )
+    return messages.TOKEN_UNUSABLE.error(path=str(path), reason=why)

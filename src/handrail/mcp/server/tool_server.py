@@ -47,8 +47,8 @@ KEY: Final = "handrail/call-id"
 _QUESTION: Final = "approval"
 _MAX_KEY: Final = 200
 _INSTRUCTIONS: Final = (
-    "File, search and command tools of one workspace. Changes are recorded and can be taken "
-    "back with `undo`; commands run in a sandbox; some calls ask the person first. A refusal "
+    "File, search and command tools of one workspace. Changes are recorded and can be undone "
+    "with `undo`; commands run in a sandbox; some calls need the user's approval. A refusal "
     "says what to do instead."
 )
 
@@ -153,11 +153,11 @@ class ToolServer:
             return None
         pending = session.parked(params.request_state)
         if pending is None or not pending.is_same(params.name, params.arguments or {}):
-            raise MCPError(INVALID_PARAMS, "there is no question about this call to be answered")
+            raise MCPError(INVALID_PARAMS, "there is no open question about this call")
         response = (params.input_responses or {}).get(_QUESTION)
         if isinstance(response, ElicitResult):
             if not self._approves(ctx):
-                raise MCPError(INVALID_REQUEST, "the sender may call, but not approve")
+                raise MCPError(INVALID_REQUEST, "the sender may make calls but not approve them")
             if pending.state == params.request_state:
                 content = cast("dict[str, object] | None", response.content)
                 pending.reply(Elicitation(response.action, content))

@@ -1,4 +1,4 @@
-"""`handrail approvals`: answer here what a server or a headless run asks."""
+"""`handrail approvals`: answer approval requests of servers and other processes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 from handrail.core.problems import ProblemRaised
@@ -17,42 +18,40 @@ if TYPE_CHECKING:
 
 _EPILOG: Final = """\
 actions:
-  list            what waits for an answer (default)
-  show ID         all of one question
-  yes ID          allow it, once
-  always ID       allow it, and what its rule covers until that session ends
-  no ID           refuse it
-  abort ID        refuse it and end that run
+  list            list open requests (default)
+  show ID         show one request in full
+  yes ID          allow the call once
+  always ID       allow the call and everything its rule covers in that session
+  no ID           refuse the call
+  abort ID        refuse the call and end the run
 
-An ID begins a hash over the call, its arguments and its plan: an answer counts
-for exactly what was shown. What changed is asked anew, under a new ID."""
+An ID is the start of a hash of the call, its arguments and its plan, so an
+answer applies to exactly what was shown. A changed call gets a new ID."""
 _ANSWERS: Final = ("yes", "always", "no", "abort")
 _POLL_S: Final = 0.3
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(
-        subparsers, "approvals", "answer what a server or a headless run asks", epilog=_EPILOG
-    )
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "approvals", epilog=_EPILOG)
     parser.add_argument(
         "action", nargs="?", choices=("list", "show", *_ANSWERS), default="list", metavar="ACTION",
         help="list (default), show, yes, always, no or abort",
     )  # fmt: skip
     parser.add_argument(
-        "id", nargs="?", metavar="ID", help="which question; its beginning is enough"
+        "id", nargs="?", metavar="ID", help="ID of the request, or its first characters"
     )
-    parser.add_argument("--watch", action="store_true", help="ask here, as questions come")
-    parser.add_argument("--all", action="store_true", help="of every workspace, not only this one")
+    parser.add_argument("--watch", action="store_true", help="ask here as requests arrive")
+    parser.add_argument("--all", action="store_true", help="requests of all workspaces")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """List, show or answer; 1 if the question is not there any more."""
+    """List, show or answer requests; return 1 if the request no longer exists."""
     from handrail.cli.workspace import refuse_session
     from handrail.host.terminal.approval_queue import find_pending
 
-    refuse_session(options, "questions of all sessions are listed")
+    refuse_session(options, "it lists the requests of all sessions")
     if options.watch:
         return _watch(options)
     waiting = _list_pending(options)
@@ -60,12 +59,7 @@ def run(options: Namespace) -> int:
         _print_pending(waiting, options)
         return 0
     if options.id is None:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"`approvals {options.action}` needs the id of a question",
-            hint="`handrail approvals` lists them",
-            field="id",
-        )
+        raise messages.APPROVAL_ID_MISSING.error(action=options.action, field="id")
     asked = find_pending(waiting, options.id)
     if options.action == "show":
         _show(asked, options)
@@ -90,7 +84,7 @@ def _print_pending(waiting: list[PendingApproval], options: Namespace) -> None:
             output.print_json(_pending_row(one))
         return
     if not waiting:
-        output.print_line("nothing waits for an answer")
+        output.print_line("no open approval requests")
         return
     heads = ("id", "asked", "risk", "tool", *(["workspace"] if options.all else []), "action")
     rows = [
@@ -107,7 +101,7 @@ def _print_pending(waiting: list[PendingApproval], options: Namespace) -> None:
     for line in table(rows, heads):
         output.print_line(line)
     output.print_line(
-        f"answer with: handrail approvals{_workspace_option(options)} yes ID (or no ID; first: show ID)"
+        f"answer with: handrail approvals{_workspace_option(options)} yes ID (or: no ID, show ID)"
     )
 
 
@@ -121,7 +115,7 @@ def _show(asked: PendingApproval, options: Namespace) -> None:
     for row in render_full_question(asked.request, Screen(terminal_width(), colour=use_colour())):
         output.print_line(row)
     if asked.request.always is not None:
-        output.print_line(f"always would allow: {one_line(asked.request.always)}")
+        output.print_line(f'"always" would allow: {one_line(asked.request.always)}')
     output.print_line(f"workspace: {one_line(asked.workspace)}")
     others = "no, abort" if asked.request.always is None else "always, no, abort"
     output.print_line(
@@ -130,7 +124,7 @@ def _show(asked: PendingApproval, options: Namespace) -> None:
 
 
 def _workspace_option(options: Namespace) -> str:
-    """The options with which an answer finds the same questions."""
+    """Return the options that select these requests."""
     from handrail.cli.render.screen import one_line
 
     if options.all:
@@ -151,7 +145,9 @@ def _answer(asked: PendingApproval, options: Namespace) -> None:
         return
     output.print_line(f"{given.value}: {asked.id}  {truncate(one_line(asked.request.action), 100)}")
     if given is Answer.ALWAYS and asked.request.always is not None:
-        output.print_line(f"to keep it, add: {one_line(config_line(asked.request.always))}")
+        output.print_line(
+            f"to make this permanent, add {one_line(config_line(asked.request.always))}"
+        )
 
 
 def _pending_row(asked: PendingApproval) -> dict[str, Any]:
@@ -169,11 +165,9 @@ def _watch(options: Namespace) -> int:
     from handrail.cli.workspace import choose_approver
 
     if options.action != "list" or options.json:
-        raise ProblemRaised(
-            "invalid_arguments", "--watch asks a person; it goes with no action and no --json"
-        )
+        raise messages.WATCH_ALONE.error()
     approver = choose_approver(Namespace(ask="terminal"))
-    output.print_line("waiting for questions; Ctrl-C ends this")
+    output.print_line("waiting for approval requests; stop with Ctrl-C")
     try:
         asyncio.run(_ask_until_interrupted(options, approver))
     except KeyboardInterrupt:
@@ -195,7 +189,7 @@ async def _ask_until_interrupted(options: Namespace, approver: Approver) -> None
 
 
 async def _ask(asked: PendingApproval, approver: Approver, options: Namespace) -> None:
-    """Ask about one, unless it is answered elsewhere or withdrawn meanwhile."""
+    """Ask about one request, until it is answered elsewhere or withdrawn."""
     import anyio
 
     from handrail.cli.render.screen import one_line
@@ -212,15 +206,13 @@ async def _ask(asked: PendingApproval, approver: Approver, options: Namespace) -
             both.cancel_scope.cancel()
 
         both.start_soon(ask)
-        # Another process takes the question back, and tells nobody.
+        # Another process can withdraw the request at any time.
         while any(one.folder == asked.folder for one in _list_pending(options)):  # noqa: ASYNC110
             await anyio.sleep(_POLL_S)
         both.cancel_scope.cancel()
     try:
         if not replies:
-            output.print_line(
-                "\nit is no longer asked: answered elsewhere, or whoever asked has ended"
-            )
+            output.print_line("\nno longer open: answered elsewhere, or the asking process ended")
         else:
             answer_pending(asked, replies[0].answer)
     except ProblemRaised as raised:

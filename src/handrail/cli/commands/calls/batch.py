@@ -1,4 +1,4 @@
-"""`handrail batch`: calls as JSON lines in, results as JSON lines out, in the same order."""
+"""`handrail batch`: run calls from JSON lines; print results as JSON lines in the same order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 from handrail.cli.runner import ABORTED
@@ -19,30 +20,38 @@ if TYPE_CHECKING:
     from handrail.engine.batch.scheduler import Ordering
 
 _EPILOG: Final = """\
-a line:
+Format of a line:
   {"name": "read_file", "arguments": {"path": "a.py"}}
 
-With an "id" a call is made once in its session: the same line again gives what
-came of it then, and runs nothing.
+A call with an "id" runs once in its session: repeating the line returns the
+recorded result.
 
-Calls that cannot disturb each other run at the same time. A line that is no
-call is answered in its place by a result with the problem invalid_arguments."""
+Calls that do not conflict run in parallel. An invalid line produces a result
+with the problem invalid_arguments in its place."""
 _KEYS: Final = frozenset({"id", "name", "arguments"})
 
 BatchLine = Mapping[str, Any] | Problem
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "batch", "run calls from JSON lines", epilog=_EPILOG)
-    parser.add_argument("file", metavar="FILE", nargs="?", default="-", help="default: - (stdin)")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "batch", epilog=_EPILOG)
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        default="-",
+        help="file of JSON lines (default: - for standard input)",
+    )
     add_ask_option(parser)
-    parser.add_argument("--plan", action="store_true", help="print the order only, run nothing")
+    parser.add_argument(
+        "--plan", action="store_true", help="print the execution order and run nothing"
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Run the calls, or show their order; 1 if any line or call failed."""
+    """Run the calls or print their order; return 1 if any line or call failed."""
     import asyncio
 
     from handrail.cli.commands.calls.call import print_summary
@@ -56,8 +65,8 @@ def run(options: Namespace) -> int:
         output.print_json(result.to_dict())
         if result.meta.get("replayed"):
             output.warn_titled(
-                f"{result.call_id}: made before",
-                "this is what came of it then, and nothing was run; leave the id out to run it again",
+                f"{result.call_id}: already made",
+                "the recorded result was returned and nothing ran; omit the id to run it again",
             )
     print_summary(summary, as_json=True)
     if aborted:
@@ -105,18 +114,14 @@ def _print_order(ordering: Ordering, lines: Sequence[BatchLine], *, as_json: boo
 
 def _read_lines(file: str) -> Iterator[str]:
     if file == "-" and sys.stdin.isatty():
-        output.warn("calls are read from the terminal, a line each; Ctrl-D ends them")
+        output.warn("reading calls from the terminal, one per line; end with Ctrl-D")
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).expanduser().read_bytes()
     except OSError as error:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"the calls cannot be read from {file!r}: {error.strerror}",
-            hint="name a file of JSON lines, or - for standard input",
-        ) from error
+        raise messages.LINES_UNREADABLE.error(file=file, error=error.strerror) from error
     for line in data.split(b"\n"):
         if line.strip():
-            # Bytes that are not UTF-8 become lone surrogates, which the reader refuses.
+            # Invalid UTF-8 becomes lone surrogates, which the JSON reader rejects.
             yield line.decode("utf-8", "surrogateescape")
 
 
@@ -129,23 +134,22 @@ def _parse_line(text: str) -> BatchLine:
     try:
         value = load_json(text)
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-            return _invalid_line("a line is one object with at least a name")
+            return _invalid_line("a line must be an object with at least a name")
         check_plain(value)
         if value.get("id") is not None:
             check_call_id(value["id"])
     except ProblemRaised as raised:
         return raised.problem
-    strangers = sorted(value.keys() - _KEYS)
-    if strangers:
-        return _invalid_line(f"a call has no {strangers[0]!r}")
+    unknown = sorted(value.keys() - _KEYS)
+    if unknown:
+        return _invalid_line(f"unknown key {unknown[0]!r}")
     if not isinstance(value.get("arguments", {}), dict | str):
-        return _invalid_line("the arguments are one object")
+        return _invalid_line("the arguments must be an object")
     return value
 
 
 def _invalid_line(reason: str) -> Problem:
-    hint = 'such as {"id": "1", "name": "read_file", "arguments": {"path": "a.py"}}'
-    return Problem("invalid_arguments", f"Invalid arguments: {reason}", hint)
+    return messages.INVALID_BATCH_LINE.fill(reason=reason)
 
 
 def _calls(lines: Sequence[BatchLine]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""`handrail call`: one tool call, as a model would make it."""
+"""`handrail call`: make one tool call."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 from handrail.cli.runner import ABORTED
 from handrail.cli.workspace import add_ask_option
-from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.cli.render.status_line import StatusLine
@@ -22,48 +22,47 @@ if TYPE_CHECKING:
 
 _EPILOG: Final = """\
 arguments:
-  path=a.py limit=20     text; numbers and booleans are understood
-  content=@notes.txt     the text of a file of yours
-  content=-              the text on standard input
-  '{"path": "a.py"}'     all of them as one JSON object, taken literally
+  path=a.py limit=20     text; numbers and booleans are converted
+  content=@notes.txt     the content of a file
+  content=-              standard input
+  '{"path": "a.py"}'     all arguments as one JSON object, used as given
   -                      that object on standard input"""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "call", "call one tool", epilog=_EPILOG)
-    parser.add_argument("tool", metavar="TOOL", help="a tool's name, in any dialect")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "call", epilog=_EPILOG)
+    parser.add_argument("tool", metavar="TOOL", help="name of the tool, in any dialect")
     parser.add_argument(
-        "arguments", metavar="ARGUMENT", nargs="*", default=[], help="JSON, or name=value"
+        "arguments", metavar="ARGUMENT", nargs="*", default=[], help="name=value, or JSON"
     )
     add_ask_option(parser)
-    parser.add_argument("--id", help="the call's id; repeating one repeats its recorded result")
+    parser.add_argument("--id", help="id of the call; a repeated id returns the recorded result")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Make the call and print what came of it; 1 if it failed or was refused."""
+    """Make the call and print its result; return 1 if it failed or was refused."""
     import asyncio
 
     from handrail.cli.render.status_line import StatusLine
     from handrail.cli.workspace import choose_approver
 
     arguments = read_arguments(options.arguments)
-    somebody = choose_approver(options)
+    chosen = choose_approver(options)
     status = StatusLine()
-    asked = _AskOnceApprover(somebody, status) if somebody is not None else None
+    approver = _AskOnceApprover(chosen, status) if chosen is not None else None
     try:
-        done = asyncio.run(_call(options, arguments, asked, status))
+        done = asyncio.run(_call(options, arguments, approver, status))
     finally:
         status.clear()
     result = done.result
     if options.json:
         output.print_json(result.to_dict())
     elif done.aborted:
-        output.warn("aborted: you ended the run, and nothing was done")
-    elif asked is not None and asked.said_no and not result.ok:
-        # What the model is told to do next is nothing to tell the person who said no.
-        output.warn("denied: you said no, and nothing was done")
+        output.warn("aborted: the run was ended; nothing was changed")
+    elif approver is not None and approver.declined and not result.ok:
+        output.warn("denied: you declined; nothing was changed")
     else:
         print_result(result)
     print_summary(done.summary, as_json=options.json)
@@ -73,7 +72,7 @@ def run(options: Namespace) -> int:
 
 
 def read_arguments(words: Sequence[str]) -> str | dict[str, str]:
-    """The arguments as JSON text, or by name; raises `invalid_arguments`."""
+    """Return the arguments as JSON text or by name; raises `invalid_arguments`."""
     if len(words) == 1 and words[0] == "-":
         return _read_stdin()
     if len(words) == 1 and words[0].lstrip().startswith("{"):
@@ -82,22 +81,18 @@ def read_arguments(words: Sequence[str]) -> str | dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise ProblemRaised(
-                "invalid_arguments",
-                f"{word!r} is neither name=value nor a JSON object",
-                hint='write path=a.py, or all arguments as one object: \'{"path": "a.py"}\'',
-            )
+            raise messages.NOT_AN_ARGUMENT.error(word=word)
         if name in arguments:
-            raise ProblemRaised("invalid_arguments", f"{name!r} is given twice", field=name)
+            raise messages.ARGUMENT_TWICE.error(name=name, field=name)
         arguments[name] = _read_value(name, value)
     return arguments
 
 
 def print_result(result: ToolResult) -> None:
-    """A result for a person: its text, or on standard error what went wrong."""
+    """Print a result: its text, and its problem on standard error."""
     from handrail.cli.render.screen import colour_diff
 
-    # A command that failed has something to show for it; most problems are all there is.
+    # A failed command also has output; for most problems the text is only the problem.
     if result.problem is None or result.text != str(result.problem):
         for line in colour_diff(_result_text(result).removesuffix("\n")):
             output.print_line(line)
@@ -106,7 +101,7 @@ def print_result(result: ToolResult) -> None:
 
 
 def print_summary(summary: str | None, *, as_json: bool) -> None:
-    """What a dry run would have done, at its end; beside the output if that is JSON."""
+    """Print the summary of a dry run; on standard error if the output is JSON."""
     from handrail.core.safe_text import safe_text
 
     if summary is not None and as_json:
@@ -121,7 +116,7 @@ def _result_text(result: ToolResult) -> str:
     line = change_summary(result.changes, result.meta, "undo with: handrail undo")
     if line is not None:
         return f"{result.text}\n{line}"
-    # What was only planned says so in its text; what is shown of it could be taken for done.
+    # The text of a planned call says that it was not carried out; its diff does not.
     if result.display is None or result.status == "planned":
         return result.text
     summary, _, _ = result.text.partition("\n")
@@ -130,28 +125,28 @@ def _result_text(result: ToolResult) -> str:
 
 
 class _AskOnceApprover:
-    """The person at the terminal, and whether they said no."""
+    """Asks at the terminal, without the answer "always"; `declined` is set by a "no"."""
 
-    def __init__(self, person: Approver, status: StatusLine) -> None:
-        self._person = person
+    def __init__(self, approver: Approver, status: StatusLine) -> None:
+        self._approver = approver
         self._status = status
-        self.said_no = False
+        self.declined = False
 
     async def ask(self, request: ApprovalRequest) -> Reply:
         from dataclasses import replace
 
         from handrail.policy.approval.approvers import parse_reply
 
-        # One call is all that happens here: what "always" grants would end with it.
+        # The process ends after this call, so "always" would have no effect.
         once = replace(request, always=None)
         with self._status.hidden():
-            reply = parse_reply(await self._person.ask(once), self._person)
-        self.said_no = reply.answer == "no"
+            reply = parse_reply(await self._approver.ask(once), self._approver)
+        self.declined = reply.answer == "no"
         return reply
 
 
 class _CallRun(NamedTuple):
-    """What came of the call, whether the person ended everything, and the plan of a dry run."""
+    """The result, whether the user aborted the run, and the summary of a dry run."""
 
     result: ToolResult
     aborted: bool
@@ -161,12 +156,12 @@ class _CallRun(NamedTuple):
 async def _call(
     options: Namespace,
     arguments: str | dict[str, str],
-    asked: _AskOnceApprover | None,
+    approver: _AskOnceApprover | None,
     status: StatusLine,
 ) -> _CallRun:
     from handrail.cli.workspace import new_call_id, open_session
 
-    async with open_session(options, approver=asked) as rt:
+    async with open_session(options, approver=approver) as rt:
         rt.subscribe(status.on_event)
         result = await rt.call(
             options.tool, arguments, id=new_call_id() if options.id is None else options.id
@@ -183,11 +178,8 @@ def _read_value(name: str, given: str) -> str:
     try:
         return Path(given[1:]).expanduser().read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"{name}={given}: the file cannot be read: {error}",
-            hint="@ reads a UTF-8 file; for text that begins with @ give the arguments as JSON",
-            field=name,
+        raise messages.ARGUMENT_FILE_UNREADABLE.error(
+            name=name, given=given, error=error, field=name
         ) from error
 
 
@@ -195,6 +187,4 @@ def _read_stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ProblemRaised(
-            "invalid_arguments", f"standard input is not UTF-8 text: {error}"
-        ) from error
+        raise messages.STDIN_NOT_UTF8.error(error=error) from error

@@ -1,4 +1,4 @@
-"""`handrail explain`: what a command would do and what would become of it. Runs nothing."""
+"""`handrail explain`: the class, effects and verdict of a command, without running it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 from handrail.core.problems import ProblemRaised
@@ -18,41 +19,43 @@ if TYPE_CHECKING:
     from handrail.core.commands import CommandAnalysis, CommandAnalyzer, Effects
 
 _EPILOG: Final = """\
-a line of --jsonl, `env` and `cwd` as needed:
+Format of a --jsonl line (`env` and `cwd` are optional):
   {"command": "make test", "env": {"CI": "1"}, "cwd": "backend"}
 
-Every line is answered by one line, in order; one that is no such object by
-{"error": ...} in its place."""
+Each line produces one line of output, in order; an invalid line produces
+{"error": ...}."""
 _ROOM: Final = 11
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(
-        subparsers, "explain", "say what a command would do, without running it", epilog=_EPILOG
-    )
-    parser.add_argument("shell_command", metavar="COMMAND", nargs="?", help="in one pair of quotes")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "explain", epilog=_EPILOG)
+    parser.add_argument("shell_command", metavar="COMMAND", nargs="?", help="the command, quoted")
     parser.add_argument(
-        "--env", metavar="NAME=VALUE", action="append", default=[], help="a variable it would get"
+        "--env",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="environment variable of the command",
     )
-    parser.add_argument("--cwd", metavar="DIR", help="where it would run (default: the workspace)")
     parser.add_argument(
-        "--jsonl", metavar="FILE", help="judge JSON lines from a file, or from - (stdin)"
+        "--cwd", metavar="DIR", help="working directory of the command (default: the workspace)"
+    )
+    parser.add_argument(
+        "--jsonl",
+        metavar="FILE",
+        help="explain the commands of a JSON lines file, or of - (standard input)",
     )
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Judge one command or many; 0 whatever the verdict is."""
+    """Explain one command or many; return 0 whatever the verdict."""
     from handrail.assembly.commands import command_analyzer
     from handrail.cli.workspace import load_settings, workspace_directory
 
     if (options.shell_command is None) == (options.jsonl is None):
-        raise ProblemRaised(
-            "invalid_arguments",
-            "`explain` needs one command, or --jsonl FILE",
-            hint="put the command into quotes: handrail explain 'git status'",
-        )
+        raise messages.EXPLAIN_NEEDS_A_COMMAND.error()
     root = workspace_directory(options)
     if options.jsonl is not None:
         settings = load_settings(options)
@@ -89,7 +92,7 @@ def _explain_lines(analyzer: CommandAnalyzer, root: Path, lines: Iterable[bytes]
     for line in lines:
         if line.strip():
             output.print_json(_explain_line(analyzer, root, line))
-            # Whoever asks line by line waits for this one.
+            # The caller may wait for this line before it sends the next.
             sys.stdout.flush()
 
 
@@ -104,16 +107,16 @@ def _explain_line(analyzer: CommandAnalyzer, root: Path, line: bytes) -> dict[st
 def _parse_line(line: bytes) -> tuple[str, Mapping[str, str], str | None]:
     from handrail.engine.prepare.arguments import check_plain, load_json
 
-    # Bytes that are not UTF-8 become lone surrogates, which the reader refuses.
+    # Invalid UTF-8 becomes lone surrogates, which the JSON reader rejects.
     row = load_json(line.decode("utf-8", "surrogateescape"))
     if not isinstance(row, dict) or not isinstance(row.get("command"), str):
-        raise _invalid_line("a line is one object with a command, which is a text")
+        raise _invalid_line("a line must be an object with a command, which must be text")
     check_plain(row)
     env, cwd = row.get("env"), row.get("cwd")
     if env is not None and not _plain_texts(env):
-        raise _invalid_line("env is one object of names and texts")
+        raise _invalid_line("env must be an object of names and texts")
     if cwd is not None and not isinstance(cwd, str):
-        raise _invalid_line("cwd is a text")
+        raise _invalid_line("cwd must be text")
     return row["command"], env or {}, cwd
 
 
@@ -121,8 +124,8 @@ def _plain_texts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
 
 
-def _invalid_line(message: str) -> ProblemRaised:
-    return ProblemRaised("invalid_arguments", message)
+def _invalid_line(reason: str) -> ProblemRaised:
+    return messages.INVALID_EXPLAIN_LINE.error(reason=reason)
 
 
 @contextmanager
@@ -133,11 +136,7 @@ def _open_lines(file: str) -> Iterator[BinaryIO]:
     try:
         opened = Path(file).expanduser().open("rb")
     except OSError as error:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"the commands cannot be read from {file!r}: {error.strerror}",
-            hint="name a file of JSON lines, or - for standard input",
-        ) from error
+        raise messages.LINES_UNREADABLE.error(file=file, error=error.strerror) from error
     with opened:
         yield opened
 
@@ -149,39 +148,37 @@ def _cwd(root: Path, given: str | None) -> str:
 def _variables(given: Sequence[str]) -> dict[str, str]:
     for one in given:
         if not one.partition("=")[0] or "=" not in one:
-            raise ProblemRaised(
-                "invalid_arguments", f"{one!r} is no variable", hint="such as --env CI=1"
-            )
+            raise messages.NOT_A_VARIABLE.error(given=one)
     return dict(one.split("=", 1) for one in given)
 
 
 def _verdict_text(fate: Fate) -> str:
-    """What would become of the command with the settings in force."""
+    """Describe the verdict with the settings in force."""
     from handrail.cli.render.screen import one_line
     from handrail.core.verdicts import Effect
     from handrail.policy.modes import QUEUED
 
     verdict = fate.verdict
     if verdict.code == QUEUED:
-        return "it would be queued for you, see `handrail plan`"
+        return "queued for approval (see `handrail plan`)"
     words = {
-        Effect.ALLOW: "it would run unasked",
-        Effect.ASK: "you would be asked",
-        Effect.DENY: "it would be refused",
+        Effect.ALLOW: "runs without asking",
+        Effect.ASK: "needs approval",
+        Effect.DENY: "refused",
     }
     by_mode = verdict.effect is Effect.ALLOW and verdict.rule.startswith("mode:")
     why = "" if by_mode else f" ({one_line(verdict.reason)}{_rule_location(fate)})"
     if not fate.hooks or verdict.effect is Effect.DENY:
         return f"{words[verdict.effect]}{why}"
     hooks = ", ".join(f"{one_line(one.name)!r} ({one_line(one.where)})" for one in fate.hooks)
-    return f"{words[verdict.effect]}{why}, unless a hook says otherwise: {hooks}"
+    return f"{words[verdict.effect]}{why}, unless a hook decides otherwise: {hooks}"
 
 
 def _rule_location(fate: Fate) -> str:
-    """Where the rule stands that decides."""
+    """Describe where the deciding rule comes from."""
     from handrail.cli.render.screen import one_line
 
-    return "" if fate.rule is None else f"; it stands in {one_line(str(fate.rule.origin))}"
+    return "" if fate.rule is None else f"; rule from {one_line(str(fate.rule.origin))}"
 
 
 def _verdict_row(fate: Fate) -> dict[str, Any]:
@@ -227,9 +224,9 @@ def _effect_lines(effects: Effects) -> Iterator[str]:
         for number, value in enumerate(values):
             yield f"{'' if number else name:<{_ROOM}}{one_line(value)}"
     notes = {
-        "leaves something running in the background": effects.background,
-        "may touch more than is listed here": effects.open_ended,
-        "may change the session's directory": effects.changes_directory,
+        "leaves processes running in the background": effects.background,
+        "may affect more than is listed here": effects.open_ended,
+        "may change the working directory of the session": effects.changes_directory,
         "writes into .git": effects.git,
     }
     for number, note in enumerate(note for note, holds in notes.items() if holds):

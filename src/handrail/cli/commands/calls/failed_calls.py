@@ -1,4 +1,4 @@
-"""`handrail letters`: the calls that failed by a defect, and the person's word on them."""
+"""`handrail failed-calls`: list, retry or discard calls that failed because of a bug."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from argparse import Namespace
 from typing import TYPE_CHECKING, Final
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,43 +18,37 @@ if TYPE_CHECKING:
 
 _EPILOG: Final = """\
 actions:
-  list           the calls that wait (default); --all: those that are over too
-  show ID        everything that is kept of one
-  retry ID       make the call anew, checked and asked about like any other;
-                 in your program for your own tools: rt.dead_letters.retry(ID)
-  abandon ID     give it up"""
+  list           list pending failed calls (default); --all: closed ones too
+  show ID        show everything recorded about one
+  retry ID       make the call again, with all checks and approvals;
+                 for tools of your own program: rt.dead_letters.retry(ID)
+  abandon ID     discard it"""
 _ACTIONS: Final = ("list", "show", "retry", "abandon")
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
+    """Add the parser of this command."""
     parser = add_command(
-        subparsers, "letters", "list, retry or abandon calls that failed by a defect",
-        epilog=_EPILOG,
+        subparsers, "failed-calls", epilog=_EPILOG,
     )  # fmt: skip
     parser.add_argument(
         "action", nargs="?", choices=_ACTIONS, default="list", metavar="ACTION",
         help="list (default), show, retry or abandon",
     )  # fmt: skip
-    parser.add_argument("letter", nargs="?", metavar="ID", help="the number of the letter")
-    parser.add_argument("--all", action="store_true", help="list those that are over as well")
+    parser.add_argument("letter", nargs="?", metavar="ID", help="ID of the failed call")
+    parser.add_argument("--all", action="store_true", help="list closed ones too")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Do it as the person; 1 if the call that was made anew failed or was refused."""
+    """Run the action; return 1 if a retried call failed or was refused."""
     import asyncio
 
     if options.all and options.action != "list":
-        raise ProblemRaised("invalid_arguments", "--all goes with `letters list`")
+        raise messages.ALL_NEEDS_LIST.error()
     if (options.letter is None) != (options.action == "list"):
-        needs = "takes no number" if options.action == "list" else "needs the number of a letter"
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"`letters {options.action}` {needs}",
-            hint="`handrail letters` lists them, `handrail letters show ID` shows one",
-            field="letter",
-        )
+        needs = "takes no ID" if options.action == "list" else "needs the ID of a failed call"
+        raise messages.FAILED_CALL_ID.error(action=options.action, needs=needs, field="letter")
     return asyncio.run(_act(options))
 
 
@@ -83,7 +77,7 @@ async def _retry(letters: DeadLetters, number: int, options: Namespace) -> int:
         output.print_json(result.to_dict())
     else:
         print_result(result)
-        output.print_line(f"letter {number} is {(await letters.get(number)).state.value}")
+        output.print_line(f"failed call {number} is now {(await letters.get(number)).state.value}")
     return 0 if result.ok else 1
 
 
@@ -94,7 +88,7 @@ def _list(letters: Sequence[DeadLetter], options: Namespace) -> None:
         for letter in letters:
             output.print_json(letter.to_dict())
     elif not letters:
-        output.print_line("no dead letters")
+        output.print_line("no failed calls")
     else:
         rows = [
             (
@@ -106,7 +100,7 @@ def _list(letters: Sequence[DeadLetter], options: Namespace) -> None:
             )
             for one in letters
         ]
-        for line in table(rows, ("letter", "state", "failed", "tool", "error")):
+        for line in table(rows, ("id", "state", "attempts", "tool", "error")):
             output.print_line(line)
 
 
@@ -116,9 +110,9 @@ def _show(letter: DeadLetter, options: Namespace) -> None:
     if options.json:
         output.print_json(letter.to_dict())
         return
-    secret = " (a secret in them is not kept)" if letter.redacted else ""
+    secret = " (a secret was removed)" if letter.redacted else ""
     for name, value in (
-        ("letter", f"{letter.id}, {letter.state.value}, {_attempts_text(letter.attempts)}"),
+        ("id", f"{letter.id}, {letter.state.value}, {_attempts_text(letter.attempts)}"),
         ("operation", letter.operation),
         ("arguments", json.dumps(letter.arguments, ensure_ascii=False) + secret),
         ("error", f"{letter.error.get('code')}: {letter.error.get('message')}"),
@@ -134,7 +128,5 @@ def _attempts_text(times: int) -> str:
 
 def _parse_number(text: str) -> int:
     if not text.isdecimal() or len(text) > 18:
-        raise ProblemRaised(
-            "invalid_arguments", f"{text!r} is not the number of a letter", field="letter"
-        )
+        raise messages.NOT_A_FAILED_CALL_ID.error(text=text, field="letter")
     return int(text)

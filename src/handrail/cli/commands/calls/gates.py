@@ -1,4 +1,4 @@
-"""`handrail gates`: run the quality gates of the workspace and say what failed."""
+"""`handrail gates`: run the quality gates of the workspace."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "gates", "run the quality gates; 1 if a required one fails")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "gates")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Run them as the person, and say what a model would be told."""
+    """Run the gates and print their feedback; return 1 if a required gate failed."""
     import asyncio
 
     from handrail.cli.workspace import open_session
@@ -42,7 +42,7 @@ def run(options: Namespace) -> int:
 
 def _print_results(results: Sequence[GateResult]) -> None:
     if not results:
-        output.print_line("there are no quality gates; name them under guardrails.quality_gates")
+        output.print_line("no quality gates; define them under guardrails.quality_gates")
     for one in results:
         word = "passed" if one.passed else "FAILED" if one.required else "failed, not required"
         output.print_line(f"{one.name}: {word}")

@@ -1,4 +1,4 @@
-"""`handrail jobs`: what runs in the background here, what it says, and ending it."""
+"""`handrail jobs`: list background jobs, show their output, stop them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 
@@ -17,35 +18,29 @@ _ROUND_S: Final = 0.2
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "jobs", "list background jobs, show their output, end them")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "jobs")
     parser.add_argument(
         "action", nargs="?", choices=("list", "output", "kill"), default="list", metavar="ACTION",
         help="list (default), output or kill",
     )  # fmt: skip
-    parser.add_argument("job", nargs="?", metavar="ID", help="the number of the job")
+    parser.add_argument("job", nargs="?", metavar="ID", help="ID of the job")
     parser.add_argument(
-        "-f", "--follow", action="store_true", help="output: go on until the job is over"
+        "-f", "--follow", action="store_true", help="output: print new output until the job ends"
     )
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Do it as the person: every job of the workspace can be named."""
+    """Run the action on the jobs of all sessions."""
     import asyncio
 
     from handrail.assembly.commands import jobs_of
     from handrail.cli.workspace import find_workspace, refuse_session
-    from handrail.core.problems import ProblemRaised
 
-    refuse_session(options, "jobs of all sessions are listed")
+    refuse_session(options, "it lists the jobs of all sessions")
     if options.action != "list" and options.job is None:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"`jobs {options.action}` needs the number of a job",
-            hint="`handrail jobs` lists them",
-            field="job",
-        )
+        raise messages.JOB_ID_MISSING.error(action=options.action, field="job")
     return asyncio.run(_act(options, jobs_of(find_workspace(options).home)))
 
 
@@ -54,19 +49,19 @@ async def _act(options: Namespace, processes: Processes) -> int:
         await _show(processes, options)
     elif options.action == "kill":
         job = await processes.kill(options.job)
-        _print_jobs([job], options, f"job {job.id} was ended")
+        _print_jobs([job], options, f"stopped job {job.id}")
     else:
         _print_jobs(await processes.jobs(), options, None)
     return 0
 
 
 async def _show(processes: Processes, options: Namespace) -> None:
-    """What it wrote so far; followed, what it writes until it is over as well."""
+    """Print the output so far; with --follow, until the job ends."""
     from codecs import getincrementaldecoder
 
     from handrail.core.processes import JobState
 
-    # A letter, or a line, may stand on both sides of where two parts meet.
+    # A character or line may be split between two chunks.
     decoder, offset, broken = getincrementaldecoder("utf-8")("replace"), 0, False
     while True:
         found = await processes.output(options.job, offset, 0, _PART)
@@ -74,11 +69,11 @@ async def _show(processes: Processes, options: Namespace) -> None:
         text = decoder.decode(found.data, final=not running and not found.data)
         if options.json:
             if text or not running:
-                told = {"output": text, "offset": offset, "missing": found.missing}
-                output.print_json({**_job_row(found.job), **told})
+                chunk = {"output": text, "offset": offset, "missing": found.missing}
+                output.print_json({**_job_row(found.job), **chunk})
         else:
             if found.missing:
-                output.warn(f"{found.missing} bytes of the output are no longer kept")
+                output.warn(f"{found.missing} bytes of older output were discarded")
             output.print_untrusted(text)
             broken = not text.endswith("\n") if text else broken
         offset = found.next_offset
@@ -90,14 +85,14 @@ async def _show(processes: Processes, options: Namespace) -> None:
         output.print_line()
 
 
-def _print_jobs(jobs: Sequence[Job], options: Namespace, told: str | None) -> None:
+def _print_jobs(jobs: Sequence[Job], options: Namespace, message: str | None) -> None:
     from handrail.cli.render.screen import one_line, table, truncate
 
     if options.json:
         for job in jobs:
             output.print_json(_job_row(job))
-    elif told is not None:
-        output.print_line(told)
+    elif message is not None:
+        output.print_line(message)
     elif not jobs:
         output.print_line("no background jobs")
     else:

@@ -1,13 +1,13 @@
-"""`handrail plan`: what plan mode has queued, and the person's word on it."""
+"""`handrail plan`: show, approve or reject the calls queued by plan mode."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from typing import TYPE_CHECKING, Final
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,43 +18,37 @@ if TYPE_CHECKING:
 
 _EPILOG: Final = """\
 actions:
-  show                   the plan and what is queued (default)
-  approve [ID...]        carry out these queued calls, or all that wait
-  approve --first 2      the first two
-  reject [ID...]         drop these, or all that wait
-  leave                  end plan mode; what is queued still waits"""
-_NEXT: Final = "`handrail plan` shows what still waits; `handrail plan reject` drops it"
+  show                   show the plan and the queued calls (default)
+  approve [ID...]        run these queued calls, or all of them
+  approve --first 2      run the first two
+  reject [ID...]         discard these queued calls, or all of them
+  leave                  end plan mode and keep the queue"""
+_NEXT: Final = "`handrail plan` shows the queued calls; `handrail plan reject` discards them"
 _ACTIONS: Final = ("show", "approve", "reject", "leave")
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(
-        subparsers, "plan", "show, approve or reject what plan mode has queued", epilog=_EPILOG
-    )
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "plan", epilog=_EPILOG)
     parser.add_argument(
         "action", nargs="?", choices=_ACTIONS, default="show", metavar="ACTION",
         help="show (default), approve, reject or leave",
     )  # fmt: skip
     parser.add_argument(
-        "arguments", nargs="*", default=[], metavar="ID", help="queued calls, by id or number"
+        "arguments", nargs="*", default=[], metavar="ID", help="queued calls, by ID or number"
     )
-    parser.add_argument("--first", type=int, metavar="N", help="approve the first N that wait")
+    parser.add_argument("--first", type=int, metavar="N", help="approve the first N queued calls")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Do it as the person; 1 if an approved call failed or was refused."""
+    """Run the action; return 1 if an approved call failed or was refused."""
     import asyncio
 
     if options.arguments and options.action in ("show", "leave"):
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"`plan {options.action}` takes no ids",
-            hint="`handrail plan approve ID` approves one",
-        )
+        raise messages.PLAN_TAKES_NO_IDS.error(action=options.action)
     if options.first is not None and options.action != "approve":
-        raise ProblemRaised("invalid_arguments", "--first goes with `plan approve`")
+        raise messages.FIRST_NEEDS_APPROVE.error()
     return asyncio.run(_act(options))
 
 
@@ -94,7 +88,7 @@ def _print_results(
 
 
 def _with_cli_hint(result: ToolResult) -> ToolResult:
-    """What the model is told to do next is nothing that the person could do here."""
+    """Replace the hint, which is meant for a model."""
     from dataclasses import replace
 
     if result.problem is None:
@@ -110,7 +104,7 @@ def _leave(rt: Runtime, options: Namespace) -> None:
     if options.json:
         output.print_json({"left": was, "mode": mode, "waiting": len(rt.plan_queue.pending)})
     else:
-        output.print_line(f"plan mode {'is over' if was else 'was not on'}; the mode is {mode}")
+        output.print_line(f"plan mode {'ended' if was else 'was not on'}; the mode is {mode}")
 
 
 def _show(rt: Runtime, options: Namespace) -> None:
@@ -123,7 +117,7 @@ def _show(rt: Runtime, options: Namespace) -> None:
         )
         text = rt.planning.text
         if text.strip():
-            output.print_line("the plan, as the model wrote it:")
+            output.print_line("plan written by the model:")
             for line in colour_diff(text.rstrip()):
                 output.print_line(f"  │ {line}")
     _print_items(items, options)
@@ -135,8 +129,8 @@ def _pending_text(rt: Runtime) -> str:
     count = len(rt.plan_queue.pending)
     if not count:
         return ""
-    wait = "1 queued call waits" if count == 1 else f"{count} queued calls wait"
-    return f"; {wait} for `handrail plan approve` or `handrail plan reject`"
+    queued = "1 call is queued" if count == 1 else f"{count} calls are queued"
+    return f"; {queued}: `handrail plan approve` or `handrail plan reject`"
 
 
 def _print_items(items: Sequence[PlanItem], options: Namespace) -> None:
@@ -150,7 +144,7 @@ def _print_items(items: Sequence[PlanItem], options: Namespace) -> None:
         line = f"{item.id}  {item.tool}: {item.reason}  ({item.status}{ended})"
         output.print_line(one_line(line))
         if item.problem is not None:
-            output.print_line(one_line(f"    because: {item.problem}"))
+            output.print_line(one_line(f"    problem: {item.problem}"))
         if item.pending and item.preview:
             for shown in colour_diff(item.preview.rstrip("\n")):
                 output.print_line(f"    {shown}")

@@ -1,4 +1,4 @@
-"""`handrail tools`: what a model is shown, all of it or of one tool, as a table or as JSON."""
+"""`handrail tools`: the tools that models are offered, as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.dialects.base import Vocabulary
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("openai", "openai-responses", "anthropic", "mcp")
 _TYPE_WIDTH: Final = 24
-# As narrow as a table's last column gets.
+# Minimum width of the last column.
 _NARROWEST: Final = 12
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "tools", "list the tools a model is shown")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "tools")
     parser.add_argument(
         "tool",
         metavar="TOOL",
         nargs="?",
-        help="show only this one, with its description and arguments",
+        help="show the description and arguments of one tool",
     )
     parser.add_argument(
         "--format",
         metavar="FORMAT",
         choices=FORMATS,
-        help=f"as JSON that a provider takes: {', '.join(FORMATS)}",
+        help=f"print JSON in the format of a provider: {', '.join(FORMATS)}",
     )
     parser.set_defaults(run=run)
 
@@ -75,7 +75,7 @@ async def _tools(options: Namespace) -> list[dict[str, Any]]:
 def _tool_rows(
     rt: Runtime, names: Vocabulary, wanted: Collection[str] | None
 ) -> Iterator[dict[str, Any]]:
-    """What is shown of each tool, in the order of the declarations; of chosen ones, all."""
+    """Yield a row per tool; with the full description and schemas if `wanted` names tools."""
     shown = {tool["name"]: tool for tool in rt.declare("mcp", allowed=wanted)}
     for tool in rt.registry.list_all():
         for view in names.views(tool.name):
@@ -97,23 +97,19 @@ def _tool_rows(
 
 
 def _canonical_name(rt: Runtime, names: Vocabulary, given: str) -> str:
-    """The canonical name of a tool that a model is shown; raises `unknown_tool`."""
+    """Return the canonical name of an offered tool; raises `unknown_tool` or `unavailable`."""
     view = names.resolve(given)
     name = view.tool if view is not None else given
     shown = [tool.name for tool in rt.registry.list_all() if tool.shown(rt.session)]
     if name in shown:
         return name
     if rt.registry.has_tool(name):
-        raise ProblemRaised(
-            "unavailable",
-            f"{name!r} is switched off here, so a model is not shown it",
-            hint="the settings say what is on, such as allow_delete",
-        )
+        raise messages.TOOL_DISABLED.error(name=name)
     from difflib import get_close_matches
 
     close = get_close_matches(given, shown, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"tools: {', '.join(shown)}"
-    raise ProblemRaised("unknown_tool", f"there is no tool named {given!r}", hint=hint)
+    suggestion = f"did you mean {close[0]}?" if close else f"tools: {', '.join(shown)}"
+    raise messages.UNKNOWN_TOOL.error(name=given, suggestion=suggestion)
 
 
 def _print_table(tools: list[dict[str, Any]]) -> None:
@@ -134,7 +130,7 @@ def _print_details(tools: list[dict[str, Any]]) -> None:
         if number:
             output.print_line()
         access = "read" if tool["reads_only"] else "write"
-        other = "" if tool["name"] == tool["tool"] else f"; canonically {one_line(tool['tool'])}"
+        other = "" if tool["name"] == tool["tool"] else f"; canonical name {one_line(tool['tool'])}"
         head = paint(one_line(tool["name"]), TextStyle.HEADING)
         output.print_line(f"{head}  ({one_line(tool['group'])}, {access}{other})")
         output.print_line()
@@ -150,7 +146,7 @@ def _argument_lines(schema: Mapping[str, Any]) -> Iterator[str]:
 
     parts = schema.get("properties", {})
     if not parts:
-        yield "It takes no arguments."
+        yield "No arguments."
         return
     rows = [
         (one_line(name), _fold(_type_text(part), _TYPE_WIDTH), _argument_text(schema, name))
@@ -161,8 +157,8 @@ def _argument_lines(schema: Mapping[str, Any]) -> Iterator[str]:
     taken += max(len(line) for _, kind, _ in rows for line in (*kind, heads[1])) + 2
     cells: list[tuple[str, ...]] = []
     for name, kind, about in rows:
-        told = _fold(about, max(terminal_width() - taken, _NARROWEST))
-        cells += zip_longest([name], kind, told, fillvalue="")
+        lines = _fold(about, max(terminal_width() - taken, _NARROWEST))
+        cells += zip_longest([name], kind, lines, fillvalue="")
     yield from table(cells, heads)
 
 

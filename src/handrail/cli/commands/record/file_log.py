@@ -1,4 +1,4 @@
-"""`handrail log --path`: the history of a file, or of all files of a folder, over all sessions."""
+"""`handrail log --path`: the history of a file or folder, over all sessions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def print_file_history(options: Namespace, place: Workspace) -> None:
-    """Print every change of the file, or below the folder, the newest first."""
+    """Print the changes of the file, or below the folder, newest first."""
     from itertools import islice
 
     from handrail.cli.workspace import open_record
@@ -43,7 +43,7 @@ def print_file_history(options: Namespace, place: Workspace) -> None:
 
 
 def open_files(options: Namespace, place: Workspace) -> LocalFiles:
-    """The files of a workspace, to be looked at."""
+    """Open the files of a workspace for reading."""
     from handrail.assembly.machine import named_directory
     from handrail.cli.workspace import load_settings, workspace_as_given
     from handrail.host.files.local_files import LocalFiles
@@ -53,7 +53,7 @@ def open_files(options: Namespace, place: Workspace) -> LocalFiles:
 
 
 def current_folders(openings: Sequence[Any], root: Path) -> WorkspaceFolders:
-    """Which folder calls were made in, seen from this one."""
+    """Return the folders that calls were made in, relative to this one."""
     from handrail.history.workspace_match import WorkspaceFolder, WorkspaceFolders
     from handrail.host.state.folder_identity import folder_identity
 
@@ -61,10 +61,10 @@ def current_folders(openings: Sequence[Any], root: Path) -> WorkspaceFolders:
 
 
 def _is_under(path: str, paths: Sequence[str]) -> bool:
-    """Whether it is one of these, or below one that is, or was, a folder."""
+    """Return whether the path is one of these or below one of them."""
     if path in paths or any(path.startswith(f"{one}/") for one in paths):
         return True
-    # The workspace itself, which paths in further roots do not lie in.
+    # "." is the workspace; absolute paths are in additional roots.
     return "." in paths and not path.startswith("/")
 
 
@@ -83,7 +83,7 @@ def _print_table(
     from handrail.cli.render.screen import TextStyle, format_times, one_line, table, truncate
 
     if not found:
-        output.print_line(f"no change of {one_line(paths[0])} is on record")
+        output.print_line(f"no recorded changes of {one_line(paths[0])}")
         return
     several = any(one.path not in paths for one, _ in found)
     rows = [
@@ -108,20 +108,20 @@ def _print_table(
 def _state(one: UndoableChange, where: WorkspaceMatch) -> str:
     words = [_state_word(one)]
     if not one.attributed:
-        words.append("perhaps not by this call")
+        words.append("possibly not by this call")
     if where == "before":
-        words.append("in a folder that stood here before")
+        words.append("in an earlier folder at this path")
     return ", ".join(words)
 
 
 def _state_word(one: UndoableChange) -> str:
-    """Of an undo and a redo what they did is more than that they stand."""
+    """Return the state of a change; for undo and redo, the calls they affected."""
     from handrail.cli.render.screen import one_line, truncate
 
     if not one.calls:
-        return "stands" if one.standing else "undone"
+        return "current" if one.standing else "undone"
     redo = one.tool == "redo"
-    said = f"{'redid' if redo else 'undid'} {truncate(one_line(', '.join(one.calls)), 40)}"
+    text = f"{'redid' if redo else 'undid'} {truncate(one_line(', '.join(one.calls)), 40)}"
     if one.standing:
-        return said
-    return f"{said}, {'undone' if redo else 'redone'} since"
+        return text
+    return f"{text}, {'undone' if redo else 'redone'} since"

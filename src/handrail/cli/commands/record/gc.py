@@ -1,4 +1,4 @@
-"""`handrail gc`: drops what is old and nobody needs any more; rows and hashes stay."""
+"""`handrail gc`: delete old payloads, file copies and temporary files; rows and hashes stay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class FreedSpace:
-    """What was dropped, or would be; `erased` False: a reader kept the old log alive."""
+    """What was deleted, or would be; the fields are the `--json` output."""
 
     payloads: int
     payload_bytes: int
@@ -29,7 +29,7 @@ class FreedSpace:
     file_bytes: int
     older_than_days: float
     dry_run: bool
-    erased: bool
+    erased: bool  # False: another process still reads the old data
     quarantined: int = 0
     quarantine_bytes: int = 0
     jobs: int = 0
@@ -40,22 +40,22 @@ class FreedSpace:
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "gc", "drop what is old: payloads, contents, leftovers")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "gc")
     parser.add_argument(
         "--older-than",
         metavar="DAYS",
         type=_parse_days,
-        help="age in days; 0 means everything (default: the setting keep_days)",
+        help="minimum age in days; 0 deletes everything (default: the setting keep_days)",
     )
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Free what is old and say how much."""
+    """Delete old data and print how much."""
     from handrail.cli.workspace import find_workspace, load_settings, refuse_session
 
-    refuse_session(options, "it drops what is old, of all sessions")
+    refuse_session(options, "it deletes old data of all sessions")
     days = options.older_than
     if days is None:
         days = load_settings(options).keep_days
@@ -68,7 +68,7 @@ def run(options: Namespace) -> int:
 
 
 def collect_garbage(place: Workspace, days: float, *, dry_run: bool) -> FreedSpace:
-    """Drop what is older than so many days, or only measure it."""
+    """Delete data older than `days`; with `dry_run` only measure it."""
     from handrail.host.state.artifacts import DirectoryArtifacts
     from handrail.store.records.purge import purge_payloads
 
@@ -101,7 +101,7 @@ def collect_garbage(place: Workspace, days: float, *, dry_run: bool) -> FreedSpa
 
 
 def _purge_failed_calls(place: Workspace, *, dry_run: bool) -> int:
-    """Dead letters that are over go after seven days, whatever age was asked for."""
+    """Delete closed failed calls after seven days, independent of --older-than."""
     from handrail.cli.workspace import open_record
     from handrail.store.records.failed_calls import count_expired, purge_failed_calls
 
@@ -115,9 +115,7 @@ def _purge_failed_calls(place: Workspace, *, dry_run: bool) -> int:
 
 
 def _trim_copies(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
-    """Copies made for commands that no runtime has used since then, and none needs: what a
-    crashed one was at is looked up in them when the workspace is opened again.
-    """
+    """Delete unused copies for undoing commands; kept while recovery may need them."""
     from handrail.cli.workspace import open_record
     from handrail.host.snapshots.unused_stores import remove_unused_stores
     from handrail.store.records.traces import running_owners
@@ -131,9 +129,7 @@ def _trim_copies(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
 
 
 def _sweep_leftovers(place: Workspace, before_ns: int, *, dry_run: bool) -> tuple[int, ...]:
-    """What commands have left: the quarantine, ended jobs, their temporary files; and what
-    probes of the sandbox have, wherever they ran.
-    """
+    """Delete quarantined files, ended jobs, temporary files and files of sandbox probes."""
     from handrail.host.sandbox.probe.stale_probes import remove_stale_probes
     from handrail.host.state.state_gc import collect_garbage
 
@@ -146,9 +142,9 @@ def _sweep_leftovers(place: Workspace, before_ns: int, *, dry_run: bool) -> tupl
 
 
 def _free_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
-    """Old contents that no call on record can ask for any more go; the others are packed.
+    """Delete file contents that no recorded call references, and pack the others.
 
-    A dry run counts calls as gone whose payloads would be dropped.
+    A dry run counts calls as deleted if their payloads would be deleted.
     """
     from handrail.cli.workspace import open_record
     from handrail.host.state.blobs import DirectoryBlobs
@@ -162,8 +158,7 @@ def _free_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
     if dry_run:
         with open_record(place) as db:
             return blobs.could_free(promised_contents(db, dropped_before_ns=before_ns))
-    # A content that a call promises meanwhile must not look as if nobody had; a command puts
-    # what it changed there before it says so.
+    # Stop writers: a command stores contents before it records a reference to them.
     with exclusive_access(place.home.store) as db:
         if any(may_still_run(owner) for owner in running_owners(db)):
             return 0
@@ -172,18 +167,16 @@ def _free_contents(place: Workspace, before_ns: int, *, dry_run: bool) -> int:
 
 
 def print_freed(freed: FreedSpace) -> None:
-    """What was freed, for a person."""
+    """Print what was deleted."""
     from handrail.cli.render.screen import count_noun, format_size
 
-    verb = "would drop" if freed.dry_run else "dropped"
+    verb = "would delete" if freed.dry_run else "deleted"
     age = f"{freed.older_than_days:g} days"
     commands = freed.quarantined + freed.jobs + freed.temporary_bytes
     if freed.letters:
-        output.print_line(f"{verb} {count_noun(freed.letters, 'dead letter')} that were over")
+        output.print_line(f"{verb} {count_noun(freed.letters, 'closed failed call')}")
     if freed.copy_bytes:
-        output.print_line(
-            f"{verb} {format_size(freed.copy_bytes)} of copies for undo that no command used"
-        )
+        output.print_line(f"{verb} {format_size(freed.copy_bytes)} of unused copies for undo")
     dropped = freed.payloads or freed.texts or freed.content_bytes or commands or freed.copy_bytes
     if not dropped:
         output.print_line(f"nothing is older than {age}")
@@ -194,23 +187,25 @@ def print_freed(freed: FreedSpace) -> None:
     )
     if commands:
         output.print_line(
-            f"{verb} of commands: {count_noun(freed.quarantined, 'thing')} in quarantine "
+            f"{verb} {count_noun(freed.quarantined, 'quarantined file')} "
             f"({format_size(freed.quarantine_bytes)}), {count_noun(freed.jobs, 'ended job')} "
             f"({format_size(freed.job_bytes)}), {format_size(freed.temporary_bytes)} of temporary files"
         )
     if freed.content_bytes > 0:
-        would = "would take" if freed.dry_run else "take"
-        output.print_line(f"old contents {would} {format_size(freed.content_bytes)} less")
+        would = "would use" if freed.dry_run else "use"
+        output.print_line(f"stored file contents {would} {format_size(freed.content_bytes)} less")
     if freed.file_bytes > 0:
         output.print_line(
-            f"the store is {format_size(freed.file_bytes)} smaller; its hashes still hold"
+            f"the store is {format_size(freed.file_bytes)} smaller; its hash chain is intact"
         )
     if not freed.erased:
-        output.print_line("another process reads the store; what was dropped is gone once it ends")
+        output.print_line(
+            "another process is reading the store; the deleted data is erased when it ends"
+        )
 
 
 def _count_payloads(place: Workspace, before_ns: int) -> tuple[int, int]:
-    """How many payloads `purge_payloads` drops, and their bytes."""
+    """Return the number of payloads that would be deleted, and their bytes."""
     from handrail.cli.workspace import open_record
     from handrail.store.records.purge import count_payloads
 
@@ -221,7 +216,7 @@ def _count_payloads(place: Workspace, before_ns: int) -> tuple[int, int]:
 
 
 def _old_text_sizes(directory: Path | None, before_ns: int) -> list[int]:
-    """The sizes of the kept texts that are older."""
+    """Return the sizes of stored texts that are older."""
     if directory is None or not directory.is_dir():
         return []
     found = [file.stat() for file in directory.iterdir() if file.is_file()]

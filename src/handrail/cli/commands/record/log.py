@@ -1,4 +1,4 @@
-"""`handrail log`: calls on record, or the history of a file, read without opening a session."""
+"""`handrail log`: recent calls, or the history of a file; opens no session."""
 
 from __future__ import annotations
 
@@ -19,18 +19,25 @@ _LAST: Final = "last"
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "log", "list the newest calls, or the changes of a file")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "log")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--path", metavar="FILE", help="the changes of a file, or below a folder")
+    which.add_argument(
+        "--path", metavar="FILE", help="list the changes of a file, or below a folder"
+    )
     which.add_argument(
         "--turn",
         metavar="TURN",
         type=_parse_turn,
-        help="the calls of one turn: last, number or session:number",
+        help="list the calls of one turn: last, number or session:number",
     )
     parser.add_argument(
-        "-n", "--limit", metavar="N", type=_parse_count, default=20, help="how many (default: 20)"
+        "-n",
+        "--limit",
+        metavar="N",
+        type=_parse_count,
+        default=20,
+        help="maximum number of rows (default: 20)",
     )
     parser.set_defaults(run=run)
 
@@ -45,7 +52,7 @@ def run(options: Namespace) -> int:
     place = find_workspace(options)
     if not place.recorded and not options.store:
         if not options.json:
-            output.print_line(f"nothing is recorded of {one_line(place.root)} yet")
+            output.print_line(f"no calls recorded in {one_line(place.root)}")
         return 0
     if options.path is not None:
         print_file_history(options, place)
@@ -62,7 +69,7 @@ def run(options: Namespace) -> int:
 
 
 def print_calls(calls: Sequence[CallRecord]) -> None:
-    """The calls as a table, the newest first."""
+    """Print the calls as a table, newest first."""
     from handrail.cli.render.screen import TextStyle, format_times, one_line, table, truncate
 
     if not calls:
@@ -90,9 +97,7 @@ def print_calls(calls: Sequence[CallRecord]) -> None:
 
 
 def tool_name(call: CallRecord) -> str:
-    """The canonical name of the tool, also of a call whose payload is gone; an undo of an undo
-    is called by its own name.
-    """
+    """Return the canonical name of the tool; "redo" for an undo call that redoes."""
     done = call.completed or {}
     if is_redo(call):
         return "redo"
@@ -100,7 +105,7 @@ def tool_name(call: CallRecord) -> str:
 
 
 def is_redo(call: CallRecord) -> bool:
-    """Whether it brought back what was undone: the tool `undo`, told to."""
+    """Return whether the call is `undo` with `redo` set."""
     arguments = call.requested.get("arguments")
     if call.requested.get("tool") != "undo" or not isinstance(arguments, dict):
         return False
@@ -108,7 +113,7 @@ def is_redo(call: CallRecord) -> bool:
 
 
 def call_status(call: CallRecord) -> str:
-    """How the call ended, as far as is known."""
+    """Return the status of the call."""
     if "repeats" in call.requested:
         return "repeated"
     if call.completed is None:
@@ -117,14 +122,14 @@ def call_status(call: CallRecord) -> str:
 
 
 def arguments_line(call: CallRecord) -> str:
-    """The arguments on one line, long ones cut, and which call was undone or redone."""
+    """Return the arguments on one line, with the calls that were undone or redone."""
     from handrail.cli.render.screen import one_line, truncate
 
     arguments = call.requested.get("arguments")
     if not isinstance(arguments, dict):
         return ""
     return " ".join(
-        # Cut twice: first so that a large content costs nothing, then to what can be seen.
+        # Sliced first: escaping a large value would be slow.
         f"{one_line(key)}={truncate(one_line(str(value)[:100]), 60)}"
         for key, value in {**arguments, **reverted_calls(call)}.items()
         if not (key == "redo" and is_redo(call))
@@ -132,7 +137,7 @@ def arguments_line(call: CallRecord) -> str:
 
 
 def reverted_calls(call: CallRecord) -> dict[str, str]:
-    """The calls that this one undid, as `undid`, or brought back, as `redid`."""
+    """Return the calls that this call undid or redid, by `undid` or `redid`."""
     data = (call.intent or {}).get("data")
     if call.requested.get("tool") != "undo" or call.completed is None or not isinstance(data, dict):
         return {}
@@ -143,7 +148,7 @@ def reverted_calls(call: CallRecord) -> dict[str, str]:
 
 
 def _chosen_turn(db: Connection, options: Namespace) -> tuple[str | None, int | None]:
-    """The session and the number of the turn to list; None for any."""
+    """Return session and number of the turn to list; None means any."""
     from handrail.store.records.calls import list_calls
 
     if options.turn == _LAST:
@@ -158,11 +163,11 @@ def _parse_turn(text: str) -> tuple[str | None, int] | str:
         return _LAST
     session, colon, number = text.rpartition(":")
     if not number.isdecimal() or len(number) > 15:
-        raise ArgumentTypeError(f"{text!r} is no turn: give last, its number, or session:number")
+        raise ArgumentTypeError(f"{text!r} is not a turn: use last, a number, or session:number")
     return session if colon else None, int(number)
 
 
 def _parse_count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is not a number of calls")
+        raise ArgumentTypeError(f"{text!r} is not a positive number")
     return int(text)

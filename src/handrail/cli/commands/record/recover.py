@@ -1,4 +1,7 @@
-"""`handrail recover`: make whole what a crash has left. Opening a workspace does it as well."""
+"""`handrail recover`: finish or roll back changes interrupted by a crash.
+
+Every command that opens the workspace does this first.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,26 +24,22 @@ import os
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "recover", "make whole what a crash has left")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "recover")
     parser.add_argument(
         "--moved-from",
         metavar="DIR",
-        help="the workspace was moved from there: take its record along first",
+        help="the workspace was moved from DIR: use its record",
     )
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Recover and say what was found."""
+    """Recover and print what was found."""
     import asyncio
 
     if options.dry_run:
-        raise ProblemRaised(
-            "invalid_arguments",
-            "recover has no dry run: opening the workspace already makes it whole",
-            hint="leave out --dry-run",
-        )
+        raise messages.NO_DRY_RECOVER.error()
 
     if options.moved_from is not None:
         _relocate(options)
@@ -61,14 +60,10 @@ def _relocate(options: Namespace) -> None:
     from handrail.cli.workspace import workspace_directory
 
     if options.store is not None:
-        raise ProblemRaised(
-            "invalid_arguments",
-            "a store that is named needs no --moved-from",
-            hint="leave it out: the folder is recognised wherever it lies",
-        )
+        raise messages.MOVED_FROM_WITH_STORE.error()
     relocate_state(Path(options.moved_from).expanduser(), workspace_directory(options))
     if not options.json:
-        output.print_line(f"the record of {options.moved_from} belongs to this workspace now")
+        output.print_line(f"this workspace now uses the record of {options.moved_from}")
 
 
 def _print_recovered(found: Sequence[RecoveredCall]) -> None:
@@ -76,7 +71,7 @@ def _print_recovered(found: Sequence[RecoveredCall]) -> None:
     from handrail.cli.render.screen import one_line
 
     if not found:
-        output.print_line("nothing was left unfinished")
+        output.print_line("nothing to recover")
     for one in found:
         output.print_line(
             one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}{recovery_hints(one)}")
@@ -88,7 +83,7 @@ def _print_earlier(earlier: Sequence[EarlierRecovery]) -> None:
     from handrail.cli.render.screen import one_line
 
     if earlier:
-        output.print_line("found by an earlier opening, within a day:")
+        output.print_line("recovered earlier, within the last day:")
     for one, stands in earlier:
         how = recovery_hints(one, stands=stands)
         output.print_line(one_line(f"{one.call_id}  {one.tool}  {one.status}: {one.text}{how}"))
@@ -98,10 +93,12 @@ def _print_jobs(jobs: Sequence[Job]) -> None:
     from handrail.cli.render.screen import one_line
 
     for job in jobs:
-        known = "still runs" if job.state == "running" else "is lost: nobody saw how it ended"
+        known = (
+            "is still running" if job.state == "running" else "is lost: its exit was not observed"
+        )
         output.print_line(one_line(f"job {job.id} {known}: {job.command}"))
     if jobs:
-        output.print_line("`handrail jobs` shows what jobs wrote, and ends them")
+        output.print_line("`handrail jobs` shows the output of jobs and stops them")
 
 
 async def _recover(
@@ -111,7 +108,7 @@ async def _recover(
     from handrail.cli.workspace import open_session, workspace_directory
 
     opening = open_session(options)
-    # Told where it is asked for, not beside it.
+    # This command prints recovered calls itself.
     opening.hears = None
     async with opening as rt:
         jobs = [job for job in await rt.jobs.list() if job.state in ("running", "lost")]
@@ -119,21 +116,17 @@ async def _recover(
 
 
 def relocate_state(old: Path, root: Path) -> Path:
-    """Let the record of `old` be that of `root`; returns where it lies now.
+    """Move the state directory of `old` to that of `root`; return its new path.
 
-    Raises `not_found` if nothing is recorded of it, `conflict` if this is another folder or
-    has a record of its own.
+    Raises `not_found` if `old` has no record, `conflict` if `root` is another folder or already
+    has a record.
     """
     from handrail.host.state.directories import state_home, workspace_name
 
     top = state_home()
     there, here = top / workspace_name(old), top / workspace_name(root)
     if there == here or not (there / "store.db").is_file():
-        raise ProblemRaised(
-            "not_found",
-            f"nothing is recorded of a workspace at {str(old)!r}",
-            hint="give the path at which it was last opened",
-        )
+        raise messages.NOTHING_RECORDED.error(path=str(old))
     _check_same_folder(there / "store.db", os.path.realpath(old), root)
     _check_no_record(here / "store.db", root, there / "store.db")
     if here.exists():
@@ -155,11 +148,7 @@ def _check_same_folder(store: Path, old: str, root: Path) -> None:
         db.close()
     identity = next((one.identity for one in reversed(known) if one.path == old), "")
     if not identity or identity != folder_identity(str(root)):
-        raise ProblemRaised(
-            "conflict",
-            f"{str(root)!r} is not the folder that was recorded at {old!r}",
-            hint=f"it is a copy, or made anew; `--store {store}` reads that record",
-        )
+        raise messages.DIFFERENT_DIRECTORY.error(root=str(root), old=old, store=store)
 
 
 def _check_no_record(store: Path, root: Path, old: Path) -> None:
@@ -173,8 +162,4 @@ def _check_no_record(store: Path, root: Path, old: Path) -> None:
     finally:
         db.close()
     if used:
-        raise ProblemRaised(
-            "conflict",
-            f"{str(root)!r} has a record of its own already",
-            hint=f"two records cannot become one; `--store {old}` uses the old one",
-        )
+        raise messages.RECORD_EXISTS.error(root=str(root), old=old)

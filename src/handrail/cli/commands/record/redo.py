@@ -1,4 +1,4 @@
-"""`handrail redo`: bring back what was undone."""
+"""`handrail redo`: restore changes that were undone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from handrail.cli.parser import Parser, Subparsers, add_command
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "redo", "bring back what was undone")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "redo")
     add_selection_options(parser, since=False)
     parser.set_defaults(run=run, redo=True)

@@ -1,4 +1,4 @@
-"""`handrail show`: everything on record about one call."""
+"""`handrail show`: the record of one call."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     import sqlite3
@@ -22,19 +22,19 @@ _MOST_OF_ONE_ID = 10
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "show", "show everything on record about a call")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "show")
     parser.add_argument(
         "call_id",
         metavar="CALL_ID",
         nargs="?",
-        help="as `handrail log` shows it; default: the last",
+        help="id of the call, as in `handrail log` (default: the last)",
     )
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Print the record of a call; raises `not_found` if there is none of that id."""
+    """Print the record of a call; raises `not_found` for an unknown id."""
     from handrail.cli.workspace import find_workspace, open_record
     from handrail.store.records.calls import list_calls
 
@@ -45,9 +45,7 @@ def run(options: Namespace) -> int:
         diffs = [_diffs(options, place, db, call) for call in calls]
     if not calls:
         what = f"call {options.call_id!r}" if options.call_id else "call"
-        raise ProblemRaised(
-            "not_found", f"no {what} is on record here", hint="`handrail log` lists the newest"
-        )
+        raise messages.CALL_NOT_FOUND.error(what=what)
     for number, (call, changed) in enumerate(zip(calls, diffs, strict=True)):
         if options.json:
             output.print_json({**asdict(call), "diffs": [one._asdict() for one in changed]})
@@ -62,7 +60,7 @@ def run(options: Namespace) -> int:
 def _diffs(
     options: Namespace, place: Workspace, db: sqlite3.Connection, call: CallRecord
 ) -> list[FileDiff]:
-    """What the call changed, from the contents that are kept."""
+    """Return the diffs of a call, from the stored contents."""
     from handrail.cli.commands.record.file_log import open_files
     from handrail.history.call_diffs import CallDiffs
     from handrail.history.undo.recorded_changes import CallKey
@@ -81,7 +79,7 @@ def _diffs(
 
 
 def render_call(call: CallRecord, diffs: Sequence[FileDiff] = ()) -> Iterator[str]:
-    """The record as lines for a person."""
+    """Yield the record as lines of text."""
     from handrail.cli.commands.record.log import call_status, reverted_calls, tool_name
     from handrail.cli.render.screen import TextStyle, format_time, one_line, paint
 
@@ -123,7 +121,7 @@ def _ended(call: CallRecord) -> str:
     from handrail.cli.render.screen import format_time
 
     if call.completed is None or call.completed_ns is None:
-        return "not on record: it still runs, or its process ended before it did"
+        return "unknown: it is still running, or its process ended first"
     seconds = (call.completed_ns - call.requested_ns) / 1e9
     return f"{format_time(call.completed_ns)}, after {max(seconds, 0):.3f} s"
 
@@ -137,19 +135,19 @@ def _cleared(asked: Mapping[str, Any], done: Mapping[str, Any]) -> str:
 
 
 def _approval_text(done: Mapping[str, Any]) -> str:
-    """What the person said who was asked."""
+    """Describe the answer of the approver."""
     answered = done.get("answered_by")
     if not isinstance(answered, dict):
-        return "; a person said yes" if done.get("asked") else ""
-    who = answered.get("who") or "a person"
+        return "; approved" if done.get("asked") else ""
+    who = answered.get("who") or "user"
     rule = f", which allows {answered['rule']}" if "rule" in answered else ""
-    return f"; {who} said {answered.get('answer')} ({answered.get('via')}){rule}"
+    return f"; answered {answered.get('answer')} by {who} ({answered.get('via')}){rule}"
 
 
 def _arguments(asked: Mapping[str, Any]) -> Iterator[str]:
     arguments = asked.get("arguments")
     if not isinstance(arguments, dict):
-        yield "  the arguments are no longer kept"
+        yield "  the arguments were deleted by gc"
         return
     for name, value in arguments.items():
         yield from _block(f"{name} =", value if isinstance(value, str) else output.to_json(value))
@@ -161,7 +159,7 @@ def _changes(done: Mapping[str, Any], diffs: Sequence[FileDiff]) -> Iterator[str
     undone = {one.path for one in diffs if not one.standing}
     for path, operation, before, after in done.get("changes", ()):
         hashes = f"{_short_hash(before)} → {_short_hash(after)}"
-        since = ", undone since" if path in undone else ""
+        since = ", later undone" if path in undone else ""
         yield f"  changed   {one_line(path)} ({one_line(operation)}, {hashes}{since})"
 
 
@@ -170,9 +168,9 @@ def _diff_section(diffs: Sequence[FileDiff], text: str) -> Iterator[str]:
     from handrail.history.undo.messages import has_no_lines
 
     for one in sorted(diffs, key=lambda one: has_no_lines(one.diff or "")):
-        # An edit has shown its diff in its text already.
+        # The text of an edit already contains its diff.
         if one.diff is None:
-            yield f"{one_line(one.path)}: one of its contents is no longer kept"
+            yield f"{one_line(one.path)}: a stored content was deleted"
         elif one.diff not in f"{text}\n":
             yield ""
             yield from colour_diff(one.diff.removesuffix("\n"))
@@ -186,14 +184,14 @@ def _outcome(done: Mapping[str, Any]) -> Iterator[str]:
         yield from _block(f"{problem['code']}:", str(problem["message"]))
         if problem.get("hint"):
             yield from _block("hint:", str(problem["hint"]))
-    # A command that failed has said something; of other failures the text is the problem.
+    # A failed command has output; for other failures the text is the problem.
     if done.get("text") and (not problem or done.get("data") is not None):
         yield ""
         yield from colour_diff(str(done["text"]).removesuffix("\n"))
 
 
 def _block(title: str, text: str) -> Iterator[str]:
-    """A short text beside its title, a long one below it."""
+    """Format a one-line text beside its title, a longer text below it."""
     from handrail.cli.render.screen import one_line
     from handrail.core.safe_text import safe_text
 

@@ -1,4 +1,4 @@
-"""`handrail undo`: take back what was changed, as the person who asks for it."""
+"""`handrail undo`: undo recorded changes on behalf of the user."""
 
 from __future__ import annotations
 
@@ -13,38 +13,40 @@ if TYPE_CHECKING:
 
 _MOST_LINES: Final = 100
 _EPILOG: Final = """\
-TURN  last, session:number as `handrail log` shows it, or the id of a call
-WHEN  start (of the session that changed something last), all, 14:30,
+TURN  last, session:number as in `handrail log`, or the id of a call
+WHEN  start (of the last session with changes), all, 14:30,
       2026-03-01T14:30, 20m (ago), or the id of a call"""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "undo", "take back what was changed", epilog=_EPILOG)
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "undo", epilog=_EPILOG)
     add_selection_options(parser, since=True)
     parser.set_defaults(run=run, redo=False)
 
 
 def add_selection_options(parser: ArgumentParser, *, since: bool) -> None:
-    """What to undo or redo, one of these; and overwriting what others wrote."""
+    """Add the options that select changes, and --force."""
     which = parser.add_mutually_exclusive_group()
-    # Suppressed, so that leaving it out does not wipe out --call.
+    # Suppressed: a default would overwrite the value of --call.
     which.add_argument(
         "call", metavar="CALL_ID", nargs="?", default=SUPPRESS,
-        help="one call, as `handrail log` shows it; default: the last",
+        help="id of a call, as in `handrail log` (default: the last)",
     )  # fmt: skip
-    which.add_argument("--call", metavar="ID", help="the same")
-    which.add_argument("--turn", metavar="TURN", help="all calls of a turn")
+    which.add_argument("--call", metavar="ID", help="id of a call, as an option")
+    which.add_argument("--turn", metavar="TURN", help="all changes of a turn")
     which.add_argument("--path", metavar="FILE", help="the last change of a file")
     if since:
-        which.add_argument("--since", metavar="WHEN", help="everything from then on")
+        which.add_argument("--since", metavar="WHEN", help="all changes since then")
     parser.add_argument(
-        "--force", action="store_true", help="overwrite what changed since; it is kept"
+        "--force",
+        action="store_true",
+        help="overwrite later changes; they can be restored with redo",
     )
 
 
 def run(options: Namespace) -> int:
-    """Undo or redo, and say what was restored; 1 if somebody changed the files since."""
+    """Undo or redo; return 1 on a conflict with later changes."""
     import asyncio
 
     from handrail.cli.commands.calls.call import print_result
@@ -58,7 +60,7 @@ def run(options: Namespace) -> int:
 
 
 def _limit_diff(result: ToolResult) -> ToolResult:
-    """The result with a diff that fits on a few screens; the record has all of it."""
+    """Limit the number of diff lines; `handrail show` prints all of them."""
     from dataclasses import replace
 
     lines = (result.display or "").splitlines()
@@ -69,7 +71,7 @@ def _limit_diff(result: ToolResult) -> ToolResult:
 
 
 def _with_cli_hint(result: ToolResult) -> ToolResult:
-    """The result with a hint that says what to type here."""
+    """Replace argument names in the hint by options."""
     from dataclasses import replace
 
     from handrail.history.undo.messages import FORCE, PATH
@@ -79,7 +81,7 @@ def _with_cli_hint(result: ToolResult) -> ToolResult:
         return result
     hint = problem.hint.replace(FORCE, "`--force`").replace(PATH, "`--path FILE`")
     hinted = replace(problem, hint=hint)
-    # The text of a problem that is all there is stays its text.
+    # If the text is the problem, it changes with the hint.
     text = str(hinted) if result.text == str(problem) else result.text
     return replace(result, problem=hinted, text=text)
 

@@ -1,4 +1,4 @@
-"""`handrail verify`: checks the record's hashes offline and names the first broken row."""
+"""`handrail verify`: check the hash chain of the record and report the first broken row."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _HASH_DIGITS: Final = 64
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "verify", "check that the record was not changed")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "verify")
     parser.add_argument(
         "--anchor",
         metavar="HASH",
         type=_parse_hash,
-        help="a head noted earlier; fails if it is not in the record",
+        help="head printed earlier; fails if it is not in the record",
     )
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Check every chain; 1 if one is broken or the anchor is missing."""
+    """Check every chain; return 1 if one is broken or the anchor is missing."""
     from handrail.cli.workspace import find_workspace, refuse_session
     from handrail.store.chain.verify import verify
 
-    refuse_session(options, "the chains of all sessions hang together and are checked together")
+    refuse_session(options, "the chains of all sessions are checked together")
     found = verify(find_workspace(options).home.store, options.anchor)
     if options.json:
         output.print_json(asdict(found))
@@ -43,26 +43,28 @@ def run(options: Namespace) -> int:
 
 
 def print_integrity(found: Integrity) -> None:
-    """What the check found, for a person: the verdict first, and only one."""
+    """Print the result of the check, the verdict first."""
     from handrail.cli.render.screen import count_noun, one_line
 
     for line in _verdict(found):
         output.print_line(line)
     if found.purged_payloads:
         output.print_line(
-            f"{count_noun(found.purged_payloads, 'payload')} purged; their rows still hold"
+            f"{count_noun(found.purged_payloads, 'payload')} deleted by gc; their rows are intact"
         )
     if found.missing_payloads:
         missing = count_noun(found.missing_payloads, "payload")
         output.print_line(
-            f"{missing} missing since before purges were recorded; nobody can tell why"
+            f"{missing} missing for an unknown reason, from before deletions were recorded"
         )
     if found.open_sessions:
         output.print_line(f"not closed: {', '.join(map(one_line, found.open_sessions))}")
     output.print_line(f"head {found.head}")
     if found.anchored is None and not found.broken:
-        output.print_line("note the head elsewhere and give it back with --anchor: only that shows")
-        output.print_line("whether somebody rewrote the record or put an older copy in its place")
+        output.print_line(
+            "to detect a rewritten or replaced record later, store the head elsewhere and"
+        )
+        output.print_line("pass it to `handrail verify --anchor`")
 
 
 def _verdict(found: Integrity) -> Iterator[str]:
@@ -71,22 +73,22 @@ def _verdict(found: Integrity) -> Iterator[str]:
     checked = f"{count_noun(found.rows, 'row')} in {count_noun(found.sessions, 'session')}"
     if found.broken:
         yield paint(f"BROKEN: {one_line(found.broken)}", TextStyle.BAD)
-        yield f"{checked} hold up to there"
+        yield f"{checked} are intact before it"
         if found.anchored is False:
-            yield "the anchor is not in what holds"
+            yield "the anchor is not in the intact part"
     elif found.anchored is False:
         yield paint("BROKEN: the anchor is not in the record", TextStyle.BAD)
-        yield f"the hashes of {checked} fit each other, so the record was rewritten or cut"
-        yield "since the anchor was noted, or the anchor is of another store"
+        yield f"the hashes of {checked} are consistent, so the record was rewritten or truncated"
+        yield "after the anchor was stored, or the anchor is from another store"
     else:
         with_anchor = ", and the anchor is in the record" if found.anchored else ""
-        yield paint(f"unbroken: {checked}{with_anchor}", TextStyle.GOOD)
+        yield paint(f"intact: {checked}{with_anchor}", TextStyle.GOOD)
 
 
 def _parse_hash(text: str) -> str:
     digits = text.strip().lower()
     if len(digits) != _HASH_DIGITS or not set(digits) <= set("0123456789abcdef"):
         raise ArgumentTypeError(
-            f"{text!r} is not a head: give all {_HASH_DIGITS} hex digits that `verify` printed"
+            f"{text!r} is not a head: give all {_HASH_DIGITS} hex digits printed by `verify`"
         )
     return digits

@@ -1,7 +1,7 @@
-"""What the usual MCP clients need to start the server, and how to switch off their own tools.
+"""Configuration for MCP clients: how to start the server, and how to disable their own tools.
 
-The command is always the absolute path of the installed script: a module name would be looked
-up in the workspace first, and the workspace could bring one of that name.
+The command is the absolute path of the installed script. `python -m handrail` would search the
+workspace first, which could contain a module of that name.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from handrail.cli.program import script_path
 
 _Shape = Callable[["LaunchCommand"], str]
 
-# Many clients start a server without them, and it would then keep its record elsewhere.
+# Many clients do not pass these variables; the server would use another state directory.
 _PLACES: Final = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchCommand:
-    """How a client is to start the server."""
+    """The command that starts the server."""
 
     command: str
     words: list[str]
@@ -33,19 +33,17 @@ class LaunchCommand:
 
 @dataclass(frozen=True, slots=True)
 class ClientSetup:
-    """One client: where its configuration lies, its shape, its own tools' switch, and the
-    options that it needs where the person gave no others.
-    """
+    """One MCP client."""
 
-    place: str
-    shape: Callable[[LaunchCommand], str]
-    own_tools: str
-    text_only: bool = False
-    dialect: str | None = None
+    place: str  # where its configuration file is
+    shape: Callable[[LaunchCommand], str]  # formats the configuration
+    own_tools: str  # how to disable the client's own tools
+    text_only: bool = False  # needs --text-only
+    dialect: str | None = None  # needs this dialect by default
 
 
 def client_configuration(name: str, options: Namespace) -> str:
-    """The configuration of a client, with what to do with it."""
+    """Return the configuration of a client, with comments that explain where to put it."""
     client = _CLIENTS[name]
     given = Namespace(**vars(options))
     given.text_only = options.text_only or client.text_only
@@ -58,13 +56,13 @@ def client_configuration(name: str, options: Namespace) -> str:
 
 
 def serve_arguments(options: Namespace) -> list[str]:
-    """The words after the command that serve what these options say."""
+    """Return the arguments of `handrail serve` for these options."""
     from handrail.cli.workspace import config_path, workspace_directory
 
     words = ["serve", "--workspace", str(workspace_directory(options))]
     config = config_path(options)
     if config is not None:
-        # A client starts the server from a directory of its own.
+        # The client may start the server in another directory.
         words += ["--config", str(Path(config).resolve())]
     for flag in ("mode", "dialect", "store", "session", "tools"):
         value = getattr(options, flag)
@@ -77,7 +75,7 @@ def serve_arguments(options: Namespace) -> list[str]:
 
 
 def _json(outer: str, beside: Mapping[str, Any] | None = None, **more: Any) -> _Shape:
-    """A server as an object under `outer`, with further members in it or beside it."""
+    """Format a server as JSON under `outer`; `beside` adds top-level keys."""
 
     def shaped(start: LaunchCommand) -> str:
         server = {**more, "command": start.command, "args": start.words}
@@ -89,7 +87,7 @@ def _json(outer: str, beside: Mapping[str, Any] | None = None, **more: Any) -> _
 
 
 def _opencode(start: LaunchCommand) -> str:
-    # It waits five seconds for a server, which on a busy machine is too short.
+    # The default of five seconds is too short on a busy machine.
     server: dict[str, Any] = {"type": "local", "command": [start.command, *start.words]}
     server |= {"timeout": 60_000}
     if start.env:
@@ -121,7 +119,7 @@ def _codex(start: LaunchCommand) -> str:
 
 
 _BY_HAND: Final = (
-    "It cannot put questions to you: answer them with `handrail approvals` in another terminal."
+    "It does not support approvals: answer with `handrail approvals` in another terminal."
 )
 _GEMINI_TOOLS: Final = (
     "run_shell_command", "write_file", "replace", "read_file", "read_many_files", "list_directory",
@@ -131,7 +129,7 @@ _CLIENTS: Final[Mapping[str, ClientSetup]] = {
     "claude-code": ClientSetup(
         "run this in the workspace, in a shell",
         _claude_code,
-        "Switch off its own file and shell tools, and leave the asking to Handrail, in\n"
+        "Disable its own file and shell tools, and let Handrail ask for approval, in\n"
         ".claude/settings.local.json of the workspace:\n"
         '  {"permissions": {"allow": ["mcp__handrail"], "deny": ["Bash", "Edit", "Write", '
         '"NotebookEdit", "Read", "Glob", "Grep"]}}',
@@ -140,28 +138,28 @@ _CLIENTS: Final[Mapping[str, ClientSetup]] = {
     "claude-desktop": ClientSetup(
         "claude_desktop_config.json (Settings, Developer, Edit Config), then restart it",
         _json("mcpServers"),
-        "It has no file or shell tools of its own; leave other file servers out.",
+        "It has no file or shell tools of its own; do not add other file servers.",
     ),
     "cursor": ClientSetup(
         ".cursor/mcp.json in the workspace, or ~/.cursor/mcp.json",
         _json("mcpServers"),
-        "Switch off its own tools where your version has custom modes (Settings, Chat): make one\n"
-        "with only MCP tools, and use it. Elsewhere they cannot be switched off: let none of them\n"
-        "run by itself, and decline what does not come from handrail.",
+        "Disable its own tools if your version has custom modes (Settings, Chat): create one\n"
+        "with only MCP tools, and use it. Otherwise they cannot be disabled: do not let them\n"
+        "run automatically, and decline calls that do not come from handrail.",
     ),
     "vscode": ClientSetup(
         ".vscode/mcp.json in the workspace, or `MCP: Open User Configuration`",
         _json("servers", type="stdio"),
-        "Switch off its own tools: in the chat's tool picker leave only handrail selected, or\n"
-        "make a custom agent whose `tools` are [handrail/*].",
+        "Disable its own tools: in the chat's tool picker select only handrail, or\n"
+        "create a custom agent whose `tools` are [handrail/*].",
     ),
     "codex": ClientSetup(
         "~/.codex/config.toml",
         _codex,
-        "Switch off its own tools. Its shell, in the same file:\n"
+        "Disable its shell tool, in the same file:\n"
         "  [features]\n"
         "  shell_tool = false\n"
-        "Its patch tool cannot be switched off; to keep it from writing unasked, put this at the\n"
+        "Its patch tool cannot be disabled; to make it ask before it writes, put this at the\n"
         "top of the file, before the first [table]:\n"
         '  sandbox_mode = "read-only"',
         text_only=True,
@@ -169,27 +167,27 @@ _CLIENTS: Final[Mapping[str, ClientSetup]] = {
     "gemini": ClientSetup(
         ".gemini/settings.json in the workspace, or ~/.gemini/settings.json",
         _json("mcpServers", {"tools": {"exclude": list(_GEMINI_TOOLS)}}, trust=True),
-        "The last part switches off its own tools, and any other's of the same name: hence the\n"
-        "dialect. Trust the folder when you are asked to; elsewhere it starts no server.\n"
+        "The last part disables its own tools and all tools of the same names, hence the\n"
+        "dialect. Trust the folder when asked; it starts no server in untrusted folders.\n"
         + _BY_HAND,
         dialect="claude",
     ),
     "opencode": ClientSetup(
         "opencode.json in the workspace, or ~/.config/opencode/opencode.json",
         _opencode,
-        "The last part switches off its own file and shell tools.\n" + _BY_HAND,
+        "The last part disables its own file and shell tools.\n" + _BY_HAND,
     ),
     "zed": ClientSetup(
         "~/.config/zed/settings.json",
         _json("context_servers"),
-        "Switch off its own tools: make an agent profile (agent: manage profiles) with only the\n"
+        "Disable its own tools: create an agent profile (agent: manage profiles) with only the\n"
         "tools of handrail, and use it.\n" + _BY_HAND,
     ),
     "generic": ClientSetup(
-        "as most clients take it",
+        "the format of most clients",
         _json("mcpServers"),
-        "Switch off the client's own file and shell tools: what they do is neither confined nor\n"
-        "recorded here, and cannot be undone here. Where a model is shown the data of a result\n"
-        "instead of its text, add --text-only.",
+        "Disable the client's own file and shell tools: their calls are neither confined nor\n"
+        "recorded by Handrail and cannot be undone. If the client shows structured content\n"
+        "instead of the text, add --text-only.",
     ),
 }

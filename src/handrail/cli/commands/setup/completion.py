@@ -1,6 +1,6 @@
-"""`handrail completion`: a script that teaches a shell our commands, options and tools.
+"""`handrail completion`: shell completion scripts for commands, options, tools and arguments.
 
-Generated from the argparse tree, so that it cannot fall behind it.
+The scripts are generated from the argparse parser.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ fish:  handrail completion fish | source    in ~/.config/fish/config.fish"""
 
 @dataclass(frozen=True, slots=True)
 class CompletionValue:
-    """What may stand somewhere: one of some words, or a path ("dir", "file"), or anything."""
+    """The value of an option or positional."""
 
     name: str
-    words: tuple[str, ...] = ()
-    path: str = ""
+    words: tuple[str, ...] = ()  # the possible values, if they are fixed
+    path: str = ""  # "dir" or "file" for paths
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionOption:
-    """One option; `value` is None if it takes none."""
+    """One option; `value` is None for a flag."""
 
     flags: tuple[str, ...]
     about: str
@@ -41,7 +41,7 @@ class CompletionOption:
 
 @dataclass(frozen=True, slots=True)
 class CompletionCommand:
-    """One command and what may follow it; the whole program is the one without a name."""
+    """One command with its options; the program itself has the name ""."""
 
     name: str
     about: str
@@ -50,16 +50,14 @@ class CompletionCommand:
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(
-        subparsers, "completion", "print a shell's completion script", epilog=_EPILOG
-    )
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "completion", epilog=_EPILOG)
     parser.add_argument("shell", metavar="SHELL", choices=_SHELLS, help=", ".join(_SHELLS))
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Print the script; with --json, what it is made from."""
+    """Print the script."""
     program, *commands = command_tree()
     text = _SCRIPTS[options.shell](program, commands)
     if options.json:
@@ -70,7 +68,7 @@ def run(options: Namespace) -> int:
 
 
 def command_tree() -> list[CompletionCommand]:
-    """The program itself, then every command."""
+    """Return the program itself, then every command."""
     parser = build_parser()
     commands = [_command(parser, "", "")]
     for action in parser._actions:  # noqa: SLF001 - argparse shows its tree no other way
@@ -101,11 +99,11 @@ def _value(action: argparse.Action) -> CompletionValue:
 
 
 def tool_arguments() -> dict[str, tuple[str, ...]]:
-    """The canonical arguments of every built-in tool."""
+    """Return the canonical argument names of every built-in tool."""
     from handrail.tools._lib.services import Services
     from handrail.tools.builtin import builtin_tools
 
-    # The tools are only looked at, so they get no machine.
+    # The tools are not run, so they get no services.
     nothing: Any = None
     return {
         tool.name: tuple(tool.params.model_fields)
@@ -126,7 +124,7 @@ def _words(name: str) -> tuple[str, ...]:
         case "TOOL":
             from importlib import resources
 
-            # Every tool has its prose beside it, under its own name.
+            # Every tool has a description file named after it.
             folder = resources.files("handrail.tools")
             return tuple(
                 sorted(
@@ -139,7 +137,7 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def bash_script(program: CompletionCommand, commands: Sequence[CompletionCommand]) -> str:
-    """For bash 3.2 and later, so that it also works on macOS."""
+    """Return the script for bash 3.2 (macOS) and later."""
     options = {option.flags: option for one in (program, *commands) for option in one.options}
     with_value = "|".join(flag for flags, o in options.items() if o.value for flag in flags)
     lines = [
@@ -166,7 +164,7 @@ def bash_script(program: CompletionCommand, commands: Sequence[CompletionCommand
         "    esac",
         "    if [[ -n $given ]]; then",
         "        words=''",
-        # Behind the = stands a value; bash then offers file names.
+        # After "=" bash completes file names.
         "        [[ $cur == *=* || $prev == = ]] && return",
         '        case "$command $given" in',
         *(_bash_arguments(tool, names) for tool, names in tool_arguments().items()),
@@ -182,7 +180,7 @@ def bash_script(program: CompletionCommand, commands: Sequence[CompletionCommand
 
 
 def zsh_script(program: CompletionCommand, commands: Sequence[CompletionCommand]) -> str:
-    """For zsh with compinit."""
+    """Return the script for zsh with compinit."""
     described = [_quoted(f"{one.name}:{one.about}") for one in commands]
     lines = [
         "#compdef handrail",

@@ -1,4 +1,4 @@
-"""`handrail config`: where each setting's value comes from, and whether a file would fit."""
+"""`handrail config`: show the source of each setting, or check a settings file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 from handrail.core.problems import ProblemRaised
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
 
 _ACTIONS: Final = ("show", "check")
 _EPILOG: Final = """\
-show          every setting, its value, and the file and line that set it
-check FILE    whether a file fits; names line and key where it does not"""
+show          print every setting, its value, and the file and line that set it
+check FILE    check a file and report the line and key of each error"""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "config", "explain the settings in force", epilog=_EPILOG)
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "config", epilog=_EPILOG)
     parser.add_argument("action", metavar="ACTION", choices=_ACTIONS, help=", ".join(_ACTIONS))
     parser.add_argument(
         "arguments", metavar="FILE", nargs="*", default=[], help="the files to check"
@@ -33,24 +34,20 @@ def add_parser(subparsers: Subparsers[Parser]) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Show or check; 1 if a file does not fit."""
+    """Show or check settings; return 1 if a file is invalid."""
     from handrail.cli.workspace import refuse_session
 
-    refuse_session(options, "settings hold for all sessions")
+    refuse_session(options, "settings apply to all sessions")
     if options.action == "check":
         return _check(options)
     if options.arguments:
-        raise ProblemRaised(
-            "invalid_arguments",
-            "`config show` takes no FILE",
-            hint="use `config check FILE`, or `--config FILE` to see what would be in force",
-        )
+        raise messages.SHOW_TAKES_NO_FILE.error()
     _show(options, load_layers(options))
     return 0
 
 
 def load_layers(options: Namespace, trusted: Callable[[str], bool] | None = None) -> LoadedSettings:
-    """The settings that the options lead to, and where each of them comes from."""
+    """Load the settings that the options select, with their sources."""
     from handrail.assembly.settings_files import load_from
     from handrail.cli.workspace import config_path, workspace_directory
 
@@ -99,7 +96,7 @@ def _rows(loaded: LoadedSettings) -> Iterator[dict[str, Any]]:
 
 
 def _parts(loaded: LoadedSettings) -> Iterator[tuple[str, Any, SettingSource]]:
-    """Settings, or their parts where those come from different places."""
+    """Yield the settings, or their parts if these have different sources."""
     for row in _rows(loaded):
         if not row["parts"]:
             yield row["setting"], row["value"], loaded.sources[row["setting"]]
@@ -121,25 +118,25 @@ def _ignored_lines(loaded: LoadedSettings, root: Path) -> Iterator[str]:
     if not loaded.ignored:
         return
     yield ""
-    yield paint("ignored, because this workspace's own files may not say it", TextStyle.CAUTION)
+    yield paint("ignored: these settings in project files are not in effect", TextStyle.CAUTION)
     for claim in loaded.ignored:
         yield f"  {one_line(claim_text(claim, root))}  ({claim.status})"
-    yield "`handrail trust` shows what trusting these files would switch on"
+    yield "`handrail trust` shows what trusting these files would enable"
 
 
 def claim_text(claim: ProjectClaim, root: Path) -> str:
-    """What a workspace's file says and where; for `one_line`."""
+    """Format a claim with its source; not escaped."""
     return f"{claim.key} = {_text(claim.value)}  {source_text(claim.source, root)}"
 
 
 def claim_row(claim: ProjectClaim) -> dict[str, Any]:
-    """The same as JSON."""
+    """Return a claim as JSON."""
     source = claim.source.to_dict()
     return {"key": claim.key, "value": claim.value, "source": source, "why": claim.status.value}
 
 
 def source_text(source: SettingSource, root: Path) -> str:
-    """Where a value comes from, as a person would say it."""
+    """Format the source of a value; paths are relative to the workspace."""
     from handrail.config.files.document import location
 
     if source.file is not None and source.file.is_relative_to(root):
@@ -149,7 +146,7 @@ def source_text(source: SettingSource, root: Path) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, dict) and not value.get("examples", True):
-        # A rule without examples, as a person would write it.
+        # A rule without examples is printed as a string.
         value = value.get("rule", value)
     return json.dumps(value, ensure_ascii=False)
 
@@ -160,9 +157,7 @@ def _is_below(name: str, key: str) -> bool:
 
 def _check(options: Namespace) -> int:
     if not options.arguments:
-        raise ProblemRaised(
-            "invalid_arguments", "`config check` needs a FILE", hint="name the file to check"
-        )
+        raise messages.CHECK_NEEDS_A_FILE.error()
     if not options.json:
         output.install_log_handler()
     fits = [_check_one(options, name) for name in options.arguments]
@@ -179,21 +174,22 @@ def _check_one(options: Namespace, name: str) -> bool:
     except ProblemRaised as raised:
         problem = raised.problem
     if options.json:
-        told_problem = None if problem is None else problem.to_dict()
-        fits = {"file": name, "fits": problem is None, "problem": told_problem}
+        problem_row = None if problem is None else problem.to_dict()
+        fits = {"file": name, "fits": problem is None, "problem": problem_row}
         output.print_json({**fits, "notices": notices})
     elif problem is not None:
         output.print_problem(problem)
     else:
         for notice in notices:
             output.warn_titled("notice", one_line(notice))
-        output.print_line(f"{one_line(name)}: {count_noun(count, 'setting')}, all of them fit")
+        output.print_line(f"{one_line(name)}: {count_noun(count, 'setting')}, all valid")
     return problem is None
 
 
 def _count_settings(options: Namespace, path: Path, notices: list[str]) -> int:
-    """How many settings a file has, adding what the user should know of them; raises if opening a
-    workspace with it would be refused.
+    """Validate a file and return its number of settings; notices are appended.
+
+    Raises the problem that opening a workspace with this file would raise.
     """
     from handrail.assembly.resolved_settings import resolve_settings
     from handrail.cli.workspace import workspace_directory
@@ -202,17 +198,17 @@ def _count_settings(options: Namespace, path: Path, notices: list[str]) -> int:
 
     loaded = load_single_file(path)
     if loaded is None:
-        raise ProblemRaised("not_found", f"there is no file {str(path)!r}")
+        raise messages.NO_SUCH_FILE.error(path=str(path))
     root = loaded.files[0].parent.parent if loaded.files else workspace_directory(options)
     notices += resolve_settings(loaded, root).notices
     for notice in loaded.notices:
         output.warn_titled("warning", notice)
     if _is_in_force(options, path):
-        # Files that fit one by one can still contradict each other.
+        # Files that are valid alone can contradict each other.
         resolve_settings(load_layers(options), workspace_directory(options))
-    said = {one.key for one in loaded.claims}
-    said |= {key for key, one in loaded.sources.items() if one.layer is not Layer.DEFAULT}
-    return len({key.partition(".")[0].partition("[")[0] for key in said})
+    keys = {one.key for one in loaded.claims}
+    keys |= {key for key, one in loaded.sources.items() if one.layer is not Layer.DEFAULT}
+    return len({key.partition(".")[0].partition("[")[0] for key in keys})
 
 
 def _is_in_force(options: Namespace, path: Path) -> bool:

@@ -1,6 +1,6 @@
-"""`handrail doctor`: what this machine, this installation and this workspace are like.
+"""`handrail doctor`: report on the installation, the machine and the workspace.
 
-Each check stands alone: one that finds trouble reports it and the others go on.
+The checks are independent: a failing check is reported and the others continue.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
 from handrail.core.problems import Problem, ProblemRaised
@@ -18,33 +19,35 @@ from handrail.core.problems import Problem, ProblemRaised
 if TYPE_CHECKING:
     from handrail.cli.workspace import Workspace
 
-# The parts of the state directory, as they are told; kept at most as long as `gc` lets them.
+# The parts of the state directory and their labels.
 _PARTS: Final = {
-    "blobs": "old contents",
-    "oversized": "long texts",
-    "shadow": "shadow",
+    "blobs": "file contents",
+    "oversized": "long results",
+    "shadow": "snapshots",
     "jobs": "jobs",
     "quarantine": "quarantine",
-    "tmp": "temporary",
-    "copies": "protected",
+    "tmp": "temporary files",
+    "copies": "protected files",
 }
 
 _HELPERS: Final = {"rg": "ripgrep", "shfmt": "shfmt"}
 _INSTEAD: Final = {
-    "rg": "searches run in Python, slower",
-    "shfmt": "commands cannot be parsed, so almost all of them need approval",
+    "rg": "searches use the slower Python implementation",
+    "shfmt": "commands cannot be parsed, so most of them need approval",
 }
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "doctor", "report what is installed, enforced and stored")
-    parser.add_argument("--mcp", action="store_true", help="try the server as a client would")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "doctor")
+    parser.add_argument(
+        "--mcp", action="store_true", help="start the MCP server and connect to it as a client"
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Print the report; 1 if something in it does not work."""
+    """Print the report; return 1 if there are problems."""
     if options.mcp:
         from handrail.cli.commands.setup import mcp_check
 
@@ -61,7 +64,7 @@ def run(options: Namespace) -> int:
 
 
 def build_report(place: Workspace, options: Namespace) -> dict[str, Any]:
-    """Everything `doctor` knows, as one JSON object."""
+    """Return the report as one JSON object."""
     problems = [place.problem] if place.problem else []
     roots = [place.root, *_directories(options, problems)]
     return {
@@ -86,7 +89,7 @@ def _directories(options: Namespace, problems: list[Problem]) -> list[Path]:
     except ProblemRaised as raised:
         problems.append(raised.problem)
     except OSError:
-        # Told with more words by whoever looks at the file itself.
+        # `_config` reports this error.
         pass
     return []
 
@@ -117,7 +120,7 @@ def _kernel() -> dict[str, str | int]:
 
 
 def _programs(roots: Sequence[Path], problems: list[Problem]) -> dict[str, dict[str, Any] | None]:
-    """The helper programs of the installation; None for one that is not there."""
+    """Return the helper programs; None for a missing one."""
     import asyncio
 
     from handrail.host.processes.helpers.bundled import DISTRIBUTIONS
@@ -148,14 +151,14 @@ def _program(name: str, roots: Sequence[Path], problems: list[Problem]) -> dict[
 def _commands(
     place: Workspace, options: Namespace, problems: list[Problem]
 ) -> dict[str, Any] | None:
-    """What confines commands; None where none can be run, or the settings cannot be read."""
+    """Measure the confinement of commands; None if commands are off or settings are invalid."""
     from handrail.cli.render.confinement import measure_confinement
     from handrail.cli.workspace import load_settings
 
     try:
         settings = load_settings(options)
     except (ProblemRaised, OSError):
-        # Told by whoever looks at the settings themselves.
+        # `_directories` reports this error.
         return None
     if not settings.commands:
         return None
@@ -189,11 +192,7 @@ def _config(given: str | None, problems: list[Problem]) -> dict[str, Any]:
         pass
     except OSError as error:
         problems.append(
-            Problem(
-                "unavailable",
-                f"your settings cannot lie in {str(file)!r}: {error.strerror or error}",
-                hint="set XDG_CONFIG_HOME to a directory of your own",
-            )
+            messages.CONFIG_DIRECTORY_UNUSABLE.fill(path=str(file), error=error.strerror or error)
         )
     return {"file": str(file), "exists": exists}
 
@@ -230,7 +229,7 @@ def _store(place: Workspace, problems: list[Problem]) -> dict[str, Any]:
 
 
 def _rule_notices(options: Namespace) -> list[str]:
-    """Rules that have no effect yet, because no tool has the name."""
+    """Return notices about rules without effect, such as rules for unknown tools."""
     from handrail.assembly.resolved_settings import resolve_settings
     from handrail.cli.commands.setup.config import load_layers
     from handrail.cli.workspace import workspace_directory
@@ -238,12 +237,12 @@ def _rule_notices(options: Namespace) -> list[str]:
     try:
         return list(resolve_settings(load_layers(options), workspace_directory(options)).notices)
     except (ProblemRaised, OSError):
-        # Settings that cannot be read are reported with the settings.
+        # Invalid settings are reported by other checks.
         return []
 
 
 def _warnings(roots: Sequence[Path]) -> list[str]:
-    """What weakens the walls although it works."""
+    """Return warnings about locations that weaken the protection."""
     import handrail
     from handrail.host.state.directories import state_home
 
@@ -253,26 +252,30 @@ def _warnings(roots: Sequence[Path]) -> list[str]:
         "Handrail's state": state_home(),
     }
     return [
-        f"{what} lies inside the workspace: {path}"
+        f"{what} is inside the workspace: {path}"
         for what, path in ours.items()
         if any(path.resolve().is_relative_to(root) for root in roots)
     ]
 
 
 def render_report(report: Mapping[str, Any]) -> Iterator[str]:
-    """The report as lines for a person."""
+    """Yield the report as lines of text."""
     from handrail.cli.render.screen import TextStyle, one_line, paint
 
     yield from _section("installation", report["handrail"])
-    yield from _section("enforced by the kernel on searches", report["kernel"])
+    yield from _section("confinement of searches", report["kernel"])
     for name, title in _HELPERS.items():
         yield from _section(title, _program_rows(name, report["programs"][name]))
-    yield from _section("measured on commands, with the network closed", _command_rows(report))
+    yield from _section(
+        "confinement of commands (measured, with network access off)", _command_rows(report)
+    )
     config = report["config"]
     yield from _section(
-        "kept",
+        "stored data",
         {
-            "config": config["file"] if config["exists"] else f"{config['file']} (none, defaults)",
+            "config": config["file"]
+            if config["exists"]
+            else f"{config['file']} (not found, using defaults)",
             **_state_rows(report["state"], report["store"]),
             **_store_rows(report["store"]),
         },
@@ -280,7 +283,7 @@ def render_report(report: Mapping[str, Any]) -> Iterator[str]:
     for warning in report["warnings"]:
         yield paint(f"warning: {one_line(warning)}", TextStyle.CAUTION)
     if report["warnings"]:
-        yield "tools cannot write there; programs that you run in the workspace can"
+        yield "tools cannot write there, but programs that you run in the workspace can"
     for notice in report["notices"]:
         yield f"notice: {one_line(notice)}"
     for problem in report["problems"]:
@@ -308,7 +311,7 @@ def _command_rows(report: Mapping[str, Any]) -> dict[str, str]:
     from handrail.cli.render.confinement import doctor_rows
 
     found = report["commands"]
-    return {"commands": "none can be run"} if found is None else doctor_rows(found)
+    return {"commands": "disabled"} if found is None else doctor_rows(found)
 
 
 def _program_rows(name: str, program: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -338,9 +341,11 @@ def _store_rows(store: Mapping[str, Any]) -> dict[str, str]:
     from handrail.cli.render.screen import count_noun, format_size
 
     if "rows" not in store:
-        return {"store": f"{store['path']} ({'unreadable' if store['exists'] else 'not made yet'})"}
+        return {
+            "store": f"{store['path']} ({'unreadable' if store['exists'] else 'not created yet'})"
+        }
     return {
         "store": store["path"],
-        "holds": f"{count_noun(store['calls'], 'call')} of {count_noun(store['sessions'], 'session')}, "
+        "content": f"{count_noun(store['calls'], 'call')} of {count_noun(store['sessions'], 'session')}, "
         f"{format_size(store['file_bytes'])}, schema version {store['schema_version']}",
     }

@@ -1,6 +1,6 @@
-"""`handrail doctor --mcp`: start the server as a client would, connect, list and call.
+"""`handrail doctor --mcp`: start the MCP server, connect, list the tools and call one.
 
-What it reports is what came back over the wire, not what we think that we serve.
+The report contains what the server sent.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import sys
 from argparse import Namespace
 from typing import Any, Final
 
+from handrail.cli import messages
 from handrail.cli.render import output
-from handrail.core.problems import ProblemRaised
 
-_PATIENCE_S: Final = 60.0
-_ERAS: Final = {"auto": "a client of today", "legacy": "an older client"}
+_TIMEOUT_S: Final = 60.0
+_ERAS: Final = {"auto": "a current client", "legacy": "an older client"}
 
 
 def run(options: Namespace) -> int:
-    """Print what a client would see; 1 if the server does not work."""
+    """Print what a client sees; raises `unavailable` if the server does not work."""
     from handrail.cli.commands.setup.serve import check_mcp_installed
 
     check_mcp_installed()
@@ -46,13 +46,12 @@ async def _check_server(options: Namespace) -> dict[str, Any]:
         for era, client in _ERAS.items():
             if sys.stderr.isatty():
                 output.warn(f"starting the server for {client} ...")
-            with anyio.fail_after(_PATIENCE_S):
+            with anyio.fail_after(_TIMEOUT_S):
                 eras.append(await _connect(str(script_path()), words, era))
     except (MCPError, OSError, TimeoutError, ExceptionGroup) as error:
-        raise ProblemRaised(
-            "unavailable",
-            f"a client cannot use the server: {type(error).__name__}: {error}",
-            hint=f"try it by hand: {script_path()} {' '.join(words)}",
+        raise messages.SERVER_UNUSABLE.error(
+            error=f"{type(error).__name__}: {error}",
+            command=f"{script_path()} {' '.join(words)}",
         ) from error
     return {"command": str(script_path()), "args": words, "eras": eras}
 
@@ -61,10 +60,10 @@ async def _connect(command: str, words: list[str], era: str) -> dict[str, Any]:
     from mcp import Client, StdioServerParameters
     from mcp_types import TextContent
 
-    # As it is here: the SDK's own choice would leave out where state and settings lie.
+    # The SDK's default environment lacks the variables that locate state and settings.
     server = StdioServerParameters(command=command, args=words, env=dict(os.environ))
     mode: Any = era
-    async with Client(server, mode=mode, read_timeout_seconds=_PATIENCE_S) as client:
+    async with Client(server, mode=mode, read_timeout_seconds=_TIMEOUT_S) as client:
         tools = (await client.list_tools()).tools
         listing = next((tool for tool in tools if tool.name in ("list_files", "LS")), tools[0])
         called = await client.call_tool(listing.name, {})
@@ -98,5 +97,5 @@ def _render_report(report: dict[str, Any]) -> list[str]:
             f"  may change  {', '.join(changing)}",
             f"  called      {era['called']}: {'refused' if era['failed'] else 'ok'} ({first})",
         ]
-    lines.append("approvals     asked through the client, or with `handrail approvals`")
+    lines.append("approvals     through the client, or with `handrail approvals`")
     return [safe_text(line) for line in lines]

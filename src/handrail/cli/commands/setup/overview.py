@@ -1,4 +1,4 @@
-"""Bare `handrail`: where you are, what is enforced here, what happened last, what to type."""
+"""`handrail` without a command: an overview of the workspace and suggested commands."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 _MOST_COUNTED: Final = 500
 _MEANINGS: Final = {
-    "default": "reading is free, a change asks you",
-    "confirm-all": "every call asks you",
-    "accept-edits": "edits inside the workspace happen unasked",
-    "sandboxed": "edits happen unasked, and commands where the sandbox holds them",
-    "auto-safe": "only what is dangerous asks you",
-    "strict": "what is dangerous is refused, the rest happens unasked",
-    "plan": "nothing is changed; what would be waits in `handrail plan`",
-    "dont-ask": "what would ask is refused",
-    "bypass": "nothing asks; protected names still hold",
+    "default": "reads run, changes need approval",
+    "confirm-all": "every call needs approval",
+    "accept-edits": "reads and edits inside the workspace run",
+    "sandboxed": "reads and edits run, and commands inside the sandbox",
+    "auto-safe": "only dangerous calls need approval",
+    "strict": "dangerous calls are refused, all others run",
+    "plan": "changes are queued for `handrail plan`",
+    "dont-ask": "calls that need approval are refused",
+    "bypass": "all calls run; protected names still apply",
 }
-# What a project begins to be read with; then whatever is surely text.
+# Preferred sample files, then any file with a text extension.
 _FIRST: Final = ("README.md", "README.rst", "README.txt", "README", "pyproject.toml")
 _TEXT: Final = (".md", ".txt", ".rst", ".py", ".js", ".ts", ".go", ".rs", ".c", ".java", ".toml")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,39}")
@@ -35,7 +35,7 @@ _MOST_LOOKED_AT: Final = 1000
 
 
 def run(options: Namespace) -> int:
-    """Print the overview; opens no session and changes nothing. 1 if the record is unreadable."""
+    """Print the overview; return 1 if the record is unreadable. Opens no session."""
     from handrail.cli.workspace import find_workspace_or_problem, load_settings
 
     facts = collect_facts(find_workspace_or_problem(options), load_settings(options))
@@ -48,7 +48,7 @@ def run(options: Namespace) -> int:
 
 
 def collect_facts(place: Workspace, settings: Settings) -> dict[str, Any]:
-    """What there is to say, as one JSON object."""
+    """Return the overview as one JSON object."""
     from handrail import __version__
     from handrail.policy.modes import parse_mode
 
@@ -71,23 +71,23 @@ def collect_facts(place: Workspace, settings: Settings) -> dict[str, Any]:
 
 
 def enforcement(roots: Sequence[str]) -> dict[str, str]:
-    """What holds calls to the workspace on this machine, in words."""
+    """Describe how file access and searches are confined to the workspace."""
     from handrail.host.files.paths.openat2 import kernel_has_openat2
 
-    opens = "openat2" if kernel_has_openat2() else "one name at a time, links refused"
-    beneath = f"beneath the workspace's own handle ({opens})"
+    opens = "openat2" if kernel_has_openat2() else "one component at a time, no links"
+    beneath = f"opened relative to the workspace directory ({opens})"
     return {"files": beneath, "search": _search(roots) or beneath}
 
 
 def _commands(place: Workspace, settings: Settings) -> dict[str, Any] | None:
-    """What confines commands, as measured; None where none can be run."""
+    """Measure the confinement of commands; None if commands are off."""
     from handrail.cli.render.confinement import measure_confinement
 
     return measure_confinement(place, settings) if settings.commands else None
 
 
 def _search(roots: Sequence[str]) -> str | None:
-    """What holds ripgrep, None if there is none and our own code searches."""
+    """Describe the confinement of ripgrep; None if the Python search is used."""
     from handrail.host.processes import spawn
     from handrail.host.processes.helpers.bundled import find_helper
     from handrail.host.processes.landlock import abi
@@ -96,11 +96,11 @@ def _search(roots: Sequence[str]) -> str | None:
         return None
     if abi():
         return f"ripgrep, confined by Landlock (ABI {abi()})"
-    return "ripgrep, not confined; what it finds is opened again by us"
+    return "ripgrep, not confined; matches are reopened and checked"
 
 
 def render_overview(facts: Mapping[str, Any]) -> Iterator[str]:
-    """The overview as lines for a person."""
+    """Yield the overview as lines of text."""
     from handrail.cli.render.screen import TextStyle, count_noun, format_size, one_line, paint
 
     yield paint(
@@ -109,7 +109,7 @@ def render_overview(facts: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield f"workspace  {one_line(facts['workspace'])}"
     for directory in facts["directories"]:
-        yield f"and        {one_line(directory)}"
+        yield f"           {one_line(directory)}"
     yield f"mode       {facts['mode']}: {_MEANINGS[facts['mode']]}"
     if facts["dialect"] != "canonical":
         yield f"dialect    {one_line(facts['dialect'])}"
@@ -118,7 +118,7 @@ def render_overview(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name:<10} {fact}"
     yield ""
     store = facts["store"]
-    held = f" ({format_size(store['bytes'])})" if store["exists"] else " (nothing recorded yet)"
+    held = f" ({format_size(store['bytes'])})" if store["exists"] else " (empty)"
     yield f"record     {one_line(store['path'])}{held}"
     problem = store["problem"]
     if problem:
@@ -144,7 +144,7 @@ def _command_rows(commands: Mapping[str, Any] | None) -> Iterator[tuple[str, str
     from handrail.cli.render.confinement import overview_rows
 
     if commands is None:
-        yield "commands", "none can be run: the setting commands is off"
+        yield "commands", "disabled by the setting commands"
         return
     yield from overview_rows(commands)
     if commands["problem"]:
@@ -155,16 +155,16 @@ def _suggestions(root: Path) -> dict[str, str]:
     file = _sample_file(root)
     call = "list_files" if file is None else f"read_file path={file}"
     return {
-        "handrail demo": "a scripted session on a sample project",
-        "handrail tools": "what a model is shown",
-        f"handrail call {call}": "one call",
-        "handrail log": "what was called",
-        "handrail --help": "all commands",
+        "handrail demo": "run a scripted session on a sample project",
+        "handrail tools": "list the tools",
+        f"handrail call {call}": "make one call",
+        "handrail log": "list recent calls",
+        "handrail --help": "list all commands",
     }
 
 
 def _sample_file(root: Path) -> str | None:
-    """A file to try a call on, None if none offers itself."""
+    """Return a file for the suggested call, or None."""
     import os
     from itertools import islice
 
@@ -173,7 +173,7 @@ def _sample_file(root: Path) -> str | None:
             there = [one.name for one in islice(entries, _MOST_LOOKED_AT) if one.is_file()]
     except OSError:
         return None
-    # Names that need no quotes: the line is there to be copied.
+    # Only names that need no quotes, so that the line can be copied.
     plain = sorted(name for name in there if _PLAIN.fullmatch(name))
     return next(
         (name for name in _FIRST if name in plain),
@@ -200,7 +200,7 @@ def _last_session(place: Workspace) -> dict[str, Any] | None:
     if not place.recorded:
         return None
     with open_record(place) as db:
-        # The last one that did something: a session without calls has nothing to tell.
+        # The last session with calls.
         newest = list_calls(db, None, None, 1, None)
         if not newest:
             return None

@@ -1,4 +1,4 @@
-"""`handrail serve`: the tools of a workspace for any client that speaks MCP."""
+"""`handrail serve`: serve the tools of a workspace to MCP clients."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.cli import messages
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,50 +24,56 @@ CLIENTS: Final = (
     "generic",
 )  # fmt: skip
 _EPILOG: Final = f"""\
---client prints what that client needs to start this, and serves nothing:
+--client prints the configuration for a client and does not serve:
   {", ".join(CLIENTS[:6])},
   {", ".join(CLIENTS[6:])}
-a client's name after --config does the same"""
+--config with the name of a client does the same."""
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
+    """Add the parser of this command."""
     parser = add_command(
-        subparsers, "serve", "serve the tools to an MCP client", epilog=_EPILOG,
+        subparsers, "serve", epilog=_EPILOG,
         conflict_handler="resolve",
     )  # fmt: skip
-    parser.add_argument("--client", metavar="NAME", help="print what this client needs instead")
+    parser.add_argument("--client", metavar="NAME", help="print the configuration for this client")
     parser.add_argument(
         "--config", action=_ConfigOrClient, default=SUPPRESS, metavar="FILE",
-        help="settings to use instead of your own file",
+        help="settings file to use instead of your own",
     )  # fmt: skip
-    parser.add_argument("--tools", metavar="NAMES", help="only these tools, with commas between")
-    parser.add_argument("--read-only", action="store_true", help="only tools that change nothing")
+    parser.add_argument("--tools", metavar="NAMES", help="serve only these tools (comma-separated)")
+    parser.add_argument(
+        "--read-only", action="store_true", help="serve only tools that change nothing"
+    )
     parser.add_argument(
         "--text-only", action="store_true",
-        help="results without data, for clients that show a model the data instead of the text",
+        help="omit structured content, for clients that show it instead of the text",
     )  # fmt: skip
     group = parser.add_argument_group("over HTTP")
-    group.add_argument("--http", metavar="HOST:PORT", help="listen there, for several clients")
+    group.add_argument(
+        "--http", metavar="HOST:PORT", help="listen on this address, for several clients"
+    )
     group.add_argument(
         "--add", metavar="NAME=DIR", action="append", default=[],
-        help="serve a further workspace at /mcp/NAME",
+        help="serve another workspace at /mcp/NAME",
     )  # fmt: skip
-    group.add_argument("--expose", action="store_true", help="allow an address others can reach")
+    group.add_argument(
+        "--expose", action="store_true", help="allow an address that other machines can reach"
+    )
     group.add_argument(
         "--allow-host", metavar="HOST:PORT", action="append", default=[],
-        help="a further Host to answer to, as a proxy sends it",
+        help="accept this Host header, for example from a proxy",
     )  # fmt: skip
     group.add_argument(
         "--allow-origin", metavar="ORIGIN", action="append", default=[],
-        help="a web page's origin to answer to",
+        help="accept this Origin header of web pages",
     )  # fmt: skip
-    group.add_argument("--new-token", action="store_true", help="make new tokens first")
+    group.add_argument("--new-token", action="store_true", help="replace the access tokens")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Serve until the client goes away, or print what a client needs."""
+    """Serve until the client disconnects, or print the configuration of a client."""
     client = _client(options)
     if client is not None:
         from handrail.cli.commands.setup.clients import client_configuration
@@ -86,53 +92,46 @@ def run(options: Namespace) -> int:
     from handrail.mcp.server.serve import serve_stdio
 
     if sys.stdin.isatty():
-        output.warn("waiting for an MCP client on standard input (Ctrl-D ends)")
-        output.warn("`handrail serve --client NAME` prints what a client needs to start this")
+        output.warn("waiting for an MCP client on standard input; stop with Ctrl-D")
+        output.warn("`handrail serve --client NAME` prints the configuration for a client")
     asyncio.run(serve_stdio(server_config(options, root)))
     return 0
 
 
 class _ConfigOrClient(Action):
-    """A client's name is no file, and must not push out the file that was named before it."""
+    """Stores the name of a client as `client` and keeps an earlier --config FILE."""
 
     def __call__(
         self, parser: ArgumentParser, namespace: Namespace, values: Any, option: str | None = None
     ) -> None:
-        """Keep it under the name of what it is."""
+        """Store the value."""
         del parser, option
         setattr(namespace, "client" if values in CLIENTS else "config", values)
 
 
 def _client(options: Namespace) -> str | None:
-    """Whose configuration is wanted, None if it is to serve; raises `invalid_arguments`."""
+    """Return the client to print the configuration for, or None; raises `invalid_arguments`."""
     if options.config in CLIENTS:
         options.client, options.config = options.config, None
     client: str | None = options.client
     given = client or options.config
     no_file = options.config is not None and not Path(options.config).expanduser().is_file()
     if (client is not None and client not in CLIENTS) or (client is None and no_file):
-        what = "client" if client is not None else "configuration file and no client"
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"there is no {what} {given!r}",
-            hint=f"the clients are {', '.join(CLIENTS)}",
-            field="client",
+        what = "client" if client is not None else "configuration file or client"
+        raise messages.UNKNOWN_CLIENT.error(
+            what=what, given=given, clients=", ".join(CLIENTS), field="client"
         )
     return client
 
 
 def check_mcp_installed() -> None:
-    """Raise `unavailable` if what serving needs is not installed."""
+    """Raise `unavailable` if the packages of the extra `mcp` are missing."""
     if find_spec("mcp") is None or find_spec("uvicorn") is None:
-        raise ProblemRaised(
-            "unavailable",
-            "serving MCP needs packages that are not installed",
-            hint='install "handrail[mcp]"',
-        )
+        raise messages.MCP_NOT_INSTALLED.error()
 
 
 def server_config(options: Namespace, root: Path) -> ServerConfig:
-    """What the options offer of one workspace; raises if it could not be opened."""
+    """Build the server configuration of one workspace; raises if settings are invalid."""
     import time
 
     from handrail.cli.workspace import load_settings
@@ -182,7 +181,7 @@ def _opener(options: Namespace, root: Path, directories: Sequence[str]) -> Any:
 
 
 def _tools(given: str | None, dialect: str) -> list[str] | None:
-    """The canonical names of the tools that were named."""
+    """Return the canonical names of the tools given with --tools."""
     if given is None:
         return None
     from handrail.dialects.known import vocabulary_of
@@ -198,12 +197,7 @@ async def _serve_http(options: Namespace, root: Path) -> int:
     from handrail.mcp.server.tokens import APPROVALS, CALLS, load_tokens, token_file
 
     if options.session is not None:
-        raise ProblemRaised(
-            "invalid_arguments",
-            "a server for several clients cannot put them all into one session",
-            hint="leave --session out; over HTTP every client has a session of its own",
-            field="session",
-        )
+        raise messages.NO_SHARED_SESSION.error(field="session")
     offers = {"": server_config(options, root)}
     for name, place in _parse_added(options.add):
         offers[name] = server_config(options, place)
@@ -225,12 +219,7 @@ def _parse_added(given: Sequence[str]) -> list[tuple[str, Path]]:
         name, equals, place = one.partition("=")
         path = Path(place).expanduser()
         if not equals or not name.isidentifier() or name in found or not path.is_dir():
-            raise ProblemRaised(
-                "invalid_arguments",
-                f"{one!r} is not NAME=DIR with a new name and a directory",
-                hint="write --add docs=../docs",
-                field="add",
-            )
+            raise messages.NOT_NAME_AND_DIRECTORY.error(given=one, field="add")
         found[name] = path.absolute()
     return list(found.items())
 
@@ -248,8 +237,4 @@ def _refuse_http_options(options: Namespace) -> None:
         if value
     ]
     if given:
-        raise ProblemRaised(
-            "invalid_arguments",
-            f"{given[0]} means something only over HTTP",
-            hint="add --http 127.0.0.1:7331",
-        )
+        raise messages.NEEDS_HTTP.error(flag=given[0])

@@ -1,7 +1,7 @@
-"""`handrail trust`: let a workspace's own settings switch on what they ask for, after a look.
+"""`handrail trust`: review and trust the settings of a project.
 
-What is shown, judged and trusted are the same bytes, and only a person at a terminal can
-say yes.
+The bytes that are shown are the bytes that are trusted, and the question is only asked at a
+terminal.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from handrail.cli import messages
 from handrail.cli.commands.setup.config import claim_row, claim_text, load_layers
 from handrail.cli.parser import Parser, Subparsers, add_command
 from handrail.cli.render import output
-from handrail.core.problems import ProblemRaised
 
 if TYPE_CHECKING:
     from handrail.config.layers.load import LoadedSettings, ProjectClaim
@@ -29,37 +29,37 @@ if TYPE_CHECKING:
 
 
 _TERMINAL: Final = "/dev/tty"
-_QUESTION: Final = "Trust these files as long as they stay exactly as they are? [y/n] "
+_QUESTION: Final = "Trust these files until they change? [y/n] "
 _RUNS: Final = ("hooks", "guardrails", "programs")
 
 
 def add_parser(subparsers: Subparsers[Parser]) -> None:
-    """The words of this command."""
-    parser = add_command(subparsers, "trust", "trust a workspace's own settings")
+    """Add the parser of this command."""
+    parser = add_command(subparsers, "trust")
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--show", action="store_true", help="only show what trust would switch on")
-    group.add_argument("--revoke", action="store_true", help="trust them no longer")
+    group.add_argument("--show", action="store_true", help="only show what trust would enable")
+    group.add_argument("--revoke", action="store_true", help="end trust")
     group.add_argument(
         "--programs",
         action="store_true",
-        help="accept the helper programs installed in this environment now, after an upgrade",
+        help="accept changed helper programs of this environment, for example after an upgrade",
     )
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Show, ask, record; 1 if the person says no or cannot be asked."""
+    """Show the settings, ask, and record the answer; return 1 without trust."""
     from handrail.assembly.settings_files import trust_book
     from handrail.cli.workspace import refuse_session, workspace_directory
 
-    refuse_session(options, "settings hold for all sessions")
+    refuse_session(options, "settings apply to all sessions")
     root = workspace_directory(options)
     if options.programs:
         return trust_programs(root, ask_at_terminal, dry_run=options.dry_run, as_json=options.json)
     book = trust_book()
     if options.revoke and not options.dry_run:
         return _print_revoked(root, revoked=book.revoke(root), as_json=options.json)
-    # Seen as without trust: what waits for it is what the person must look at.
+    # Loaded without trust, to list what trust would enable.
     loaded = load_layers(options, trusted=lambda digest: False)
     trusted = loaded.digest is not None and book.trusts(root, loaded.digest)
     if options.show or options.dry_run or trusted or not _untrusted_claims(loaded):
@@ -81,7 +81,7 @@ def _ask_and_record(root: Path, loaded: LoadedSettings, *, as_json: bool) -> int
     if as_json:
         output.print_json(_report(root, loaded, trusted=yes))
     else:
-        output.print_line("trusted; any change to these files ends it" if yes else "not trusted")
+        output.print_line("trusted until these files change" if yes else "not trusted")
     return 0 if yes else 1
 
 
@@ -92,13 +92,11 @@ def _print_trust(root: Path, loaded: LoadedSettings, *, trusted: bool, as_json: 
     for line in _lines(root, loaded):
         output.print_line(line)
     if loaded.digest is None:
-        output.print_line("this workspace has no settings of its own; there is nothing to trust")
+        output.print_line("this workspace has no settings files; there is nothing to trust")
     elif trusted:
-        output.print_line(
-            "trusted; any change to these files ends it (`handrail trust --revoke` too)"
-        )
+        output.print_line("trusted until these files change; `handrail trust --revoke` ends it")
     elif not _untrusted_claims(loaded):
-        output.print_line("nothing here needs your trust")
+        output.print_line("nothing here needs trust")
     else:
         output.print_line("not trusted")
 
@@ -108,13 +106,13 @@ def _lines(root: Path, loaded: LoadedSettings) -> Iterator[str]:
     from handrail.config.layers.load import ClaimStatus
 
     for file in loaded.files:
-        yield f"settings of this workspace: {one_line(file.relative_to(root))}"
-    # What matters most stands last, next to the question.
+        yield f"settings file: {one_line(file.relative_to(root))}"
+    # The most important list is printed last, next to the question.
     count = len(_untrusted_claims(loaded))
     heads = {
-        ClaimStatus.RESERVED: "never taken from a workspace, trusted or not:",
-        ClaimStatus.APPLIES: "in force without trust, because it only narrows:",
-        ClaimStatus.UNTRUSTED: f"switched on by your trust ({count}):",
+        ClaimStatus.RESERVED: "never read from a project, trusted or not:",
+        ClaimStatus.APPLIES: "in effect without trust, because it is stricter:",
+        ClaimStatus.UNTRUSTED: f"enabled by trust ({count}):",
     }
     for fate, head in heads.items():
         claims = [one for one in loaded.claims if one.status is fate]
@@ -122,7 +120,7 @@ def _lines(root: Path, loaded: LoadedSettings) -> Iterator[str]:
             yield head
             yield from (f"  {one_line(claim_text(one, root))}" for one in claims)
     if any(one.key.startswith(_RUNS) for one in _untrusted_claims(loaded)):
-        yield "a program of the workspace that they name is run as it is then, not as it is now"
+        yield "programs of the workspace that these settings run are not checked: they may change later"
 
 
 def _untrusted_claims(loaded: LoadedSettings) -> list[ProjectClaim]:
@@ -145,27 +143,23 @@ def _print_revoked(root: Path, *, revoked: bool, as_json: bool) -> int:
     if as_json:
         output.print_json({"workspace": str(root), "revoked": revoked})
     else:
-        output.print_line("trusted no longer" if revoked else "nothing was trusted here")
+        output.print_line("trust ended" if revoked else "nothing was trusted here")
     return 0
 
 
 def ask_at_terminal(lines: list[str], question: str) -> bool:
-    """Show the lines and wait for y or n, on the terminal itself: what is agreed to must be
-    seen, wherever standard output goes.
+    """Print the lines on the terminal, even if standard output is redirected, and wait for y
+    or n. Raises `needs_approval` without a terminal.
     """
     from handrail.cli.workspace import choose_approver
 
     if choose_approver() is None:
-        raise ProblemRaised(
-            "needs_approval",
-            "trust is given by a person at a terminal, and there is none here",
-            hint="run `handrail trust` in a terminal; `handrail trust --show` shows what it is about",
-        )
+        raise messages.TRUST_NEEDS_A_TERMINAL.error()
     terminal = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         _write_all(terminal, "\n".join(lines))
         while True:
-            # Before each question: an answer to it can only be typed after it.
+            # Discard what was typed before the question.
             termios.tcflush(terminal, termios.TCIFLUSH)
             _write_all(terminal, question)
             select.select([terminal], [], [])
@@ -187,13 +181,13 @@ def _write_all(terminal: int, text: str) -> None:
         data = data[os.write(terminal, data) :]
 
 
-_PROGRAM_QUESTION: Final = "Use these programs as they are installed now? [y/n] "
+_PROGRAM_QUESTION: Final = "Use these programs as installed now? [y/n] "
 
 
 def trust_programs(
     root: Path, ask: Callable[[list[str], str], bool], *, dry_run: bool, as_json: bool
 ) -> int:
-    """Show the programs that have a problem, ask, and pin them; 1 if one stays unused."""
+    """Show changed programs, ask, and accept them; return 1 if one stays unused."""
     from handrail.cli.render.screen import one_line
     from handrail.host.processes.helpers.bundled import DISTRIBUTIONS, find_helper
 
@@ -221,7 +215,7 @@ def _accept(program: HelperProgram) -> HelperProgram:
 
 def _line(program: HelperProgram) -> str:
     if program.problem is None:
-        return f"{program.name}: accepted, run from {program.path}"
+        return f"{program.name}: accepted, runs from {program.path}"
     return f"{program.name}: not accepted: {program.problem.message}"
 
 

@@ -1,0 +1,48 @@
+"""The wording of problems with settings."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from handrail.core.problems import ProblemTemplate
+
+INVALID_FILE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "the configuration {location} is not valid: {reason}",
+    hint="fix the file or move it elsewhere; `handrail config check FILE` checks it",
+)
+UNREADABLE_FILE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "the configuration {path!r} cannot be read: {reason}",
+    hint="fix the file or move it elsewhere",
+)
+TWO_FILES: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{root!r} has both {first} and {second}",
+    hint="put all settings into one of them and remove the other",
+)
+LINK_OUT_OF_WORKSPACE: Final = ProblemTemplate(
+    "outside_workspace",
+    "the configuration {path!r} is a symbolic link that leaves the workspace",
+    hint="remove the link; put your own settings into your user configuration",
+)
+INVALID_SETTINGS: Final = ProblemTemplate(
+    "invalid_arguments",
+    "invalid settings: {faults}",
+    hint="`handrail config show` lists every setting and its value",
+)
+INVALID_SETTINGS_FILE: Final = ProblemTemplate(
+    "invalid_arguments",
+    "invalid settings: {faults}",
+    hint="fix the file; `handrail config check FILE` checks it",
+)
+DIFFERENT_TYPES: Final = ProblemTemplate(
+    "invalid_arguments",
+    "{source}: {key} is {new}, but {base} in another file",
+    hint="use the same type in both files",
+)
+TRUST_NOT_WRITABLE: Final = ProblemTemplate(
+    "unavailable",
+    "cannot change the trust records in {folder!r}: {error}",
+    hint="`handrail doctor` reports on the state directory",
+)
