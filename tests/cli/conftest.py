@@ -14,6 +14,7 @@ import pytest
 
 from handrail.cli.main import main
 
+SNAPSHOTS = Path(__file__).parent / "snapshots"
 PROGRAM = Path(sys.executable).with_name("handrail")
 
 
@@ -55,6 +56,20 @@ def handrail(workspace, capsys):
         return Done(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def check_snapshot():
+    """Compare a text with the snapshot of a surface; see test_snapshots.py."""
+
+    def compare(surface: str, text: str) -> None:
+        file = SNAPSHOTS / f"{surface}.txt"
+        if os.environ.get("HANDRAIL_UPDATE_SNAPSHOTS"):
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        assert text == file.read_text(encoding="utf-8")
+
+    return compare
 
 
 class Terminal:

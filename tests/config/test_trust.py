@@ -96,5 +96,5 @@ def test_a_record_that_was_copied_to_another_workspaces_name_is_worth_nothing(bo
 def test_trust_that_cannot_be_kept_is_an_error(tmp_path):
     (tmp_path / "trust").write_text("a file in its way")
 
-    with pytest.raises(ProblemRaised, match="cannot be changed"):
+    with pytest.raises(ProblemRaised, match="cannot change"):
         TrustBook(tmp_path / "trust").add(tmp_path, "digest")

@@ -75,9 +75,9 @@ def test_the_same_keys_work_as_toml_tables(place):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("\nnetwrok = true\n", ":2: netwrok: there is no such setting; did you mean `network`?"),
-        ("[commands]\nenable = true\n", ":2: commands.enable: there is no such setting; did you "),
-        ("[permissions]\nallows = []\n", ":2: permissions.allows: there is no such list of rules"),
+        ("\nnetwrok = true\n", ":2: netwrok: unknown setting; did you mean `network`?"),
+        ("[commands]\nenable = true\n", ":2: commands.enable: unknown setting; did you "),
+        ("[permissions]\nallows = []\n", ":2: permissions.allows: unknown list of rules"),
         ("[permissions]\ndeny = [1]\n", ":2: permissions.deny[0]: "),
         ("[permissions]\ndeny = ['']\n", ":2: permissions.deny[0].rule: "),
         ("[[permissions.deny]]\nrule = 'a'\nexample = 'b'\n", ":3: permissions.deny[0].example: "),
@@ -87,10 +87,10 @@ def test_the_same_keys_work_as_toml_tables(place):
             "allowed_only = true\n[commands]\nallowed_only = false\n",
             ":3: commands.allowed_only: it ",
         ),
-        ("[workspace]\nroot = '/etc'\n", ":2: workspace.root: the workspace is chosen with -w"),
+        ("[workspace]\nroot = '/etc'\n", ":2: workspace.root: the workspace is set with -w"),
         ("[hooks]\nwhen = 1979-05-27\n", ":1: hooks: datetime.date(1979, 5, 27) is neither text"),
         ("hooks = 3\n", ":1: hooks: "),
-        ("url = 'http://x'\n", ":1: url: there is no such setting"),
+        ("url = 'http://x'\n", ":1: url: unknown setting"),
     ],
 )
 @pytest.mark.parametrize("layer", ["own", "project"])
@@ -130,7 +130,7 @@ def test_a_hostile_key_cannot_forge_a_line_or_fill_the_screen(place):
 
 
 def test_a_wrong_keyword_is_named(place):
-    with pytest.raises(ProblemRaised, match="these settings do not fit: durability: ") as raised:
+    with pytest.raises(ProblemRaised, match="invalid settings: durability: ") as raised:
         place.load(durability="forever")
 
     assert raised.value.problem.field == "durability"

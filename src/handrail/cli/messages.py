@@ -81,8 +81,8 @@ UNKNOWN_TOOL: Final = ProblemTemplate(
 # approvals, plan, jobs, failed-calls
 APPROVAL_ID_MISSING: Final = ProblemTemplate(
     "invalid_arguments",
-    "`approvals {action}` needs the ID of a question",
-    hint="`handrail approvals` lists the questions",
+    "`approvals {action}` needs the ID of a request",
+    hint="`handrail approvals` lists the requests",
 )
 WATCH_ALONE: Final = ProblemTemplate(
     "invalid_arguments", "--watch asks at the terminal; it takes no action and no --json"

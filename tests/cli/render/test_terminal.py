@@ -27,7 +27,7 @@ def test_a_no_refuses_the_change(terminal, workspace):
     running.type("n\n")
 
     assert running.end() == 1
-    assert running.screen.endswith(b"denied: you said no, and nothing was done\r\n")
+    assert running.screen.count(b"denied: you declined")
     assert b"hint: " not in running.screen
     assert (workspace / "a.txt").read_text() == "one\ntwo\n"
 
@@ -59,7 +59,7 @@ def test_ctrl_c_at_the_question_ends_at_once_and_is_recorded(terminal, handrail,
     running.type("\x03")
 
     assert running.end() == 130
-    assert running.screen.rstrip().endswith(b"aborted: you ended the run, and nothing was done")
+    assert b"aborted: the run was ended" in running.screen
     assert b"Traceback" not in running.screen
     assert (workspace / "a.txt").read_text() == "one\ntwo\n"
     assert handrail("log", "--json").lines[0]["completed"]["status"] == "interrupted"

@@ -51,7 +51,7 @@ def asking(workspace):
 
 @pytest.fixture
 def asked(handrail, asking):
-    """What waits for an answer, once something does."""
+    """What waits for approval, once something does."""
 
     def look(*words):
         deadline = time.monotonic() + 30
@@ -80,14 +80,14 @@ def test_what_one_terminal_asks_another_answers(
 
     assert (done.code, ended) == (0, code)
     assert done.out.startswith(f"{answer}: {question['id']}  edit_file(")
-    assert f"{question['id']} waits for an answer: " in told
+    assert f"{question['id']} waits for approval; " in told
     assert "approvals -w " in told
     assert (workspace / "a.txt").read_text() == content
     record = handrail("log", "--json").lines[0]["completed"]
     assert record["answered_by"]["answer"] == answer
     assert record["answered_by"]["via"] == "approvals"
-    assert handrail("approvals").out == "nothing waits for an answer\n"
-    assert f"said {answer} (approvals)" in handrail("show").out
+    assert handrail("approvals").out == "no open approval requests\n"
+    assert f"; answered {answer} by " in handrail("show").out
 
 
 def test_a_batch_that_is_aborted_ends_with_130(handrail, workspace, asking, asked, tmp_path):
@@ -121,7 +121,7 @@ def test_the_list_and_one_question_in_full(handrail, asking, asked):
     assert question["id"] in listed.out
     assert "edit_file(path='a.txt'" in listed.out
     assert "moderate" in listed.out
-    assert "answer with: handrail approvals yes ID" in listed.out
+    assert "handrail approvals yes ID" in listed.out
     assert "│ -two\n│ +2\n" in shown.out
     assert f"answer with: handrail approvals yes {question['id']} (or no, abort)" in shown.out
     assert question["binding"].startswith(question["id"])
@@ -140,7 +140,7 @@ def test_always_is_offered_by_a_run_of_several_calls_and_says_how_to_keep_it(
     done = handrail("approvals", "always", question["id"])
 
     assert one.end()[0] == 0
-    assert "always would allow: edit_file(/a.txt)" in shown.out
+    assert "would allow: edit_file(/a.txt)" in shown.out
     assert f"approvals yes {question['id']} (or always, no, abort)" in shown.out
     assert '"edit_file(/a.txt)"' in done.out
 
@@ -154,7 +154,7 @@ def test_a_question_that_is_over_cannot_be_answered(handrail, asking, asked):
 
     assert late.code == 1
     assert "not_found" in late.err
-    assert handrail("approvals").out == "nothing waits for an answer\n"
+    assert handrail("approvals").out == "no open approval requests\n"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_watching_needs_a_terminal(handrail):
     )  # fmt: skip
 
     assert done.returncode == 1
-    assert "there is no terminal to ask at" in done.stderr
+    assert "no terminal" in done.stderr
 
 
 def test_questions_of_every_workspace_are_seen_from_anywhere(
@@ -190,16 +190,16 @@ def test_questions_of_every_workspace_are_seen_from_anywhere(
     handrail("approvals", "--all", "yes", question["id"])
 
     assert one.end()[0] == 0
-    assert here.out == "nothing waits for an answer\n"
+    assert here.out == "no open approval requests\n"
     assert "work" in everywhere.out
-    assert "answer with: handrail approvals --all yes ID" in everywhere.out
-    assert f"answer with: handrail approvals --all yes {question['id']}" in shown.out
+    assert "handrail approvals --all yes ID" in everywhere.out
+    assert f"handrail approvals --all yes {question['id']}" in shown.out
     assert question["workspace"] == str(workspace)
 
 
 def test_a_watching_terminal_asks_as_questions_come(terminal, asking, workspace):
     watching = terminal(["approvals", "--watch"])
-    watching.wait_for("waiting for questions")
+    watching.wait_for("waiting for approval requests")
     first = asking()
     watching.wait_for(QUESTION)
     watching.type("y\n")
@@ -227,7 +227,7 @@ def test_a_watching_terminal_is_told_when_somebody_else_was_faster(
     watching.wait_for(QUESTION)
     handrail("approvals", "no", asked()["id"])
     assert one.end()[0] == 1
-    watching.wait_for("it is no longer asked")
+    watching.wait_for("no longer open")
     watching.type("\x03")
 
     assert watching.end() == 0
@@ -269,7 +269,7 @@ def test_a_command_run_by_a_model_cannot_answer(handrail):
 
 def test_the_help_names_whom_to_ask(handrail):
     for command in ("call", "batch"):
-        assert "--ask WHOM" in handrail(command, "--help").out
+        assert "--ask WHERE" in handrail(command, "--help").out
     wrong = handrail("call", "list_files", "--ask", "somebody")
 
     assert wrong.code == 2

@@ -24,7 +24,7 @@ def test_a_person_reads_the_class_the_reasons_the_effects_and_what_would_happen(
     assert (done.code, lines[0]) == (0, "class dev")
     assert "programs rm" in lines
     assert f"writes {workspace}/a.txt" in lines or f"writes {workspace}/out.txt" in lines
-    assert lines[-1].startswith("in mode default: you would be asked (the command is dev")
+    assert lines[-1].startswith("in mode default: needs approval")
 
 
 def test_a_catastrophe_is_shown_with_the_part_that_is_one(handrail):
@@ -33,11 +33,11 @@ def test_a_catastrophe_is_shown_with_the_part_that_is_one(handrail):
     assert out.startswith("class      blocked\n")
     assert "it deletes or moves away" in out
     assert "rm -rf ~" in out
-    assert "in mode bypass: it would be refused (the command is blocked: " in out
+    assert "in mode bypass: refused (" in out
 
 
 def test_a_command_that_only_looks_would_run(handrail):
-    assert "in mode default: it would run unasked" in handrail("explain", "cat a.txt").out
+    assert "in mode default: runs" in handrail("explain", "cat a.txt").out
 
 
 @pytest.mark.needs_bubblewrap
@@ -48,14 +48,14 @@ def test_the_answer_hangs_on_what_the_sandbox_holds_here(handrail, tmp_path):
     held = handrail("--mode", "sandboxed", "explain", "make").out
     loose = handrail("--mode", "sandboxed", "--config", str(config), "explain", "make").out
 
-    assert "in mode sandboxed: it would run unasked" in held
-    assert "in mode sandboxed: you would be asked (the sandbox does not hold" in loose
+    assert "in mode sandboxed: runs" in held
+    assert "sandboxed: needs approval (the sandbox" in loose
 
 
 def test_protected_names_are_part_of_what_would_happen(handrail):
     out = handrail("--mode", "sandboxed", "explain", "echo x > .envrc").out
 
-    assert "in mode sandboxed: you would be asked ('.envrc' is protected" in out
+    assert "needs approval ('.envrc' is protected" in out
 
 
 def test_settings_of_the_person_are_part_of_what_would_happen(handrail, tmp_path):
@@ -65,7 +65,7 @@ def test_settings_of_the_person_are_part_of_what_would_happen(handrail, tmp_path
     dangerous = handrail("--config", config, "explain", "some-program").out
     blocked = handrail("--config", config, "explain", "make deploy").out
 
-    assert "it would be refused (the command is dangerous" in dangerous
+    assert ": refused (the command" in dangerous
     assert blocked.startswith("class      blocked\n")
 
 
@@ -102,7 +102,7 @@ def test_json_is_the_judgement_and_the_verdict(handrail, workspace):
 def test_reasons_are_texts_with_the_part_behind(handrail):
     (reason, *_) = handrail("explain", "--json", "ls && sudo id").json["reasons"]
 
-    assert reason.startswith("it asks for the rights of another user")
+    assert "rights of another user" in reason
     assert reason.endswith(": sudo id")
 
 
@@ -222,15 +222,12 @@ def test_the_rules_and_guardrails_in_force_decide_and_are_named(handrail, tmp_pa
 
     allowed, denied, blocked = fate("pytest -q"), fate("cat .env"), fate("terraform plan")
 
-    assert allowed == (
-        "in mode default: it would run unasked ('allow run_command(pytest:*)' covers it; "
-        f"it stands in {config}:2)"
-    )
-    assert denied.startswith("in mode default: it would be refused (it would read ")
-    assert denied.endswith(
-        f"the rule 'deny read_file(.env)' speaks of that; it stands in {config}:3)"
-    )
-    assert "it would be refused (Guardrail: 'terraform plan' is what blocked_commands" in blocked
+    assert "'allow run_command(pytest:*)'" in allowed
+    assert allowed.endswith(f"rule from {config}:2)")
+    assert denied.startswith("in mode default: refused (")
+    assert "deny read_file(.env)" in denied
+    assert denied.endswith(f"rule from {config}:3)")
+    assert ": refused (Guardrail: 'terraform plan'" in blocked
 
 
 def test_hooks_that_would_be_asked_are_named_and_not_run(handrail, workspace, tmp_path):
@@ -243,10 +240,7 @@ def test_hooks_that_would_be_asked_are_named_and_not_run(handrail, workspace, tm
 
     done = handrail("--config", config, "explain", "ls")
 
-    assert done.out.splitlines()[-1] == (
-        "in mode default: it would run unasked, unless a hook says otherwise: "
-        f"'watch' ({config}:1: hooks.pre_tool_use[0])"
-    )
+    assert done.out.splitlines()[-1].endswith(f"'watch' ({config}:1: hooks.pre_tool_use[0])")
     assert not (workspace / "ran").exists()
 
 
@@ -254,4 +248,4 @@ def test_commands_that_are_switched_off_would_be_refused(handrail, tmp_path):
     config = tmp_path / "config.toml"
     config.write_text("commands = false\n")
 
-    assert "it would be refused (commands are" in handrail("--config", config, "explain", "ls").out
+    assert ": refused (commands are" in handrail("--config", config, "explain", "ls").out

@@ -36,7 +36,7 @@ def test_a_job_outlives_the_call_that_started_it(handrail):
 
     assert job["state"] == "running"
     assert said == "up\n"
-    assert ended.out == f"job {job['id']} was ended\n"
+    assert ended.out == f"stopped job {job['id']}\n"
     assert jobs(handrail)[0]["state"] == "killed"
     assert "killed" in handrail("jobs").out
 

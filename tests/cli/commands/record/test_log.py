@@ -46,7 +46,7 @@ def test_only_so_many_calls_or_one_session(handrail):
 def test_nothing_on_record_is_not_an_error(handrail, workspace):
     done = handrail("log")
 
-    assert (done.code, done.out) == (0, f"nothing is recorded of {workspace} yet\n")
+    assert (done.code, done.out) == (0, f"no calls recorded in {workspace}\n")
     assert handrail("log", "--json").out == ""
 
 
@@ -84,7 +84,7 @@ def test_a_call_without_an_end_says_so(handrail, own_home):
     db.close()
 
     assert handrail("log").out.splitlines()[1].split()[4] == "unfinished"
-    assert "not on record: it still runs, or its process ended" in handrail("show").out
+    assert "ended     unknown: " in handrail("show").out
 
 
 def test_the_name_of_a_workspace_cannot_reach_the_terminal_as_commands(handrail, tmp_path):
@@ -128,15 +128,15 @@ def test_the_state_of_a_file_is_true_after_undo_redo_and_undo(handrail):
 
     assert [row.partition(" write ")[2].strip() for row in rows] == [
         "undid c1",
-        "redid c1, undone since",
-        "undid c1, redone since",
+        "redid c1, undone later",
+        "undid c1, redone later",
         "undone",
-        "stands",
+        "current",
     ]
     assert [one["standing"] for one in objects] == [True, False, False, False, True]
     assert again.code == 0
     assert redone[0].endswith("redid c1")
-    assert redone[-2].endswith("stands")
+    assert redone[-2].endswith("current")
 
 
 def test_a_redo_that_was_undone_since_is_shown_as_that(handrail):
@@ -147,7 +147,7 @@ def test_a_redo_that_was_undone_since_is_shown_as_that(handrail):
 
     shown = handrail("show", redo)
 
-    assert "undone since" in shown.out
+    assert "later undone" in shown.out
 
 
 def test_the_last_turn_is_listed(handrail):

@@ -44,7 +44,7 @@ def test_bash_knows_the_program_after_the_script(handrail, tmp_path):
         timeout=60,
     ).stdout
 
-    assert shown == "complete -o default -F _handrail handrail\n"
+    assert shown.split() == ["complete", "-o", "default", "-F", "_handrail", "handrail"]
 
 
 def test_bash_offers_every_command(complete):

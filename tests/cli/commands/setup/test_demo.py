@@ -53,9 +53,9 @@ def test_a_reader_sees_the_calls_the_diff_the_order_and_the_record(demo):
         "read cart    at once",
         "undid edit_file",
         '+    print("-" * 20)',
-        "unbroken: ",
+        "intact: ",
         f"handrail -w {folder} log",
-        "The edit shows its diff and asks you first",
+        "The edit shows its diff and asks first",
     ):
         assert words in done.out
 
@@ -131,9 +131,9 @@ def test_what_is_proposed_works_where_the_program_is_not_on_the_path(
     monkeypatch.setenv("PATH", f"{tmp_path / elsewhere if elsewhere else ''}:/usr/bin:/bin")
 
     out = handrail("demo", "--dir", tmp_path / "demo").out
-    _, after = out.split("Now you, in the same project:\n")
+    _, after = out.split("Try it yourself in this project:\n")
     lines = [line.strip() for line in after.splitlines() if line.startswith("  ")]
-    last = after.splitlines()[-1].removeprefix("Or from anywhere: ")
+    last = after.splitlines()[-1].removeprefix("From any directory: ")
 
     activate = SCRIPTS / "activate"
     if activate.is_file():
@@ -153,4 +153,4 @@ def test_what_is_proposed_is_plain_where_the_program_is_on_the_path(
     out = handrail("demo", "--dir", tmp_path / "demo").out
 
     assert "activate" not in out
-    assert f"Or from anywhere: handrail -w {tmp_path}/demo log\n" in out
+    assert f"From any directory: handrail -w {tmp_path}/demo log\n" in out

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-QUESTION = "Trust these files as long as they stay exactly as they are? [y/n] "
+QUESTION = "Trust these files until they change? [y/n] "
 HOOK = "[[hooks.pre_tool_use]]\ncommand = './evil.sh'\n"
 
 
@@ -35,26 +35,16 @@ def test_after_a_yes_the_workspace_is_trusted(terminal, handrail, project):
     code, screen = answer(terminal, "y\n")
 
     assert code == 0
-    assert "trusted; any change to these files ends it" in screen
+    assert "trusted until these files change" in screen
     assert (before, network(handrail)) == (False, True)
     assert handrail("trust", "--json").json["trusted"] is True
 
 
-def test_the_person_sees_everything_the_files_say(terminal, project):
+def test_the_user_sees_everything_the_files_say(terminal, project, check_snapshot):
     _, screen = answer(terminal, "n\n")
 
     shown = screen.replace("\r\n", "\n").partition(QUESTION)[0]
-    assert shown == (
-        "settings of this workspace: .handrail/config.toml\n"
-        "never taken from a workspace, trusted or not:\n"
-        "  keep_days = 1  .handrail/config.toml:3\n"
-        "in force without trust, because it only narrows:\n"
-        '  mode = "plan"  .handrail/config.toml:1\n'
-        "switched on by your trust (2):\n"
-        "  network = true  .handrail/config.toml:2\n"
-        '  hooks.pre_tool_use[0] = {"command": "./evil.sh"}  .handrail/config.toml:4\n'
-        "a program of the workspace that they name is run as it is then, not as it is now\n"
-    )
+    check_snapshot("trust", shown)
 
 
 @pytest.mark.parametrize("text", ["n\n", "No\n", "\x04"])
@@ -131,7 +121,7 @@ def test_trust_can_be_revoked(terminal, handrail, project):
 
     done = [handrail("trust", "--revoke"), handrail("trust", "--revoke")]
 
-    assert [one.out for one in done] == ["trusted no longer\n", "nothing was trusted here\n"]
+    assert [one.out for one in done] == ["trust ended\n", "nothing was trusted here\n"]
     assert network(handrail) is False
 
 
@@ -139,7 +129,7 @@ def test_without_a_terminal_nobody_can_say_yes(handrail, project):
     done = handrail("trust")
 
     assert (done.code, done.out) == (1, "")
-    assert "trust is given by a person at a terminal" in done.err
+    assert "needs_approval: trust" in done.err
     assert network(handrail) is False
 
 
@@ -171,7 +161,7 @@ def test_a_workspace_without_settings_needs_no_trust(handrail, workspace):
     done = handrail("trust")
 
     assert done.code == 0
-    assert done.out == "this workspace has no settings of its own; there is nothing to trust\n"
+    assert "no settings files" in done.out
 
 
 def test_settings_that_only_narrow_need_no_trust(handrail, project):
@@ -180,20 +170,18 @@ def test_settings_that_only_narrow_need_no_trust(handrail, project):
     done = handrail("trust")
 
     assert done.code == 0
-    assert done.out.endswith("nothing here needs your trust\n")
+    assert done.out.endswith("nothing here needs trust\n")
 
 
 def test_what_the_files_say_cannot_forge_the_question(terminal, project):
-    project.write_text(
-        '[hooks]\nx = "\\u001b[2J\\r\\nswitched on by your trust:\\n  nothing\\u202e"\n'
-    )
+    project.write_text('[hooks]\nx = "\\u001b[2J\\r\\nenabled by trust:\\n  nothing\\u202e"\n')
 
     code, screen = answer(terminal, "n\n")
 
     assert code == 1
     assert "\x1b" not in screen
     assert "\u202e" not in screen
-    assert screen.count("\nswitched on by your trust") == 1
+    assert screen.count("\nenabled by trust") == 1
 
 
 def test_the_files_are_shown_on_the_terminal_wherever_the_output_goes(terminal, project):

@@ -156,10 +156,10 @@ _CLIENTS: Final[Mapping[str, ClientSetup]] = {
     "codex": ClientSetup(
         "~/.codex/config.toml",
         _codex,
-        "Disable its shell tool, in the same file:\n"
+        "Disable its own tools. The shell tool, in the same file:\n"
         "  [features]\n"
         "  shell_tool = false\n"
-        "Its patch tool cannot be disabled; to make it ask before it writes, put this at the\n"
+        "The patch tool cannot be disabled; to make it ask before it writes, put this at the\n"
         "top of the file, before the first [table]:\n"
         '  sandbox_mode = "read-only"',
         text_only=True,

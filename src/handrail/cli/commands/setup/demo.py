@@ -258,7 +258,7 @@ def _print_suggestions(workspace: str) -> None:
         if words is not None:
             output.print_line(f"  {words}")
     output.print_line(
-        "The edit shows its diff and asks first; with --mode accept-edits it does not ask."
+        "The edit shows its diff and asks first, unless --mode accept-edits is given."
     )
     output.print_line(f"From any directory: {program.command_name()} -w {where} log")
 
