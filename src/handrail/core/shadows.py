@@ -1,6 +1,6 @@
-"""What programs change in the writable roots: how it was before, how it is afterwards.
+"""Snapshots of the writable roots around programs: what changed.
 
-The implementation is `host/snapshots`. Nothing here says who changed something: see
+The implementation is `host/snapshots`. Changes are attributed to programs by
 `history/command_effects/report_builder.py`.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from handrail.core.places import Form
 from handrail.core.ports import Blobs
 
-# Why the content of a file is not kept, as it is told.
+# Why the content of a file is not kept, as shown to users.
 TOO_LARGE: Final = "it is larger than what is kept of one file (setting shadow_file_mb)"
 NO_ROOM: Final = "there was no room left to keep it (settings shadow_mb, shadow_files)"
 SENSITIVE: Final = "its name says that it holds secrets, of which no copy is made"
@@ -24,25 +24,27 @@ HISTORY: Final = "it is a git repository, whose history is not copied"
 
 
 class FileState(NamedTuple):
-    """One entry at one moment. `text` is the SHA-256 of a file's content or the target of a
-    link; empty if it is not known, and then `why` says why. `links` counts a file's names.
-    `written_ns` is when its content was written, `changed_ns` when anything of it changed.
-    `inode` goes with a file that is moved; 0 if it is not known.
-    """
+    """One entry at one moment."""
 
     form: Form
     mode: int
     size: int
+    # SHA-256 of a file's content, or the target of a link; "" if unknown.
     text: str
+    # Why `text` is unknown.
     why: str
+    # When the content was written.
     written_ns: int
+    # When content or attributes changed.
     changed_ns: int
+    # Number of hard links.
     links: int = 1
+    # Kept by a file that is moved; 0 if unknown.
     inode: int = 0
 
 
 class EntryChange(NamedTuple):
-    """An entry that is not as it was; None: it did not exist, or does not any more."""
+    """A changed entry; None: it did not exist, or no longer exists."""
 
     root: int
     rel: str
@@ -51,7 +53,7 @@ class EntryChange(NamedTuple):
 
 
 class OtherNames(NamedTuple):
-    """What the names of one file share (hard links), and some of those that are left."""
+    """The inode that hard links share, and some of the remaining names."""
 
     device: int
     inode: int
@@ -59,35 +61,35 @@ class OtherNames(NamedTuple):
 
 
 class TreeDiff(NamedTuple):
-    """What is different from before. `left`: directories that were not looked into, with the
-    reason; `unseen`: at least so many new files are beyond what is looked at. `repositories`
-    whose history moved, with what is known of that. `names`: of files that are gone and had
-    other names, by root and path.
-    """
+    """What changed since a snapshot."""
 
     deltas: tuple[EntryChange, ...] = ()
+    # Directories that were not compared, with the reason.
     left: Mapping[str, str] = {}
+    # A lower bound for new files beyond the limits.
     unseen: int = 0
+    # Repositories whose history changed, with a description.
     repositories: Mapping[str, str] = {}
+    # Hard links of removed files, by root and path.
     names: Mapping[tuple[int, str], OtherNames] = {}
 
 
 class ObservedWrites(NamedTuple):
-    """What the processes of a program were seen to open for writing, rename, remove and the
-    like. `files`: path → size and time of writing when they first came to it, None if there was
-    nothing; `trees`: directories that were moved. `blind`: we were not let see all.
-    """
+    """What the processes of a program were seen to write, rename or remove."""
 
+    # Path → size and modification time before the first write; None if it did not exist.
     files: Mapping[str, tuple[int, int] | None]
+    # Directories that were moved.
     trees: tuple[str, ...]
+    # The log is incomplete.
     blind: bool
-    # When the last word was written.
+    # When the log was closed.
     written_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLimits:
-    """How much is copied: entries, bytes of all contents together, bytes of one file."""
+    """Limits of the copies: number of entries, bytes in total, bytes of one file."""
 
     files: int = 100_000
     total_bytes: int = 512 << 20
@@ -95,8 +97,8 @@ class SnapshotLimits:
 
 
 class Removal(NamedTuple):
-    """What a command is known to delete: an absolute path or glob, with a slash at the end for
-    all that is below it too. `names`: only files of these names (globs) below it; None: all.
+    """What a command is known to delete: an absolute path or glob, ending in a slash if everything
+    below is deleted too. `names`: only files matching these globs; None: all.
     """
 
     path: str
@@ -111,38 +113,40 @@ class UnkeptFile(NamedTuple):
 
 
 class WorkspaceSnapshots(Protocol):
-    """Copies of what programs may change, kept up to date by looking. Everything blocks."""
+    """Takes snapshots of the roots and compares them. All methods block."""
 
     def capture(self, scopes: Sequence[tuple[int, str]] | None) -> Any:
-        """Look at these places (root, path from it), None: at all roots; copy what is new."""
+        """Take a snapshot of these paths (root, path beneath it), None: of all roots, copying new
+        contents.
+        """
 
     def diff(self, before: Any) -> TreeDiff:
-        """Look at the same places again: what is different."""
+        """What changed since the snapshot."""
 
     def crash_reference(self, before: Any, notes: str) -> Mapping[str, Any]:
-        """What finds this look again after a crash; empty if nothing does."""
+        """A reference by which the snapshot is found after a crash; empty if it cannot be."""
 
     def diff_since(
         self, reference: Mapping[str, Any]
     ) -> tuple[TreeDiff, ObservedWrites | None] | None:
-        """What is different from a look of a runtime that is gone, and what its program was
-        seen to write; None if the look is lost.
+        """What changed since a snapshot of an ended runtime, and what its program was seen to
+        write; None if the snapshot is lost.
         """
 
     def keep(self, before: Any) -> Any:
-        """The same look, told against even after later ones; until `after` has told it."""
+        """Keep this snapshot until `diff` has used it, even if newer ones are taken."""
 
     def new_write_log(self) -> str:
-        """A new file for what a program is seen to write; it is gone once it was read."""
+        """Path of a new write log for the tracer; removed when it is read."""
 
     def read_write_log(self, notes: str) -> ObservedWrites | None:
-        """What stands in it; None if nobody watched."""
+        """The content of a write log; None if there was no tracer."""
 
     def is_only_runtime(self) -> bool:
         """Whether no other runtime is open on these roots."""
 
     def export_content(self, digest: str, size: int, blobs: Blobs) -> bool:
-        """Put a copied content among the old contents; False if it is lost or has no room."""
+        """Add a copied content to `blobs`; False if the copy is lost or there is no room."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release all resources."""

@@ -22,14 +22,16 @@ _POINTER: Final = b"gitdir:"
 
 
 class GitCopies:
-    """Asks the indexes of repositories, each again only when it has changed."""
+    """Checks whether git tracks denied files: no mount hides the copies in its object store. Only
+    the index is read, again only after it has changed; older commits are not searched.
+    """
 
     def __init__(self, withheld: ReadDenyPatterns) -> None:
         self._withheld = withheld
         self._known: dict[str, tuple[tuple[int, ...], str | None]] = {}
 
     def gap(self, repositories: Iterable[str]) -> str | None:
-        """A sentence if one of these working trees has withheld files that git tracks."""
+        """A sentence if git tracks denied files in one of these working trees; else None."""
         return next(filter(None, map(self._of, repositories)), None)
 
     def _of(self, tree: str) -> str | None:
@@ -55,9 +57,9 @@ class GitCopies:
 
     def _keeps(self, tree: str, name: str) -> bool:
         if name.endswith("/"):
-            # A whole folder that is not checked out.
+            # A whole directory that is not checked out (sparse index).
             return self._withheld.reaches(f"{tree}/{name}".rstrip("/"))
-        # Most names are passed over by their parts.
+        # Most names are excluded by their parts.
         if not any(map(self._withheld.ends, name.split("/"))):
             return False
         return self._withheld.hides(f"{tree}/{name}")
@@ -165,7 +167,7 @@ class DeniedPathFinder:
                 return
 
     def _around(self, paths: set[str]) -> str | None:
-        """A withheld name that is a link to something above a root cannot be hidden."""
+        """A denied name that links to a directory above a root cannot be hidden."""
         tops = [f"{root.rstrip('/')}/" for root in self._roots]
         if any(top.startswith(f"{path.rstrip('/')}/") for path in paths for top in tops):
             return "a withheld name leads to the whole workspace"
@@ -178,7 +180,7 @@ class _FinderPass:
     def __init__(self) -> None:
         self.found: list[str] = []
         self.links: list[str] = []
-        # Whether a name meant something else when it was entered than when it was listed.
+        # Whether a name was exchanged between listing and entering it.
         self.changed = False
         self.repositories: list[str] = []
         self.gap: str | None = None
@@ -217,7 +219,7 @@ def _read_entries(
 
 
 def _starts(globs: Sequence[PathGlob], roots: Sequence[str]) -> Iterator[str]:
-    """The directories outside the roots in which what a pattern names could lie."""
+    """The directories outside the roots in which a pattern could match."""
     tops = [f"{root.rstrip('/')}/" for root in roots]
     for glob in globs:
         if glob.floating:
@@ -232,13 +234,13 @@ def _starts(globs: Sequence[PathGlob], roots: Sequence[str]) -> Iterator[str]:
 
 
 def _real(path: str) -> str | None:
-    """What a withheld name leads to, None if to nothing."""
+    """The target of a denied name; None if it does not exist."""
     real = real_path(path)
     return real if os.path.lexists(real) else None
 
 
 def _outermost(paths: set[str]) -> Iterator[str]:
-    """Without those that lie in another of them."""
+    """The paths that do not lie inside another one."""
     last = None
     for path in sorted(paths, key=lambda one: f"{one}/"):
         if last is None or not f"{path}/".startswith(f"{last.rstrip('/')}/"):
@@ -247,7 +249,7 @@ def _outermost(paths: set[str]) -> Iterator[str]:
 
 
 def _unseen(path: str, error: OSError) -> str | None:
-    """Why a directory could not be listed, if a command might be able to."""
+    """Why a directory could not be listed, if a command could list it; else None."""
     if not isinstance(error, PermissionError):
         return None
     try:

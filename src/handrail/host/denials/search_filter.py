@@ -1,7 +1,8 @@
-"""What a search of contents leaves out: paths that no call may read.
+"""Keeps denied files out of content searches.
 
-An engine is given what to skip, which only saves time. Two checks decide: every path in its
-answer is compared with the rules, and every file that is read with the inodes of what is withheld.
+An engine is told what to skip, which only saves time. Two checks enforce the denial: every path in
+the answer is matched against the rules, and every file that is read against the inodes of denied
+files.
 """
 
 from __future__ import annotations
@@ -26,16 +27,14 @@ _UNLIKE: Final = frozenset("?[\\")
 
 
 class ReadDenyView(NamedTuple):
-    """What is withheld where a query searches: how many paths exist, whatever they hold, and
-    the inodes of everything that is withheld anywhere.
-    """
+    """The denied paths in the searched directory, as a number, and the inodes of all denied files."""
 
     number: int
     inodes: InodeSet
 
 
 class ReadDenyFilter:
-    """The withheld paths of a search. For any thread."""
+    """The read denials of a search. Thread-safe."""
 
     def __init__(self, withheld: ReadDenyPatterns, finder: DeniedPathFinder) -> None:
         self._withheld = withheld
@@ -44,20 +43,20 @@ class ReadDenyFilter:
         self._lock = threading.Lock()
 
     def check(self, place: Place) -> None:
-        """Raise `denied` for a place that is withheld itself."""
+        """Raise `denied` for a place that is denied itself."""
         if self._withheld.hides(place.absolute):
             raise _denied(place)
 
     def applied(self, allowed: PathFilter, root: SearchRoot) -> PathFilter:
-        """The filter of a query, without what is withheld."""
+        """The filter of a query, without denied paths."""
         top = root.path.rstrip("/")
         hides = self._withheld.hides
         hints = list(_hints(self._withheld.globs, top))[:_MOST_HINTS]
         return allowed.without(hints, lambda rel: hides(f"{top}/{rel}"))
 
     def view(self, allowed: PathFilter, root: SearchRoot, place: Place) -> ReadDenyView:
-        """Look at what exists now; raises `denied` for a file that is withheld by another of
-        its names. Blocks.
+        """The denied paths that exist now. Raises `denied` for a file that is denied under another
+        of its names. Blocks.
         """
         hidden = self._finder.find()
         inodes = self._collect(hidden)
@@ -65,12 +64,12 @@ class ReadDenyFilter:
             _check_inode(root, place, inodes)
         top, start = root.path.rstrip("/"), f"{place.absolute.rstrip('/')}/"
         below = [path for path in hidden.paths if path.startswith(start)]
-        # What a withheld folder holds is nobody's business.
+        # The content of a denied directory is not disclosed, not even as a number.
         wanted = (path for path in below if _folder(path) or allowed.wants(path[len(top) + 1 :]))
         return ReadDenyView(sum(1 for _ in wanted), inodes)
 
     def inodes(self) -> InodeSet:
-        """The inodes of what is withheld now. Blocks."""
+        """The inodes of denied files now. Blocks."""
         return self._collect(self._finder.find())
 
     def _collect(self, hidden: HiddenPaths) -> InodeSet:
@@ -94,7 +93,7 @@ def _denied(place: Place) -> ProblemRaised:
 
 
 def _hints(globs: Sequence[PathGlob], root: str) -> Iterator[str]:
-    """The patterns as ripgrep reads them; those that it might read wider are left out."""
+    """The patterns in ripgrep's syntax, except those that ripgrep could read more broadly."""
     for glob in globs:
         names = list(glob.names)
         while names and names[-1] == "**":

@@ -1,6 +1,6 @@
-"""The configuration files of the repository that a directory belongs to, read as text.
+"""Reads the configuration files of the repository that a directory belongs to.
 
-None means that it cannot be said which files git would read; nothing is run to find out.
+The result is None if it is not certain which files git would read. Git is not run.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _MODULES_DEEP: Final = 6
 def read_git_configs(directory: str) -> tuple[str, ...] | None:
     """The text of every configuration file that git may read there; empty if there is none.
 
-    Those of repositories inside it are among them, since looking at one looks at these too; so
-    are those of the ones above, because git goes on to them where it takes one for broken.
+    Repositories inside are included, because git status enters them; so are those above, to which
+    git continues if it takes one for broken.
     """
     try:
         found = _candidates(Path(directory).resolve())
-        # The same submodule is found in two ways.
+        # A submodule can be found in two ways.
         files = {file.resolve(): file for one in found for file in _files(one, 0)}.values()
         if len(files) > _MOST_FILES:
             return None
@@ -35,11 +35,11 @@ def read_git_configs(directory: str) -> tuple[str, ...] | None:
 
 
 def _candidates(directory: Path) -> Iterator[Path]:
-    """Everything that git could take for the repository, from there up."""
+    """Every directory that git could take for the repository, from here up."""
     for folder in (directory, *directory.parents):
         if os.path.lexists(folder / ".git"):
             yield folder / ".git"
-        # A directory that is a repository by itself: git would take its configuration.
+        # The directory is a bare repository: git would use its configuration.
         beside = (folder / "objects", folder / "commondir")
         if os.path.lexists(folder / "HEAD") and any(map(os.path.lexists, beside)):
             yield folder
@@ -62,7 +62,7 @@ def _files(found: Path, depth: int) -> Iterator[Path]:
 
 
 def _directory(found: Path) -> Path:
-    """The repository's directory; a `.git` file says where that is."""
+    """The repository's directory, resolving a `.git` file."""
     if found.is_dir():
         return found
     text = _text(found)
@@ -72,13 +72,13 @@ def _directory(found: Path) -> Path:
 
 
 def _common(directory: Path) -> Path:
-    """Where the configuration is that all working trees of a repository share."""
+    """The directory of the configuration that all working trees share."""
     pointer = directory / "commondir"
     return directory / _text(pointer).strip() if os.path.lexists(pointer) else directory
 
 
 def _modules(folder: Path, depth: int) -> Iterator[Path]:
-    """The configurations of submodules, whose names may hold slashes."""
+    """The configurations of submodules, whose names may contain slashes."""
     if depth > _MODULES_DEEP:
         raise ValueError(f"{folder} is too deep")
     if not folder.is_dir():

@@ -1,5 +1,5 @@
-"""Whether the history of a git repository has moved. Its directory is not copied: git keeps
-its own history, and a file of it put back alone would break the whole.
+"""Detects whether the history of a git repository has changed. Git directories are not copied: git
+keeps its own history, and restoring single files would corrupt it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Final
 
 from handrail.host.files.paths.openat2 import LIST
 
-# Where each line says from which commit HEAD moved to which, and by what.
+# Each line has the old and the new commit of HEAD, and the reason.
 _LOG: Final = "logs/HEAD"
-# What a commit, a checkout, a reset or a fetch changes; looking around changes none of it.
+# Changed by a commit, checkout, reset or fetch, but not by read-only commands.
 _WATCHED: Final = ("HEAD", _LOG, "packed-refs", "refs/heads", "refs/tags")
 _MOVE: Final = re.compile(
     rb"^([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t\n]*\t(commit\b)?", re.MULTILINE
@@ -25,7 +25,7 @@ _SHORT: Final = 10
 
 
 def history_mark(directory: int, name: str) -> tuple[int, ...] | None:
-    """When the history of the repository in this directory moved last; None if there is none."""
+    """The times of the last history changes of a repository; None if there is no repository."""
     try:
         handle = os.open(name, LIST | os.O_NOFOLLOW, dir_fd=directory)
     except OSError:
@@ -33,15 +33,15 @@ def history_mark(directory: int, name: str) -> tuple[int, ...] | None:
     try:
         times = [_stat(handle, path) for path in _WATCHED]
         logged = _stat(handle, _LOG)
-        # The size of the log last: what is behind it later is what happened since.
+        # The size of the log comes last: lines after it were added since.
         return (*(one.st_ctime_ns if one else 0 for one in times), logged.st_size if logged else 0)
     finally:
         os.close(handle)
 
 
 def describe_history_change(path: str, before: tuple[int, ...] | None) -> str:
-    """What the log of the repository at this path says since a mark; "" if it is not clear. It
-    is not ours and may say anything, so that nothing but hexadecimal digits is taken from it.
+    """What the log says since a mark; "" if unclear. The log is untrusted: only hexadecimal digits
+    are taken from it.
     """
     try:
         handle = os.open(path, LIST | os.O_NOFOLLOW)
@@ -73,7 +73,7 @@ def _stat(handle: int, path: str) -> os.stat_result | None:
 
 
 def _read(handle: int, path: str, offset: int = 0) -> bytes:
-    """A file from there on; nothing if it is no file."""
+    """The content of a file from an offset; empty if it is not a regular file."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=handle)
     except OSError:

@@ -1,6 +1,6 @@
-"""What a repository's index lists: its files, and which of them are other repositories.
+"""Reads a repository's index: tracked paths and embedded repositories.
 
-Nothing is run to find out; what cannot be understood for certain raises ValueError.
+Git is not run. An index that is not understood completely raises ValueError.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 _MAX_BYTES: Final = 64 << 20
 _HEADER: Final = struct.Struct(">4sII")
-# Time stamps, owner and size of one entry with its mode among them, its hash, its flags.
+# Time stamps, mode, owner, size, hash and flags of one entry.
 _ENTRY: Final = struct.Struct(">24xI12x20xH")
 _LINK: Final = 0o160000
 _LINK_BYTES: Final = _LINK.to_bytes(4, "big")
@@ -22,7 +22,7 @@ _LENGTH: Final = 0x0FFF
 
 
 def embedded_repositories(directory: Path) -> list[str]:
-    """Paths of the repositories inside the working tree whose git directory this is.
+    """Paths of the repositories inside the working tree of this git directory.
 
     Raises OSError or ValueError.
     """
@@ -31,12 +31,12 @@ def embedded_repositories(directory: Path) -> list[str]:
             raise ValueError(f"{shared} holds other repositories")
     index = directory / "index"
     data = _bytes(index) if os.path.lexists(index) else b""
-    # Most hold none, and looking for that is a hundred times faster than reading them.
+    # Most indexes have none, and this search is a hundred times faster than parsing.
     return list(_links(data)) if _LINK_BYTES in data else []
 
 
 def tracked_paths(index: Path) -> Iterator[str]:
-    """Every path that an index lists, from the top of its working tree.
+    """Every path in an index, relative to its working tree.
 
     Raises OSError or ValueError.
     """
@@ -59,11 +59,11 @@ def _entries(data: bytes) -> Iterator[tuple[int, str]]:
             mode, flags = _ENTRY.unpack_from(data, start)
             name = start + _ENTRY.size + (2 if flags & _EXTENDED else 0)
             end = data.index(b"\0", name)
-            # Fails where hashes are longer than was thought.
+            # Fails if the hashes are longer than SHA-1.
             if min(end - name, _LENGTH) != flags & _LENGTH or name == end:
                 raise ValueError("an index that does not add up")
             yield mode, os.fsdecode(data[name:end])
-            # Padded with at least one zero byte.
+            # Padded with at least one NUL.
             start += (end - start + 8) & ~7
     except struct.error as error:
         raise ValueError("an index that ends early") from error

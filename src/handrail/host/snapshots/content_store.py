@@ -22,12 +22,12 @@ from handrail.core.ports import Blobs
 from handrail.core.problems import ProblemRaised
 
 _FICLONE: Final = 0x40049409
-# Below this, copying is cheaper than asking the file system to share the blocks.
+# Below this size, copying is cheaper than sharing blocks.
 _WORTH_SHARING: Final = 64 * 1024
 _CHUNK: Final = 1 << 20
 # Larger files are copied in pieces.
 _IN_MEMORY: Final = 8 << 20
-# Without O_EXCL: a name of this process's own that a crash of its namesake left is used again.
+# Without O_EXCL: a crashed process with this pid may have left the name.
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 
 # Shared by all stores of the process, which may use one directory.

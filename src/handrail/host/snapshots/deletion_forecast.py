@@ -1,6 +1,6 @@
-"""Which files of a deletion would not be kept, looked up before the command runs.
+"""Forecasts which deleted files could not be restored, before a command runs.
 
-Only a forecast: the files are named for a question, and nothing is copied or held.
+The files are only listed in a question; nothing is copied.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from handrail.host.snapshots.entries import LONGEST_TARGET
 
 _GIT: Final = ".git"
 _GLOB: Final = re.compile(r"[*?\[]")
-# Named in a question; more are not looked for.
+# Files listed in a question; no more are searched.
 _MOST: Final = 20
 
 
@@ -43,7 +43,7 @@ class DeletionForecast:
         self._hidden = frozenset(hidden)
 
     def unkept(self, removals: Sequence[Removal]) -> list[UnkeptFile]:
-        """The files that would be lost, the first few of them; empty if all would be kept."""
+        """The first few files that could not be restored; empty if all could."""
         found: list[UnkeptFile] = []
         size = 0
         for files, (path, info) in enumerate(self._entries(removals), 1):
@@ -94,7 +94,7 @@ class DeletionForecast:
         if stat.S_ISLNK(info.st_mode):
             return LONG_LINK if info.st_size > LONGEST_TARGET else None
         if not stat.S_ISREG(info.st_mode):
-            # A pipe or a socket has no content that could be lost.
+            # A pipe or socket has no content to lose.
             return None
         if is_sensitive(self._shown(path)):
             return SENSITIVE

@@ -1,4 +1,4 @@
-"""What is done about an entry that is not as it is remembered: remember it, and tell."""
+"""Updates the index of a tree with changed entries and collects the changes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ TOO_MANY = "there are more files than are looked at"
 
 
 class DiffCollector:
-    """Brings the tree of a root up to date, entry by entry. `tells` False: what is different
-    is only remembered. `quiet`: new entries are not told, because nobody looked there before.
+    """Updates the index of a root, entry by entry. `tells` False: changes are not collected.
+    `quiet`: new entries are not collected, because the directory was not indexed before.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class DiffCollector:
 
     @property
     def room(self) -> int:
-        """How many more entries may be remembered."""
+        """How many more entries fit the limit."""
         return max(0, self._means.limits.files - self._means.usage.files)
 
     def meet(self, rel: str, handle: int, name: str, info: os.stat_result, *, quiet: bool) -> None:
-        """An entry that is no directory."""
+        """Update an entry that is not a directory."""
         old = self._old(rel, name)
         if old is None and not self.room:
             self.pass_over(rel, quiet=quiet)
@@ -68,7 +68,7 @@ class DiffCollector:
         self._tell(rel, name, old, found.entry, quiet=quiet, links=found.links)
 
     def meet_folder(self, rel: str, name: str, info: os.stat_result, *, quiet: bool) -> bool:
-        """A directory; whether it may be entered."""
+        """Update a directory; whether to enter it."""
         old = self._old(rel, name)
         if old is None and not self.room:
             self.pass_over(rel, quiet=quiet)
@@ -80,7 +80,7 @@ class DiffCollector:
         return True
 
     def gone(self, rel: str, name: str) -> None:
-        """There is nothing of that name any more."""
+        """Remove an entry that no longer exists."""
         old = self._old(rel, name)
         if old is None:
             return
@@ -90,7 +90,7 @@ class DiffCollector:
         self._tell(rel, name, old, None, quiet=False)
 
     def pass_over(self, rel: str, *, quiet: bool) -> None:
-        """Something in this directory is beyond what is looked at."""
+        """Note that an entry of this directory exceeds the limit."""
         self.left[rel] = TOO_MANY
         if not quiet and self._tells:
             self.unseen += 1
@@ -123,12 +123,12 @@ class DiffCollector:
 
 
 def child_path(rel: str, name: str) -> str:
-    """The path of a name in a directory."""
+    """The path of an entry in a directory."""
     return f"{rel}/{name}" if rel else name
 
 
 def _same(old: TreeEntry, new: TreeEntry) -> bool:
-    """Whether nothing that matters has changed."""
+    """Whether type, mode and content are equal."""
     if stat.S_IFMT(old.mode) != stat.S_IFMT(new.mode):
         return False
     unknown = stat.S_ISREG(old.mode) and "!" in (old.what[0], new.what[0])

@@ -1,7 +1,7 @@
-"""What is remembered of one entry of a directory, and of a whole tree of them.
+"""The index of a tree: what is known of each entry.
 
-An entry is believed unchanged only by its whole signature, and only if the signature is older
-than the tick of the clock in which it was taken: what is younger is read again.
+An entry counts as unchanged only if its whole signature is equal, and only if the signature was
+older than one clock tick when taken; otherwise the file is read again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from handrail.core.shadows import (
 )
 from handrail.host.snapshots.stamps import TICK_NS, Signature
 
-# What stands in place of a content that was not kept, and why.
+# Markers in place of a digest: why the content was not copied.
 REASONS: Final = {
     "!large": TOO_LARGE,
     "!room": NO_ROOM,
@@ -31,14 +31,14 @@ REASONS: Final = {
     "!busy": BUSY,
 }
 FOLDER: Final = "/"
-# Of a longer one only what tells it from others is remembered.
+# Longer targets are shortened and hashed.
 LONGEST_TARGET: Final = 300
 SPECIAL: Final = "?"
 
 
 class TreeEntry(NamedTuple):
-    """`proof` is the signature, or None if it proves nothing. `what` is a digest, a reason
-    from the table above, or the target of a link.
+    """One indexed entry. `proof` is the signature, or None if it proves nothing. `what` is a
+    digest, a marker of `REASONS`, or a link target.
     """
 
     proof: Signature | None
@@ -47,7 +47,7 @@ class TreeEntry(NamedTuple):
 
     @property
     def mode(self) -> int:
-        """Kind and permissions, as the kernel has them."""
+        """Type and permissions, as in `st_mode`."""
         return self.signature[4]
 
 
@@ -56,8 +56,8 @@ Listing = dict[str, TreeEntry]
 
 @dataclass(slots=True)
 class StorageUsage:
-    """How much is remembered, over all roots: entries, bytes of their contents, and `stale`
-    bytes of contents that no entry has any more.
+    """Totals over all roots: entries, bytes of copies, and `stale` bytes of copies that no entry
+    refers to.
     """
 
     files: int = 0
@@ -67,18 +67,20 @@ class StorageUsage:
 
 @dataclass(slots=True)
 class TreeIndex:
-    """The entries of one root by directory. `left`: not looked into, or not completely."""
+    """The entries of one root by directory. `left`: directories not indexed completely, with the
+    reason.
+    """
 
     usage: StorageUsage
     listings: dict[str, Listing] = field(default_factory=dict)
     left: dict[str, str] = field(default_factory=dict)
-    # Directories whose listing is not as it was last written down.
+    # Directories changed since the manifest was saved.
     dirty: set[str] = field(default_factory=set)
-    # Device and inode of files that had several names at the last look before a program.
+    # Path → device and inode of files with hard links, before a program.
     linked: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def put(self, rel: str, name: str, entry: TreeEntry) -> None:
-        """Remember an entry in place of the old one."""
+        """Add or replace an entry."""
         self.drop(rel, name)
         self.listings.setdefault(rel, {})[name] = entry
         self.usage.files += 1
@@ -86,7 +88,7 @@ class TreeIndex:
         self.dirty.add(rel)
 
     def drop(self, rel: str, name: str) -> None:
-        """Forget an entry, not what is below it."""
+        """Remove an entry, but not entries below it."""
         listing = self.listings.get(rel)
         old = listing.pop(name, None) if listing is not None else None
         if old is not None:
@@ -96,7 +98,7 @@ class TreeIndex:
             self.dirty.add(rel)
 
     def count_in(self, usage: StorageUsage) -> TreeIndex:
-        """Count its entries together with those of other roots; returns itself."""
+        """Count the entries in `usage`, which roots share; returns itself."""
         self.usage = usage
         for listing in self.listings.values():
             usage.files += len(listing)
@@ -104,13 +106,13 @@ class TreeIndex:
         return self
 
     def copy(self, usage: StorageUsage) -> TreeIndex:
-        """The same entries, to be changed apart."""
+        """An independent copy."""
         listings = {rel: dict(listing) for rel, listing in self.listings.items()}
         copied = TreeIndex(usage, listings, dict(self.left), linked=dict(self.linked))
         return copied.count_in(usage)
 
     def digests(self) -> set[str]:
-        """The contents that are needed."""
+        """The hashes of all contents in use."""
         return {
             entry.what
             for listing in self.listings.values()
@@ -120,28 +122,28 @@ class TreeIndex:
 
 
 def make_entry(signature: Signature, what: str, started_ns: int) -> TreeEntry:
-    """An entry as of a look that began then."""
+    """An entry of a walk that started at `started_ns`."""
     settled = max(signature[0], signature[1]) < started_ns - TICK_NS
     return TreeEntry(signature if settled else None, signature, what)
 
 
 def folder_entry(mode: int) -> TreeEntry:
-    """A directory; only its mode is its own, all else is its entries'."""
+    """A directory; only its mode matters."""
     return TreeEntry(None, (0, 0, 0, 0, mode, 0), FOLDER)
 
 
 def is_kept(entry: TreeEntry) -> bool:
-    """Whether there is a copy of its content."""
+    """Whether its content was copied."""
     return stat.S_ISREG(entry.mode) and not entry.what.startswith("!")
 
 
 def kept_bytes(entry: TreeEntry) -> int:
-    """How much of the quota it uses."""
+    """The bytes of its copy."""
     return entry.signature[3] if is_kept(entry) else 0
 
 
 def file_state(entry: TreeEntry, links: int = 1) -> FileState:
-    """The entry as others see it."""
+    """The entry as `FileState`."""
     form = Form.of(entry.mode)
     why = REASONS.get(entry.what, "") if form is Form.FILE else ""
     if form is Form.LINK and len(entry.what) > LONGEST_TARGET:

@@ -1,7 +1,7 @@
-"""What one entry is: its signature, and a copy of its content where one is to be made.
+"""Reads one entry: its signature, and a copy of its content if one is to be made.
 
-A file is read through the handle of the directory that was listed, never by a path, and only
-if it is still a regular file; one that is written meanwhile is read again.
+A file is opened through the handle of its directory, never by path, and only if it is a regular
+file. A file that changes during the copy is read again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @dataclass(frozen=True, slots=True)
 class SnapshotServices:
-    """What a look needs beside the tree: how to open, where copies go, and how much of it."""
+    """What a walk needs besides the index."""
 
     contents: ContentStore
     limits: SnapshotLimits
@@ -43,14 +43,14 @@ class SnapshotServices:
 
 
 class EntryReading(NamedTuple):
-    """An entry, and how many names it has."""
+    """An entry and its link count."""
 
     entry: TreeEntry
     links: int
 
 
 class EntryReader:
-    """Reads entries for one look. `seed` is another tree that may know a content already."""
+    """Reads entries for one walk. `seed` is another index whose copies can be reused."""
 
     def __init__(self, means: SnapshotServices, seed: TreeIndex | None, started_ns: int) -> None:
         self._means = means
@@ -61,8 +61,8 @@ class EntryReader:
     def read(
         self, rel: str, handle: int, name: str, info: os.stat_result, freed: int = 0
     ) -> EntryReading | None:
-        """The entry of a name in an open directory; None if it is gone or another by now.
-        `freed` bytes are those of the content that it takes the place of.
+        """Read an entry of an open directory; None if it is gone or was replaced. `freed` are the
+        bytes of the copy that it replaces.
         """
         self._freed = freed
         if stat.S_ISREG(info.st_mode):
@@ -83,7 +83,7 @@ class EntryReader:
             return EntryReading(known, info.st_nlink)
         reason = self._reason(f"{rel}/{name}", info.st_size)
         if reason:
-            # What had no room may have some at the next look.
+            # There may be room at the next walk.
             proof = None if reason == "!room" else signature
             return EntryReading(TreeEntry(proof, signature, reason), info.st_nlink)
         try:
@@ -128,7 +128,7 @@ class EntryReader:
         return entry
 
     def _reason(self, path: str, size: int) -> str:
-        """Why the content of a file is not kept; empty if it is to be."""
+        """Why the content is not copied; "" if it is."""
         limits = self._means.limits
         if path and is_sensitive(path):
             return "!sensitive"
@@ -139,7 +139,7 @@ class EntryReader:
 
 
 def _short(target: str) -> str:
-    """Where a link leads; of a long one what tells it from others, because it is remembered."""
+    """A link target; a long one is shortened and gets a hash."""
     if len(target) <= LONGEST_TARGET:
         return target
     digest = hashlib.sha256(os.fsencode(target)).hexdigest()

@@ -1,4 +1,4 @@
-"""The other names (hard links) of files that a program removed, found by their inodes."""
+"""The remaining hard links of files that a program removed, found by inode."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.core.shadows import EntryChange, OtherNames
 from handrail.host.files.paths.root_identity import RootHandle
 from handrail.host.snapshots.entries import TreeIndex
 
-# Of the other names of one file, to make a hard link to one of them.
+# Candidates per file from which undo can restore the hard link.
 _MOST_NAMES: Final = 4
 _SKIPPED: Final = frozenset({".git"})
 
@@ -26,8 +26,8 @@ def find_other_names(
     *,
     everywhere: bool,
 ) -> dict[Name, OtherNames]:
-    """For each file that is gone and had several names: what its names share, and those of
-    them that are left. `everywhere`: the trees hold only a few places, so the roots are searched.
+    """For each removed file that had hard links: its inode, and the remaining names. `everywhere`:
+    the indexes are partial, so the roots are searched.
     """
     gone = {(one.root, one.rel) for one in deltas if one.after is None}
     files = {key: trees[key[0]].linked[key[1]] for key in gone if key[1] in trees[key[0]].linked}
@@ -70,5 +70,5 @@ def _entries(root: RootHandle, rel: str) -> list[os.DirEntry[str]]:
         with os.scandir(root.absolute(rel)) as entries:
             return list(entries)
     except OSError:
-        # A name that is found is only a claim: it is checked when a link to it is made.
+        # A name found here is only a candidate: it is checked when a link to it is made.
         return []

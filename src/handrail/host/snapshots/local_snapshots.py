@@ -1,7 +1,6 @@
-"""The shadow of a set of roots: looks at them around a program, and keeps copies.
+"""Snapshots of a set of roots around programs, with copies of contents.
 
-One runtime owns a place for its copies; a second one on the same workspace gets another, so
-that neither removes what the other needs.
+Each runtime has a store of its own, so that no runtime removes copies that another one needs.
 """
 
 from __future__ import annotations
@@ -28,25 +27,25 @@ from handrail.host.snapshots.store_dir import RuntimePresence, SnapshotStore, cl
 from handrail.host.snapshots.walker import TreeWalk
 from handrail.host.snapshots.write_log_files import create_write_log, read_write_log
 
-# Copies that nobody needs any more may take this much before they are looked for and removed.
+# Unreferenced copies may use this much before they are removed.
 _MOST_STALE: Final = 64 << 20
 
 
 @dataclass(slots=True, eq=False)
 class PendingSnapshot:
-    """A look at some places or at all; what is different is told against it."""
+    """A snapshot of some paths or of whole roots, to be compared later."""
 
     scopes: tuple[tuple[int, str], ...] | None
     trees: dict[str, TreeIndex]
     usage: StorageUsage
-    # When the history of each repository moved; None: nobody looked.
+    # Repository → mark of its history; None: not recorded yet.
     repositories: dict[str, tuple[int, ...]] | None = None
     moment: ManifestPosition | None = None
 
 
 class LocalSnapshots:
-    """Implements `Shadow`. `directory` is private and outside every root; a `temporary` one
-    goes with the shadow.
+    """Implements `WorkspaceSnapshots`. `directory` is private and outside every root; it is
+    removed on close if `temporary`.
     """
 
     def __init__(
@@ -66,15 +65,17 @@ class LocalSnapshots:
         self._lock = threading.Lock()
         self._presence = RuntimePresence(directory / "present")
         self._place: SnapshotStore | None = None
-        # Places of runtimes that are gone, whose copies are still asked for.
+        # Stores of ended runtimes whose copies are still needed.
         self._gone: list[SnapshotStore] = []
         self._trees: dict[str, TreeIndex] = {}
         self._pinned: list[PendingSnapshot] = []
-        # Looks of a few places that a dead runtime left, and that were asked for.
+        # Partial snapshots of ended runtimes that were compared.
         self._told: list[tuple[SnapshotStore, ManifestPosition]] = []
 
     def capture(self, scopes: Sequence[tuple[int, str]] | None) -> PendingSnapshot:
-        """Look at these places, None: at all roots; copy what is new. Raises OSError."""
+        """Take a snapshot of these paths, None: of all roots, copying new contents. Raises
+        OSError.
+        """
         with self._lock:
             place = self._open()
             if scopes is not None:
@@ -91,7 +92,7 @@ class LocalSnapshots:
             return before
 
     def diff(self, before: PendingSnapshot) -> TreeDiff:
-        """Look at the same places again: what is different. Raises OSError."""
+        """What changed since the snapshot. Raises OSError."""
         with self._lock:
             place = self._open()
             look = self._look(before, tells=True)
@@ -103,12 +104,12 @@ class LocalSnapshots:
             elif before.scopes is None:
                 place.manifest.save(self._trees)
             elif self._trees:
-                # Copies that were made for this look alone.
+                # Copies that were made for this snapshot alone.
                 self._usage.stale += before.usage.size
             return look
 
     def keep(self, before: PendingSnapshot) -> PendingSnapshot:
-        """The same look, told against even after later ones; until `after` has told it."""
+        """Keep this snapshot until `diff` has used it, even if newer ones are taken."""
         with self._lock:
             usage = StorageUsage()
             trees = {path: tree.copy(usage) for path, tree in before.trees.items()}
@@ -121,12 +122,12 @@ class LocalSnapshots:
             return pinned
 
     def new_write_log(self) -> str:
-        """A new file for what a program is seen to write."""
+        """Path of a new write log for the tracer."""
         with self._lock:
             return create_write_log(self._open().directory / "notes")
 
     def read_write_log(self, notes: str) -> ObservedWrites | None:
-        """What stands in it; None if nobody watched."""
+        """The content of a write log; None if there was no tracer."""
         return read_write_log(notes)
 
     def is_only_runtime(self) -> bool:
@@ -134,7 +135,7 @@ class LocalSnapshots:
         return self._presence.is_only_runtime()
 
     def crash_reference(self, before: PendingSnapshot, notes: str) -> Mapping[str, Any]:
-        """What finds a look again after a crash."""
+        """A reference by which a snapshot is found after a crash."""
         if before.moment is None or self._place is None:
             return {}
         slot = self._place.directory.name
@@ -144,8 +145,8 @@ class LocalSnapshots:
     def diff_since(
         self, reference: Mapping[str, Any]
     ) -> tuple[TreeDiff, ObservedWrites | None] | None:
-        """What is different from a look of a runtime that is gone, and what its program was
-        seen to write; None if the look is lost. Raises OSError.
+        """What changed since a snapshot of an ended runtime, and what its program was seen to
+        write; None if the snapshot is lost. Raises OSError.
         """
         with self._lock:
             place = self._reopen(str(reference.get("slot", "")))
@@ -171,19 +172,19 @@ class LocalSnapshots:
             return self._look(before, tells=True, contents=place.contents), noted
 
     def export_content(self, digest: str, size: int, blobs: Blobs) -> bool:
-        """Put a copied content among the old contents."""
+        """Add a copied content to `blobs`; False if the copy is lost or there is no room."""
         with self._lock:
             places = (self._open(), *self._gone)
             return any(one.contents.export(digest, size, blobs) for one in places)
 
     def close(self) -> None:
-        """Let go of the place; its copies stay for the next runtime, unless temporary."""
+        """Release the store; its copies stay for the next runtime, unless temporary."""
         with self._lock:
             self._presence.close()
             for place, moment in self._told:
                 place.manifest.forget(moment)
             if self._place is not None:
-                # The next runtime would not know of them, and nobody would ever remove them.
+                # The next runtime has no record of them.
                 self._tidy(self._place, 0)
             for place in (*self._gone, *([] if self._place is None else [self._place])):
                 place.close()
@@ -226,7 +227,7 @@ class LocalSnapshots:
         return TreeDiff(tuple(deltas), left, unseen, moved, names)
 
     def _widened(self, scopes: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
-        """A place in a directory that does not exist: the first that does not, with all in it."""
+        """Replace paths in a missing directory by the topmost missing directory."""
         found = set()
         for root, rel in scopes:
             names = rel.split("/")
@@ -260,7 +261,7 @@ class LocalSnapshots:
             self._usage.stale = 0
 
     def _open(self) -> SnapshotStore:
-        """The place of this runtime: the first that nobody else has."""
+        """The store of this runtime: the first that is free."""
         place = self._place
         if place is None:
             place = claim_any(self._home)
@@ -268,7 +269,7 @@ class LocalSnapshots:
         return place
 
     def _reopen(self, slot: str) -> SnapshotStore | None:
-        """The very place of a runtime that is gone."""
+        """The store of an ended runtime; None if it is in use or missing."""
         known = [one for one in (self._place, *self._gone) if one is not None]
         found = next((one for one in known if one.directory.name == slot), None)
         if found is None and slot.isdigit() and (self._home / slot).is_dir():

@@ -1,6 +1,7 @@
-"""What a shadow remembers, as a file: one line for each directory that changed, the last word
-counts. Lines are only added, so a length of the file names a moment, which a crash cannot lose.
-A look at a few places has a file of its own, as long as its program runs.
+"""The indexes of a store as an append-only file: one line for each changed directory, the last one
+counts. A file length therefore identifies a point in time that survives a crash.
+
+A partial snapshot has a file of its own while its program runs.
 """
 
 from __future__ import annotations
@@ -18,40 +19,40 @@ from handrail.host.snapshots.entries import Listing, StorageUsage, TreeEntry, Tr
 _HEADER: Final = {"shadow": 1}
 _PREFIX: Final = "manifest-"
 _APART: Final = "look-"
-# Nobody has come back for what a crash left by then.
+# Files that a crash left and no runtime recovered by then are removed.
 _FORGOTTEN_S: Final = 30 * 86_400
-# A file with more lines than this for each directory is written anew.
+# A file with more lines per directory than this is rewritten.
 _WASTE: Final = 4
 _LEAST_LINES: Final = 1000
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class ManifestPosition(NamedTuple):
-    """What the roots were like: the first so many bytes of a file."""
+    """A point in time: the first `length` bytes of a file."""
 
     name: str
     length: int
 
 
 class Manifest:
-    """The file of one shadow; whoever uses it holds the shadow's lock."""
+    """The manifest of one store; the user holds the store's lock."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._lines = 0
         self._path: Path | None = None
-        # Contents of roots that stand in the file and are not open now.
+        # Hashes used by roots in the file that are not open now.
         self.elsewhere: frozenset[str] = frozenset()
-        # Moments that are asked for later, also after a crash.
+        # Positions that are needed later, also after a crash.
         self.pinned: list[ManifestPosition] = []
 
     def load(self, roots: Sequence[str]) -> dict[str, TreeIndex]:
-        """The trees of these roots as they were last written down; new ones if there are none."""
+        """The indexes of these roots as last saved; empty ones if there are none."""
         newest = self._newest()
         trees: dict[str, TreeIndex] = {}
         if newest is not None:
             trees, self._lines, whole = _read(newest, None)
-            # A line that was cut off by a crash would spoil the next one.
+            # A truncated line would corrupt the next one.
             self._path = newest if whole else None
         others = [tree.digests() for root, tree in trees.items() if root not in roots]
         self.elsewhere = frozenset().union(*others)
@@ -59,14 +60,14 @@ class Manifest:
         return {root: trees.get(root, TreeIndex(usage)).count_in(usage) for root in roots}
 
     def load_moment(self, moment: ManifestPosition) -> dict[str, TreeIndex] | None:
-        """The trees at a moment; None if the file is gone."""
+        """The indexes at a position; None if the file is gone."""
         path = self._directory / moment.name
         if Path(moment.name).name != moment.name or not path.is_file():
             return None
         return _read(path, moment.length)[0]
 
     def save(self, trees: Mapping[str, TreeIndex]) -> ManifestPosition:
-        """Write down what has changed since the last time; raises OSError."""
+        """Save what changed since the last call; raises OSError."""
         known = sum(len(tree.listings) for tree in trees.values())
         if self._path is None or self._lines > max(_LEAST_LINES, _WASTE * known):
             self._begin(trees)
@@ -83,7 +84,7 @@ class Manifest:
         return ManifestPosition(self._path.name, length)
 
     def save_apart(self, trees: Mapping[str, TreeIndex]) -> ManifestPosition | None:
-        """Write down a look at a few places, until `forget`; None if that cannot be done."""
+        """Save a partial snapshot until `forget`; None if it cannot be saved."""
         lines = [line for root, tree in trees.items() for line in _all(root, tree)]
         path = self._directory / f"{_APART}{os.urandom(8).hex()}"
         try:
@@ -95,13 +96,13 @@ class Manifest:
             return None
 
     def forget(self, moment: ManifestPosition | None) -> None:
-        """Nobody will ask for that look again."""
+        """Remove a partial snapshot."""
         if moment is not None and moment.name.startswith(_APART):
             with suppress(OSError):
                 (self._directory / Path(moment.name).name).unlink(missing_ok=True)
 
     def apart(self) -> set[str]:
-        """The contents that looks at a few places need, which nobody has told yet."""
+        """Hashes still referenced by pending partial snapshots."""
         needed: set[str] = set()
         oldest = time.time() - _FORGOTTEN_S
         for path in self._directory.glob(f"{_APART}*"):
@@ -113,11 +114,11 @@ class Manifest:
         return needed
 
     def restart(self) -> None:
-        """What is remembered is no longer what the file ends with: the next one is whole."""
+        """Save everything in a new file next time: the indexes no longer continue the old one."""
         self._path = None
 
     def _begin(self, trees: Mapping[str, TreeIndex]) -> None:
-        """Start a new file with everything; the one before stays, for a crash that names it."""
+        """Start a new file with everything; the previous one stays for recovery."""
         old = sorted(self._directory.glob(f"{_PREFIX}*"))
         number = int(old[-1].name.removeprefix(_PREFIX)) + 1 if old else 1
         path = self._directory / f"{_PREFIX}{number:08d}"
@@ -143,7 +144,7 @@ def _create(path: Path, lines: bytes) -> None:
 def _all(root: str, tree: TreeIndex) -> Iterator[str]:
     for rel, listing in tree.listings.items():
         yield f"{_encode([root, rel, {name: _row(one) for name, one in listing.items()}])}\n"
-    # Also of a root where there was nothing: it was looked at.
+    # Also for an empty root, which was indexed.
     yield f"{_encode([root, tree.left])}\n"
 
 
@@ -161,7 +162,7 @@ def _row(entry: TreeEntry) -> list[Any]:
 
 
 def _read(path: Path, length: int | None) -> tuple[dict[str, TreeIndex], int, bool]:
-    """The trees, how many lines there were, and whether all of them could be read."""
+    """The indexes, the number of lines, and whether all lines were readable."""
     trees: dict[str, TreeIndex] = {}
     count, position = 0, 0
     with suppress(OSError, ValueError, TypeError, KeyError), path.open("rb") as file:

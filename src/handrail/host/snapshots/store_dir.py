@@ -1,4 +1,4 @@
-"""A directory for the copies of one runtime at a time, held by a lock as long as it is open."""
+"""The store of one runtime, held by a lock while it is open, and the list of open runtimes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class SnapshotStore:
-    """What lies there: contents, and what is remembered of the roots."""
+    """The contents and the manifest in one directory."""
 
     def __init__(self, directory: Path, handle: int) -> None:
         self.directory = directory
@@ -26,12 +26,12 @@ class SnapshotStore:
         self._handle = handle
 
     def close(self) -> None:
-        """Let somebody else have it."""
+        """Release the lock."""
         os.close(self._handle)
 
 
 def claim_any(home: Path) -> SnapshotStore:
-    """The first place that nobody has; raises OSError if there is none."""
+    """The first free store; raises OSError if there is none."""
     for number in range(_SLOTS):
         place = claim(home / str(number))
         if place is not None:
@@ -40,7 +40,7 @@ def claim_any(home: Path) -> SnapshotStore:
 
 
 def claim(directory: Path) -> SnapshotStore | None:
-    """This place, None if somebody has it. Raises OSError."""
+    """The store in this directory; None if it is in use. Raises OSError."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(directory / LOCK, _FLAGS, 0o600)
     try:
@@ -52,10 +52,10 @@ def claim(directory: Path) -> SnapshotStore | None:
 
 
 class RuntimePresence:
-    """Our file, from here until `close`."""
+    """Marks this runtime as open by a locked file, until `close`."""
 
     def __init__(self, directory: Path) -> None:
-        """Raises OSError."""
+        """Create the file; raises OSError."""
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._directory = directory
         while True:
@@ -64,17 +64,17 @@ class RuntimePresence:
             fcntl.flock(self._handle, fcntl.LOCK_EX)
             if os.fstat(self._handle).st_nlink:
                 return
-            # Somebody took it for one that was left behind, before it was locked.
+            # Another runtime removed it as stale before it was locked.
             os.close(self._handle)
 
     def is_only_runtime(self) -> bool:
-        """Whether nobody else is here just now. What a crash left behind is removed."""
+        """Whether no other runtime is open. Files of crashed runtimes are removed."""
         return not any(
             self._is_held(path) for path in self._directory.iterdir() if path.name != self._name
         )
 
     def close(self) -> None:
-        """Go; safe to call twice."""
+        """Remove the file; may be called twice."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
             with suppress(OSError):

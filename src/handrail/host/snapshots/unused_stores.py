@@ -1,4 +1,4 @@
-"""Places of shadows that nobody uses: what lies in them is copied again when it is needed."""
+"""Removes copies in stores that no runtime uses; they are made again when needed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from handrail.host.snapshots.store_dir import LOCK, claim
 
 
 def remove_unused_stores(home: Path, before_ns: int, *, dry_run: bool) -> int:
-    """Empty the places that were used last before a time and that nobody has, or only measure
-    them; returns the bytes.
+    """Empty the free stores that were last used before a time, or only measure them; returns the
+    bytes.
     """
     freed = 0
     for directory in _used_before(home, before_ns):
@@ -38,7 +38,7 @@ def _used_before(home: Path, before_ns: int) -> Iterator[Path]:
 
 
 def _last_used_ns(directory: Path) -> int:
-    """When something was written down there; 0 if nothing ever was."""
+    """When the manifest was last written; 0 if never."""
     found = [0]
     with suppress(OSError):
         found += [one.stat().st_mtime_ns for one in directory.iterdir() if one.name != LOCK]
@@ -46,7 +46,7 @@ def _last_used_ns(directory: Path) -> int:
 
 
 def _empty(directory: Path, *, dry_run: bool) -> Iterator[int]:
-    """Everything but the lock: who waits for it must find the same file."""
+    """Remove everything but the lock file, which waiting processes must find again."""
     for path in list(directory.iterdir()):
         if path.name == LOCK:
             continue

@@ -1,7 +1,7 @@
-"""One look at a root: every directory by its own handle, no link followed, nothing outside.
+"""Walks one root and updates its index: every directory by its own handle, following no link.
 
-What is found is compared with what is remembered; only what differs is read. The loop over the
-entries of a directory is the price of every command: one stat and one comparison each.
+Only entries that differ from the index are read. The loop over directory entries runs for every
+command: one stat and one comparison each.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from handrail.host.snapshots.entry_reader import EntryReader, SnapshotServices
 
 _GIT: Final = ".git"
 _ENTER: Final = LIST | os.O_NOFOLLOW
-# A handle is held for every level on the way down.
+# One handle is open per level.
 _DEEPEST: Final = 200
 TOO_DEEP: Final = "it lies too deep"
 CLOSED: Final = "it could not be entered"
-# Large, and made again by the tools that made them: looked at last, as far as there is room.
+# Large and reproducible: walked last, as far as the limits allow.
 _LAST: Final = frozenset(
     {"node_modules", ".venv", "venv", "target", "build", "dist", ".tox", ".cache", "__pycache__"}
 )
@@ -39,9 +39,9 @@ class _Level(NamedTuple):
 
 
 class TreeWalk:
-    """Brings the tree of a root up to date; `found` has what was different.
+    """Updates the index of a root; `found` has the changes.
 
-    `seed` is another tree that may know contents already.
+    `seed` is another index whose copies can be reused.
     """
 
     def __init__(
@@ -61,18 +61,18 @@ class TreeWalk:
         self._later: list[tuple[str, bool]] = []
         reader = EntryReader(means, seed, time.time_ns())
         self.found = DiffCollector(number, tree, means, reader, tells=tells)
-        # Filled before a program runs, and as it was then afterwards.
+        # Filled before a program; unchanged afterwards.
         self._linked: dict[str, tuple[int, int]] | None = None if tells else {}
         if self._linked is not None:
             tree.linked = self._linked
 
     def whole(self) -> None:
-        """Look at all of the root."""
+        """Walk the whole root."""
         self._walk("", quiet=False)
         self._finish()
 
     def places(self, rels: Sequence[str]) -> None:
-        """Look at these paths alone, with all that is below them."""
+        """Walk these paths and everything below them."""
         for rel in rels:
             above, _, name = rel.rpartition("/")
             try:
@@ -135,7 +135,7 @@ class TreeWalk:
     def _enter(self, levels: list[_Level], handle: int | None, rel: str, *, quiet: bool) -> None:
         if handle is None:
             return
-        # What was not looked at before cannot be told from what is new.
+        # New entries cannot be told from entries that were not indexed.
         quiet = quiet or rel in self._tree.left
         level = _Level(rel, handle, [], quiet)
         levels.append(level)
@@ -217,7 +217,7 @@ class TreeWalk:
         try:
             return self._open(rel) if handle is None else os.open(name, _ENTER, dir_fd=handle)
         except OSError:
-            # Closed to us, or exchanged since it was listed: nobody knows what is in there.
+            # Unreadable, or exchanged since it was listed.
             self.found.left[rel] = CLOSED
             return None
 

@@ -1,4 +1,4 @@
-"""The files in which a tracer notes what a program writes, and how they are read."""
+"""The write log files of the tracer: creating and reading them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _MOST_BYTES: Final = 128 << 20
 
 
 def create_write_log(directory: Path) -> str:
-    """The name of a file that is not there yet."""
+    """Path of a new write log; creates its directory."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     return str(directory / os.urandom(8).hex())
 
 
 def read_write_log(path: str) -> ObservedWrites | None:
-    """What stands in it, which is then removed; None if nobody wrote it."""
+    """Read and remove a write log; None if it was not written."""
     try:
         with Path(path).open("rb") as file:
             text = file.read(_MOST_BYTES)
@@ -33,7 +33,7 @@ def read_write_log(path: str) -> ObservedWrites | None:
 
 
 def parse(text: bytes) -> ObservedWrites:
-    """Notes as they were written; a line that was cut off is passed over."""
+    """Parse a write log; a truncated line is ignored."""
     files: dict[str, tuple[int, int] | None] = {}
     trees: dict[str, None] = {}
     blind = False

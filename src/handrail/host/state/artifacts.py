@@ -1,6 +1,7 @@
-"""Large texts and tools' own files, kept beside the record and out of the workspace.
+"""Large texts and tool files, stored outside the workspace.
 
-Names come from calls, so they never become paths as they are; the oldest go when it is full.
+Names come from calls, so they are made safe before they become paths. The oldest artifacts are
+removed when the quota is used up.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class _StoredArtifact(NamedTuple):
 
 
 class DirectoryArtifacts:
-    """Keeps bytes as private files in a directory, or in memory if there is none. `spilled` says
-    where programs then write output that is too long for memory.
+    """Stores artifacts as private files, or in memory without a directory. `spilled` returns where
+    programs then write long output.
     """
 
     def __init__(
@@ -49,9 +50,9 @@ class DirectoryArtifacts:
         self._spilled = spilled
 
     def save(self, name: str, data: bytes) -> str:
-        """Keep bytes under a name made safe; returns the reference to show.
+        """Store bytes under a safe form of the name; returns the reference.
 
-        Raises `too_large` if they alone exceed the quota, `unavailable` if the disk is full.
+        Raises `too_large` if they exceed the quota, `unavailable` if the disk is full.
         """
         if len(data) > self._quota_bytes:
             raise ARTIFACT_TOO_LARGE.error(count=len(data))
@@ -67,7 +68,7 @@ class DirectoryArtifacts:
         return reference
 
     def load(self, reference: str) -> bytes:
-        """What was kept under a reference; raises `not_found`."""
+        """The artifact with this reference; raises `not_found`."""
         if not _REFERENCE.fullmatch(reference):
             raise _gone(reference)
         directory = self._directory
@@ -85,7 +86,7 @@ class DirectoryArtifacts:
             return file.read()
 
     def sweep(self, older_than_s: float) -> int:
-        """Remove what is older; returns how many were removed."""
+        """Remove older artifacts; returns their number."""
         if self._directory is None:
             return 0
         oldest = self._clock.now_ns() - int(older_than_s * 1e9)
@@ -104,14 +105,14 @@ class DirectoryArtifacts:
             total -= one.size
 
     def _kept(self) -> list[_StoredArtifact]:
-        """Everything kept, the oldest first."""
+        """All artifacts, oldest first."""
         if self._directory is None:
             return [_StoredArtifact(0, len(data), name) for name, data in self._memory.items()]
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         found: list[_StoredArtifact] = []
         with os.scandir(self._directory) as entries:
             for entry in entries:
-                # Another process may remove it while we look.
+                # Another process may remove it meanwhile.
                 with suppress(FileNotFoundError):
                     if _REFERENCE.fullmatch(entry.name):
                         info = entry.stat(follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""Old contents by their hash, in files beside the store."""
+"""Old file contents by hash, in files next to the store."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from handrail.host.state.messages import BLOB_DAMAGED, BLOB_MISSING, BLOB_NOT_KE
 
 QUOTA_BYTES: Final = 2 << 30
 _PACKED: Final = ".z"
-# Writing one content surely takes less.
+# Longer than writing one content takes.
 _WRITTEN_S: Final = 86_400
 
 
 class DirectoryBlobs:
-    """One file per content, named by its SHA-256; written once, durable, 0600.
+    """One file per content, named by SHA-256; written once, durable, 0600.
 
-    Beyond the quota nothing more is kept (a call then says that it cannot be undone): what
-    is promised already is never dropped to make room.
+    Beyond the quota nothing more is kept, and calls report that they cannot be undone. Contents
+    are never dropped to make room.
     """
 
     def __init__(self, directory: Path, *, quota_bytes: int = QUOTA_BYTES) -> None:
@@ -32,7 +32,7 @@ class DirectoryBlobs:
         self._used: int | None = None
 
     def keep(self, content: Content) -> str:
-        """Keep the content; returns its hash. Free if it is kept already."""
+        """Keep a content; returns its hash. Costs nothing if it is kept already."""
         digest = content.digest
         target = self._directory / digest
         if self._holds(digest):
@@ -47,8 +47,8 @@ class DirectoryBlobs:
         return digest
 
     def load(self, digest: str) -> bytes:
-        """The content of a hash; raises `not_found` if it is gone or damaged, `unavailable` if
-        the disk fails.
+        """The content with this hash. Raises `not_found` if it is missing or damaged,
+        `unavailable` on a disk error.
         """
         path = self._directory / digest
         try:
@@ -63,7 +63,7 @@ class DirectoryBlobs:
         return data
 
     def target(self, digest: str) -> str | None:
-        """The path to move a file to, to keep it by its hash; None: only `keep` works."""
+        """The path to which a file can be moved instead of `keep`; None if only `keep` works."""
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
@@ -71,17 +71,17 @@ class DirectoryBlobs:
         return str(self._directory / digest)
 
     def adopted(self, size: int) -> None:
-        """A file of this size was moved to its target."""
+        """Count a file of this size that was moved to its target."""
         self._count(size)
 
     def has_room(self, size: int) -> bool:
-        """Whether this much more may be kept."""
+        """Whether this many bytes more may be kept."""
         if self._used is None:
             self._used = self._measure()
         return self._used + size <= self._quota
 
     def pack(self) -> int:
-        """Compress what is kept; returns the bytes saved. Slow: not for the way of a call."""
+        """Compress contents; returns the bytes saved. Slow: not for use during a call."""
         saved = 0
         for path in self._files():
             if path.suffix != _PACKED and not path.name.startswith("."):
@@ -91,7 +91,7 @@ class DirectoryBlobs:
         return saved
 
     def could_free(self, promised: set[str]) -> int:
-        """The bytes that `drop_all_but` and then `pack` would free. As slow as those."""
+        """The bytes that `drop_all_but` and then `pack` would free. Equally slow."""
         return sum(
             self._saving(path) if path.stem in promised else _size(path)
             for path in self._files()
@@ -99,8 +99,8 @@ class DirectoryBlobs:
         )
 
     def drop_all_but(self, promised: set[str]) -> int:
-        """Remove the contents that no undo still needs, and what a killed process was writing
-        here; returns the bytes freed.
+        """Remove contents that no undo needs, and files of killed writers; returns the bytes
+        freed.
         """
         freed, dead_s = 0, time.time() - _WRITTEN_S
         for path in self._files():
@@ -122,7 +122,7 @@ class DirectoryBlobs:
         return sorted(self._directory.iterdir()) if self._directory.is_dir() else []
 
     def _measure(self) -> int:
-        # There may be very many: one at a time, and no object for each.
+        # There may be very many: one at a time, without an object for each.
         try:
             with os.scandir(self._directory) as entries:
                 return sum(map(_entry_size, entries))
@@ -175,7 +175,7 @@ class DirectoryBlobs:
 
 
 class MemoryBlobs:
-    """The same in memory, for a store that leaves nothing on disk."""
+    """Keeps contents in memory, for a store without files."""
 
     def __init__(self, *, quota_bytes: int = 256 << 20) -> None:
         self._contents: dict[str, bytes] = {}
@@ -183,35 +183,35 @@ class MemoryBlobs:
         self._quota = quota_bytes
 
     def keep(self, content: Content) -> str:
-        """Keep the content; returns its hash."""
+        """Keep a content; returns its hash."""
         if content.digest not in self._contents:
             self._contents[content.digest] = content.tobytes()
             self._used += content.size
         return content.digest
 
     def load(self, digest: str) -> bytes:
-        """The content of a hash; raises `not_found`."""
+        """The content with this hash; raises `not_found`."""
         try:
             return self._contents[digest]
         except KeyError:
             raise BLOB_MISSING.error(digest=digest) from None
 
     def target(self, digest: str) -> str | None:
-        """Memory has no path."""
+        """None: there is no path in memory."""
         del digest
         return None
 
     def adopted(self, size: int) -> None:
-        """Nothing can be moved here."""
+        """Never called: nothing can be moved here."""
         del size
 
     def has_room(self, size: int) -> bool:
-        """Whether this much more may be kept."""
+        """Whether this many bytes more may be kept."""
         return self._used + size <= self._quota
 
 
 def _is_abandoned(path: Path, dead_s: float) -> bool:
-    """Whether nobody writes to a temp file any more, by when that was done last."""
+    """Whether a temporary file was last written so long ago that its writer is gone."""
     try:
         return path.stat().st_mtime < dead_s
     except FileNotFoundError:
@@ -219,7 +219,7 @@ def _is_abandoned(path: Path, dead_s: float) -> bool:
 
 
 def _size(path: Path) -> int:
-    """How large it is; what another process has just packed, moved or dropped takes nothing."""
+    """The size of a file; 0 if another process has just removed or packed it."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -234,10 +234,10 @@ def _entry_size(entry: os.DirEntry[str]) -> int:
 
 
 def _packed(path: Path) -> bytes | None:
-    """The compressed content, None if that is not worth it."""
+    """The compressed content; None if compression does not pay."""
     content = Content(path.read_bytes())
     packed = zlib.compress(content.tobytes(), 6)
-    # A damaged one is left as it is: `load` will say so.
+    # A damaged content is left alone; `load` reports it.
     if content.digest != path.name or len(packed) > content.size * 0.9:
         return None
     return packed
@@ -248,7 +248,7 @@ def _unreadable(path: Path, error: OSError) -> ProblemRaised:
 
 
 def _sync_directory(directory: Path) -> None:
-    # Without this the name may be lost with the power, and the content with it.
+    # Without this, a power failure could lose the name and with it the content.
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,6 +1,7 @@
-"""Where Handrail keeps what outlives a run: the user's state directory, never a workspace.
+"""The user's state directory, outside every workspace, and checks that directories are private.
 
-A directory is trusted only if it is ours, private and no symlink, judged on an open handle.
+A directory is trusted only if this user owns it, nobody else has access and it is no link, checked
+on an open handle.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ def config_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def workspace_state(root: str | Path, home: Path | None = None) -> Path:
-    """The private directory of one workspace, made if it is missing.
+    """The private directory of one workspace, created if missing.
 
-    Raises `unavailable` if it cannot be made or is not ours alone.
+    Raises `unavailable` if it cannot be created or is not private.
     """
     return private_directory(private_directory(home or state_home()) / workspace_name(root))
 
 
 def workspace_name(root: str | Path) -> str:
-    """What the directory of a workspace at this path is called."""
+    """The directory name for a workspace at this path."""
     canonical = os.path.realpath(root)
     slug = _ODD.sub("-", Path(canonical).name).strip("-.")[:_SLUG] or "root"
     digest = sha256(canonical.encode("utf-8", "surrogateescape")).hexdigest()[:12]
@@ -48,7 +49,7 @@ def workspace_name(root: str | Path) -> str:
 
 
 def private_directory(path: Path) -> Path:
-    """Make a directory that only we can enter, or check that it is one."""
+    """Create a private directory, or check an existing one. Raises `unavailable`."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)
@@ -65,10 +66,10 @@ def private_directory(path: Path) -> Path:
 
 
 def ensure_outside(path: Path, roots: Sequence[str], home: Path | None = None) -> tuple[str, ...]:
-    """Directories to hide from tools because a root contains them; empty if none does.
+    """The directories that tools must not see because a root contains them.
 
-    The user's state home inside a root (the workspace is `$HOME`) is hidden. Any other place
-    inside a root is refused with `unavailable`: a workspace must not hold its own record.
+    The state home inside a root (the workspace is `$HOME`) is hidden. Any other directory inside a
+    root is refused with `unavailable`: a workspace must not contain its own record.
     """
     place = os.path.realpath(path)
     top = os.path.realpath(home or state_home())
@@ -81,7 +82,7 @@ def ensure_outside(path: Path, roots: Sequence[str], home: Path | None = None) -
 
 def _xdg(variable: str, default: str, environ: Mapping[str, str]) -> Path:
     given = environ.get(variable, "")
-    # The XDG specification has relative values ignored.
+    # The XDG specification says to ignore relative values.
     base = Path(given) if given.startswith("/") else _user_home(environ) / default
     return base / "handrail"
 

@@ -1,6 +1,6 @@
-"""Locks between processes: one flock per bucket of keys, all of them or none.
+"""Locks between processes: one flock per bucket of keys, all or none.
 
-Buckets are taken in order, so that two processes can never wait on each other.
+Buckets are locked in order, so two processes cannot deadlock.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ _LONGEST_WAIT_S: Final = 0.02
 
 
 class BucketLocks:
-    """Locks that are held; the kernel lets go of them too when the process ends."""
+    """Held locks; the kernel releases them too when the process ends."""
 
     def __init__(self, descriptors: list[int]) -> None:
         self._descriptors = descriptors
 
     def release(self) -> None:
-        """Let go; safe to call twice."""
+        """Release the locks; may be called twice."""
         while self._descriptors:
             os.close(self._descriptors.pop())
 
 
 class FileLocks:
-    """Exclusive locks by key, shared by all processes that use the same directory.
+    """Exclusive locks by key, shared by all processes that use this directory.
 
-    Different keys may share a bucket: then one waits for the other, which is harmless.
+    Keys may share a bucket, which only causes unneeded waiting.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     async def acquire(self, keys: Sequence[str]) -> BucketLocks:
-        """Wait until all keys are ours; cancelling leaves nothing held."""
+        """Wait for all keys; when cancelled, none is held."""
         wait = _FIRST_WAIT_S
         while (held := self.try_acquire(keys)) is None:
             await anyio.sleep(wait)
@@ -51,7 +51,7 @@ class FileLocks:
         return held
 
     def try_acquire(self, keys: Sequence[str]) -> BucketLocks | None:
-        """All keys at once without waiting, None if somebody else has one of them.
+        """Lock all keys without waiting; None if another process holds one of them.
 
         Raises `unavailable` if the lock directory cannot be used.
         """

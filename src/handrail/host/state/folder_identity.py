@@ -1,4 +1,6 @@
-"""Which folder stands at a path: one made anew is another, one that was moved is the same."""
+"""Identifies a directory independently of its path: it survives a move, but a new directory
+differs.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ _NANOSECONDS: Final = 88
 
 
 def folder_identity(path: str) -> str:
-    """A word for the folder itself. The inode alone is used again for the next folder, so
-    its time of birth belongs to it, where the file system keeps one. The device does not:
-    it may be numbered anew when the machine starts. Empty if nothing stands there.
+    """An identifier of the directory; "" if there is none. It consists of the inode, which is
+    reused, and the time of birth where the file system keeps one; not of the device, whose number
+    can change at boot.
     """
     try:
         info = Path(path).stat()
@@ -46,7 +48,7 @@ def _birth(path: bytes) -> str | None:
 
 @cache
 def _statx() -> Any:
-    """The C library's function; None where it has none."""
+    """The C library's statx; None if it has none."""
     function = getattr(ctypes.CDLL(None, use_errno=True), "statx", None)
     if function is not None:
         function.argtypes = (

@@ -1,4 +1,4 @@
-"""Which process began something, and whether it still runs."""
+"""Identifies processes across machines and reboots."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 
 @cache
 def this_process() -> str:
-    """A name for this process that no other one on any machine has."""
+    """The identifier of this process, unique on all machines."""
     return process_name(os.getpid())
 
 
 def process_name(pid: int) -> str:
-    """Machine, boot, process id and its start: an id alone is used again."""
+    """Machine, boot, pid and start time: pids are reused."""
     return f"{socket.gethostname()}/{_boot()}/{pid}/{_started(pid)}"
 
 
 def may_still_run(owner: str) -> bool:
-    """Whether that process may be alive; on another machine nobody here can know."""
+    """Whether that process may be alive; always true for other machines."""
     host, _, rest = owner.partition("/")
     if host != socket.gethostname():
         return True
@@ -44,7 +44,7 @@ def _started(pid: int) -> str:
         status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:
         return _alive_without_proc(pid)
-    # The command's name may hold anything; the fields after its last parenthesis do not.
+    # The command name may contain anything; the fields follow its last parenthesis.
     fields = status.rpartition(")")[2].split()
     return "" if fields[0] in ("Z", "X") else fields[19]
 

@@ -1,6 +1,6 @@
-"""What programs and crashes leave in a workspace's state directory: measured, and removed.
+"""Measures and removes what programs and crashes left in a workspace's state directory.
 
-Nothing is removed that a running job could still use.
+Nothing is removed that a running job could use.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from handrail.core.processes import JobState
 from handrail.host.supervisor import job_records
 
 PARTS: Final = ("blobs", "oversized", "jobs", "quarantine", "shadow", "copies", "tmp")
-# A content that is being written has such a name for a moment; after a crash, for ever.
+# A content being written has such a name only briefly; an older one was left by a crash.
 _UNFINISHED_S: Final = 3600
 
 
 class GcReport(NamedTuple):
-    """How many things were removed, and their bytes."""
+    """Number and bytes of what was removed."""
 
     things: int = 0
     bytes: int = 0
@@ -34,8 +34,8 @@ def measure_state(directory: Path) -> dict[str, int]:
 
 
 def collect_garbage(directory: Path, before_ns: int, *, dry_run: bool) -> dict[str, GcReport]:
-    """Remove what is older, or only measure it: the quarantine, jobs that have ended, and
-    what jobs left in their /tmp and crashes among the old contents.
+    """Remove, or only measure, what is older: the quarantine, ended jobs, their temporary files,
+    and unfinished contents of crashed writers.
     """
     found = {
         "quarantine": list(_older(directory / "quarantine", before_ns)),
@@ -84,7 +84,7 @@ def _entries(directory: Path) -> list[Path]:
 
 
 def _size(path: Path) -> int:
-    """The bytes of a file, or of all files below a folder; no link is followed."""
+    """The bytes of a file, or of all files below a directory; follows no link."""
     total = 0
     with suppress(OSError):
         info = path.lstat()
@@ -100,7 +100,7 @@ def _remove(path: Path) -> None:
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return
-    # Programs leave folders behind that nobody may write to (caches of modules, say).
+    # Programs leave directories without write permission (module caches, for example).
     for folder, _, _ in os.walk(path):
         with suppress(OSError):
             os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101 - a name from the walk

@@ -1,4 +1,4 @@
-"""Where what outlives a runtime is kept: the store of a workspace and what lies beside it."""
+"""The paths of a workspace's store and of the files next to it."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ MEMORY: Final = ":memory:"
 
 @dataclass(frozen=True, slots=True)
 class StatePaths:
-    """Where what outlives a runtime is kept; `directory` None: in memory only."""
+    """The store and its directory; `directory` is None for a store in memory."""
 
     store: str
     directory: Path | None
 
     @property
     def blobs(self) -> Path | None:
-        """Old contents."""
+        """The directory of old file contents."""
         return self.directory / "blobs" if self.directory else None
 
     @property
     def oversized(self) -> Path | None:
-        """Full texts of results that were too long."""
+        """The directory for the full text of truncated results."""
         return self.directory / "oversized" if self.directory else None
 
 
 def find_state_paths(root: Path, store: str | Path | None) -> StatePaths:
-    """Where the store of a workspace is and what lies beside it."""
+    """The state paths of a workspace."""
     if store is None:
         directory = workspace_state(root)
         return StatePaths(str(directory / "store.db"), directory)
