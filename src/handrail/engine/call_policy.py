@@ -12,7 +12,7 @@ from handrail.core.plan import Plan
 from handrail.core.problems import Code, ProblemRaised
 from handrail.core.results import Status
 from handrail.core.tool import Tool
-from handrail.core.verdicts import Effect, Risk, Verdict, strictest
+from handrail.core.verdicts import Effect, Verdict, strictest
 from handrail.engine.approval import Approval, binding
 from handrail.engine.batch.loop_counter import LoopCounter
 from handrail.engine.batch.path_leases import PathLeases
@@ -151,10 +151,10 @@ class AgentPolicy:
     def check_static_policy(self, state: CallState) -> None:
         """Raise the refusal of rules and guardrails, as far as the call alone shows it."""
         prepared = state.prepared
-        if self._free_read(prepared) is None:
-            state.clearance.verdict = verdict = self._judge_call(prepared, None)
-            if verdict.effect is Effect.DENY and verdict.code != QUEUED:
-                raise _denied(verdict)
+        verdict = self._safe_read_verdict(prepared) or self._judge_call(prepared, None)
+        state.clearance.verdict = verdict
+        if verdict.effect is Effect.DENY and verdict.code != QUEUED:
+            raise _denied(verdict)
         because = prepared.origin.reads_only_because
         if because is not None and not prepared.reads_only:
             raise ProblemRaised.of(because)
@@ -163,10 +163,11 @@ class AgentPolicy:
         """Allow the call, after asking the user where the verdict says so. In a dry run nobody is
         asked: only a read that needs no question is allowed, and everything else is described.
         """
-        free = None if state.clearance.objections else self._free_read(state.prepared)
-        if free is not None:
-            state.clearance.verdict = free
-            return Decision.ALLOW
+        if not state.clearance.objections:
+            safe_read = self._safe_read_verdict(state.prepared)
+            if safe_read is not None:
+                state.clearance.verdict = safe_read
+                return Decision.ALLOW
         state.clearance.verdict = verdict = self._judge(state, plan)
         if verdict.effect is Effect.DENY and verdict.code != QUEUED:
             raise _denied(verdict)
@@ -215,19 +216,16 @@ class AgentPolicy:
 
     def settle(self, state: CallState) -> None:
         """Count what the call used of its quotas."""
-        self.quotas.settle(state)
+        if self.services.guardrails.counts:
+            self.quotas.settle(state)
 
     def judge_read(self, subject: PolicyInput) -> Verdict:
         """The verdict of guards, rules and mode on a read, as if the user could be asked."""
         return self.services.clearance.judge(subject, approved=True)
 
-    def _free_read(self, prepared: PreparedCall) -> Verdict | None:
-        """The verdict that holds for every plain read; None if the call must be judged."""
-        scope, free = prepared.scope, self.services.clearance.safe_read_verdict
-        if free is None or not scope.reads_only or scope.risk is not Risk.SAFE:
-            return None
-        plain = scope.footprint.command is None and not prepared.tool.has_opinion
-        return free if plain else None
+    def _safe_read_verdict(self, prepared: PreparedCall) -> Verdict | None:
+        """The verdict on every plain read; None if the call must be judged by itself."""
+        return self.services.clearance.safe_read_verdict if prepared.scope.safe_read else None
 
     def _use_grants(self, prepared: PreparedCall, plan: Plan | None) -> None:
         grants = self.services.grants

@@ -54,8 +54,8 @@ class Pipeline:
             decision = await state.policy.clear(state, plan)
             if decision is not Decision.ALLOW:
                 return self.planner.describe(state, plan, decision)
-            async with self.locks.hold(state.prepared.footprint, plan):
-                outcome = await self.executors[state.prepared.kind].execute(state, plan)
+            async with self.locks.hold(state.prepared.scope.footprint, plan):
+                outcome = await self.executors[state.prepared.scope.kind].execute(state, plan)
             # None: the plan had to be made again under the lock, and needs a new approval.
             if outcome is not None:
                 return outcome

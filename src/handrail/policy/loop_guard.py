@@ -53,6 +53,11 @@ class LoopGuard:
         """Whether calls are counted at all."""
         return self._strictness != "off"
 
+    @property
+    def refuses_any(self) -> bool:
+        """Whether any call may be refused now."""
+        return bool(self._refused)
+
     def refusal(self, agent: str, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """Why the call is refused, None if it is not."""
         if not self._refused:

@@ -37,8 +37,9 @@ class LoopCounter:
 
     def check(self, prepared: PreparedCall) -> None:
         """Raise `blocked` if the call was repeated too often."""
-        call = prepared.call
-        refusal = self.guard.refusal(call.agent, prepared.name, prepared.arguments)
+        if not self.guard.refuses_any:
+            return
+        refusal = self.guard.refusal(prepared.call.agent, prepared.name, prepared.arguments)
         if refusal is not None:
             hint = (
                 "look at what it said, and try something else; the refusal ends after a minute, "
@@ -49,9 +50,10 @@ class LoopCounter:
     def record_outcome(self, state: CallState) -> None:
         """Count the outcome, or keep it until the batch ends; append a warning to its text."""
         prepared, outcome = state.prepared, state.outcome
-        # Repeating a call is how a polling tool is used.
-        polls = prepared.entry is not None and prepared.entry.tool.polls
-        if not self.guard.enabled or polls or outcome is None:
+        if not self.guard.enabled or outcome is None:
+            return
+        if prepared.entry is not None and prepared.entry.tool.polls:
+            # Repeating a call is how a polling tool is used.
             return
         key = call_key(prepared.name, prepared.arguments)
         changed = bool(state.effects.changes)

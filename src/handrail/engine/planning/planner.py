@@ -15,6 +15,7 @@ from handrail.engine.call_state import CallState, Decision, Outcome
 from handrail.engine.executors.freshness import Freshness
 from handrail.engine.planning.mode import PlanMode
 from handrail.engine.planning.preview import call_preview
+from handrail.engine.prepare.prepared_call import ExecutorKind
 from handrail.engine.recording.payloads import one_line
 from handrail.engine.registry import ToolOrigin
 from handrail.engine.timing.deadlines import DeadlineTimer
@@ -46,7 +47,7 @@ class CallPlanner:
         after a queued call has run.
         """
         prepared = state.prepared
-        if not prepared.tool.plans:
+        if prepared.scope.kind is not ExecutorKind.PLAN:
             return None
         try:
             return await self.make_plan(state)
@@ -105,4 +106,5 @@ class CallPlanner:
                 kept.append(modifier)
             except ProblemRaised as raised:
                 outcome.append(f"[handrail: {raised.problem.message}; this was ignored]")
-        outcome.output = outcome.output._replace(modifiers=tuple(kept))
+        if len(kept) < len(outcome.output.modifiers):
+            outcome.output = outcome.output._replace(modifiers=tuple(kept))

@@ -55,6 +55,9 @@ class CallScope(NamedTuple):
     footprint: Footprint = NOTHING
     reads_only: bool = True
     risk: Risk = Risk.SAFE
+    kind: ExecutorKind = ExecutorKind.DIRECT
+    # Whether the call is a plain read: without risk, command or a policy of its tool.
+    safe_read: bool = False
     # Whether a program that the call starts must not be able to change any file.
     writes_nothing: bool = False
 
@@ -104,13 +107,6 @@ class PreparedCall:
         if self.entry is None:
             raise LookupError(f"there is no tool {self.call.name!r}")
         return self.entry.tool
-
-    @property
-    def kind(self) -> ExecutorKind:
-        """How the call is carried out."""
-        if self.tool.plans:
-            return ExecutorKind.PLAN
-        return ExecutorKind.DIRECT if self.scope.footprint.command is None else ExecutorKind.COMMAND
 
     @property
     def arguments(self) -> Mapping[str, Any]:

@@ -22,12 +22,17 @@ from handrail.core.places import Place
 from handrail.core.ports import Files
 from handrail.core.problems import Problem, ProblemRaised
 from handrail.core.verdicts import Risk
-from handrail.dialects.base import View, Vocabulary
+from handrail.dialects.base import Translated, View, Vocabulary
 from handrail.engine.prepare.arguments import check_plain, parse_arguments
 from handrail.engine.prepare.coerce import coerce, explain_errors
 from handrail.engine.prepare.declared_tools import DeclaredTools, drop_hidden_names
 from handrail.engine.prepare.paths import call_footprint, resolve_direct, resolve_nested
-from handrail.engine.prepare.prepared_call import CallScope, ParsedArguments, PreparedCall
+from handrail.engine.prepare.prepared_call import (
+    CallScope,
+    ExecutorKind,
+    ParsedArguments,
+    PreparedCall,
+)
 from handrail.engine.principal import Principals
 from handrail.engine.registry import Registry, ToolEntry, ToolOrigin
 from handrail.policy.agents import AgentAccess, AgentAction
@@ -115,20 +120,13 @@ class Preparer:
         else:
             check_plain(call.arguments)
             given = dict(call.arguments)
-        prepared.parsed = ParsedArguments(given)
-        view, entry = self._find(prepared)
-        prepared.entry = entry
-        translated = self._vocabulary.translate(view, given)
-        prepared.parsed = parsed = ParsedArguments(
-            translated.arguments,
-            ignored=tuple(translated.ignored),
-            caller_names=translated.spelled,
-            result_prefixes=view.openings,
-        )
         try:
-            prepared.parsed = parsed._replace(model=entry.arguments.validate(parsed.arguments))
-        except ValidationError:
-            prepared.parsed = _coerced(parsed, entry, view)
+            view, prepared.entry = self._find(prepared)
+            translated = self._vocabulary.translate(view, given)
+        except ProblemRaised:
+            prepared.parsed = ParsedArguments(given)
+            raise
+        prepared.parsed = _validated_or_coerced(translated, prepared.entry, view)
         self._resolve(prepared)
         self._check_writes(prepared)
 
@@ -229,13 +227,37 @@ class Preparer:
             footprint = Footprint(tuple(touches))
         else:
             footprint = call_footprint(entry, args, touches, files)
+        tool, kind = entry.tool, ExecutorKind.DIRECT
+        if tool.plans:
+            kind = ExecutorKind.PLAN
+        elif footprint.command is not None:
+            kind = ExecutorKind.COMMAND
         # A plan is shown to the user before it is committed; it is never only a read.
-        reads_only = not entry.tool.plans and footprint.reads_only
-        risk = entry.tool.risk(args)
+        reads_only = kind is not ExecutorKind.PLAN and footprint.reads_only
+        risk = tool.risk(args)
         if risk is None:
             risk = Risk.SAFE if reads_only else Risk.MODERATE
-        writes_nothing = prepared.scope.writes_nothing
-        prepared.scope = CallScope(places, footprint, reads_only, risk, writes_nothing)
+        direct_read = reads_only and risk is Risk.SAFE and kind is ExecutorKind.DIRECT
+        prepared.scope = CallScope(
+            places,
+            footprint,
+            reads_only,
+            risk,
+            kind,
+            direct_read and not tool.has_opinion,
+            prepared.scope.writes_nothing,
+        )
+
+
+def _validated_or_coerced(translated: Translated, entry: ToolEntry, view: View) -> ParsedArguments:
+    """The valid arguments, with harmless mistakes repaired; raises `invalid_arguments`."""
+    arguments, ignored = translated.arguments, tuple(translated.ignored)
+    try:
+        model = entry.arguments.validate(arguments)
+    except ValidationError:
+        parsed = ParsedArguments(arguments, None, (), ignored, translated.spelled, view.openings)
+        return _coerced(parsed, entry, view)
+    return ParsedArguments(arguments, model, (), ignored, translated.spelled, view.openings)
 
 
 def _coerced(parsed: ParsedArguments, entry: ToolEntry, view: View) -> ParsedArguments:

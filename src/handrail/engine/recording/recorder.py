@@ -228,7 +228,7 @@ class Recorder:
         """The result for the caller: the outcome, truncated, with its measurements."""
         prepared, output, changes = state.prepared, outcome.output, state.effects.changes
         meta: dict[str, Any] = {
-            "tool": prepared.name,
+            "tool": state.timer.tool,
             "duration_s": self._clock.monotonic() - state.timer.started,
         }
         if output.meta:
@@ -330,9 +330,10 @@ class CallRecording:
                     await cancellation.clear()
             finally:
                 self.result = self._recorder.settle(state)
-            failed_calls = state.policy.failed_calls
-            if error is None and self.result.problem is not None and failed_calls is not None:
-                await failed_calls.note(state, self.result)
+            if error is None and self.result.problem is not None:
+                failed_calls = state.policy.failed_calls
+                if failed_calls is not None:
+                    await failed_calls.note(state, self.result)
         finally:
             self._recorder.close(state)
             current_session.reset(session)
