@@ -1,4 +1,4 @@
-"""The machine's clocks."""
+"""The system clocks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import time
 
 
 class SystemClock:
-    """Time as the machine tells it: wall clock in nanoseconds since the epoch, and seconds
-    that never go back. The functions themselves: a call asks for the time six times.
+    """Wall clock in nanoseconds since the epoch, and monotonic seconds. Plain functions, because a
+    call reads the time six times.
     """
 
     now_ns = staticmethod(time.time_ns)

@@ -1,4 +1,4 @@
-"""What the operating system said about a file, told so that a model can act on it."""
+"""Turns errors of the operating system into problems that a model can act on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handrail.core.problems import ProblemRaised
 from handrail.host.files import messages
 
 _SHOWN: Final = 200
-# What a disk says that fails, whatever was asked of it.
+# Errors of a failing disk, whatever the operation.
 FAILING: Final = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT})
 
 _TEMPLATES: Final = {
@@ -42,14 +42,14 @@ _SPECIAL: Final = {
 
 
 def quoted(path: str) -> str:
-    """A path for a message, cut in the middle if it is absurdly long."""
+    """A path for a message, shortened in the middle if very long."""
     if len(path) > _SHOWN:
         path = f"{path[: _SHOWN // 2]}…{path[-_SHOWN // 2 :]}"
     return repr(path)
 
 
 def problem_from_oserror(error: OSError, path: str) -> ProblemRaised:
-    """The problem to raise for what the operating system said about a path."""
+    """The problem for an error of the operating system about a path."""
     template = _TEMPLATES.get(error.errno or 0)
     if template is not None:
         return template.error(path=quoted(path))
@@ -57,7 +57,7 @@ def problem_from_oserror(error: OSError, path: str) -> ProblemRaised:
 
 
 def not_regular_problem(mode: int, path: str) -> ProblemRaised:
-    """The problem of a path that is no regular file, by its mode."""
+    """The problem of a path that is not a regular file, by its mode."""
     if stat.S_ISDIR(mode):
         return problem_from_oserror(IsADirectoryError(errno.EISDIR, ""), path)
     what = _SPECIAL.get(stat.S_IFMT(mode), "something special")

@@ -1,4 +1,4 @@
-"""The files of this machine, beneath the roots; implements the `Files` port."""
+"""The files of this machine beneath the roots; implements the `Files` port."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from handrail.host.files.staging.sync import can_sync_groups, sync_filesystems
 
 
 class LocalFiles:
-    """Looks at and changes files beneath `roots`, the workspace first.
+    """Reads and changes files beneath `roots`, the workspace first.
 
-    `hidden` are directories no tool may reach although a root contains them. A file with
-    several hard links is replaced only with `break_hard_links`.
+    `hidden` are directories inside roots that no tool may reach. A file with several hard links is
+    replaced only with `break_hard_links`.
     """
 
     def __init__(
@@ -41,8 +41,8 @@ class LocalFiles:
         break_hard_links: bool = False,
         secret: Callable[[str], bool] = lambda path: False,
     ) -> None:
-        """`secret` says by its path what is not kept in memory. Raises `not_found` for a root
-        that is no directory.
+        """`secret` returns whether a path's content must not be cached. Raises `not_found` for a
+        root that is not a directory.
         """
         self._roots = Roots(roots, hidden)
         self._break_hard_links = break_hard_links
@@ -53,7 +53,7 @@ class LocalFiles:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """Canonical absolute paths; the workspace first."""
+        """Canonical absolute paths, the workspace first."""
         return self._roots.paths
 
     @property
@@ -62,11 +62,11 @@ class LocalFiles:
         return self._roots.aliases
 
     def handle(self, root: int) -> int:
-        """The open directory handle of a root, for a process that shall start there."""
+        """The open handle of a root, from which a process can start."""
         return self._roots.handles[root]
 
     def close(self) -> None:
-        """Let go of the root handles, and stop what still counts lines."""
+        """Close the root handles and stop counting lines."""
         self._windows.close()
         self._roots.close()
 
@@ -75,11 +75,11 @@ class LocalFiles:
         return self._locator.locate(path)
 
     def named(self, path: str) -> Named:
-        """What bears this name, a link at its end not followed."""
+        """The entry of this name, without following a final link."""
         return find_entry(self._roots, self._locator, path)
 
     def stat(self, place: Place) -> Stat | None:
-        """The file's stat now, None if it is missing."""
+        """The stat of a file; None if it is missing."""
         return open_file.stat_place(self._roots, place)
 
     def read(self, place: Place, *, max_bytes: int | None = None) -> FileContent:
@@ -87,7 +87,7 @@ class LocalFiles:
         return open_file.read(self._roots, place, max_bytes)
 
     def read_part(self, place: Place, offset: int, count: int) -> bytes:
-        """Up to `count` bytes from a byte offset."""
+        """At most `count` bytes from a byte offset."""
         return open_file.read_part(self._roots, place, offset, count)
 
     def window(self, place: Place, first: int, count: int) -> Window:
@@ -95,7 +95,7 @@ class LocalFiles:
         return self._windows.window(place, first, count)
 
     def scan(self, place: Place) -> list[Entry]:
-        """The names in a directory, sorted; a link has the kind of what it leads to inside."""
+        """The entries of a directory, sorted; a link has the kind of its target inside the roots."""
         try:
             handle = self._roots.open(place, LIST)
         except FileNotFoundError as error:
@@ -131,8 +131,8 @@ class LocalFiles:
             parent.close()
 
     def prune(self, place: Place, levels: int) -> bool:
-        """Remove up to so many directories above a place, lowest first, while they are empty;
-        False if the disk did not let go of one.
+        """Remove at most this many empty directories above a place, lowest first; False on a disk
+        error.
         """
         above = place.rel
         try:
@@ -141,7 +141,7 @@ class LocalFiles:
                 with suppress(FileNotFoundError):
                     remove_empty(self._roots, place._replace(rel=above))
         except OSError as error:
-            # In use by somebody: then so are those above it.
+            # In use, and so are those above it.
             return error.errno not in FAILING
         return True
 
@@ -153,7 +153,7 @@ class LocalFiles:
         durable: bool,
         announce: Callable[[], None] = lambda: None,
     ) -> Staged:
-        """Write the new content beside its target, without a name as long as that goes."""
+        """Prepare the new content next to its target, unnamed where possible."""
         if change.of_folder:
             refuse_exchange(change)
             return StagedFolder(self._roots, change, durable=durable, announce=announce)
@@ -168,11 +168,11 @@ class LocalFiles:
 
     @property
     def syncs_groups(self) -> bool:
-        """Whether one call writes a whole group of changes through to the disk."""
+        """Whether one call syncs a whole group of changes."""
         return self._syncs_groups
 
     def sync_group(self, staged: Sequence[Staged]) -> None:
-        """Write everything that was done for these changes through to the disk at once."""
+        """Sync everything written for these changes."""
         if not staged:
             return
         try:
@@ -184,7 +184,7 @@ class LocalFiles:
         absolute = f"{place.absolute.rstrip('/')}/{entry.name}"
         if self._roots.hidden and self._roots.hides(absolute):
             return None
-        # A name that is no valid text cannot be asked for either; it is only shown.
+        # A name that is not valid UTF-8 can only be shown, not requested.
         name = os.fsencode(entry.name).decode("utf-8", "replace")
         if entry.is_symlink():
             return Entry(name, self._leads_to(absolute), is_link=True)

@@ -1,6 +1,6 @@
-"""Finding the programs that Handrail itself runs: by absolute path, never from a root.
+"""Finds the programs that Handrail itself runs: by absolute path, never from a root.
 
-A root's content is what a model may write, so a program found there is not ours.
+A model may write to a root, so a program found there is not trusted.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _PT_INTERP: Final = 3
 
 
 def find_binary(name: str, roots: Sequence[str], *, search_path: str | None = None) -> str | None:
-    """The absolute real path of a helper program, None if there is none to trust.
+    """The resolved absolute path of a helper program; None if there is no trusted one.
 
-    Looks beside this Python first (installed with us), then along PATH. Trusted means: a
-    regular executable, owned by root or us, not writable by everybody, outside every root.
+    Looks next to this Python first, then along PATH. Trusted means: a regular executable, owned by
+    root or this user, not world-writable, outside every root.
     """
     real_roots = [os.path.realpath(root) for root in roots]
     for folder in _folders(os.environ.get("PATH", "") if search_path is None else search_path):
@@ -44,7 +44,7 @@ def sha256(path: str) -> str:
 
 @lru_cache(maxsize=64)
 def needs_loader(path: str) -> bool:
-    """Whether starting the program reads shared libraries; a static one needs only itself."""
+    """Whether starting the program loads shared libraries; a static one does not."""
     with Path(path).open("rb") as file:
         head = file.read(64)
         if len(head) < 64 or head[:4] != _ELF_MAGIC or head[4] != 2:
@@ -68,12 +68,12 @@ def _folders(search_path: str) -> Iterator[str]:
 
 
 def inside(path: str, root: str) -> bool:
-    """Whether a path is a directory or lies beneath it, by their names alone."""
+    """Whether a path is a directory or lies beneath it, compared by name."""
     return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 
 def is_trusted_file(path: str) -> bool:
-    """Whether a path is a program of root or ours that not everybody may write."""
+    """Whether a path is a program of root or this user that is not world-writable."""
     try:
         info = os.stat(path)  # noqa: PTH116 - a string in, three numbers out
     except OSError:

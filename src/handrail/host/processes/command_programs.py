@@ -1,6 +1,6 @@
-"""Where programs and paths really are: the part of a command's surroundings that is on disk.
+"""Resolves the programs and paths of commands on disk.
 
-A program is looked for along the path that the command itself will have, and nowhere else.
+Programs are searched only along the PATH that the command will have.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from handrail.host.files.paths.real_path import real_path
 
 
 def find_program(name: str, search_path: str) -> str | None:
-    """The real path of the program that a shell would start; None if there is none.
+    """The resolved path of the program that a shell would start; None if there is none.
 
-    An entry of the path that is empty or relative means the current directory: what stands
-    there cannot be known beforehand, so a program found only there is not found.
+    An empty or relative PATH entry means the current directory, which is not known in advance, so
+    a program found only there counts as not found.
     """
     if not name or "/" in name or "\0" in name:
         return None
@@ -28,13 +28,13 @@ def find_program(name: str, search_path: str) -> str | None:
 
 
 def resolve(path: str) -> str:
-    """Where an absolute path really leads, links followed; what is missing is kept as it is."""
+    """An absolute path with links followed; missing parts are kept as they are."""
     return real_path(path)
 
 
 def _is_program(path: str) -> bool:
     try:
-        # Access first: it says no without an exception, and most folders do not have it.
+        # `access` first: it raises no exception, and most directories lack the program.
         if not os.access(path, os.X_OK):
             return False
         return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116 - on the way of every command

@@ -1,7 +1,7 @@
-"""Landlock by system call: what a thread, and every process it starts, may still open.
+"""Landlock system calls: restrict what a thread, and every process it starts, may open.
 
-It binds the calling THREAD for ever: only call `restrict_thread` and `enter` on a throw-away
-one.
+It binds the calling THREAD for good: call `restrict_thread` and `enter` only on a temporary
+thread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
-# The same numbers on every architecture.
+# Equal on all architectures.
 _CREATE_RULESET: Final = 444
 _ADD_RULE: Final = 445
 _RESTRICT_SELF: Final = 446
@@ -42,22 +42,22 @@ _ABI_WITH_SCOPES: Final = 6
 
 @cache
 def abi() -> int:
-    """The kernel's Landlock version; 0 where there is none (asked by system call)."""
+    """The kernel's Landlock ABI version; 0 if it has none."""
     if sys.platform != "linux":
         return 0
     return max(_syscall(_CREATE_RULESET, None, 0, _VERSION_FLAG), 0)
 
 
 def restrict_thread(read: Sequence[str | int], execute: Sequence[str]) -> bool:
-    """Leave this thread only reading beneath `read`, and running what is in `execute`.
+    """Restrict this thread to reading beneath `read` and executing `execute`.
 
-    A path that does not exist is left out; an int is an open directory handle. Everything
-    else on disk, TCP, signals and abstract sockets to the outside are gone as far as the
-    kernel knows how. Returns whether the kernel agreed; True can not be taken back.
+    A missing path is ignored; an int is an open directory. All other files, TCP, signals and
+    abstract sockets to the outside are denied as far as the kernel supports it. Returns whether
+    the kernel agreed; this cannot be undone.
 
-    Truncating (not writing) is left to files beneath `read`: without that right the kernel
-    climbs from every file that is opened up to `/` to look for it, and a large search takes
-    a tenth longer. The filter in `seccomp` takes it away.
+    Truncating (not writing) stays allowed beneath `read`: otherwise the kernel looks for that
+    right in all parents of every opened file, and a large search takes a tenth longer. The filter
+    in `seccomp` denies it.
     """
     if not abi():
         return False
@@ -75,11 +75,11 @@ def restrict_thread(read: Sequence[str | int], execute: Sequence[str]) -> bool:
 def make_ruleset(
     read: Sequence[int], write: Sequence[int], listed: Sequence[int] = (), *, network: bool
 ) -> int | None:
-    """A handle, for `enter`, of what is left: reading and running what lies beneath `read`, and
-    all beneath `write`; beneath `listed` directories can be listed. None if the kernel refuses.
+    """A ruleset for `enter`: reading and executing beneath `read`, everything beneath `write`,
+    listing directories beneath `listed`. None if the kernel refuses.
 
-    All are open handles: a name could lead elsewhere by now. Signals and abstract sockets to the
-    outside are gone, TCP too unless `network`, as far as the kernel knows how.
+    All are open handles, because a name could lead elsewhere by now. Signals and abstract sockets
+    to the outside are denied, and TCP unless `network`, as far as the kernel supports it.
     """
     if not abi():
         return None
@@ -96,14 +96,12 @@ def make_ruleset(
 
 
 def enter(ruleset: int) -> bool:
-    """Leave this thread only what a ruleset allows; whether the kernel agreed. True can not be
-    taken back.
-    """
+    """Restrict this thread to a ruleset; whether the kernel agreed. Cannot be undone."""
     return no_new_privileges() and _syscall(_RESTRICT_SELF, ruleset, 0) == 0
 
 
 def no_new_privileges() -> bool:
-    """Give up set-user-id programs for this thread; the kernel demands it first."""
+    """Disable set-user-id programs for this thread, which the kernel requires first."""
     return bool(_libc().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
 
 

@@ -1,7 +1,7 @@
-"""A program that turns its input into output, started before anybody needs it.
+"""A filter program that is started before it is needed.
 
-One thread gives up its rights, once, and starts one process after the other. Each waits for
-its input and serves once; whoever goes away, however it goes, closes that and so ends it.
+One restricted thread starts one process after the other. Each waits for its input and serves once;
+when the parent ends, in whatever way, the input is closed and the process ends.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 from handrail.host.processes.spawn import Helper, HelperResult
 
-# What surely fits into a pipe that nobody reads yet.
+# Fits into a pipe that is not being read.
 _MAX_FEED: Final = 32 << 10
-# Whoever has just been served goes on for a moment; the next one need not start meanwhile.
+# A caller that was just served runs on for a moment; the next process need not start meanwhile.
 _AFTER_S: Final = 0.002
 
 
@@ -29,9 +29,9 @@ class _WaitingHelper(NamedTuple):
 
 
 class PrestartedHelper:
-    """Holds one process ready, from the second time on that somebody wants one.
+    """Keeps one process ready, from the second request on.
 
-    Confined as by `spawn.run_now`. Safe in any thread.
+    Confined as by `spawn.run_now`. Thread-safe.
     """
 
     def __init__(self, command: Sequence[str], *, deadline_s: float, max_bytes: int) -> None:
@@ -49,7 +49,7 @@ class PrestartedHelper:
         self._coming = False
 
     def run(self, feed: bytes) -> HelperResult | None:
-        """What comes of this input; None if no process is ready for it, or it was lost."""
+        """The result for this input; None if no process is ready for it, or it was lost."""
         if len(feed) > _MAX_FEED or os.getpid() != self._pid:
             return None
         with self._lock:
@@ -65,11 +65,11 @@ class PrestartedHelper:
         except OSError:
             ready.helper.kill()
         finished = ready.finish()
-        # One that somebody killed says nothing about the input.
+        # A killed process says nothing about the input.
         return finished if finished.exit_code >= 0 or finished.timed_out or finished.cut else None
 
     def close(self) -> None:
-        """End what waits; closing again does nothing."""
+        """End the waiting process; may be called twice."""
         if self._closing.is_set() or os.getpid() != self._pid:
             return
         self._closing.set()
@@ -90,7 +90,7 @@ class PrestartedHelper:
             try:
                 thread.start()
             except RuntimeError:
-                # The machine has no thread left; it goes without.
+                # No thread available: continue without a waiting process.
                 return
             self._thread = thread
         self._coming = True
@@ -100,7 +100,7 @@ class PrestartedHelper:
         try:
             confined = self._helper().restrict_thread()
         except OSError:
-            # There is no such program. Whoever needs it hears so when they start it.
+            # No such program; starting it on demand will report that.
             return
         while True:
             self._wanted.acquire()
@@ -116,7 +116,7 @@ class PrestartedHelper:
         try:
             helper.start(given)
         except OSError:
-            # Whoever needs one starts it for itself, and hears why it cannot.
+            # Starting on demand will report the reason.
             os.close(feed)
             return None
         finally:

@@ -1,6 +1,6 @@
-"""Processes as the kernel shows them in /proc, and how one is recognised again later.
+"""Processes in /proc, and how to recognise a process later.
 
-A process number alone means nothing: it is reused. Number and start time together do.
+Pids are reused, so a process is identified by pid and start time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DEAD: Final = "ZXx"
 
 
 class ProcessStat(NamedTuple):
-    """What /proc tells about a process."""
+    """Fields of /proc/PID/stat."""
 
     parent: int
     group: int
@@ -30,7 +30,7 @@ class ProcessStat(NamedTuple):
 
 
 class ProcessIdentity(NamedTuple):
-    """A process of this machine since it was last started, in this process table."""
+    """A process, identified within this boot and pid namespace."""
 
     pid: int
     start: int
@@ -44,26 +44,26 @@ class ProcessIdentity(NamedTuple):
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """What `to_dict` wrote."""
+        """The identity that `to_dict` returned."""
         return cls(int(fields["pid"]), int(fields["start"]), str(fields["machine"]))
 
     def to_dict(self) -> dict[str, Any]:
-        """For a record on disk."""
+        """The identity as JSON values."""
         return self._asdict()
 
     @property
     def alive(self) -> bool:
-        """Whether this very process still runs, as far as can be seen from here."""
+        """Whether this process still runs, as far as visible from here."""
         return ProcessIdentity.of(self.pid) == self
 
 
 def process_stat(pid: int) -> ProcessStat | None:
-    """The process's stat now, None if there is no such process."""
+    """The stat of a process; None if there is no such process."""
     try:
         text = _content(f"/proc/{pid}/stat")
     except OSError:
         return None
-    # The name may hold anything, brackets and blanks too; the last bracket ends it.
+    # The name may contain anything; the last parenthesis ends it.
     fields = text[text.rfind(b")") + 2 :].decode("ascii").split()
     return ProcessStat(
         int(fields[_PARENT]), int(fields[_GROUP]), int(fields[_START]), fields[_STATE] in _DEAD
@@ -71,7 +71,7 @@ def process_stat(pid: int) -> ProcessStat | None:
 
 
 def child_pids(pid: int) -> list[int]:
-    """The numbers of a process's children; some may be missing while they come and go."""
+    """The pids of a process's children; some may be missing while they change."""
     if not _lists_children():
         return _children_by_scan(pid)
     found: list[int] = []
@@ -80,17 +80,17 @@ def child_pids(pid: int) -> list[int]:
             for task in tasks:
                 found += map(int, _content(f"{task.path}/children").split())
     except OSError:
-        # It ended meanwhile; what it left has another parent by now.
+        # The process ended meanwhile; its children have another parent now.
         return found
     return found
 
 
 def _content(path: str) -> bytes:
-    # Without pathlib and buffers: a tree of a thousand processes is read in one go.
+    # Without pathlib and buffering: a tree of a thousand processes is read at once.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         content = b""
-        # To the very end: a list is handed out in pieces that are shorter than asked for.
+        # Until the end: the kernel returns the list in short pieces.
         while chunk := os.read(handle, _CHUNK):
             content += chunk
         return content
@@ -115,6 +115,6 @@ def _lists_children() -> bool:
 
 @cache
 def machine() -> str:
-    """This start of the machine, and the process table in which numbers mean something."""
+    """An identifier of this boot and pid namespace."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"

@@ -1,8 +1,9 @@
-"""System-call filters: how one is put together and applied, and the one for searches.
+"""System-call filters: assembling and applying them, and the filter for searches.
 
-Landlock stops neither UDP, MPTCP and path-name sockets nor chmod, chown, utime and xattr,
-nor, at a fair price, truncation: the filter for searches does. Commands: `sandbox/calls.py`.
-It binds the calling THREAD for ever: only apply one on a throw-away one.
+Landlock stops neither UDP, MPTCP and path-name sockets nor chmod, chown, utime and xattr, nor, at
+a fair price, truncation: the filter for searches does. The filter for commands is
+`sandbox/backends/syscall_filter.py`. It binds the calling THREAD for good: apply it only on a
+temporary thread.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ ARGUMENTS: Final = 16
 # Numbers from here on belong to the x32 ABI, a second way to every call on x86-64.
 _X32: Final = 0x40000000
 
-# io_uring_setup, openat2 (its flags cannot be seen), fchmodat2, setxattrat, removexattrat:
-# the same everywhere.
+# io_uring_setup, openat2 (its flags cannot be read), fchmodat2, setxattrat, removexattrat: equal
+# on all machines.
 _SHARED: Final = (425, 437, 452, 463, 466)
 
 
 class _Architecture(NamedTuple):
     audit: int
-    # The calls that open a file, each with the position of its flags.
+    # The calls that open a file, each with the index of its flags.
     opens: tuple[tuple[int, int], ...]
     denied: tuple[int, ...]
 
@@ -69,12 +70,12 @@ def supported() -> bool:
 
 
 def restrict_thread() -> bool:
-    """Deny a search's list to this thread and what it starts; whether the kernel agreed."""
+    """Apply the filter for searches to this thread and what it starts; whether it worked."""
     return supported() and apply(_program(_MACHINES[platform.machine()]))
 
 
 def apply(code: bytes) -> bool:
-    """Put this thread, and what it starts, under an assembled filter; whether it worked."""
+    """Apply an assembled filter to this thread and what it starts; whether it worked."""
     if not no_new_privileges():
         return False
     buffer = ctypes.create_string_buffer(code, len(code))
@@ -83,12 +84,12 @@ def apply(code: bytes) -> bool:
 
 
 def error(number: int) -> int:
-    """What a filter returns so that the call fails with this `errno`."""
+    """The filter's return value that makes a call fail with this `errno`."""
     return _ERROR | number
 
 
 class FilterLine(NamedTuple):
-    """One instruction; a jump that is taken goes to the line that bears the name."""
+    """One instruction; a taken jump goes to the line of that name."""
 
     code: int
     value: int
@@ -114,7 +115,7 @@ def _program(machine: _Architecture) -> bytes:
 
 
 def opening(audit: int) -> list[FilterLine]:
-    """How a filter begins: other architectures and x32 are denied, the call's number loaded."""
+    """The beginning of a filter: deny other architectures and x32, load the call number."""
     return [
         FilterLine(LOAD_WORD, ARCHITECTURE),
         FilterLine(JUMP_IF_EQUAL, audit, to="known"),
@@ -125,7 +126,7 @@ def opening(audit: int) -> list[FilterLine]:
 
 
 def assemble(lines: Sequence[FilterLine]) -> bytes:
-    """The filter as the kernel reads it; a jump reaches at most 255 lines ahead."""
+    """The filter in the kernel's format; a jump spans at most 255 lines."""
     where = {line.name: index for index, line in enumerate(lines)}
     return b"".join(
         struct.pack("=HBBI", line.code, where[line.to] - index - 1 if line.to else 0, 0, line.value)

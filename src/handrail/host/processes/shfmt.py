@@ -1,6 +1,6 @@
-"""Commands parsed by shfmt, confined to its input: the port `ShellParser`.
+"""Parses commands with shfmt, confined to its input; implements `ShellParser`.
 
-Without the program, or without an answer from it, no command is readable.
+Without the program, or without an answer from it, no command can be parsed.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from handrail.host.processes.prestart import PrestartedHelper
 
 _OPTIONS: Final = ("--to-json", "-ln", "bash")
 _DEADLINE_S: Final = 2.0
-# The tree of 64 kB of commands is some 20 MB; more is an attack.
+# The tree of 64 kB of commands is about 20 MB; more is an attack.
 _MAX_BYTES: Final = 64 << 20
 _CACHED: Final = 512
-# Letters of text, all together; the tree of one takes about a thousand bytes.
+# Characters in total; the tree of one takes about a thousand bytes.
 _CACHED_TEXT: Final = 32_768
 
 
 class Shfmt:
-    """One shfmt program; `binary` None means that there is none. Safe in any thread.
+    """One shfmt program; `binary` None: there is none. Thread-safe.
 
-    `ahead`: hold a process ready for the next command; then `close` must be called.
+    `ahead`: keep a process ready for the next command; then `close` must be called.
     """
 
     def __init__(self, binary: str | None, *, ahead: bool = False) -> None:
@@ -42,7 +42,9 @@ class Shfmt:
         self._lock = threading.Lock()
 
     def parse(self, command: str) -> Mapping[str, Any]:
-        """The tree as shfmt's JSON; raises `UnreadableCommand`. The answer is shared: do not change it."""
+        """The tree as shfmt's JSON; raises `UnreadableCommand`. The result is shared: do not
+        change it.
+        """
         with self._lock:
             known = self._cache.get(command)
             if known is not None:
@@ -53,7 +55,7 @@ class Shfmt:
         return tree
 
     def close(self) -> None:
-        """End the process that waits, if there is one."""
+        """End the waiting process, if there is one."""
         if self._ahead is not None:
             self._ahead.close()
 
@@ -72,7 +74,7 @@ class Shfmt:
                 "there is no shfmt program to parse it with: install shfmt-py, or see `handrail doctor`"
             )
         try:
-            # An empty input would be read from nowhere.
+            # An empty input would not be fed at all.
             feed = command.encode() or b"\n"
             done = self._ahead.run(feed) if self._ahead is not None else None
             if done is None:

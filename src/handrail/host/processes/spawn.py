@@ -1,7 +1,7 @@
-"""The only door through which a process starts; nothing else may start one.
+"""Starts helper processes; only this module and the supervisor start processes.
 
-Each process gets a thread of its own that first gives up its rights (Landlock and seccomp
-bind threads, and what they start), then starts the process, drains it, and dies with it.
+Each process gets a thread that first drops its rights (Landlock and seccomp bind threads and what
+they start), then starts the process, reads its output, and ends with it.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _LIBRARIES: Final = (
 _CHUNK: Final = 1 << 16
 _MAX_STDERR: Final = 1 << 16
 _MAX_MEMORY: Final = 2 << 30
-# How long the pipes of a killed process may stay open (somebody else holds them).
+# How long the pipes of a killed process may stay open (held by another process).
 _GRACE_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class HelperResult:
-    """How a process ended. `cut`: it was killed because it said too much.
+    """How a process ended. `cut`: it was killed because of too much output.
 
-    `confined` tells whether the kernel held it to the files that it was granted.
+    `confined`: whether the kernel restricted it to the granted files.
     """
 
     stdout: bytes
@@ -71,14 +71,14 @@ async def run(
 ) -> HelperResult:
     """Run a program that only reads: no writes, no network, no other program.
 
-    `filtered=False` is for a program of ours that opens a hundred thousand files: without
-    the system-call filter it is a few per cent faster, and what only the filter stops is
-    left to its good manners (UDP, path-name sockets, chmod, truncating what it may read).
+    `filtered=False` is for a bundled program that opens a hundred thousand files: without the
+    system-call filter it is a few per cent faster, and what only the filter denies (UDP, path-name
+    sockets, chmod, truncating readable files) is not enforced.
 
-    `command[0]` is an absolute path. The process starts in the directory behind `cwd_fd`,
-    whatever its path has become, and may open only what lies beneath `read`. It finds `feed`
-    on its standard input, and the open handles `handed` under their numbers. Leaving this
-    function by any way leaves no process and no thread. Raises OSError if it cannot start.
+    `command[0]` is an absolute path. The process starts in the directory behind `cwd_fd` and may
+    open only what lies beneath `read`. `feed` is its standard input; the open handles `handed`
+    keep their numbers. However this function ends, no process and no thread is left. Raises
+    OSError if it cannot start.
     """
     job = Helper(
         tuple(command), cwd_fd, tuple(read), deadline_s, max_bytes, filtered, feed, tuple(handed)
@@ -103,11 +103,11 @@ async def run(
 def run_now(
     command: Sequence[str], *, feed: bytes, deadline_s: float, max_bytes: int
 ) -> HelperResult:
-    """Run a program that only turns its input into output, while the caller waits.
+    """Run a program that only turns its input into output, blocking the caller.
 
     Confined as by `run`, but it may open nothing except itself and its libraries. For answers
-    within a few milliseconds: the caller's thread, and its event loop, stand still.
-    Raises OSError if it cannot start.
+    within milliseconds: the caller's thread and event loop are blocked. Raises OSError if it
+    cannot start.
     """
     nowhere = os.open(os.sep, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     job = Helper(tuple(command), nowhere, (), deadline_s, max_bytes, filtered=True, feed=feed)
@@ -116,12 +116,12 @@ def run_now(
         try:
             thread.start()
         except RuntimeError as error:
-            # The machine has no thread left; the caller knows what to do without a process.
+            # No thread available; callers handle a process that cannot start.
             raise OSError(errno.EAGAIN, str(error)) from error
         try:
             thread.join()
         finally:
-            # Ctrl-C while waiting: the process must not outlive the handle it started in.
+            # Ctrl-C while waiting: the process must not outlive its working directory handle.
             job.kill()
             thread.join()
     finally:
@@ -130,15 +130,15 @@ def run_now(
 
 
 def supported() -> bool:
-    """Whether this machine has what the door is built from."""
+    """Whether this machine has the required kernel features."""
     return sys.platform == "linux" and _has_process_handles()
 
 
 def enforcement() -> dict[str, str | int]:
-    """What the kernel holds ripgrep to, measured on a throw-away thread.
+    """What the kernel enforces for ripgrep, measured on a temporary thread.
 
-    Without the filter, writing and the network are never more than `partial`: Landlock knows
-    neither chmod nor UDP. `filter` tells whether the filter closes that for other programs.
+    Without the filter, writing and the network are at most `partial`: Landlock covers neither
+    chmod nor UDP. `filter`: whether the filter covers that for other programs.
     """
     measured: dict[str, str | int] = {"landlock_abi": landlock.abi()}
 
@@ -166,7 +166,7 @@ def _has_process_handles() -> bool:
 
 @dataclass(slots=True)
 class Helper:
-    """One process: `work` for the thread that starts it, `kill` for everybody else."""
+    """One process: `work` runs on its thread, `kill` is for all others."""
 
     command: tuple[str, ...]
     cwd_fd: int
@@ -180,27 +180,27 @@ class Helper:
     error: OSError | None = None
     _process: subprocess.Popen[bytes] | None = None
     _killed: bool = False
-    # Held while the process is killed or reaped, so that its number cannot be another's.
+    # Held while the process is killed or reaped, so that its pid is not reused.
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def supervise(self, loop: asyncio.AbstractEventLoop, done: anyio.Event) -> None:
-        """The thread's whole life, where a loop waits for it."""
+        """Run on the thread; resolves `done` on the event loop at the end."""
         try:
             self.work()
         finally:
-            # A loop that is gone has nobody left to tell.
+            # A closed loop has no waiter.
             if not loop.is_closed():
                 loop.call_soon_threadsafe(done.set)
 
     def work(self) -> None:
-        """Run the process; what came of it is for `answer`."""
+        """Run the process; `answer` returns the result."""
         try:
             self.finished = self._run()
         except OSError as error:
             self.error = error
 
     def answer(self) -> HelperResult:
-        """How the process ended, once the thread has; raises what kept it from starting."""
+        """The result, after the thread has ended; raises what prevented the start."""
         if self.error is not None:
             raise self.error
         if self.finished is None:
@@ -208,14 +208,14 @@ class Helper:
         return self.finished
 
     def kill(self) -> None:
-        """End the process and its whole group, now or as soon as it exists."""
+        """Kill the process group, now or as soon as it exists."""
         with self._lock:
             self._killed = True
             if self._process is not None:
                 self._kill_group(self._process)
 
     def _run(self) -> HelperResult:
-        # Opened here, because this thread will not be able to in a moment.
+        # Opened here, because the restricted thread will not be allowed to.
         given = _readable(self.feed)
         try:
             confined = self.restrict_thread()
@@ -225,8 +225,8 @@ class Helper:
         return self.finish(confined=confined)
 
     def restrict_thread(self) -> bool:
-        """Leave the calling thread, for ever, only what the process may do; whether the kernel
-        holds it to its files.
+        """Restrict the calling thread for good to what the process may do; whether the kernel
+        restricts it to its files.
         """
         libraries = _LIBRARIES if needs_loader(self.command[0]) else ()
         confined = landlock.restrict_thread(self.read, (self.command[0], *libraries))
@@ -235,7 +235,7 @@ class Helper:
         return confined
 
     def finish(self, *, confined: bool) -> HelperResult:
-        """Hear all it says and see it end, within the time from now on."""
+        """Read all output and wait for the end, within the deadline from now on."""
         process = self._process
         if process is None:
             raise RuntimeError("no process was started")
@@ -245,7 +245,7 @@ class Helper:
             self._reap(process)
 
     def start(self, given: int) -> None:
-        """Start it on a thread that gave up its rights; it reads from this handle."""
+        """Start it on a restricted thread, with this handle as standard input."""
         with self._lock:
             if self._killed:
                 raise InterruptedError(errno.EINTR, "killed before it started")
@@ -255,13 +255,13 @@ class Helper:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
-                # The child enters the handle itself, before its handles are closed.
+                # The child enters the directory before handles are closed.
                 cwd=f"/proc/self/fd/{self.cwd_fd}",
                 env=_ENVIRONMENT,
                 pass_fds=self.handed,
-                # To be ended as one, and out of reach of the terminal's Ctrl-C. No session of
-                # its own: the scheduler counts that as a newcomer, who on a busy machine gets
-                # next to nothing for its first hundredth of a second.
+                # A group, to be killed as a whole and out of reach of the terminal's Ctrl-C. Not a
+                # session: the scheduler treats that as a newcomer, which gets almost no time at
+                # first on a busy machine.
                 process_group=0,
             )
         self._limit_memory(self._process.pid)
@@ -315,7 +315,7 @@ class Helper:
 
 
 def _readable(data: bytes) -> int:
-    """A handle from which these bytes are read; in memory, so that a pipe cannot be full."""
+    """A handle from which these bytes can be read; in memory, because a pipe may be full."""
     if not data:
         return os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     handle = os.memfd_create("handrail-feed", os.MFD_CLOEXEC)
@@ -326,7 +326,7 @@ def _readable(data: bytes) -> int:
 
 
 class _OutputCollector:
-    """What a process has said so far, of which only so much is kept, and whether it ended."""
+    """The output of a process so far, up to a limit, and whether it ended."""
 
     def __init__(self, process: subprocess.Popen[bytes], max_bytes: int) -> None:
         self.stdout = bytearray()
@@ -350,7 +350,7 @@ class _OutputCollector:
         os.close(self._end)
 
     def take(self, timeout_s: float) -> None:
-        """Read what is there, waiting for it at most so long."""
+        """Read what is available, waiting at most this long."""
         for handle, _ in self._poller.poll(max(timeout_s, 0) * 1000):
             if handle == self._end:
                 self.exited = True
@@ -388,7 +388,7 @@ def _open_for_writing() -> None:
 
 def _connect() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as stream:
-        # Nobody listens at port 1; connect_ex would hide who says so.
+        # Nothing listens on port 1; connect_ex would hide who refused.
         try:
             stream.connect(("127.0.0.1", 1))
         except ConnectionRefusedError:

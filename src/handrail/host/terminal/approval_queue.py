@@ -1,7 +1,8 @@
-"""Questions that another terminal answers: a directory of the person's own, one folder each.
+"""Approvals answered from another terminal: one directory per question in the user's state.
 
-A folder appears and disappears whole, by rename. An answer is linked into it, so the first
-one counts, and one that comes too late finds no folder. It names the binding that was shown.
+A question's directory appears and disappears atomically, by rename. The answer is hard-linked into
+it, so the first one counts and a late one finds no directory. An answer contains the binding that
+was shown.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ _VERSION: Final = 1
 
 
 class PendingApproval(NamedTuple):
-    """A question that waits. `id` is the beginning of its binding, so it names exactly what
-    was shown.
+    """A pending question. `id` is the beginning of its binding, so it names exactly what was
+    shown.
     """
 
     id: str
@@ -52,10 +53,10 @@ class PendingApproval(NamedTuple):
 
 
 class QueueApprover:
-    """Asks whoever answers with `handrail approvals`, for as long as it takes.
+    """Asks through the queue that `handrail approvals` answers, without a time limit.
 
-    `on_ask` is told the id of each question, `now_ns` the time on it. Raises `unavailable` if
-    there is no private place to ask in.
+    `on_ask` gets the id of each question, `now_ns` returns the time. Raises `unavailable` if there
+    is no private directory for questions.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class QueueApprover:
         self._on_ask = on_ask
 
     async def ask(self, request: ApprovalRequest) -> Reply:
-        """Lay the question out and wait for its answer; taken away however this ends."""
+        """Publish the question and wait for its answer; it is removed however this ends."""
         folder = self._lay_out(request)
         try:
             self._on_ask(folder.name)
@@ -96,7 +97,7 @@ class QueueApprover:
         _write(made / _QUESTION, question)
         number = 1
         while True:
-            # The same call of another process has the same binding, and a folder of its own.
+            # An equal call of another process has an equal binding, and a directory of its own.
             name = request.binding[:_SHOWN] + (f"-{number}" if number > 1 else "")
             try:
                 return made.rename(directory / name)
@@ -107,27 +108,27 @@ class QueueApprover:
 
 
 def queue_directory(workspace: str | Path) -> Path:
-    """Where the questions of a workspace lie; raises `unavailable` if no place is private."""
+    """The directory of a workspace's questions; raises `unavailable` if it is not private."""
     return private_directory(workspace_state(workspace) / _FOLDER)
 
 
 def all_queues() -> list[Path]:
-    """Where questions lie, of every workspace that ever asked."""
+    """The question directories of all workspaces."""
     return sorted(state_home().glob(f"*/{_FOLDER}"))
 
 
 def pending_approvals(directory: Path) -> list[PendingApproval]:
-    """What waits for an answer, the oldest first; what nobody waits for any more is removed."""
+    """The pending questions, oldest first; questions of ended processes are removed."""
     return sorted(_sweep(private_directory(directory)), key=lambda one: one.asked_ns)
 
 
 def is_pending(folder: Path) -> bool:
-    """Whether a question waits: it has no answer yet, and nobody has taken it away."""
+    """Whether a question is still unanswered and present."""
     return folder.exists() and not os.path.lexists(folder / _ANSWER)
 
 
 def find_pending(waiting: list[PendingApproval], name: str) -> PendingApproval:
-    """The one that a beginning of an id names; raises `not_found` or `ambiguous`."""
+    """The question whose id begins with `name`; raises `not_found` or `ambiguous`."""
     found = [one for one in waiting if one.id == name] or [
         one for one in waiting if len(name) >= _LEAST and one.id.startswith(name)
     ]
@@ -139,7 +140,7 @@ def find_pending(waiting: list[PendingApproval], name: str) -> PendingApproval:
 
 
 def answer_pending(asked: PendingApproval, given: Answer) -> None:
-    """Answer exactly what was shown; raises `conflict` if somebody was faster, `not_found` if
+    """Answer exactly what was shown. Raises `conflict` if it was answered already, `not_found` if
     it is no longer asked, `invalid_arguments` for an always without a rule.
     """
     if given is Answer.ALWAYS and asked.request.always is None:
@@ -164,7 +165,7 @@ def answer_pending(asked: PendingApproval, given: Answer) -> None:
 
 
 def _reply(folder: Path, request: ApprovalRequest) -> Reply:
-    """What was answered; anything but a clear answer to this very question is a no."""
+    """The answer; anything but a clear answer to this question is a refusal."""
     said = _read(folder / _ANSWER)
     who = said.get("who")
     known = said.get("answer") in [one.value for one in Answer]
@@ -174,7 +175,7 @@ def _reply(folder: Path, request: ApprovalRequest) -> Reply:
 
 
 def _sweep(directory: Path) -> Iterator[PendingApproval]:
-    """The questions of living processes; what the dead left behind goes."""
+    """The questions of living processes; those of ended ones are removed."""
     for folder in directory.iterdir():
         question = _read(folder / _QUESTION)
         pid, _, _ = folder.name.removeprefix(".").partition("-")
@@ -197,7 +198,7 @@ def _pending(folder: Path, question: dict[str, Any]) -> PendingApproval:
 
 
 def _take_away(folder: Path) -> None:
-    """First out of sight, then to nothing: no answer can come into half a question."""
+    """Rename the directory away first, then delete it: no answer can arrive in between."""
     gone = _hidden(folder.parent)
     with suppress(OSError):
         folder.rename(gone)
@@ -205,7 +206,7 @@ def _take_away(folder: Path) -> None:
 
 
 def _hidden(directory: Path) -> Path:
-    """A name that nobody looks at, and that says whose it is."""
+    """A hidden name that contains its owner."""
     return directory / f".{os.getpid()}-{os.urandom(8).hex()}"
 
 
@@ -216,7 +217,7 @@ def _write(path: Path, value: Any) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The object in a file; empty if there is none that can be read."""
+    """The JSON object in a file; empty if it cannot be read."""
     try:
         value = json.loads(path.read_bytes())
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""Asking the person at the terminal: nothing typed ahead, no default yes, no pasted answer.
+"""Asks the user at the terminal: no typed-ahead input, no default yes, no pasted answer.
 
-The terminal is set to read lines and to hand over Ctrl-C while a question stands, and put
-back afterwards.
+During a question the terminal is in line mode and delivers Ctrl-C; its settings are restored
+afterwards.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from handrail.host.terminal.question import (
 
 _LOOK_S: Final = 0.2
 _GONE_S: Final = 2.0
-# Nobody has read a question before this: what is typed within it was meant for something else.
+# Too short to read a question: input within this time was meant for something else.
 _UNREAD_S: Final = 0.3
-# The lines of a paste come closer together than this, those of a person do not.
+# Lines of a paste arrive closer together than typed ones.
 _PASTE_S: Final = 0.05
 _CTRL_C: Final = b"\x03"
 _MORE: Final = "-- Enter: more · q: back to the question · a or Ctrl-C: abort everything -- "
@@ -63,8 +63,8 @@ class TerminalApprover:
                 self._ask, request, over, gone, abandon_on_cancel=True
             )
         finally:
-            # The thread must not outlive the question: it would hold up the end of the process,
-            # and take what is typed next, a Ctrl-C too, for an answer.
+            # The thread must not outlive the question: it would delay the end of the process and
+            # take later input, even Ctrl-C, for an answer.
             over.set()
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(gone.wait, _GONE_S)
@@ -84,12 +84,12 @@ class TerminalApprover:
             size = os.get_terminal_size(terminal)
         except OSError:
             return Screen(colour=self._colour)
-        # A terminal that does not know its size says zero.
+        # A terminal of unknown size reports zero.
         return Screen(size.columns or 80, size.lines or 24, self._colour)
 
 
 class _Conversation:
-    """One question and what is said until it is answered."""
+    """One question and the dialogue until it is answered."""
 
     def __init__(self, terminal: int, over: threading.Event, screen: Screen) -> None:
         self._terminal = terminal
@@ -123,12 +123,12 @@ class _Conversation:
                 self._say("there is no rule to allow this always; it can be allowed once\n")
 
     def _abort(self) -> Answer:
-        # The terminal shows ^C, and leaves the line open.
+        # The terminal shows ^C without a line end.
         self._say("\n")
         return Answer.ABORT
 
     def _page(self, request: ApprovalRequest) -> bool:
-        """Show everything, a screenful at a time; False if they abort."""
+        """Show everything, one screen at a time; False if the user aborts."""
         room = max(self._screen.height - 1, 5)
         for number, row in enumerate(render_full_question(request, self._screen), 1):
             self._say(f"{row}\n")
@@ -141,8 +141,8 @@ class _Conversation:
         return True
 
     def _read(self, prompt: str) -> bytes:
-        """One line that was typed after the prompt, and alone; empty at the end of input, or
-        when nobody waits any more.
+        """One line that was typed after the prompt, and alone; empty at end of input or when the
+        question is over.
         """
         while not self._over.is_set():
             _forget_typed_ahead(self._terminal)
@@ -168,7 +168,7 @@ class _Conversation:
 
 
 def user_name() -> str:
-    """Who runs this process, for the record."""
+    """The user of this process, for the record."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -188,7 +188,7 @@ def _choices(request: ApprovalRequest, *, cut: bool) -> str:
 
 
 def _within(effects: Mapping[str, Any] | None) -> str:
-    """The bounds that a command stays in without a question."""
+    """The limits within which a command runs without a question."""
     if effects is None:
         return ""
     return ", inside the sandbox" + (" and without network" if effects.get("network") else "")
@@ -213,8 +213,8 @@ def _opened(device: str) -> Iterator[int]:
 
 
 def _set_up(terminal: int) -> list[Any] | None:
-    """Whole lines, shown as they are typed, with Ctrl-C as the end of one; returns how it was,
-    None if this is no terminal.
+    """Set line mode with echo and Ctrl-C as input; returns the old settings, None if this is no
+    terminal.
     """
     try:
         before = termios.tcgetattr(terminal)

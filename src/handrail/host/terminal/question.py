@@ -1,7 +1,7 @@
-"""How a question looks on a terminal.
+"""Renders a question for a terminal.
 
-Every row of text that is not ours stands behind a margin, so that nothing in it can pass for
-a line of ours, and all of it goes through `safe_text`.
+Text from calls is shown behind a margin, so that it cannot imitate Handrail's own lines, and
+passes through `safe_text`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from handrail.core.safe_text import safe_text
 
 MARGIN: Final = "│ "
 _NAME: Final = 60
-# Rows that our own lines take beside the foreign ones.
+# Rows of Handrail's own lines.
 _OWN: Final = 12
 _LEAST: Final = 2
 _COLOURS: Final = {"+": "32", "-": "31", "@": "36"}
 
 
 class Screen(NamedTuple):
-    """What there is room for, and whether colour is wanted."""
+    """The size of the screen, and whether to use colour."""
 
     width: int = 80
     height: int = 24
@@ -31,7 +31,7 @@ class Screen(NamedTuple):
 
 
 class QuestionPart(NamedTuple):
-    """One piece of the question: our label (None: it needs none) and somebody's text."""
+    """One part of the question: a label (None: no label) and untrusted text."""
 
     label: str | None
     text: str
@@ -39,20 +39,20 @@ class QuestionPart(NamedTuple):
 
 
 class RenderedQuestion(NamedTuple):
-    """The question as it stands on the screen; `cut`: there is more than that."""
+    """The question as shown; `cut`: it was shortened."""
 
     text: str
     cut: bool
 
 
 def render_question(request: ApprovalRequest, screen: Screen) -> RenderedQuestion:
-    """The question, with every part cut to what fits on one screen."""
+    """The question, with every part cut to fit on one screen."""
     room = max(screen.height - _OWN, 9)
     lines, cut = [render_heading(request)], False
     for part in _parts(request):
         lines += [part.label] if part.label else []
         most = max(room * part.share // 6, _LEAST)
-        # One row more than that takes the place of the note that it is missing.
+        # One row more fits in place of the note that it is missing.
         framed = list(islice(_framed(part.text, screen), most + 2))
         if len(framed) > most + 1:
             del framed[most:]
@@ -64,7 +64,7 @@ def render_question(request: ApprovalRequest, screen: Screen) -> RenderedQuestio
 
 
 def render_full_question(request: ApprovalRequest, screen: Screen) -> Iterator[str]:
-    """Every row of the question, with nothing cut."""
+    """Every row of the question, uncut."""
     yield render_heading(request)
     for part in _parts(request):
         if part.label:
@@ -73,7 +73,7 @@ def render_full_question(request: ApprovalRequest, screen: Screen) -> Iterator[s
 
 
 def render_heading(request: ApprovalRequest) -> str:
-    """Which tool wants to run, for whom, and how much it could harm."""
+    """The tool, the caller, and the risk."""
     tool = safe_text(request.tool, one_line=True)[:_NAME]
     agent = "" if request.agent == "main" else safe_text(request.agent, one_line=True)[:_NAME]
     return f"── {tool} wants to run ({request.risk.word}{f', agent {agent}' if agent else ''}) ──"

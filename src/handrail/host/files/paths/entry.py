@@ -1,4 +1,4 @@
-"""What bears a name: a file, a folder or a link itself, which is never followed here."""
+"""Finds the entry of a name: a file, a directory or a link, which is not followed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _KINDS = {Form.FILE: Kind.FILE, Form.FOLDER: Kind.DIRECTORY, None: Kind.MISSING}
 
 
 def find_entry(roots: Roots, locator: Locator, path: str) -> Named:
-    """What the last name of a path is; see `Files.named`."""
+    """The entry that the last name of a path refers to; see `Files.named`."""
     check(path)
     above, _, name = path.rpartition("/")
     if name in ("", ".", ".."):
-        # It has no name of its own there, so nothing could be a link either.
+        # The path has no last name, so it cannot be a link.
         place = locator.locate(path)
         return Named(place, Form.FOLDER if place.kind is Kind.DIRECTORY else Form.SPECIAL)
     folder = locator.locate(above or ("/" if path.startswith("/") else "."))
@@ -39,7 +39,7 @@ def find_entry(roots: Roots, locator: Locator, path: str) -> Named:
 
 
 def read_link_target(handle: int, name: str) -> bytes:
-    """Where a link in a directory leads; raises OSError."""
+    """The target of a link in a directory; raises OSError."""
     return os.fsencode(os.readlink(name, dir_fd=handle))
 
 

@@ -1,4 +1,4 @@
-"""Links at the top of the roots that give another name to a place beneath."""
+"""Links at the top of the roots that are other names of paths beneath."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from handrail.core.problems import ProblemRaised
 from handrail.host.files.local_files import LocalFiles
 from handrail.host.files.paths.openat2 import LIST
 
-# A change within one tick of the clock leaves no trace in the time stamps.
+# A change within one clock tick leaves the time stamps as they were.
 _COARSE_NS: Final = 20_000_000
-# A directory of this size has some hundred entries at most on most file systems.
+# A directory of this size has at most a few hundred entries on most file systems.
 _ONE_LOOK: Final = 4096
 _MOST_LISTED: Final = 500
 
 
 class TopLinks:
-    """Which of some names are symlinks at the top of a root, and where they lead.
+    """Finds which of some names are links at the top of a root, and their targets.
 
-    Asked before every write: the names are looked up again only if the directory changed.
+    Called before every write: names are looked up again only if the directory changed.
     """
 
     def __init__(self, files: LocalFiles, names: Sequence[str]) -> None:
@@ -32,7 +32,7 @@ class TopLinks:
         self._seen: dict[int, tuple[int, tuple[str, ...]]] = {}
 
     def __call__(self) -> dict[str, str]:
-        """The absolute path of each link, and the resolved path that it leads to."""
+        """The absolute path of each link, and its resolved target."""
         leads: dict[str, str] = {}
         for root, top in enumerate(self._files.roots):
             for name in self._links(root):
@@ -40,7 +40,7 @@ class TopLinks:
                 try:
                     leads[link] = self._files.locate(link).absolute
                 except ProblemRaised:
-                    # It leads out or in circles; nothing can be written through it.
+                    # It leads outside or in a loop; nothing can be written through it.
                     continue
         return leads
 
@@ -58,9 +58,9 @@ class TopLinks:
         return links
 
     def _likely(self, handle: int) -> Sequence[str]:
-        """Those of the names that are links by the directory's own list, which is one look
-        instead of many where it is short. Upper and lower case may be one to its file system;
-        where that might see still more in a name, all are looked at.
+        """The names that are links according to the directory's listing, which is one call instead
+        of many if it is short. The file system may ignore case; where it may ignore more, all
+        names are looked up.
         """
         try:
             links = _listed_links(handle)
@@ -73,7 +73,7 @@ class TopLinks:
 
 
 def _listed_links(handle: int) -> list[str] | None:
-    """The names of all links in a directory; None if it is too long to be listed."""
+    """The names of all links in a directory; None if it is too large to list."""
     listed = os.open(".", LIST, dir_fd=handle)
     try:
         with os.scandir(listed) as entries:
@@ -85,7 +85,7 @@ def _listed_links(handle: int) -> list[str] | None:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether no file system leaves characters of a name away."""
+    """Whether no file system ignores characters of this name."""
     return name.isascii() and name.isprintable() and not name.endswith((".", " "))
 
 
@@ -93,7 +93,7 @@ def _is_link(handle: int, name: str) -> bool:
     try:
         os.readlink(name, dir_fd=handle)
     except OSError as error:
-        # A disk that cannot say whether it is one must not pass for one that says no.
+        # On a disk error it is unknown whether this is a link.
         if error.errno not in (errno.EINVAL, errno.ENOENT):
             raise
         return False

@@ -1,7 +1,7 @@
-"""From a path as a model wrote it to the place it means.
+"""Resolves a path as a model wrote it.
 
-The common path costs one openat2. Links, `..` and odd spellings are resolved name by name in
-user space; the result is only a claim, since every later open repeats the containment.
+The common case costs one openat2. Links, `..` and unusual spellings are resolved name by name; the
+result is only a claim, because every later open enforces containment again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from handrail.host.files.paths.roots import Roots
 
 # An empty, `.` or `..` name anywhere, which includes a slash at either end; or a NUL.
 _ODD: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|\Z)|\0")
-# Links and special files take the slow way, which knows them.
+# Links and special files take the slow path.
 _KINDS: Final = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.DIRECTORY}
 _MAX_PATH: Final = 4095
 _MAX_NAME: Final = 255
@@ -46,7 +46,7 @@ class Locator:
         try:
             mode = self._mode(root, rel)
         except (OSError, UnicodeEncodeError) as error:
-            # No link on the way: what is missing is missing under exactly this name.
+            # No link on the way: it is missing under exactly this name.
             if isinstance(error, FileNotFoundError) and _fits(rel):
                 return self._place(root, rel, Kind.MISSING)
             return self._slowly(path)
@@ -54,7 +54,9 @@ class Locator:
         return self._slowly(path) if kind is None else self._place(root, rel, kind)
 
     def below(self, folder: Place, name: str) -> Place:
-        """The place of a missing name in a place; raises `outside_workspace` if it is ours."""
+        """The place of a missing name in a place; raises `outside_workspace` if it belongs to the
+        runtime.
+        """
         rel = f"{folder.rel}/{name}" if folder.rel else name
         via = tuple(f"{one.rstrip('/')}/{name}" for one in folder.via)
         return self._place(folder.root, rel, Kind.MISSING)._replace(via=via)
@@ -80,7 +82,7 @@ class Locator:
         finally:
             walk.close()
         if is_utf8(path) and not is_utf8(found.rel):
-            # Who cannot spell the name is not handed it on the way of a link.
+            # A name that cannot be written cannot be reached through a link either.
             raise NAME_NOT_UTF8.error(path=quoted(path))
         place = self._place(found.root, found.rel, walk.kind)
         ways = dict.fromkeys([*self._written(path), *walk.passed])
@@ -88,9 +90,9 @@ class Locator:
         return place._replace(via=tuple(ways))
 
     def _written(self, path: str) -> list[str]:
-        """The path as it was written, `..` taken by the letter, if that lies in a root."""
+        """The path as written, with `..` removed textually, if that lies in a root."""
         full = path if path.startswith("/") else self._roots.tops[0] + path
-        # Two slashes at the start survive normpath.
+        # normpath keeps two slashes at the start.
         plain = "/" + os.path.normpath(full).lstrip("/")
         for prefix in self._roots.spellings:
             if plain.startswith(prefix.text):
@@ -122,7 +124,7 @@ class Locator:
 
 
 def check(path: str) -> None:
-    """Raise `invalid_arguments` for what can be no path at all."""
+    """Raise `invalid_arguments` for text that cannot be a path."""
     wrong = _wrong(path)
     if wrong:
         raise INVALID_PATH.error(path=quoted(path), reason=wrong)
@@ -134,7 +136,7 @@ def _wrong(path: str) -> str | None:
     if "\0" in path:
         return "it contains a NUL character"
     try:
-        # Names of any bytes have a form as text, in which the record holds them.
+        # Names of any bytes have a text form, which the record stores.
         os.fsencode(path)
     except UnicodeEncodeError:
         return "it is not valid Unicode"

@@ -1,8 +1,7 @@
-"""Opening a path beneath a directory handle without following any symlink.
+"""Opens a path beneath a directory handle without following any link.
 
-openat2 where the kernel has it, else, and for a single name, one O_NOFOLLOW open per name. No
-path of a workspace may reach the kernel in any other way than through here or as a single name
-below an open handle.
+Uses openat2 where the kernel has it, else, and for a single name, one O_NOFOLLOW open per name. A
+workspace path reaches the kernel only through here, or as a single name beneath an open handle.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, Final
 
 Opener = Callable[[int, bytes, int], int]
 
-# Without O_PATH (macOS) a plain open has to do; O_NONBLOCK keeps a FIFO from hanging it.
+# Without O_PATH (macOS) a plain open is used; O_NONBLOCK keeps a FIFO from blocking it.
 LOOK: Final = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
 LOOK_IN: Final = LOOK | os.O_DIRECTORY
 READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -28,7 +27,7 @@ _NO_SYMLINKS: Final = 0x04
 _BENEATH: Final = 0x08
 _TRIES: Final = 100
 _DOTS: Final = (b"", b".", b"..")
-# With these a link at the end is opened itself, or is said to be no directory.
+# With these flags, O_NOFOLLOW opens a final link itself, or reports ENOTDIR.
 _ODD_WITH_NOFOLLOW: Final = LOOK_IN & ~os.O_CLOEXEC
 
 
@@ -41,9 +40,9 @@ class _OpenHow(ctypes.Structure):
 
 
 def choose_opener() -> Opener:
-    """The best opener this machine has: `opener(handle, path, flags)` returns a descriptor.
+    """The best opener of this machine: `opener(handle, path, flags)` returns a descriptor.
 
-    Raises OSError: ELOOP for any symlink in the path, EXDEV for a way up.
+    Raises OSError: ELOOP for any link in the path, EXDEV for a path that leads up.
     """
     return kernel_opener() if kernel_has_openat2() else walk_beneath
 
@@ -87,7 +86,7 @@ def kernel_opener() -> Opener:
         if b"\0" in path:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         if b"/" not in path and path not in _DOTS and not flags & _ODD_WITH_NOFOLLOW:
-            # Nothing on the way could be a link; half the time of a call through ctypes.
+            # A single name has no link on the way; half the time of a call through ctypes.
             return os.open(path, flags | os.O_NOFOLLOW, dir_fd=handle)
         how = addresses.get(flags) or remember(flags)
         descriptor: int = call(_SYS_OPENAT2, handle, path, how, size)
@@ -103,10 +102,9 @@ def kernel_opener() -> Opener:
 
 
 def open_canonical(opener: Opener, path: str) -> int:
-    """A handle of a directory by its canonical path: from the top, through no symlink.
+    """Open a directory by its canonical path, from `/`, without following links.
 
-    So the handle is what the path says, and a directory on the way that is exchanged for
-    a link raises ELOOP instead of leading elsewhere.
+    A directory on the way that was exchanged for a link raises ELOOP.
     """
     top = os.open("/", LOOK_IN)
     try:
@@ -116,7 +114,7 @@ def open_canonical(opener: Opener, path: str) -> int:
 
 
 def walk_beneath(handle: int, path: bytes, flags: int) -> int:
-    """The same without openat2: one name at a time, each with O_NOFOLLOW."""
+    """An opener without openat2: one name at a time, each with O_NOFOLLOW."""
     names = path.split(b"/")
     if b".." in names:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))

@@ -1,8 +1,8 @@
-"""Resolving a path name by name, as the kernel would, but never leaving the roots.
+"""Resolves a path name by name, as the kernel would, but without leaving the roots.
 
-`..` is physical (the parent of where a link led), an absolute link is followed if it points
-into a root, and outside the roots nothing is ever looked at: above them only the names of
-their own ancestors are known.
+`..` is physical (the parent of a link's target), an absolute link is followed if it points into a
+root, and nothing outside the roots is accessed: above them only the names of their ancestors are
+known.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ _MAX_LINKS: Final = 40
 
 
 class PathResolver:
-    """One resolution: the names still to come, and where it stands.
+    """One resolution: the remaining names, and the current directory.
 
-    `_names` are canonical: beneath root `_root`, or from the top of the file system while
-    `_root` is None.
+    `_names` are canonical: beneath root `_root`, or from `/` while `_root` is None.
     """
 
     def __init__(self, roots: Roots, path: str) -> None:
@@ -44,11 +43,11 @@ class PathResolver:
         self._links = 0
         self._handle: int | None = None
         self.kind = Kind.DIRECTORY
-        # The links passed, as absolute paths, with the names that were still to come.
+        # The links passed, as absolute paths with the remaining names.
         self.passed: list[str] = []
 
     def run(self) -> PathInRoot:
-        """Where the path leads; raises a problem, or OSError from the operating system."""
+        """The place the path leads to; raises a problem, or OSError from the operating system."""
         self._follow(self._path)
         while self._pending:
             name = self._pending.pop()
@@ -64,12 +63,12 @@ class PathResolver:
                 self._down(name)
         if self._root is None:
             return self._enter()
-        # Nested roots: the same file must get the same name by every way.
+        # Nested roots: a file must get one name, however it was reached.
         absolute = self._roots.absolute(self._root, "/".join(self._names))
         return self._roots.owner(absolute) or self._outside()
 
     def close(self) -> None:
-        """Let go of the directory it stands in."""
+        """Close the current directory."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -83,7 +82,7 @@ class PathResolver:
                     rest = path[len(prefix.text) :]
                     self._stand(prefix.root, [])
                     break
-        # A slash at the end means "a directory", which `.` makes a step of its own.
+        # A trailing slash means a directory, which `.` makes a step of its own.
         names = [name for name in rest.split("/") if name]
         self._pending += ["."] if path.endswith("/") else []
         self._pending += reversed(names)
@@ -125,7 +124,7 @@ class PathResolver:
         except OSError as error:
             if error.errno not in (errno.EINVAL, errno.ENOTDIR):
                 raise
-            # It became something else since the look: look again, but not for ever.
+            # It changed since it was stat'ed: try again, a limited number of times.
             self._count_link()
             self._pending.append(name)
 

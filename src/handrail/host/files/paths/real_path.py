@@ -1,4 +1,4 @@
-"""Where a path leads, also while another process exchanges names on its way."""
+"""Resolves links in a path, also while another process exchanges names."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ _TRIES: Final = 100
 
 
 def real_path(path: str | os.PathLike[str]) -> str:
-    """The path with all links followed; what is missing is kept as it is. Raises `stale` if a
+    """The path with all links followed; missing parts are kept as they are. Raises `stale` if a
     name on the way keeps being exchanged.
 
-    `os.path.realpath` itself raises OSError if a link is replaced by something else between its
-    look at the link and the reading of it.
+    `os.path.realpath` itself raises OSError if a link is replaced between its stat and readlink.
     """
     for _ in range(_TRIES):
         try:

@@ -90,7 +90,7 @@ def lstat_at(handle: int, name: str) -> os.stat_result | None:
 
 
 def is_in_place(root: RootHandle) -> bool:
-    """Whether the path leads to the very directory behind the handle, on the same mount."""
+    """Whether the path leads to the directory behind the handle, on an equal mount."""
     try:
         found = open_canonical(_opener(), root.path)
     except (OSError, UnicodeEncodeError):
@@ -104,8 +104,8 @@ def is_in_place(root: RootHandle) -> bool:
 def check_in_place(roots: Iterable[RootHandle]) -> None:
     """Raise `outside_workspace` if another directory, or none, lies at the path of a root.
 
-    Meant for refusing early: it compares directories only, not mounts. What starts a program
-    relies on `is_in_place`.
+    For refusing early: it compares directories only, not mounts. Starting a program relies on
+    `is_in_place`.
     """
     for root in roots:
         try:
@@ -127,7 +127,7 @@ def _identity(handle: int) -> tuple[int, int, str]:
 
 
 def _mount(handle: int) -> str:
-    """The kernel's number of the mount behind a handle; empty where it does not tell."""
+    """The mount id behind a handle; "" if the kernel does not report it."""
     try:
         described = os.open(f"/proc/self/fdinfo/{handle}", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,6 +1,6 @@
-"""The directories that may be reached: a handle, a canonical name and an opener for each.
+"""The roots: a handle, a canonical path and an opener for each.
 
-Everything that opens a place does it here, beneath a handle, never by an absolute path.
+Every place is opened here, beneath a handle, never by absolute path.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from handrail.host.files.messages import (
 from handrail.host.files.paths.openat2 import Opener, choose_opener, open_canonical
 from handrail.host.files.paths.real_path import real_path
 
-# A directory on the way may be exchanged for a link between the look and the opening.
+# A directory on the way may be exchanged for a link between stat and open.
 _TRIES: Final = 8
 
 
 class RootPrefix(NamedTuple):
-    """How a root is spelled at the start of an absolute path, ending in a slash."""
+    """A spelling of a root at the start of an absolute path, ending in a slash."""
 
     text: str
     root: int
 
 
 class PathInRoot(NamedTuple):
-    """A root and a path from it."""
+    """A root and a path beneath it."""
 
     root: int
     rel: str
 
 
 class Roots:
-    """Open handles on the workspace (first) and the additional directories."""
+    """Open handles of the workspace (first) and the additional directories."""
 
     def __init__(self, given: Sequence[str | Path], hidden: Sequence[str]) -> None:
         self.opener = choose_opener()
@@ -55,7 +55,7 @@ class Roots:
         self.tops = tuple(map(_with_slash, self.paths))
         self.hidden = tuple(os.path.realpath(path) for path in hidden)
         self.canonical = _ordered((path, at) for at, path in enumerate(self.paths))
-        # A root reached through a symlink may also be named by the link.
+        # A root reached through a link may also be named by the link.
         self.spellings = _ordered(
             (str(Path(path).absolute()), self.paths.index(real))
             for path, real in (*zip(self.paths, self.paths, strict=True), *named)
@@ -64,18 +64,18 @@ class Roots:
 
     @property
     def aliases(self) -> tuple[tuple[str, str], ...]:
-        """The spellings that are not canonical, each with the path of its root."""
+        """The non-canonical spellings, each with the path of its root."""
         named = ((prefix.text.rstrip("/"), self.paths[prefix.root]) for prefix in self.spellings)
         return tuple((alias, path) for alias, path in named if alias != path.rstrip("/"))
 
     def open(self, place: Place, flags: int) -> int:
-        """A descriptor of the place; raises OSError, never follows a symlink."""
+        """Open a place; raises OSError, never follows a link."""
         if self.hidden and self.hides(self.absolute(place.root, place.rel)):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         return self.opener(self.handles[place.root], os.fsencode(place.rel) or b".", flags)
 
     def hides(self, absolute: str) -> bool:
-        """Whether a path is, or lies in, a directory that tools may never see."""
+        """Whether a path lies in a directory that tools may not see."""
         return any(absolute == top or absolute.startswith(f"{top}/") for top in self.hidden)
 
     def absolute(self, root: int, rel: str) -> str:
@@ -83,9 +83,9 @@ class Roots:
         return self.tops[root] + rel if rel else self.paths[root]
 
     def owner(self, absolute: str) -> PathInRoot | None:
-        """Where a canonical absolute path belongs, None if outside.
+        """The root of a canonical absolute path and the path beneath it; None if outside.
 
-        Of nested roots the workspace comes first, then the deepest: one file, one name.
+        Of nested roots the workspace comes first, then the deepest, so each file has one name.
         """
         for prefix in self.canonical:
             if f"{absolute}/".startswith(prefix.text):
@@ -93,7 +93,7 @@ class Roots:
         return None
 
     def close(self) -> None:
-        """Let go of the handles; safe to call twice."""
+        """Close the handles; may be called twice."""
         handles, self.handles = self.handles, ()
         for handle in handles:
             os.close(handle)
@@ -105,7 +105,7 @@ class _OpenRoot(NamedTuple):
 
 
 def _open_all(opener: Opener, given: Sequence[str | Path]) -> list[_OpenRoot]:
-    """The canonical name and a handle of each; equal names share a handle."""
+    """The canonical path and a handle of each; equal paths share a handle."""
     opened: list[_OpenRoot] = []
     try:
         for path in given:

@@ -1,7 +1,7 @@
-"""Finding lines in files of any size: newlines counted once, remembered sparsely.
+"""Finds lines in files of any size by counting newlines once.
 
-Memory stays bounded by one chunk however large the file or its lines are. Counting can be
-stopped between any two chunks, and ends at a hole: what nobody wrote is no text.
+Memory is bounded by one chunk, however large the file or its lines are. Counting can be stopped
+between two chunks, and ends at a hole of a sparse file, which holds no text.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from handrail.core.text import TextForm
 
 BLOCK: Final = 16 * 1024
 _CHUNK: Final = 16 * BLOCK
-# What one window may hold at most; a longer line is cut.
+# Bytes of one window; a longer line is cut.
 BUDGET: Final = 1 << 20
 LONGEST_LINE: Final = 64 * 1024
 
 
 class NewlineScanner:
-    """Counts and finds the newlines of one kind of text in a buffer."""
+    """Counts and finds newlines of one encoding in a buffer."""
 
     def __init__(self, form: TextForm) -> None:
         self._unit = form.unit
@@ -32,14 +32,14 @@ class NewlineScanner:
         self.mark = "\n".encode(form.encoding)
 
     def count(self, data: bytearray | bytes, start: int, end: int) -> int:
-        """How many lines end between two offsets."""
+        """The number of lines that end between two offsets."""
         if self._unit == 1:
             return data.count(b"\n", start, end)
         # In UTF-16 the bytes of a newline also occur across two characters.
         return bytes(data[start:end]).decode(self._encoding, "replace").count("\n")
 
     def after(self, data: bytes, nth: int) -> int:
-        """The offset behind the nth newline, which must be there."""
+        """The offset after the nth newline, which must exist."""
         at = 0
         while nth:
             at = data.index(self.mark, at)
@@ -52,15 +52,15 @@ class NewlineScanner:
 
 
 class IndexClosed(Exception):
-    """Counting was stopped; what was counted is kept."""
+    """Counting was stopped; the count so far is kept."""
 
 
 class UnreadableHole(Exception):
-    """From here on the file holds nothing that was ever written."""
+    """The rest of the file was never written."""
 
 
 class LineSlice(NamedTuple):
-    """The bytes of some lines and where they start; `cut` if the first line is not whole."""
+    """The bytes of some lines and their offset; `cut`: the first line is incomplete."""
 
     start: int
     raw: bytes
@@ -68,7 +68,9 @@ class LineSlice(NamedTuple):
 
 
 class LineIndex:
-    """Where the lines of one unchanging file are: newlines before each block, as far as seen."""
+    """The positions of lines in one unchanging file: newlines before each block, as far as
+    counted.
+    """
 
     def __init__(self, form: TextForm) -> None:
         self.form = form
@@ -82,8 +84,8 @@ class LineIndex:
     ) -> LineSlice:
         """The bytes of `count` lines from line `first` (1-based), at most BUDGET of them.
 
-        Raises ValueError if the file is no longer the one that was counted, Hole if the lines
-        lie beyond one, and Stopped as soon as `stop` says so.
+        Raises ValueError if the file is no longer the one that was counted, UnreadableHole if the
+        lines lie beyond a hole, and IndexClosed as soon as `stop` returns true.
         """
         skip = first - 1
         with self._lock:
@@ -94,7 +96,7 @@ class LineIndex:
         return self._gather(descriptor, block * BLOCK, skip - self._before[block], count)
 
     def _reach(self, descriptor: int, newlines: int, stop: Callable[[], bool]) -> None:
-        """Count on until that many newlines have been seen, or the file ends."""
+        """Count until this many newlines were found, or the file ends."""
         if self.total is not None or self._before[-1] >= newlines:
             return
         buffer = bytearray(_CHUNK)
@@ -143,7 +145,7 @@ class LineIndex:
         return LineSlice(start, raw, cut=False) if count <= 0 else self._whole(start, raw)
 
     def _whole(self, start: int, raw: bytes) -> LineSlice:
-        """Only the lines that ended within the budget, or the start of a line that did not."""
+        """The lines that ended within the budget, or the start of one that did not."""
         ended = self._newlines.count(raw, 0, len(raw))
         if ended:
             return LineSlice(start, raw[: self._newlines.after(raw, ended)], cut=False)
@@ -151,11 +153,11 @@ class LineIndex:
 
 
 def _in_hole(descriptor: int, offset: int) -> bool:
-    """Whether the whole chunk at this offset was never written."""
+    """Whether the whole chunk at this offset is a hole."""
     try:
         return os.lseek(descriptor, offset, os.SEEK_DATA) >= offset + _CHUNK
     except OSError as error:
-        # No data up to the end, which is a hole unless this is the end; else it is unknown.
+        # ENXIO: no data up to the end, which is a hole unless this is the end.
         return error.errno == errno.ENXIO and offset < os.fstat(descriptor).st_size
 
 

@@ -1,7 +1,7 @@
-"""Reading regular files beneath the roots, whole or in part.
+"""Reads regular files beneath the roots, whole or in part.
 
-Opened without blocking and looked at before the first byte is read: a pipe, a socket or a
-device is refused, never waited for.
+Files are opened without blocking and stat'ed before the first read: a pipe, a socket or a device
+is refused.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from handrail.host.files.paths.openat2 import LOOK, READ
 from handrail.host.files.paths.roots import Roots
 from handrail.host.files.reading.suggest import suggest_names
 
-# Time stamps may be as coarse as a scheduler tick; a change inside it leaves no trace.
+# Time stamps may be as coarse as a scheduler tick.
 _COARSE_NS: Final = 20_000_000
 _GROWTH: Final = 1 << 20
 _COMPARED_AT_ONCE: Final = 256 * 1024
 
 
 class OpenRegularFile(NamedTuple):
-    """A regular file, open for reading, with the stat it had then."""
+    """A regular file, open for reading, with its stat."""
 
     descriptor: int
     info: os.stat_result
@@ -37,7 +37,7 @@ class OpenRegularFile(NamedTuple):
 def open_regular(roots: Roots, place: Place) -> OpenRegularFile:
     """Open for reading; raises `not_found`, `not_text`, `denied` or `stale`."""
     if place.kind is Kind.SPECIAL:
-        # Opening some devices already does something, so it is not even tried.
+        # Opening some devices has effects, so it is not tried.
         _refuse_special(roots, place)
     try:
         descriptor = roots.open(place, READ)
@@ -73,7 +73,7 @@ def read(roots: Roots, place: Place, max_bytes: int | None) -> FileContent:
 
 
 def read_part(roots: Roots, place: Place, offset: int, count: int) -> bytes:
-    """Bytes from the middle; see `Files.read_part`."""
+    """A part of a file; see `Files.read_part`."""
     descriptor, _ = open_regular(roots, place)
     try:
         return os.pread(descriptor, count, offset)
@@ -84,8 +84,8 @@ def read_part(roots: Roots, place: Place, offset: int, count: int) -> bytes:
 
 
 def read_all(descriptor: int, size: int, place: Place) -> bytes:
-    """Everything from here to the end of a file that is said to have this size."""
-    # One byte more than expected: if it does not come, the end was seen in the same call.
+    """Everything from here to the end of a file of about this size."""
+    # One byte more than expected: if it does not come, the end was reached in one call.
     data = os.read(descriptor, size + 1)
     if len(data) == size:
         return data
@@ -100,7 +100,7 @@ def read_all(descriptor: int, size: int, place: Place) -> bytes:
 
 
 def stat_place(roots: Roots, place: Place) -> Stat | None:
-    """The stat of whatever stands there, None if nothing does; see `Files.stat`."""
+    """The stat of an entry; None if there is none; see `Files.stat`."""
     try:
         descriptor = roots.open(place, LOOK)
     except (FileNotFoundError, NotADirectoryError):
@@ -116,7 +116,7 @@ def stat_place(roots: Roots, place: Place) -> Stat | None:
 
 
 def make_stat(info: os.stat_result) -> Stat:
-    """Our stat from the system's, with the question of its age answered now."""
+    """A `Stat` from the system's, with whether its time stamps are settled."""
     changed = info.st_ctime_ns
     return Stat(
         info.st_dev,
@@ -131,7 +131,7 @@ def make_stat(info: os.stat_result) -> Stat:
 
 
 def missing_file_problem(roots: Roots, place: Place) -> ProblemRaised:
-    """The problem of a file that does not exist, with names that were perhaps meant."""
+    """The problem of a missing file, with similar names."""
     names = suggest_names(roots, place)
     hint = (
         f"did you mean {', '.join(map(repr, names))}?"
@@ -152,12 +152,12 @@ def _too_large(place: Place, size: int, max_bytes: int) -> ProblemRaised:
 
 
 def content_equals(descriptor: int, content: Content) -> bool:
-    """Whether an open file has just this content, from where it stands to its end."""
+    """Whether an open file has exactly this content from its position to its end."""
     for part in content.parts:
         view = memoryview(part).cast("B")
         while view:
             data = os.read(descriptor, min(len(view), _COMPARED_AT_ONCE))
-            # As bytes: comparing with a view would look at one byte after the other.
+            # As bytes: comparing with a memoryview is done byte by byte.
             if not data or bytes(view[: len(data)]) != data:
                 return False
             view = view[len(data) :]

@@ -1,5 +1,5 @@
-"""What was made of files that were read: decoded, counted, hashed. Good for as long as the
-bytes are the same ones, which are read and compared each time: time stamps prove less.
+"""Caches decoded, counted and hashed files. An entry is valid while the bytes are equal, which are
+read and compared each time: time stamps prove less.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _CachedWindow(NamedTuple):
 
 
 class WindowCache:
-    """The windows shown last, for all who read in one runtime; `secret` names are not kept."""
+    """The windows shown last in one runtime; paths that are `secret` are not cached."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class WindowCache:
         self.hits = 0
 
     def find(self, place: Place, first: int, count: int, data: bytes) -> Window | None:
-        """The window as it was made from the same bytes, None if it must be made anew."""
+        """The window made from equal bytes; None if there is none."""
         key = (place.root, place.rel, first, count)
         kept = self._kept.get(key)
         if kept is None or kept.data != data:
@@ -57,8 +57,8 @@ class WindowCache:
         return kept.window
 
     def keep(self, place: Place, first: int, count: int, data: bytes, window: Window) -> None:
-        """Remember what was made; what was not asked for in the longest time goes."""
-        # The text is there twice: as bytes, and as what they mean.
+        """Cache a window; the least recently used ones are dropped."""
+        # The text is held twice: as bytes and decoded.
         size = 2 * len(data)
         if size > self._all_room // 2 or self._secret(place.rel):
             return

@@ -1,6 +1,6 @@
-"""Names that were perhaps meant when a file is not there.
+"""Suggests names for a missing file.
 
-Cheap and bounded: a few thousand names at most, nothing followed out of the root.
+Bounded: a few thousand names at most, and nothing outside the root.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class _Name(NamedTuple):
 
 
 def suggest_names(roots: Roots, place: Place) -> list[str]:
-    """Up to ten paths, shown as places are: like-named neighbours, then the same name elsewhere."""
+    """At most ten paths: similar names in the directory, then equal names elsewhere."""
     parent, names, wanted = _deepest(roots, place)
-    # The thorough comparison is slow, so it only sees names that begin or end alike.
+    # The thorough comparison is slow, so it is limited to names with equal ends.
     alike = nlargest(_COMPARED, names, lambda name: _shared_ends(name, wanted))
     close = [name for name in alike if _alike(name, wanted)]
     close = difflib.get_close_matches(wanted, close, _MOST, 0.6)
@@ -49,7 +49,7 @@ class _Neighbours(NamedTuple):
 
 
 def _deepest(roots: Roots, place: Place) -> _Neighbours:
-    """The deepest directory that exists, what is in it, and the name that is missing there."""
+    """The deepest existing directory, its names, and the missing name."""
     parent, _, wanted = place.rel.rpartition("/")
     while True:
         names = _names(roots, place.root, parent)
@@ -61,7 +61,7 @@ def _deepest(roots: Roots, place: Place) -> _Neighbours:
 
 
 def _alike(name: str, wanted: str) -> bool:
-    """Whether more than the ending is alike, which says nothing by itself."""
+    """Whether more than the file extension is similar."""
     stem, dot, ending = wanted.rpartition(".")
     if not dot or not name.endswith(f".{ending}"):
         return True

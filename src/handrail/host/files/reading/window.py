@@ -1,6 +1,6 @@
-"""Some lines of a text file of any size.
+"""Reads some lines of a text file of any size.
 
-Up to 1 MB the file is read whole and hashed; beyond, only as much as the lines need.
+Files up to 1 MB are read whole and hashed; of larger ones only what the lines need.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ SMALL: Final = 1 << 20
 _SNIFFED: Final = 8 * 1024
 _HEAD: Final = 64 * 1024
 _REMEMBERED: Final = 32
-# How long one call may count lines; the next one goes on where it stopped.
+# How long one call may count lines; the next one continues.
 _COUNTING_S: Final = 30.0
 
 _Identity = tuple[int, int, int, int, int]
 
 
 class Windows:
-    """Reads windows, and remembers where the lines of large files are."""
+    """Reads windows, and keeps the line indexes of large files."""
 
     def __init__(self, roots: Roots, cache: WindowCache) -> None:
         self._roots = roots
@@ -50,7 +50,7 @@ class Windows:
         self._closed = False
 
     def close(self) -> None:
-        """Stop counting, in whatever thread: nobody waits for the lines any more."""
+        """Stop counting, in any thread."""
         self._closed = True
 
     def window(self, place: Place, first: int, count: int) -> Window:
@@ -67,7 +67,7 @@ class Windows:
         stat = make_stat(opened.info)
         known = self._cache.find(place, first, count, data)
         if known is not None:
-            # As `_replace` would, in a quarter of its time: most reads end here.
+            # Like `_replace`, in a quarter of its time: most reads end here.
             return Window(*known[:7], stat, *known[8:])
         form = detect(data)
         if form is None:
@@ -126,7 +126,7 @@ class Windows:
                 self._indexes.move_to_end(identity)
                 return index
         index = LineIndex(_sniff(descriptor, stat.size, place))
-        # Fresh time stamps do not prove that the content is still the same next time.
+        # Fresh time stamps do not prove that the content is unchanged next time.
         if stat.settled:
             with self._lock:
                 self._indexes[identity] = index
@@ -157,7 +157,7 @@ def _small(data: bytes, form: TextForm, stat: Stat, first: int, count: int) -> W
     if text and text[-1] != "\n":
         total += 1
     if first == 1 and count >= total and "\r" not in text:
-        # All of it as it is: most calls need no look at single lines.
+        # Everything as it is: most calls need not split lines.
         shown, number = text[:-1] if text and text[-1] == "\n" else text, total
     else:
         lines = split_lines(text)[first - 1 : first - 1 + count]
@@ -168,7 +168,7 @@ def _small(data: bytes, form: TextForm, stat: Stat, first: int, count: int) -> W
         shown = form.show(shown)
     shown_digest = digest if whole else _part_digest(text, form, first, number)
     more = first - 1 + number < total
-    # By position: this is on the way of most calls, and names cost a microsecond here.
+    # Positional: this runs for most calls, and keywords cost a microsecond here.
     return Window(
         shown, number, first, total, more, whole, form.name, stat, digest, shown_digest, form.note
     )

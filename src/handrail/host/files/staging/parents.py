@@ -1,4 +1,4 @@
-"""The directory a change happens in: opened beneath its root, made if it is missing."""
+"""The directory of a change: opened beneath its root, created if missing."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _LEADS_ELSEWHERE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV
 
 
 class Parent:
-    """An open handle on the directory of a place, and which directories were made for it."""
+    """An open handle of a place's directory, and the directories created for it."""
 
     def __init__(
         self, roots: Roots, place: Place, announce: Announce | None, *, durable: bool
     ) -> None:
-        """Raises OSError; FileNotFoundError if it is missing and not to be made, which is
-        announced first (None: it is not to be made).
+        """Raises OSError; FileNotFoundError if it is missing and `announce` is None. `announce` is
+        called before a directory is created.
         """
         rel, _, self.name = place.rel.rpartition("/")
         if not self.name:
@@ -42,11 +42,11 @@ class Parent:
             self.handle = self._make(rel, durable=durable)
 
     def is_current(self) -> bool:
-        """Whether the path still leads to this very directory."""
+        """Whether the path still leads to this directory."""
         try:
             now = self._roots.open(self._place, LOOK_IN)
         except OSError as error:
-            # Anything else says nothing about where the path leads.
+            # Other errors say nothing about where the path leads.
             if error.errno not in _LEADS_ELSEWHERE:
                 raise
             return False
@@ -56,9 +56,7 @@ class Parent:
             os.close(now)
 
     def remove_made(self) -> bool:
-        """Remove the directories that were made, as far as they are empty; False if the disk
-        did not let go of one.
-        """
+        """Remove the created directories that are empty; False on a disk error."""
         clean = True
         while self._made:
             try:
@@ -68,7 +66,7 @@ class Parent:
         return clean
 
     def close(self) -> None:
-        """Let go of the handle; safe to call twice."""
+        """Close the handle; may be called twice."""
         handle, self.handle = self.handle, -1
         if handle >= 0:
             os.close(handle)
@@ -91,7 +89,7 @@ class Parent:
     def _enter(self, handle: int, name: str, rel: str, *, durable: bool) -> int:
         with suppress(FileNotFoundError):
             return os.open(name, LIST | os.O_NOFOLLOW, dir_fd=handle)
-        # Somebody else may make it at the same moment; then it is theirs to keep.
+        # Another process may create it at this moment; then it is not removed.
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=handle)
             self._made.append(rel)
@@ -101,7 +99,7 @@ class Parent:
 
 
 def remove_name(name: str, directory: int) -> bool:
-    """Remove a file; False if the disk did not let go of it."""
+    """Remove a file; False on a disk error."""
     try:
         os.unlink(name, dir_fd=directory)
     except FileNotFoundError:
@@ -112,7 +110,7 @@ def remove_name(name: str, directory: int) -> bool:
 
 
 def remove_empty(roots: Roots, place: Place) -> None:
-    """Remove a directory; raises OSError if it is not empty, or no directory."""
+    """Remove a directory; raises OSError if it is not empty or not a directory."""
     above, _, name = place.rel.rpartition("/")
     if not name:
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))

@@ -1,4 +1,4 @@
-"""Renames within one directory that never lose a file: onto a free name, or by exchange."""
+"""Renames within one directory that never lose a file: to a free name, or by exchange."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ def rename_new(handle: int, source: str, target: str) -> None:
     """Rename, failing with FileExistsError if the target exists."""
     if _renameat2(handle, source, target, _NOREPLACE):
         return
-    # A link fails where a name exists, which a plain rename does not.
+    # Linking fails if the name exists; a plain rename does not.
     try:
         os.link(source, target, src_dir_fd=handle, dst_dir_fd=handle, follow_symlinks=False)
     except FileExistsError:
         raise
     except OSError:
-        # No links on this file system either; the caller has looked just before.
+        # No hard links here either; the caller has just checked the target.
         os.rename(source, target, src_dir_fd=handle, dst_dir_fd=handle)
     else:
         try:
             os.unlink(source, dir_fd=handle)
         except OSError:
-            # It must not have two names; the caller looks whether this one could be taken back.
+            # It must not keep two names; the caller checks whether this one was removed.
             with suppress(OSError):
                 os.unlink(target, dir_fd=handle)
             raise
 
 
 def exchange(handle: int, one: str, two: str) -> bool:
-    """Let two files change names in one step; False if the file system cannot."""
+    """Exchange the names of two files atomically; False if the file system cannot."""
     return _renameat2(handle, one, two, _EXCHANGE)
 
 
@@ -55,7 +55,7 @@ def _renameat2(handle: int, source: str, target: str, flags: int) -> bool:
 
 @cache
 def _system_call() -> Any:
-    """renameat2 of the C library; None if it has none."""
+    """The C library's renameat2; None if it has none."""
     call: Any = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is not None:
         call.argtypes = (

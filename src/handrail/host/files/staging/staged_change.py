@@ -1,7 +1,7 @@
-"""Changing a file in one visible step: a temp file beside it, then a rename.
+"""Changes a file in one visible step: a temporary file next to it, then a rename.
 
 The parent's handle stays open from staging to the end, so that what was prepared is what is
-published. Nothing here follows a symlink, and no file is ever written in place.
+published. No link is followed, and no file is written in place.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from handrail.host.files.staging.temp import (
     write_temp,
 )
 
-# From here on giving a file's space back takes longer than holding it a little.
+# Above this size, freeing the space takes longer than keeping it a little.
 _LARGE: Final = 64 * 1024
-# Linux alone has handles that only hold.
+# Only Linux has O_PATH.
 _HOLD: Final = getattr(os, "O_PATH", None)
 
 
 class StagedChange:
-    """One change made ready; implements `Staged`.
+    """One prepared change; implements `Staged`.
 
-    Before `publish` the new content has no name, or the temp name where the file system wants
-    one; afterwards the file that was replaced or deleted stands under that name: it can be
-    put back without writing anything, and a crash leaves it to be found there. `announce` is
-    called before anything appears in the directory.
+    Before `publish` the new content has no name, or a temporary one where the file system requires
+    it. Afterwards the replaced or deleted file has the temporary name: it can be restored without
+    writing, and recovery finds it after a crash. `announce` is called before anything appears in
+    the directory.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class StagedChange:
         self._file: TempFile | TempLink | LinkedTemp | None = None
         self._visible = False
         self._aside = False
-        # The old file after it lost its name: its space is given back when this is closed.
+        # The unlinked old file; closing it frees its space.
         self._removed = -1
-        # The second name of the old file, while it is not known to stand under its own.
+        # The second name of the old file, until its own name is certain.
         self._spare: str | None = None
         with problems_for(change.path):
             self._parent = Parent(
@@ -90,7 +90,9 @@ class StagedChange:
                 raise
 
     def publish(self) -> None:
-        """Make it visible in one step; raises `stale_problem` if the target is not what was seen."""
+        """Make the change visible in one step; raises `stale` if the target is not what the plan
+        saw.
+        """
         self._announce()
         with problems_for(self._change.path):
             if not self._parent.is_current():
@@ -108,7 +110,7 @@ class StagedChange:
                 raise
 
     def keep_old(self, destination: str) -> bool:
-        """Move the replaced file to another path; False if there is none, or no way."""
+        """Move the replaced file to another path; False if there is none, or it cannot be moved."""
         if not self._aside or not _ours_alone(self._temp, self._parent.handle):
             return False
         try:
@@ -121,8 +123,8 @@ class StagedChange:
         return True
 
     def revert(self) -> None:
-        """Put the old content back; raises `conflict` if somebody changed the file since. What
-        is back already stays so: it may be tried again.
+        """Restore the old content; raises `conflict` if the file was changed since. May be called
+        again after a failure.
         """
         if self._spare is not None:
             with problems_for(self._change.path):
@@ -145,9 +147,7 @@ class StagedChange:
             self._sync()
 
     def discard(self) -> bool:
-        """Remove what staging left behind; safe to call at any time, and twice. False if the
-        disk did not let go of something.
-        """
+        """Remove temporary files; may be called at any time and twice. False on a disk error."""
         if self._parent.handle < 0:
             return True
         if self._file is not None:
@@ -165,11 +165,11 @@ class StagedChange:
 
     @property
     def folder_handle(self) -> int:
-        """The open directory of the change; -1 once it was discarded."""
+        """The open directory of the change; -1 after `discard`."""
         return self._parent.handle
 
     def let_go(self) -> None:
-        """Give the space of the file that was replaced back."""
+        """Free the space of the replaced file."""
         removed, self._removed = self._removed, -1
         if removed >= 0:
             os.close(removed)
@@ -184,7 +184,7 @@ class StagedChange:
         self._file.fill(content, durable=self._durable)
 
     def _link_to_same(self) -> FileFingerprint | None:
-        """Make the new file another name of one that holds its content; None if none does."""
+        """Make the new file a hard link to one with its content; None if there is none."""
         content = self._change.after
         if self._file is None or content is None or self._old is not None:
             return None
@@ -216,7 +216,7 @@ class StagedChange:
             self._aside = True
 
     def _switch_by_link(self) -> None:
-        """The same where the file system has no exchange: a second name saves the old file."""
+        """Replace without an exchange: a second name saves the old file."""
         handle, name = self._parent.handle, self._parent.name
         spare = f"{self._temp}~"
         os.link(name, spare, src_dir_fd=handle, dst_dir_fd=handle, follow_symlinks=False)
@@ -232,13 +232,13 @@ class StagedChange:
     def _restore_spare(self, spare: str) -> None:
         handle, name = self._parent.handle, self._parent.name
         os.rename(spare, name, src_dir_fd=handle, dst_dir_fd=handle)
-        # Where both were names of one file still, a rename leaves both.
+        # If both are names of one file, a rename leaves both.
         with suppress(FileNotFoundError):
             os.unlink(spare, dir_fd=handle)
         self._spare = None
 
     def _check_replaced(self) -> None:
-        """What stands aside must be what was looked at: nobody slipped in between."""
+        """Check that the replaced file is the one that was stat'ed."""
         if not self._aside or self._old is None:
             return
         aside = os.stat(self._temp, dir_fd=self._parent.handle, follow_symlinks=False)
@@ -271,11 +271,11 @@ class StagedChange:
             raise HARD_LINKS.error(path=quoted(self._change.path))
 
     def _appeared(self) -> bool:
-        """Whether a new file bears its name although giving it failed."""
+        """Whether a new file has its name although the call failed."""
         try:
             info = stat_target(self._parent)
         except OSError:
-            # Nobody can tell: then it is to be put back, which looks again.
+            # Unknown: revert will look again.
             return True
         return info is not None and file_fingerprint(info) == self._new
 
@@ -290,7 +290,7 @@ class StagedChange:
 
 
 def _ours_alone(name: str, directory: int) -> bool:
-    """Whether nobody else can change this file: no other name, nobody has it open to write."""
+    """Whether no other process can change this file: no other name, not open for writing."""
     try:
         descriptor = os.open(name, READ | os.O_NOFOLLOW, dir_fd=directory)
     except OSError:
@@ -298,7 +298,7 @@ def _ours_alone(name: str, directory: int) -> bool:
     try:
         if os.fstat(descriptor).st_nlink > 1:
             return False
-        # The kernel grants a read lease only on a file that nobody can write to just now.
+        # The kernel grants a read lease only on a file that is not open for writing.
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except (OSError, AttributeError):
@@ -310,7 +310,7 @@ def _ours_alone(name: str, directory: int) -> bool:
 
 
 def _held(name: str, directory: int) -> int:
-    """A handle on a file that is about to be removed; -1 if there is none to be had."""
+    """A handle of a file about to be removed; -1 if there cannot be one."""
     if _HOLD is None:
         return -1
     try:
@@ -320,7 +320,7 @@ def _held(name: str, directory: int) -> int:
 
 
 def stat_target(parent: Parent) -> os.stat_result | None:
-    """What stands at the place, without following a link; None if nothing does."""
+    """The stat of the target, without following a link; None if there is none."""
     try:
         return os.stat(parent.name, dir_fd=parent.handle, follow_symlinks=False)
     except FileNotFoundError:
@@ -328,7 +328,7 @@ def stat_target(parent: Parent) -> os.stat_result | None:
 
 
 def is_unchanged(parent: Parent, info: os.stat_result | None, change: Change) -> bool:
-    """Whether the target is what the plan saw: by its stat if that proves it, else its bytes."""
+    """Whether the target is what the plan saw: by its stat if that is proof, else by content."""
     if info is None or change.before is None:
         return info is None and change.before is None
     if change.before_form is not Form.FILE:
@@ -346,7 +346,7 @@ def is_unchanged(parent: Parent, info: os.stat_result | None, change: Change) ->
 
 
 def _is_still(parent: Parent, info: os.stat_result, change: Change) -> bool:
-    """The same for a link or a folder, which has no bytes to compare."""
+    """`is_unchanged` for a link or a directory."""
     if change.before_form is Form.LINK:
         leads = stat.S_ISLNK(info.st_mode) and read_link_target(parent.handle, parent.name)
         return change.before is not None and leads == change.before.tobytes()
@@ -369,7 +369,7 @@ def stale_problem(change: Change, why: str) -> ProblemRaised:
 
 @contextmanager
 def problems_for(path: str) -> Iterator[None]:
-    """What the operating system says about this path meanwhile, as a problem."""
+    """Turn OSErrors in the `with` block into problems about this path."""
     try:
         yield
     except OSError as error:

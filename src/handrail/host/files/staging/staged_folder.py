@@ -1,8 +1,8 @@
-"""Making, removing and opening up a folder as a part of a plan.
+"""Creates, removes and opens up directories as part of a plan.
 
-A folder is made or opened up when it is staged, because its entries are made ready in it; it
-gets permissions that close it at the very end, when nothing of ours is left in it. One that is to
-go goes then too, and only if it is empty: what somebody else put there is never touched.
+A directory is created or made writable when staged, because its entries are staged in it; it gets
+restrictive permissions at the very end. A directory to be removed is removed then too, and only if
+it is empty.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OURS = 0o700
 
 
 class StagedFolder:
-    """One change of a folder made ready; implements `Staged`."""
+    """One prepared change of a directory; implements `Staged`."""
 
     def __init__(self, roots: Roots, change: Change, *, durable: bool, announce: Announce) -> None:
         self._change = change
@@ -38,7 +38,7 @@ class StagedFolder:
         self._visible = False
         self._made = False
         self._handle = -1
-        # The permissions that it had, and those that it gets in the end; None: not touched.
+        # Its permissions before, and those it gets in the end; None: unchanged.
         self._had: int | None = None
         self._gets: int | None = None
         with problems_for(change.path):
@@ -53,7 +53,7 @@ class StagedFolder:
                 raise
 
     def publish(self) -> None:
-        """Give it its permissions, as far as they leave it open; all else waits for `discard`."""
+        """Set its permissions as far as they leave it writable; the rest is done by `discard`."""
         self._announce()
         with problems_for(self._change.path):
             if not self._parent.is_current():
@@ -66,18 +66,18 @@ class StagedFolder:
             self._sync()
 
     def keep_old(self, destination: str) -> bool:
-        """There is nothing to move."""
+        """False: there is nothing to move."""
         del destination
         return False
 
     def revert(self) -> None:
-        """It is to get its old permissions back; one that was made goes when it is discarded."""
+        """Restore the old permissions; a created directory is removed by `discard`."""
         self._gets = self._had
         self._visible = False
 
     def discard(self) -> bool:
-        """Remove it if it was to go, or was made for nothing, as far as it is empty; else it
-        gets the permissions that it is to have.
+        """Remove it if it is to go or was created in vain, and is empty; otherwise set its final
+        permissions.
         """
         if self._parent.handle < 0:
             return True
@@ -93,18 +93,18 @@ class StagedFolder:
 
     @property
     def folder_handle(self) -> int:
-        """The open directory of the change; -1 once it was discarded."""
+        """The open directory of the change; -1 after `discard`."""
         return self._parent.handle
 
     def let_go(self) -> None:
-        """A folder takes no space."""
+        """Nothing: a directory takes no space."""
 
     def _check(self) -> None:
         if not is_unchanged(self._parent, stat_target(self._parent), self._change):
             raise stale_problem(self._change, "it is no longer what it was")
 
     def _prepare(self) -> None:
-        """Make it, or open it up, so that files can be made ready in it."""
+        """Create it, or make it writable, so that files can be staged in it."""
         handle, name = self._parent.handle, self._parent.name
         self._announce()
         if self._change.before is not None:
@@ -125,7 +125,7 @@ class StagedFolder:
         try:
             mode = stat.S_IMODE(os.fstat(look).st_mode)
             if not os.access(name, os.R_OK | os.W_OK | os.X_OK, dir_fd=handle, effective_ids=True):
-                # By its handle, which no other folder can slip under.
+                # By its handle, which cannot refer to another directory.
                 Path(f"/proc/self/fd/{look}").chmod(mode | _OURS)
                 self._gets = mode
             self._had = mode
@@ -165,7 +165,7 @@ class StagedFolder:
 
 
 def refuse_exchange(change: Change) -> None:
-    """Raise `conflict` for a folder that would have to become something else."""
+    """Raise `conflict` for a directory that would have to become something else."""
     both = change.before is not None and change.after is not None
     if both and change.before_form is not change.after_form:
         raise KIND_CHANGED.error(

@@ -1,4 +1,4 @@
-"""Writing a whole group of files through to the disk with one call for each file system."""
+"""Syncs a group of files with one call per file system."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
-# Since Linux 5.8 the call reports what could not be written; older kernels keep that quiet.
+# Since Linux 5.8 syncfs reports write errors.
 _RELIABLE_SINCE: Final = (5, 8)
 
 
 def can_sync_groups() -> bool:
-    """Whether one call is as good as an fsync of every file, errors included."""
+    """Whether syncfs is as reliable as an fsync of every file."""
     if sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "syncfs"):
         return False
     major, minor = os.uname().release.split(".")[:2]
@@ -21,9 +21,7 @@ def can_sync_groups() -> bool:
 
 
 def sync_filesystems(handles: Iterable[int]) -> None:
-    """Return once everything on the file systems of these open handles is on disk. Raises
-    OSError.
-    """
+    """Sync the file systems of these open handles. Raises OSError."""
     devices = {os.fstat(handle).st_dev: handle for handle in handles}
     for handle in devices.values():
         _syncfs(handle)

